@@ -1,4 +1,4 @@
-//! The catalogue in memory: every process keeps a copy of all sales and goods and polls the catalogue's revision for
+//! The catalogue in memory: every process keeps a copy of all sales, goods and categories and polls the catalogue's revision for
 //! changes.
 
 use std::cmp::Reverse;
@@ -11,7 +11,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::domain::{Bucket, Goods, Sale, SaleId, SaleState};
+use crate::domain::{Bucket, Category, Goods, Sale, SaleId, SaleState};
 use crate::periodic::run_every;
 use crate::store::{Store, StoreError};
 
@@ -40,6 +40,8 @@ struct Snapshot {
     entries: BTreeMap<SaleId, Arc<CatalogueEntry>>,
     /// Public sales, newest first: all that have not ended, and the latest of those that have.
     public: Vec<Arc<CatalogueEntry>>,
+    /// In their order.
+    categories: Arc<[Category]>,
     /// Sales that are not retired. The gate and the relay process these.
     active: Vec<SaleId>,
     /// The buckets of the active sales.
@@ -109,6 +111,11 @@ impl Catalogue {
         self.view.load().entries.values().rev().filter(is_announced).cloned().collect()
     }
 
+    /// The categories of goods in their order.
+    pub fn categories(&self) -> Arc<[Category]> {
+        self.view.load().categories.clone()
+    }
+
     /// Sales that are not retired.
     pub fn active(&self) -> Vec<SaleId> {
         self.view.load().active.clone()
@@ -132,6 +139,7 @@ impl Catalogue {
         }
         // The revision is read first, so a change from here on is noticed by the next refresh.
         let goods: BTreeMap<_, _> = self.store.all_goods().await?.into_iter().map(|g| (g.id, g)).collect();
+        let categories = self.store.categories().await?.into();
         let active = self.store.active_sales().await?;
         let drawn = self.store.held_draws().await?;
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
@@ -142,7 +150,7 @@ impl Catalogue {
         });
         let entries: BTreeMap<SaleId, Arc<CatalogueEntry>> = entries.collect();
         let public = public(&entries);
-        self.view.store(Arc::new(Snapshot { revision, entries, public, active, buckets }));
+        self.view.store(Arc::new(Snapshot { revision, entries, public, categories, active, buckets }));
         self.changed.send_replace(revision);
         Ok(())
     }

@@ -1,4 +1,4 @@
-// The worker between the shop's pages and the network. For visitors without a connection it keeps the list and the goods that were
+// The worker between the shop's pages and the network. For visitors without a connection it keeps the lists and the goods that were
 // looked at last: pages that are the same for everybody. Nothing live and nothing personal is kept. Forms, the API, orders, the
 // account and the console go to the network alone, and on a kept page the button for buying is off. The worker also shows the
 // messages that the shop sends to this browser.
@@ -19,8 +19,8 @@ const MAX_PICTURES = 60;
 /** How long the network may take before a kept page is shown instead. */
 const PATIENCE_MS = 4000;
 
-/** Pages that are kept: the list of sales and the page of a sale. */
-const KEPT = /^\/(zh|en)\/(sales\/\d+)?$/;
+/** Pages that are kept: the list of sales, that of a category, and the page of a sale. */
+const KEPT = /^\/(zh|en)\/((sales|categories)\/\d+)?$/;
 const SHOP_PAGE = /^\/(zh|en)(\/|$)/;
 const FILE = /^\/(static|uploads)\//;
 const LOGOUT = /^(\/(zh|en)|\/api)\/logout$/;

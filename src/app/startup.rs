@@ -18,7 +18,7 @@ use crate::control;
 use crate::domain::SecurityClass;
 use crate::pipeline::rabbit::Rabbit;
 use crate::redis::connection;
-use crate::store::{GoodsRefusal, SaleRefusal, Store, StoreError};
+use crate::store::{CategoryRefusal, GoodsRefusal, SaleRefusal, Store, StoreError};
 use crate::tls;
 
 /// Delay between two attempts to reach a service.
@@ -123,11 +123,12 @@ pub(super) async fn retry_without_database<F: Future<Output = anyhow::Result<()>
     }
 }
 
-/// Whether the database was not available, also when the error is that of accounts, goods or sales.
+/// Whether the database was not available, also when the error is that of accounts, goods, categories or sales.
 fn is_unavailable(error: &anyhow::Error) -> bool {
-    let cause = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+    let cause = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
         (Some(AccountRefusal::Store(cause)), ..)
-        | (_, Some(GoodsRefusal::Store(cause)), _)
+        | (_, Some(GoodsRefusal::Store(cause)), ..)
+        | (_, _, Some(CategoryRefusal::Store(cause)), _)
         | (.., Some(SaleRefusal::Store(cause))) => Some(cause),
         _ => error.downcast_ref(),
     };
@@ -338,6 +339,7 @@ mod tests {
         assert!(is_unavailable(&unavailable().into()));
         assert!(is_unavailable(&AccountRefusal::Store(unavailable()).into()));
         assert!(is_unavailable(&GoodsRefusal::Store(unavailable()).into()));
+        assert!(is_unavailable(&CategoryRefusal::Store(unavailable()).into()));
         assert!(is_unavailable(&SaleRefusal::Store(unavailable()).into()));
         assert!(!is_unavailable(&StoreError::from(sqlx::Error::RowNotFound).into()));
         assert!(!is_unavailable(&AccountRefusal::BadCode.into()));

@@ -297,10 +297,10 @@ pub async fn render_on_change(
     Ok(())
 }
 
-/// Renders the pages of all public sales.
+/// Renders the pages of all public sales, and those of categories.
 pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> anyhow::Result<()> {
     let sales: Vec<_> = catalogue.public().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
-    let report = pages.publish(&sales)?;
+    let report = pages.publish(&sales, &catalogue.categories())?;
     if report.written + report.removed > 0 {
         info!(written = report.written, unchanged = report.unchanged, removed = report.removed, "pages rendered");
     }

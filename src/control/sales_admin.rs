@@ -1,4 +1,4 @@
-//! What administrators do with goods and sales. A change is written to the database first, with a line in the audit log,
+//! What administrators do with goods, their categories and sales. A change is written to the database first, with a line in the audit log,
 //! and then passed on to the stock backend, the catalogue and the gate.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::control::revenue::Revenue;
 use crate::control::stock_sync::StockSync;
 use crate::domain::sale::SaleMove;
-use crate::domain::{GalleryChange, Goods, GoodsId, OrderStatus, Page, Sale, SaleId};
+use crate::domain::{Category, CategoryId, GalleryChange, Goods, GoodsId, OrderStatus, Page, Sale, SaleId};
 use crate::gate::{Gate, SaleStatus};
 use crate::health::Health;
 use crate::pages::Publisher;
@@ -22,8 +22,8 @@ use crate::pipeline::rabbit::Monitor;
 use crate::stock::probe::RedisProbe;
 use crate::stock::{DefineOutcome, Stock};
 use crate::store::{
-    GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, Redefinition, RequestId, SaleChange, SaleDraft, SaleRefusal,
-    SaveOptions, Store, StoreError,
+    CategoryDraft, CategoryRefusal, GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, Redefinition, RequestId,
+    SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError,
 };
 
 /// How long a request waits for the stock backend to take a change. After that, stock sync passes it on.
@@ -139,6 +139,38 @@ impl SalesAdmin {
         let goods = self.store.archive_goods(id, archive, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(goods)
+    }
+
+    /// Creates or renames a category.
+    pub async fn put_category(
+        &self,
+        id: Option<CategoryId>,
+        draft: CategoryDraft,
+        actor: &str,
+    ) -> Result<Category, CategoryRefusal> {
+        let category = self.store.put_category(id, draft, actor, self.clock.now()).await?;
+        self.announce().await;
+        Ok(category)
+    }
+
+    /// Puts the categories in this order, which names each once.
+    pub async fn order_categories(&self, ids: &[CategoryId], actor: &str) -> Result<Vec<Category>, CategoryRefusal> {
+        let categories = self.store.order_categories(ids, actor, self.clock.now()).await?;
+        self.announce().await;
+        Ok(categories)
+    }
+
+    /// Deletes a category. Its goods stay, without one; with `only_unused` a category with goods is refused.
+    pub async fn delete_category(
+        &self,
+        id: CategoryId,
+        versions: Option<&[i64]>,
+        only_unused: bool,
+        actor: &str,
+    ) -> Result<(), CategoryRefusal> {
+        self.store.delete_category(id, versions, only_unused, actor, self.clock.now()).await?;
+        self.announce().await;
+        Ok(())
     }
 
     /// Reads the catalogue after a change. The change is committed, so a failure is no reason to report one: every process

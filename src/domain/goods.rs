@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{GoodsId, Locale, Picture};
+use super::{CategoryId, GoodsId, Locale, Picture};
 
 /// A text in every language of the shop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,7 @@ pub struct Goods {
     pub id: GoodsId,
     pub name: Bilingual,
     pub description: Bilingual,
+    pub category_id: Option<CategoryId>,
     /// The gallery in display order. The first picture is the cover.
     pub pictures: Vec<Picture>,
     /// Later with every change.

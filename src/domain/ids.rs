@@ -1,4 +1,4 @@
-//! Identifiers. On the wire all of them are strings. Goods, sales and packets have small decimal numbers; users,
+//! Identifiers. On the wire all of them are strings. Goods, categories, sales and packets have small decimal numbers; users,
 //! orders, addresses and payments have UUIDs of version 7, which sort by creation time.
 
 use std::fmt;
@@ -60,6 +60,8 @@ fn uuid(text: &str) -> Option<Uuid> {
 
 id!(/// A catalogue item.
     GoodsId(i64), number);
+id!(/// A category of goods.
+    CategoryId(i64), number);
 id!(/// One flash sale of one catalogue item. The source articles call it `goodsId`.
     SaleId(i64), number);
 id!(/// A red packet.

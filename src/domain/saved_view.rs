@@ -33,7 +33,7 @@ impl ConsoleList {
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             ConsoleList::Sales => &["q", "state"],
-            ConsoleList::Goods => &["q", "archived", "sort"],
+            ConsoleList::Goods => &["q", "category", "archived", "sort"],
             ConsoleList::Orders => &["order", "user", "sale", "status", "held", "from", "to", "sort", "hide"],
             ConsoleList::Packets => &["hide"],
             ConsoleList::Users => &["q", "sort", "hide"],

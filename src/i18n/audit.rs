@@ -23,8 +23,13 @@ texts! {
         payment: "付款 {}", "Payment {}";
         letter: "死信 {}", "Dead letter {}";
         goods: "商品 {}", "Product {}";
+        category: "分类 {}", "Category {}";
+        all_categories: "商品分类", "The categories";
         page: "页面 {}", "Page {}";
         f_goods: "商品", "Product";
+        f_category: "分类", "Category";
+        f_order_of_all: "顺序", "Order";
+        f_products: "商品数", "Products";
         f_price: "秒杀价", "Sale price";
         f_list_price: "原价", "List price";
         f_total: "总量", "Total units";
@@ -99,7 +104,7 @@ type Row = (AuditAction, [&'static str; 2], [&'static str; 2]);
 static ACTIONS: [Row; AuditAction::ALL.len()] = [
     (AuditAction::Create, ["创建", "Create"], ["新建了{subject}", "{subject} was created"]),
     (AuditAction::Edit, ["编辑", "Edit"], ["修改了{subject}", "{subject} was edited"]),
-    (AuditAction::Delete, ["删除草稿", "Delete draft"], ["删除了{subject}", "{subject} was deleted"]),
+    (AuditAction::Delete, ["删除", "Delete"], ["删除了{subject}", "{subject} was deleted"]),
     (AuditAction::Schedule, ["排期", "Schedule"], ["{subject}已排期，顾客可见", "{subject} was scheduled, so that shoppers see it"]),
     (AuditAction::Unschedule, ["撤回为草稿", "Return to draft"], ["{subject}撤回为草稿", "{subject} became a draft again"]),
     (AuditAction::Start, ["立即开始", "Start now"], ["{subject}开始抢购", "{subject} was started"]),

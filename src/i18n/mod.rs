@@ -31,6 +31,7 @@ mod audit;
 mod books;
 mod bulk;
 mod cases;
+mod categories;
 mod checklist;
 mod cockpit;
 mod computing;
@@ -76,6 +77,7 @@ pub use audit::{ActionText, AuditText, audit_action};
 pub use books::BooksText;
 pub use bulk::BulkText;
 pub use cases::CasesText;
+pub use categories::CategoriesText;
 pub use checklist::ChecklistText;
 pub use cockpit::CockpitText;
 pub use computing::ComputingText;
@@ -159,6 +161,7 @@ tables! {
     sales: SalesText,
     checklist: ChecklistText,
     goods: GoodsText,
+    categories: CategoriesText,
     member: MemberText,
     palette: PaletteText,
     passkeys: PasskeysText,

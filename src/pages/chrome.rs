@@ -2,8 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::domain::{Bilingual, Locale};
+use crate::domain::{Bilingual, Category, Locale};
 use crate::i18n::{Text, text};
+use crate::pages::categories::category_path;
 use crate::store::Role;
 
 /// The frame of one page: its language and its visitor.
@@ -18,6 +19,11 @@ pub struct Chrome {
 }
 
 impl Chrome {
+    /// The frame of a page that is the same for all visitors.
+    pub(super) fn anonymous(locale: Locale, path: String) -> Chrome {
+        Chrome { locale, path, username: None, role: Role::User }
+    }
+
     pub(crate) fn text(&self) -> &'static Text {
         text(self.locale)
     }
@@ -85,6 +91,11 @@ impl Chrome {
         words.get(self.locale)
     }
 
+    /// The address of a category's list of sales in the page's language.
+    pub(crate) fn category_path(&self, category: &Category) -> String {
+        category_path(self.locale, category.id)
+    }
+
     /// The address of this page in the other language; the list of sales for an unknown path.
     pub(crate) fn switch_path(&self) -> String {
         let other = self.locale.other();
@@ -101,7 +112,9 @@ impl Chrome {
     /// Whether this page is cached for all visitors, so that a script fills in the user's name.
     pub(crate) fn is_shared(&self) -> bool {
         let rest = self.path.strip_prefix(&format!("/{}/", self.locale));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("sales/") || rest.starts_with("packets/"))
+        rest.is_some_and(|rest| {
+            rest.is_empty() || ["sales/", "categories/", "packets/"].iter().any(|page| rest.starts_with(page))
+        })
     }
 }
 

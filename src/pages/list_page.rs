@@ -1,6 +1,6 @@
 //! The list of sales, by session: what is on now, then each start with the sales that share it, then what has ended.
 //!
-//! Like every shared page it follows from definitions and states alone. The script moves a card on when its sale opens or ends.
+//! Each category has a list of its own, with the sales of its goods. Like every shared page it follows from definitions and states alone. The script moves a card on when its sale opens or ends.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -9,9 +9,10 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::filters;
-use crate::domain::{Goods, Sale, SaleState};
+use crate::domain::{Category, Goods, Locale, Sale, SaleState};
 use crate::pages::Chrome;
 use crate::pages::action::action;
+use crate::pages::categories::{categories_of, category_path};
 use crate::pages::discount::discount_label;
 
 /// Past sales on the list, one per goods. The archive has all.
@@ -65,17 +66,30 @@ fn once_per_goods(all: Vec<Listed<'_>>) -> (Vec<Listed<'_>>, Vec<Listed<'_>>) {
 #[template(path = "list.html")]
 pub struct ListPage<'a> {
     chrome: Chrome,
+    /// `None` for the list of all sales.
+    category: Option<&'a Category>,
+    /// The categories to choose from: those with sales that are on or come, and this one.
+    choices: Vec<&'a Category>,
     /// The first is of the sales that are on, also when there are none: the script moves cards there.
     sessions: Vec<Session<'a>>,
     past: Vec<Listed<'a>>,
 }
 
 impl<'a> ListPage<'a> {
-    /// `sales` contains no drafts.
-    pub fn new(chrome: Chrome, sales: &[Listed<'a>]) -> ListPage<'a> {
+    /// `sales` contains no drafts, and also those of other categories.
+    fn new(
+        chrome: Chrome,
+        sales: &[Listed<'a>],
+        categories: &'a [Category],
+        category: Option<&'a Category>,
+    ) -> ListPage<'a> {
+        let current = sales.iter().filter(|(sale, _)| sale.state != SaleState::Ended);
+        let current = current.map(|(_, goods)| goods.category_id).chain([category.map(|category| category.id)]);
+        let choices = categories_of(categories, current);
+        let is_here = |goods: &Goods| category.is_none_or(|category| goods.category_id == Some(category.id));
         let states = [&[SaleState::Live, SaleState::Paused][..], &[SaleState::Scheduled], &[SaleState::Ended]];
         let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
-            sales.iter().copied().filter(|(sale, _)| states.contains(&sale.state)).collect()
+            sales.iter().copied().filter(|(sale, goods)| states.contains(&sale.state) && is_here(goods)).collect()
         });
         // What ends first comes first, then the latest start.
         live.sort_by_key(|(sale, _)| {
@@ -88,7 +102,20 @@ impl<'a> ListPage<'a> {
         past.truncate(MAX_PAST_SALES);
         let mut sessions = vec![Session::new("now".to_owned(), None, true, live)];
         sessions.extend(upcoming(next));
-        ListPage { chrome, sessions, past }
+        ListPage { chrome, category, choices, sessions, past }
+    }
+
+    fn is_this(&self, category: &Category) -> bool {
+        self.category.is_some_and(|this| this.id == category.id)
+    }
+
+    /// The address of all sales of this list, also those that ended long ago.
+    fn archive_path(&self, show: &str) -> String {
+        let show = Some(show).filter(|show| !show.is_empty()).map(|show| format!("show={show}"));
+        let category = self.category.map(|category| format!("category={}", category.id));
+        let query: Vec<String> = show.into_iter().chain(category).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("/{}/archive{mark}{}", self.chrome.locale, query.join("&"))
     }
 
     fn is_empty(&self) -> bool {
@@ -99,6 +126,22 @@ impl<'a> ListPage<'a> {
     fn leading(&self) -> Option<&str> {
         self.sessions.iter().find(|session| !session.is_empty()).map(|session| session.id.as_str())
     }
+}
+
+/// The list of all sales and that of each category, with their addresses.
+pub(super) fn render_lists(
+    locale: Locale,
+    sales: &[Listed<'_>],
+    categories: &[Category],
+) -> askama::Result<Vec<(String, String)>> {
+    let lists = std::iter::once(None).chain(categories.iter().map(Some));
+    lists
+        .map(|category| {
+            let path = category.map_or_else(|| format!("/{locale}/"), |category| category_path(locale, category.id));
+            let chrome = Chrome::anonymous(locale, path.clone());
+            Ok((path, ListPage::new(chrome, sales, categories, category).render()?))
+        })
+        .collect()
 }
 
 /// The sessions of sales in the order of their start. Starts are shown to the minute, so one minute is one session.
@@ -129,12 +172,11 @@ fn upcoming(sales: Vec<Listed<'_>>) -> Vec<Session<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{GoodsId, Locale, SaleMode};
+    use crate::domain::{GoodsId, SaleMode};
     use crate::pages::sale_pages::tests::{at, sample};
 
     fn page<'a>(sales: &[Listed<'a>]) -> ListPage<'a> {
-        let chrome = Chrome { locale: Locale::En, path: "/en/".into(), username: None, role: crate::store::Role::User };
-        ListPage::new(chrome, sales)
+        ListPage::new(Chrome::anonymous(Locale::En, "/en/".into()), sales, &[], None)
     }
 
     fn ids(sales: &[Listed<'_>]) -> Vec<i64> {

@@ -1,7 +1,7 @@
 //! Pages that are the same for all visitors, and what every page is made of.
 //!
 //! - [`assets`]: the files under `static/`, built into the program, at addresses that change with their content.
-//! - [`sale_pages`]: the list of sales and the page of a sale. They carry no personal and no live data, so nginx or a CDN
+//! - [`sale_pages`]: the list of sales, that of each category, and the page of a sale. They carry no personal and no live data, so nginx or a CDN
 //!   can serve them as files. `static/shop.js` and `static/sale.js` fill in what is live.
 //! - `discount`: how much is taken off a list price, in the words of each language.
 //! - `reminder`: the calendar file of a sale's start.
@@ -15,6 +15,7 @@
 
 pub(crate) mod action;
 pub mod assets;
+pub mod categories;
 pub mod chrome;
 mod cleanup;
 pub(crate) mod compression;

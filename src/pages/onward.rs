@@ -50,14 +50,19 @@ impl OnwardSale {
     }
 }
 
-/// The sales to go on to from one sale: another one of the same goods first, then the others in the order of
-/// their start.
-pub fn onward<'a>(locale: Locale, from: &Sale, all: impl Iterator<Item = (&'a Sale, &'a Goods)>) -> Vec<OnwardSale> {
+/// The sales to go on to from one sale: another one of the same goods first, then those of goods of the same category, then
+/// the others, each in the order of their start.
+pub fn onward<'a>(
+    locale: Locale,
+    (from, of): (&Sale, &Goods),
+    all: impl Iterator<Item = (&'a Sale, &'a Goods)>,
+) -> Vec<OnwardSale> {
     let is_ahead = |sale: &Sale| !matches!(sale.state, SaleState::Draft | SaleState::Ended) && !sale.shadow;
     let mut ahead: Vec<_> = all.filter(|(sale, _)| sale.id != from.id && is_ahead(sale)).collect();
-    ahead.sort_by_key(|(sale, _)| {
+    let is_similar = |goods: &Goods| of.category_id.is_some() && goods.category_id == of.category_id;
+    ahead.sort_by_key(|(sale, goods)| {
         let opens_at = sale.window.opens_at;
-        (sale.goods_id != from.goods_id, opens_at.is_none(), opens_at, sale.id)
+        (sale.goods_id != from.goods_id, !is_similar(goods), opens_at.is_none(), opens_at, sale.id)
     });
     let mut seen = HashSet::new();
     ahead.retain(|(sale, _)| seen.insert(sale.goods_id));
@@ -69,7 +74,7 @@ pub fn onward<'a>(locale: Locale, from: &Sale, all: impl Iterator<Item = (&'a Sa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::GoodsId;
+    use crate::domain::{CategoryId, GoodsId};
     use crate::pages::sale_pages::tests::{at, sample};
 
     #[test]
@@ -89,17 +94,39 @@ mod tests {
         sooner.0.window.opens_at = Some(at("2026-11-20T12:00:00Z"));
         let later = sample(8, "Later");
         let all = [&here, &later, &sooner, &rehearsed, &ended, &repeated, &live, &again];
-        let found = onward(Locale::En, &here.0, all.into_iter().map(|(sale, goods)| (sale, goods)));
+        let found = onward(Locale::En, (&here.0, &here.1), all.into_iter().map(|(sale, goods)| (sale, goods)));
         let ids: Vec<_> = found.iter().map(|sale| sale.sale.0).collect();
         assert_eq!(ids, [2, 7, 3, 8]);
         assert!(found[0].is_again && !found[1].is_again);
     }
 
     #[test]
+    fn goods_of_the_same_category_come_before_others() {
+        let (mut here, mut similar, mut again) = (sample(1, "Phone"), sample(2, "Tablet"), sample(3, "Phone"));
+        let (mut sooner, mut elsewhere) = (sample(4, "Lamp"), sample(5, "Chair"));
+        again.0.goods_id = GoodsId(1);
+        for (sale, category) in [(&mut here, 7), (&mut similar, 7), (&mut again, 7), (&mut elsewhere, 8)] {
+            sale.1.category_id = Some(CategoryId(category));
+        }
+        for sale in [&mut sooner, &mut elsewhere] {
+            sale.0.window.opens_at = Some(at("2026-11-20T12:00:00Z"));
+        }
+        let all = [&elsewhere, &sooner, &similar, &again];
+        let ids = |here: &(Sale, Goods)| {
+            let all = all.into_iter().map(|(sale, goods)| (sale, goods));
+            onward(Locale::En, (&here.0, &here.1), all).iter().map(|sale| sale.sale.0).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&here), [3, 2, 4, 5]);
+        here.1.category_id = None;
+        assert_eq!(ids(&here), [3, 4, 5, 2], "goods without a category are similar to none");
+    }
+
+    #[test]
     fn opening_of_a_sale_changes_no_other_page() {
         let (here, mut other) = (sample(1, "Phone"), sample(2, "Radio"));
-        let shown =
-            |other: &(Sale, Goods)| format!("{:?}", onward(Locale::En, &here.0, [(&other.0, &other.1)].into_iter()));
+        let shown = |other: &(Sale, Goods)| {
+            format!("{:?}", onward(Locale::En, (&here.0, &here.1), [(&other.0, &other.1)].into_iter()))
+        };
         let before = shown(&other);
         other.0.state = SaleState::Live;
         assert_eq!(shown(&other), before);
@@ -108,6 +135,6 @@ mod tests {
     #[test]
     fn a_lone_sale_leads_nowhere() {
         let (sale, goods) = sample(1, "Phone");
-        assert!(onward(Locale::Zh, &sale, [(&sale, &goods)].into_iter()).is_empty());
+        assert!(onward(Locale::Zh, (&sale, &goods), [(&sale, &goods)].into_iter()).is_empty());
     }
 }

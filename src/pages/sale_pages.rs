@@ -1,4 +1,4 @@
-//! The list of sales and the page of one sale: the same bytes for all visitors.
+//! The lists of sales and the page of one sale: the same bytes for all visitors.
 //!
 //! Any cache may keep them without limit, so nothing here may depend on the visitor, the clock or the remaining units. The
 //! input is a sale's definition and state. Pages are rendered again when those change, and the script corrects what an
@@ -9,10 +9,13 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
-use crate::domain::{DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Sale, SaleMode, SaleState};
+use crate::domain::{
+    Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Sale, SaleMode, SaleState, category_of,
+};
 use crate::i18n::refusals;
+use crate::pages::categories::breadcrumb_data;
 use crate::pages::discount::discount_label;
-use crate::pages::list_page::ListPage;
+use crate::pages::list_page::render_lists;
 use crate::pages::markdown::to_plain;
 use crate::pages::onward::{OnwardSale, onward};
 use crate::pages::{Chrome, reminder};
@@ -28,17 +31,23 @@ pub const REMINDER: &str = "reminder.ics";
 
 /// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. `origin` is the
 /// public address of the shop. A rehearsal has a page, but is not on the list and has no calendar file.
-pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> askama::Result<Vec<(String, String)>> {
-    let mut pages = Vec::with_capacity(2 * sales.len() + 1);
+pub fn render_all(
+    locale: Locale,
+    origin: &str,
+    sales: &[&(Sale, Goods)],
+    categories: &[Category],
+) -> askama::Result<Vec<(String, String)>> {
+    let mut pages = Vec::with_capacity(2 * sales.len() + categories.len() + 1);
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
-    pages.push((format!("/{locale}/"), ListPage::new(anonymous(locale, format!("/{locale}/")), &listed).render()?));
+    pages.extend(render_lists(locale, &listed, categories)?);
     for (sale, goods) in sales {
         let path = sale_path(locale, sale);
         if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
             pages.push((format!("{path}/{REMINDER}"), reminder));
         }
-        let onward = onward(locale, sale, listed.iter().map(|(sale, goods)| (sale, goods)));
-        pages.push((path, render_sale(locale, origin, sale, goods, onward)?));
+        let onward = onward(locale, (sale, goods), listed.iter().map(|(sale, goods)| (sale, goods)));
+        let category = category_of(categories, goods.category_id);
+        pages.push((path, render_sale(locale, origin, (sale, goods), category, onward)?));
     }
     Ok(pages)
 }
@@ -47,11 +56,12 @@ pub fn render_all(locale: Locale, origin: &str, sales: &[&(Sale, Goods)]) -> ask
 pub fn render_sale(
     locale: Locale,
     origin: &str,
-    sale: &Sale,
-    goods: &Goods,
+    (sale, goods): (&Sale, &Goods),
+    category: Option<&Category>,
     onward: Vec<OnwardSale>,
 ) -> askama::Result<String> {
-    SalePage { chrome: anonymous(locale, sale_path(locale, sale)), origin, sale, goods, onward }.render()
+    let chrome = Chrome::anonymous(locale, sale_path(locale, sale));
+    SalePage { chrome, origin, sale, goods, category, onward }.render()
 }
 
 /// The choices of a quantity field.
@@ -63,10 +73,6 @@ fn sale_path(locale: Locale, sale: &Sale) -> String {
     format!("/{locale}/sales/{}", sale.id)
 }
 
-fn anonymous(locale: Locale, path: String) -> Chrome {
-    Chrome { locale, path, username: None, role: crate::store::Role::User }
-}
-
 #[derive(Template)]
 #[template(path = "sale.html")]
 struct SalePage<'a> {
@@ -74,6 +80,8 @@ struct SalePage<'a> {
     origin: &'a str,
     sale: &'a Sale,
     goods: &'a Goods,
+    /// That of the goods.
+    category: Option<&'a Category>,
     onward: Vec<OnwardSale>,
 }
 
@@ -214,10 +222,18 @@ impl SalePage<'_> {
             "description": to_plain(self.chrome.say(&self.goods.description)),
             "offers": offer,
         });
+        if let Some(category) = self.category {
+            product["category"] = json!(self.chrome.say(&category.name));
+        }
         if let Some(picture) = self.shared_picture() {
             product["image"] = json!(picture);
         }
         product.to_string().replace('<', "\\u003c")
+    }
+
+    /// The way to the goods over their category, for search engines.
+    fn breadcrumb_data(&self, category: &Category) -> String {
+        breadcrumb_data(self.origin, &self.chrome, category, self.goods)
     }
 
     /// What to do now, until the script replaces it.
@@ -251,6 +267,7 @@ pub(crate) mod tests {
             id: GoodsId(id),
             name: Bilingual::new(name, name),
             description: Bilingual::new("介绍", "About it"),
+            category_id: None,
             pictures: vec![Picture::drawing("phone.svg")],
             updated_at: at("2026-11-01T00:00:00Z"),
             archived_at: None,
@@ -279,7 +296,10 @@ pub(crate) mod tests {
 
     fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
         let sales: Vec<_> = sales.iter().collect();
-        Locale::ALL.into_iter().flat_map(|locale| render_all(locale, "https://shop.example", &sales).unwrap()).collect()
+        Locale::ALL
+            .into_iter()
+            .flat_map(|locale| render_all(locale, "https://shop.example", &sales, &[]).unwrap())
+            .collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! 0. the row of the request's idempotency key, which only attempts of that request lock;
 //! 1. the count of revocations ([`accounts`]: sessions), which serializes changes of accounts;
 //! 2. a refund that waits for approval, then the row of a user, then that of a sale or packet;
-//! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods and sales. After the sale's row, so that
+//! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods, their categories and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
 //! 4. the list of a draw or a waiting room (`ListLock`), or the row of a waitlist, then entries, places or waiters; then rows of orders,
 //!    payments and claims; an order before its payments and its holds;
@@ -27,6 +27,7 @@ mod pool;
 mod row;
 mod transaction;
 
+mod categories;
 mod goods;
 mod sales;
 
@@ -89,6 +90,7 @@ pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use books::Period;
 pub use books::journal::{JournalCursor, JournalLine, JournalSource};
+pub use categories::{CategoryDraft, CategoryRefusal};
 pub use deposits::{Deposit, DepositStanding};
 pub use draws::Draw;
 pub use draws::entries::{EnterOutcome, ExcludeOutcome, WithdrawOutcome};

@@ -58,6 +58,7 @@ fn public_api() -> Routes {
 
     Router::new()
         .route("/api/sales", get(sales::list))
+        .route("/api/categories", get(sales::categories))
         .route("/api/sales/{sale}/spread", get(sales::spread))
         .route("/api/sales/{sale}/line", get(queues::line))
         .route("/api/sales/{sale}/draw", get(draws::show))
@@ -139,7 +140,7 @@ fn lists(shop: &Arc<Shop>) -> Routes {
 /// has one order per sale.
 fn repeatable(shop: &Arc<Shop>) -> Routes {
     use super::admin;
-    use super::api::admin::{goods, invitations, packets as packet_rain, payment_cases, sales};
+    use super::api::admin::{categories, goods, invitations, packets as packet_rain, payment_cases, sales};
     use super::api::{addresses, packets, payments, wallet};
 
     let mut routes = Router::new()
@@ -148,6 +149,7 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
         .route("/api/wallet/top-ups", post(wallet::top_up))
         .route("/api/addresses", post(addresses::create))
         .route("/api/admin/goods", post(goods::create))
+        .route("/api/admin/categories", post(categories::create))
         .route("/api/admin/sales", post(sales::create))
         .route("/api/admin/sales/{sale}/top-up", post(sales::top_up))
         .route("/api/admin/sales/{sale}/codes", post(invitations::make))
@@ -155,6 +157,7 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/packets", post(packet_rain::fund))
         .route("/admin/sales/{sale}/top-up", post(admin::sales::top_up))
         .route("/admin/sales/{sale}/codes", post(admin::invitations::make))
+        .route("/admin/goods/categories", post(admin::categories::create))
         .route("/admin/goods", post(admin::goods::create));
     for locale in Locale::ALL {
         let create = post(super::pages::addresses::create);
@@ -208,7 +211,9 @@ fn provider_api() -> Routes {
 }
 
 fn admin_api() -> Routes {
-    use super::api::admin::{accounts, approvals, audit_log, books, clusters, dead_letters, draws, goods, live};
+    use super::api::admin::{
+        accounts, approvals, audit_log, books, categories, clusters, dead_letters, draws, goods, live,
+    };
     use super::api::admin::{invitations, order_changes, orders};
     use super::api::admin::{packets, payment_cases, queues, sale_definition, sales, security};
 
@@ -220,6 +225,11 @@ fn admin_api() -> Routes {
         .route("/api/admin/goods/{goods}/pictures/{name}", delete(goods::remove_picture))
         .route("/api/admin/goods/{goods}/archive", post(goods::archive))
         .route("/api/admin/goods/{goods}/unarchive", post(goods::unarchive))
+        .route("/api/admin/categories", get(categories::list).put(categories::order))
+        .route(
+            "/api/admin/categories/{category}",
+            get(categories::show).patch(categories::edit).delete(categories::delete),
+        )
         .route("/api/admin/sales", get(sales::list))
         .route("/api/admin/sales/{sale}", get(sale_definition::show).patch(sale_definition::edit).delete(sales::delete))
         .route("/api/admin/sales/{sale}/checklist", get(sales::checklist))
@@ -286,7 +296,7 @@ fn shared_pages() -> Routes {
         .route("/sandbox/cashier/{payment}/decline", post(cashier::decline))
 }
 
-/// Pages in one language. The first three are pre-rendered and the same for all visitors.
+/// Pages in one language. The first four are pre-rendered and the same for all visitors.
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
     use super::pages::{about, archive, eligibility, mail_address, offline, poster, queues, recovery, waitlist};
@@ -299,6 +309,7 @@ fn pages_of(locale: Locale) -> Routes {
     Router::new()
         .route(&at("/"), get(pages::shared))
         .route(&at("/sales/{sale}"), get(pages::shared))
+        .route(&at("/categories/{category}"), get(pages::shared))
         .route(&at("/sales/{sale}/reminder.ics"), get(pages::shared))
         .route(&at(""), get(pages::to_list))
         .route(&at("/archive"), get(archive::show))
@@ -368,8 +379,8 @@ fn spending_forms(shop: &Arc<Shop>) -> Routes {
 
 fn console() -> Routes {
     use super::admin::{
-        approvals, books, bulk, calendar, cockpit, dead_letters, draws, goods, log, orders, packets, payment_cases,
-        sale_form, sales,
+        approvals, books, bulk, calendar, categories, cockpit, dead_letters, draws, goods, log, orders, packets,
+        payment_cases, sale_form, sales,
     };
     use super::admin::{
         clusters, invitations, mail, queues, report, review, saved_views, search, security, shop_pages, staff, users,
@@ -447,6 +458,10 @@ fn console() -> Routes {
         .route("/admin/orders/{order}/uphold", post(review::uphold))
         .route("/admin/orders/{order}/recipient", post(orders::recipient))
         .route("/admin/goods/new", get(goods::blank))
+        .route("/admin/goods/categories", get(categories::show))
+        .route("/admin/goods/categories/{category}", post(categories::rename))
+        .route("/admin/goods/categories/{category}/move", post(categories::move_by_one))
+        .route("/admin/goods/categories/{category}/delete", post(categories::delete))
         .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))
         .route("/admin/goods/{goods}/archive", post(goods::archive))
         .route("/admin/goods/{goods}/unarchive", post(goods::unarchive))

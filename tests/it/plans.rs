@@ -22,6 +22,7 @@ const SHORT: &[&str] = &[
     "book_days",
     "books",
     "catalogue",
+    "categories",
     "draws",
     "waitlists",
     "goods",

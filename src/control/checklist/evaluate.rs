@@ -162,6 +162,7 @@ mod tests {
             id: GoodsId(1),
             name: text.clone(),
             description: text,
+            category_id: None,
             pictures: vec![crate::domain::Picture::drawing("phone.svg")],
             updated_at: at(0),
             archived_at: None,

@@ -5,10 +5,11 @@ pub(super) mod pictures;
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
+use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{RequestId, Store, StoreError, Tx, row};
-use crate::domain::{AuditAction, Bilingual, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
+use crate::domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
 use crate::store::audit_log::log;
 use crate::store::idempotency::{made_before, record_made};
 use crate::store::pool::Connection;
@@ -20,6 +21,8 @@ use pictures::{galleries, gallery, replace_gallery};
 pub struct GoodsDraft {
     pub name: Option<Bilingual>,
     pub description: Option<Bilingual>,
+    /// `Some(None)` takes the goods out of their category.
+    pub category_id: Option<Option<CategoryId>>,
     /// The gallery, of pictures that are in the database.
     pub pictures: Option<Vec<Picture>>,
     /// Attempts of one request create goods once.
@@ -36,6 +39,8 @@ const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 pub enum GoodsRefusal {
     #[error("there are no such goods")]
     NoSuchGoods,
+    #[error("there is no such category")]
+    NoSuchCategory,
     #[error("a sale of the goods is running or scheduled")]
     OnSale,
     #[error("the goods are of another version")]
@@ -61,7 +66,7 @@ pub(in crate::store) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual
 
 macro_rules! columns {
     () => {
-        "id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms"
+        "id, name_zh, name_en, description_zh, description_en, category_id, updated_at_ms, archived_at_ms"
     };
 }
 
@@ -70,6 +75,7 @@ fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
         id: GoodsId(row::int(row, "id")?),
         name: Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?),
         description: Bilingual::new(row::text(row, "description_zh")?, row::text(row, "description_en")?),
+        category_id: row.try_get::<Option<i64>, _>("category_id")?.map(CategoryId),
         pictures,
         updated_at: row::time(row, "updated_at_ms")?,
         archived_at: row::optional_time(row, "archived_at_ms")?,
@@ -122,9 +128,13 @@ impl Store {
         let after = Goods {
             name: draft.name.unwrap_or(present.name),
             description: draft.description.unwrap_or(present.description),
+            category_id: draft.category_id.unwrap_or(present.category_id),
             pictures: draft.pictures.unwrap_or(present.pictures),
             ..present
         };
+        if after.category_id != before.as_ref().and_then(|goods| goods.category_id) {
+            check_category(&mut tx, after.category_id).await?;
+        }
         let action = if before.is_some() { AuditAction::Edit } else { AuditAction::Create };
         record_made(&mut tx, draft.request, &after.id.to_string()).await?;
         Ok(Some(write(tx, before, after, action, actor, now).await?))
@@ -173,7 +183,22 @@ impl Store {
 /// New goods without text or pictures.
 fn blank(id: GoodsId, now: Timestamp) -> Goods {
     let empty = Bilingual::new("", "");
-    Goods { id, name: empty.clone(), description: empty, pictures: Vec::new(), updated_at: now, archived_at: None }
+    Goods {
+        id,
+        name: empty.clone(),
+        description: empty,
+        category_id: None,
+        pictures: Vec::new(),
+        updated_at: now,
+        archived_at: None,
+    }
+}
+
+/// Refuses a category that does not exist. The catalogue's lock keeps that true until the end of the transaction.
+async fn check_category(tx: &mut Tx, id: Option<CategoryId>) -> Result<(), GoodsRefusal> {
+    let Some(id) = id else { return Ok(()) };
+    let found = sqlx::query("SELECT id FROM categories WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
+    found.map(|_| ()).ok_or(GoodsRefusal::NoSuchCategory)
 }
 
 async fn read(connection: &mut Connection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
@@ -201,11 +226,13 @@ async fn write(
     let next = before.as_ref().map_or(now, |before| before.updated_at + VERSION_STEP);
     let after = Goods { updated_at: now.max(next), ..after };
     sqlx::query(
-        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
+        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms,
+           category_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
          ON CONFLICT (id) DO UPDATE SET name_zh = excluded.name_zh, name_en = excluded.name_en,
            description_zh = excluded.description_zh, description_en = excluded.description_en,
-           updated_at_ms = excluded.updated_at_ms, archived_at_ms = excluded.archived_at_ms",
+           updated_at_ms = excluded.updated_at_ms, archived_at_ms = excluded.archived_at_ms,
+           category_id = excluded.category_id",
     )
     .bind(after.id.0)
     .bind(&after.name.zh)
@@ -214,6 +241,7 @@ async fn write(
     .bind(&after.description.en)
     .bind(after.version())
     .bind(after.archived_at.map(Timestamp::as_millisecond))
+    .bind(after.category_id.map(|id| id.0))
     .execute(&mut *tx)
     .await?;
     let old_gallery = before.as_ref().map_or(&[][..], |goods| &goods.pictures);

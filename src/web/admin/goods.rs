@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::domain::picture::MAX_GALLERY_PICTURES;
-use crate::domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture};
+use crate::domain::{Bilingual, Category, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
 use crate::i18n;
 use crate::store::{GoodsDraft, GoodsRefusal, RequestId};
 use crate::web::Shop;
@@ -34,6 +34,9 @@ pub struct GoodsListQuery {
     q: String,
     #[serde(default)]
     archived: String,
+    /// An id, or `none` for goods without a category; empty for all.
+    #[serde(default)]
+    category: String,
     #[serde(default)]
     done: String,
     goods: Option<GoodsId>,
@@ -68,8 +71,15 @@ async fn show_list(
     let words = query.q.trim().to_lowercase();
     // Newest first: goods that were just created are the likeliest to be edited.
     let mut goods: Vec<Goods> = all.into_iter().rev().collect();
+    let categories = shop.store.categories().await?;
+    let is_here = |goods: &Goods| match query.category.as_str() {
+        "" => true,
+        "none" => goods.category_id.is_none(),
+        category => goods.category_id.is_some_and(|id| id.to_string() == category),
+    };
     goods.retain(|goods| {
         (with_archived || !goods.is_archived())
+            && is_here(goods)
             && (goods.id.to_string() == words
                 || [&goods.name.zh, &goods.name.en].iter().any(|name| name.to_lowercase().contains(&words)))
     });
@@ -82,8 +92,21 @@ async fn show_list(
     let more = goods.len() > MAX_LISTED;
     goods.truncate(MAX_LISTED);
     let chrome = visitor.chrome_at(list_path(visitor.locale));
-    let query = query.q.trim().to_owned();
-    personal(status, &AdminGoodsList { chrome, goods, query, with_archived, archived, more, done, warning, bar })
+    let (query, category) = (query.q.trim().to_owned(), query.category);
+    let page = AdminGoodsList {
+        chrome,
+        goods,
+        query,
+        category,
+        categories,
+        with_archived,
+        archived,
+        more,
+        done,
+        warning,
+        bar,
+    };
+    personal(status, &page)
 }
 
 fn list_path(locale: Locale) -> String {
@@ -128,14 +151,15 @@ async fn set_archived(
 }
 
 pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>) -> Result<Response, Problem> {
-    personal(StatusCode::OK, &goods_form(&visitor, None, blank_goods(&shop)))
+    let categories = shop.store.categories().await?;
+    personal(StatusCode::OK, &goods_form(&visitor, None, blank_goods(&shop), categories))
 }
 
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, GoodsId>,
 ) -> Result<Response, Problem> {
     let goods = shop.store.goods(id).await?.ok_or(Code::NotFound)?;
-    personal(StatusCode::OK, &goods_form(&visitor, Some(id), goods))
+    personal(StatusCode::OK, &goods_form(&visitor, Some(id), goods, shop.store.categories().await?))
 }
 
 pub async fn create(
@@ -154,12 +178,12 @@ pub async fn edit(
 }
 
 /// The form with these values and without errors.
-fn goods_form(visitor: &Visitor, id: Option<GoodsId>, goods: Goods) -> AdminGoodsForm {
+fn goods_form(visitor: &Visitor, id: Option<GoodsId>, goods: Goods, categories: Vec<Category>) -> AdminGoodsForm {
     let page = id.map_or_else(|| "new".to_owned(), |id| id.to_string());
     let chrome = visitor.chrome_at(format!("/admin/goods/{page}?lang={}", visitor.locale));
     let version = id.map(|_| goods.version().to_string()).unwrap_or_default();
     let (errors, uploads) = (Vec::new(), Vec::new());
-    AdminGoodsForm { chrome, id, goods, version, others: None, preview: false, errors, uploads }
+    AdminGoodsForm { chrome, id, goods, categories, version, others: None, preview: false, errors, uploads }
 }
 
 /// Goods without any value.
@@ -168,6 +192,7 @@ fn blank_goods(shop: &Shop) -> Goods {
         id: GoodsId(0),
         name: Bilingual::new("", ""),
         description: Bilingual::new("", ""),
+        category_id: None,
         pictures: Vec::new(),
         updated_at: shop.clock.now(),
         archived_at: None,
@@ -188,11 +213,12 @@ async fn save(
     let current = goods.version();
     // A form of an older program has no version.
     let versions = form.version.parse().ok().map(|version| vec![version]);
-    let mut page = goods_form(&visitor, id, goods);
+    let mut page = goods_form(&visitor, id, goods, shop.store.categories().await?);
     page.version.clone_from(&form.version);
     page.goods.name = Bilingual::new(form.name[0].trim(), form.name[1].trim());
     page.goods.description = Bilingual::new(form.description[0].trim(), form.description[1].trim());
     page.errors = check_name(&page.goods.name);
+    choose_category(&mut page, form.category.as_deref());
     page.errors.extend(check_description(&page.goods.description));
     update_gallery(&shop, &mut page, form).await?;
     if !page.errors.is_empty() || !page.uploads.is_empty() {
@@ -201,14 +227,29 @@ async fn save(
     if preview {
         return personal(StatusCode::OK, &AdminGoodsForm { preview, ..page });
     }
-    let Goods { name, description, pictures, .. } = page.goods.clone();
+    let Goods { name, description, category_id, pictures, .. } = page.goods.clone();
     let (name, description, pictures) = (Some(name), Some(description), Some(pictures));
-    let draft = GoodsDraft { name, description, pictures, request, versions };
+    let draft = GoodsDraft { name, description, category_id: Some(category_id), pictures, request, versions };
     let goods = match shop.sales_admin.put_goods(id, draft, staff.actor()).await {
+        // Deleted at this moment.
+        Err(GoodsRefusal::NoSuchCategory) => {
+            page.errors.push(FieldError::new("category_id", "no_such_category"));
+            page.goods.category_id = None;
+            return personal(StatusCode::UNPROCESSABLE_ENTITY, &page);
+        }
         Err(GoodsRefusal::ChangedMeanwhile) => return show_changed(&shop, page, current).await,
         saved => saved?.ok_or(Code::NotFound)?,
     };
     Ok(see_list(&visitor, if id.is_some() { "saved" } else { "created" }, goods.id))
+}
+
+/// Sets the category of the form, of which a form of an older program has none. One that does not exist any more is an error.
+fn choose_category(page: &mut AdminGoodsForm, chosen: Option<&str>) {
+    let Some(chosen) = chosen else { return };
+    page.goods.category_id = chosen.parse().ok().filter(|id: &CategoryId| page.categories.iter().any(|c| c.id == *id));
+    if !chosen.is_empty() && page.goods.category_id.is_none() {
+        page.errors.push(FieldError::new("category_id", "no_such_category"));
+    }
 }
 
 /// The form again, with everything that was entered and what others changed meanwhile. It replaces `current` when it is sent

@@ -32,6 +32,8 @@ pub struct GoodsForm {
     pub version: String,
     pub name: [String; 2],
     pub description: [String; 2],
+    /// The id of a category; empty for none.
+    pub category: Option<String>,
     /// Names of the gallery's pictures in their present order.
     pictures: Vec<String>,
     /// The place typed for each picture, by its name.
@@ -87,6 +89,7 @@ async fn read(mut multipart: Multipart) -> Result<GoodsForm, Problem> {
             "name_en" => form.name[1] = text,
             "description_zh" => form.description[0] = lines(&text),
             "description_en" => form.description[1] = lines(&text),
+            "category_id" => form.category = Some(text),
             "action" => form.preview = text == "preview",
             // Up to twice the gallery's limit: a form that is shown again lists the pictures uploaded with it as well.
             "picture" if form.pictures.len() < 2 * MAX_GALLERY_PICTURES => form.pictures.push(text),

@@ -42,13 +42,17 @@ pub fn subject_path(locale: Locale, subject: &str) -> String {
     format!("/admin/log?lang={locale}&subject={subject}")
 }
 
-/// The names of the sales and accounts that the lines mention. Sales are in memory; one query reads the accounts.
+/// The names of the sales, categories and accounts that the lines mention. One query reads the accounts; the others are in
+/// memory.
 async fn names(shop: &Shop, rows: &[AuditRow], locale: Locale) -> Result<LogNames, Problem> {
     let (sales, users) = LogNames::wanted(rows);
     let sales = sales
         .into_iter()
         .filter_map(|id| Some((id, goods_name_and_cover(Some(&*shop.catalogue.known(id)?), locale).0)));
-    Ok(LogNames { sales: sales.collect(), users: shop.store.usernames(&users).await? })
+    let categories = shop.catalogue.categories();
+    let categories = categories.iter().map(|category| (category.id, category.name.get(locale).to_owned()));
+    let users = shop.store.usernames(&users).await?;
+    Ok(LogNames { sales: sales.collect(), categories: categories.collect(), users })
 }
 
 pub async fn show(

@@ -9,6 +9,7 @@ pub mod approvals;
 pub mod books;
 pub mod bulk;
 pub mod calendar;
+pub mod categories;
 pub mod clusters;
 pub mod cockpit;
 pub mod computing;

@@ -81,6 +81,7 @@ fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &s
 fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     let (chrome, t) = (visitor.chrome(), i18n::text(visitor.locale));
     let mut all: Vec<(&str, &str)> = chrome.sections().collect();
+    all.push(("/admin/goods/categories", t.categories.title));
     all.extend([("/admin/orders/payments", t.cases.title), ("/admin/orders/approvals", t.approvals.title)]);
     if chrome.owns() {
         all.push(("/admin/orders/books", t.books.title));

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::json_response;
-use crate::domain::{Bilingual, GoodsId, ModeName, Money, Phase, SaleId, Window};
+use crate::domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, Window};
 use crate::gate::IssuedToken;
 use crate::pages::picture;
 use crate::web::Shop;
@@ -113,6 +113,7 @@ struct ListedSale<'a> {
 struct ListedGoods<'a> {
     id: GoodsId,
     name: &'a Bilingual,
+    category_id: Option<CategoryId>,
     /// The URL of the cover.
     image: String,
 }
@@ -130,7 +131,12 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
         }
         ListedSale {
             id: sale.id,
-            goods: ListedGoods { id: goods.id, name: &goods.name, image: picture::address(goods.cover()) },
+            goods: ListedGoods {
+                id: goods.id,
+                name: &goods.name,
+                category_id: goods.category_id,
+                image: picture::address(goods.cover()),
+            },
             price: sale.price,
             list_price: sale.list_price,
             total: status.map_or(sale.total, |s| s.total),
@@ -145,6 +151,24 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
     let sales = sales.collect();
     let poll_after_ms = poll_after_ms.max(*LIST_POLL_MS.start());
     (Cache::Live, Json(ListedSales { sales, now, poll_after_ms })).into_response()
+}
+
+#[derive(Serialize)]
+struct ListedCategories<'a> {
+    categories: Vec<ListedCategory<'a>>,
+}
+
+#[derive(Serialize)]
+struct ListedCategory<'a> {
+    id: CategoryId,
+    name: &'a Bilingual,
+}
+
+/// The categories of goods, in the order of the shop.
+pub async fn categories(State(shop): State<Arc<Shop>>) -> Response {
+    let categories = shop.catalogue.categories();
+    let categories = categories.iter().map(|category| ListedCategory { id: category.id, name: &category.name });
+    (Cache::Page, Json(ListedCategories { categories: categories.collect() })).into_response()
 }
 
 /// The OpenAPI description of this API.

@@ -7,7 +7,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::domain::{Locale, SaleId};
+use crate::domain::{CategoryId, Locale, SaleId};
+use crate::pages::categories::categories_of;
 use crate::web::Shop;
 use crate::web::extract::Query;
 use crate::web::extract::visitor::Visitor;
@@ -27,6 +28,9 @@ pub struct ArchiveQuery {
     q: String,
     #[serde(default)]
     show: String,
+    /// An id; empty for all.
+    #[serde(default)]
+    category: String,
     #[serde(default)]
     before: Cursor,
 }
@@ -40,15 +44,23 @@ pub async fn show(
     let query: String = asked.q.trim().chars().take(MAX_QUERY_CHARS).collect();
     let wanted = query.to_lowercase();
     let states = shown_states(&asked.show);
+    // No goods are in a category that does not exist.
+    let category: Option<Option<CategoryId>> = Some(asked.category.parse().ok()).filter(|_| !asked.category.is_empty());
     let mut sales = shop.catalogue.announced();
+    let categories = shop.catalogue.categories();
+    let choices = categories_of(&categories, sales.iter().map(|entry| entry.goods.category_id));
+    let choices = choices.into_iter().cloned().collect();
     sales.retain(|entry| {
         let is_named = |locale| entry.goods.name.get(locale).to_lowercase().contains(&wanted);
-        states.contains(&entry.sale.state) && Locale::ALL.into_iter().any(is_named)
+        let is_here = category.is_none_or(|category| category.is_some() && entry.goods.category_id == category);
+        is_here && states.contains(&entry.sale.state) && Locale::ALL.into_iter().any(is_named)
     });
     let found = sales.len();
     sales.retain(|entry| before.is_none_or(|before| entry.sale.id < before));
     let older = sales.get(PAGE_SIZE).and_then(|_| sales.get(PAGE_SIZE - 1)).map(|entry| entry.sale.id);
     sales.truncate(PAGE_SIZE);
     let (chrome, is_later) = (visitor.chrome(), before.is_some());
-    personal(StatusCode::OK, &ArchivePage { chrome, query, show: asked.show, sales, found, older, is_later })
+    let ArchiveQuery { show, category, .. } = asked;
+    let page = ArchivePage { chrome, query, show, category, choices, sales, found, older, is_later };
+    personal(StatusCode::OK, &page)
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::domain::{Locale, SaleState};
 use crate::i18n::text;
 use crate::pages::assets;
+use crate::pages::categories::categories_of;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::locale;
@@ -31,11 +32,15 @@ pub async fn robots(State(shop): State<Arc<Shop>>) -> Response {
     answer("text/plain; charset=utf-8", body)
 }
 
-/// The list and the open and upcoming sales, each in both languages.
+/// The list, the open and upcoming sales, and their categories, each in both languages.
 pub async fn sitemap(State(shop): State<Arc<Shop>>) -> Response {
     let sales = shop.catalogue.listed();
-    let current = sales.iter().filter(|entry| entry.sale.state != SaleState::Ended);
-    let paths = std::iter::once(String::new()).chain(current.map(|entry| format!("sales/{}", entry.sale.id)));
+    let current = || sales.iter().filter(|entry| entry.sale.state != SaleState::Ended);
+    let categories = shop.catalogue.categories();
+    let categories = categories_of(&categories, current().map(|entry| entry.goods.category_id));
+    let paths = std::iter::once(String::new())
+        .chain(categories.into_iter().map(|category| format!("categories/{}", category.id)))
+        .chain(current().map(|entry| format!("sales/{}", entry.sale.id)));
     let mut body = concat!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n",
         "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:xhtml=\"http://www.w3.org/1999/xhtml\">\n",

@@ -61,7 +61,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::Shop;
 use super::extract::session::SignedIn;
 use super::extract::visitor::Visitor;
-use crate::domain::{Locale, SaleId, SaleState};
+use crate::domain::{Locale, SaleId, SaleState, category_of};
 use crate::pages::onward::onward;
 use crate::pages::{assets, compression, sale_pages};
 use crate::web::cache_policy::Cache;
@@ -72,7 +72,7 @@ use crate::web::shared::negotiation::Content;
 /// What most pages of a signed-in user extract.
 type UserVisit = (State<Arc<Shop>>, SignedIn, Visitor);
 
-/// A pre-rendered page of the list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that ended
+/// A pre-rendered page of a list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that ended
 /// long ago is rendered now.
 pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     let Some(page) = shop.pages.get(uri.path()) else { return archived(&shop, &uri, &headers) };
@@ -90,8 +90,10 @@ fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Pro
     let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
     let listed = shop.catalogue.listed();
-    let onward = onward(locale, &entry.sale, listed.iter().map(|other| (&other.sale, &other.goods)));
-    let page = sale_pages::render_sale(locale, &shop.config.public_url, &entry.sale, &entry.goods, onward)?;
+    let onward = onward(locale, (&entry.sale, &entry.goods), listed.iter().map(|other| (&other.sale, &other.goods)));
+    let categories = shop.catalogue.categories();
+    let category = category_of(&categories, entry.goods.category_id);
+    let page = sale_pages::render_sale(locale, &shop.config.public_url, (&entry.sale, &entry.goods), category, onward)?;
     let body = Bytes::from(page);
     let etag = compression::etag(&body);
     let content_type = "text/html; charset=utf-8";

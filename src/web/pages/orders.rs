@@ -191,7 +191,11 @@ async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result
     };
     let is_lost = matches!(order.status, OrderStatus::Cancelled | OrderStatus::Rejected);
     let onward = match is_lost {
-        true => onward(locale, sale, shop.catalogue.listed().iter().map(|other| (&other.sale, &other.goods))),
+        true => onward(
+            locale,
+            (sale, &entry.goods),
+            shop.catalogue.listed().iter().map(|other| (&other.sale, &other.goods)),
+        ),
         false => Vec::new(),
     };
     let total = (sale.per_user_limit == 1).then_some(sale.total);

@@ -3,6 +3,7 @@
 //! by [`frame`](crate::web::middleware::frame).
 
 mod eligibility;
+mod goods;
 mod refusals;
 #[cfg(test)]
 mod tests;
@@ -160,6 +161,7 @@ problems! {
     AwaitsApproval 409 "awaits_approval" "Another refund of this order or payment waits for a second person. Approve or decline that one first.";
     AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid. A paid order takes one if it has none.";
     TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";
+    TooManyCategories 409 "too_many_categories" "The shop has the maximum number of categories.";
     TooManyPasskeys 409 "too_many_passkeys" "The account has the maximum number of passkeys.";
     PasskeyTaken 409 "passkey_taken" "The passkey belongs to an account already.";
     PasskeysOff 409 "passkeys_off" "Browsers offer passkeys at an https address with a domain name only, or at localhost.";

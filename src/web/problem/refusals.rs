@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{Code, FieldProblem, Problem};
 use crate::accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
-use crate::domain::{GalleryRefusal, Phase, Refusal};
+use crate::domain::{Phase, Refusal};
 use crate::entries::EntryRefusal;
 use crate::orders::OrderRefusal;
 use crate::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
@@ -12,7 +12,7 @@ use crate::payments::PaymentError;
 use crate::pictures::PictureRefusal;
 use crate::pipeline::dead_letters::DeadLetterError;
 use crate::revalidating_cache::ComputationError;
-use crate::store::{AccountChangeRefusal, AddressRefusal, GoodsRefusal, SaleRefusal, StoreError};
+use crate::store::{AccountChangeRefusal, AddressRefusal, SaleRefusal, StoreError};
 use crate::waiting_rooms::JoinRefusal;
 use crate::waitlist::WaitlistRefusal;
 
@@ -296,21 +296,6 @@ impl From<SaleRefusal> for Problem {
                 Problem::new(Code::WrongState).detail(refusal.to_string())
             }
             SaleRefusal::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<GoodsRefusal> for Problem {
-    fn from(refusal: GoodsRefusal) -> Self {
-        match refusal {
-            GoodsRefusal::NoSuchGoods | GoodsRefusal::Gallery(GalleryRefusal::NoSuchPicture) => Code::NotFound.into(),
-            GoodsRefusal::OnSale => Code::GoodsOnSale.into(),
-            GoodsRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
-            GoodsRefusal::Gallery(GalleryRefusal::Full) => Problem::invalid_field("pictures", "too_many_pictures"),
-            GoodsRefusal::Gallery(GalleryRefusal::OtherPictures) => {
-                Problem::invalid_field("pictures", "other_pictures")
-            }
-            GoodsRefusal::Store(error) => error.into(),
         }
     }
 }

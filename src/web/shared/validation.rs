@@ -10,6 +10,8 @@ use crate::web::problem::FieldProblem;
 use crate::web::shared::FieldError;
 
 const MAX_NAME_CHARS: usize = 200;
+/// Names of categories share one line.
+const MAX_CATEGORY_NAME_CHARS: usize = 40;
 const MAX_DESCRIPTION_CHARS: usize = 10_000;
 
 impl From<FieldError> for FieldProblem {
@@ -26,10 +28,18 @@ pub fn failed(
 }
 
 pub fn check_name(name: &Bilingual) -> Vec<FieldError> {
+    check_name_of(name, MAX_NAME_CHARS)
+}
+
+pub fn check_category_name(name: &Bilingual) -> Vec<FieldError> {
+    check_name_of(name, MAX_CATEGORY_NAME_CHARS)
+}
+
+fn check_name_of(name: &Bilingual, max_chars: usize) -> Vec<FieldError> {
     let fields = [("name_zh", name.zh.trim()), ("name_en", name.en.trim())];
     let checks = fields.map(|(field, text)| match text {
         "" => (false, field, "required"),
-        text => (text.chars().count() <= MAX_NAME_CHARS, field, "too_long"),
+        text => (text.chars().count() <= max_chars, field, "too_long"),
     });
     failed(checks).collect()
 }

@@ -56,6 +56,7 @@ async fn request_whose_answer_was_lost_takes_effect_once() {
     let requests = [
         (format!("/api/admin/sales/{sale}/top-up"), json!({"units": 50}), "/sale/total"),
         ("/api/admin/goods".to_owned(), goods, "/goods/id"),
+        ("/api/admin/categories".to_owned(), json!({"name": {"zh": "灯", "en": "Lamps"}}), "/category/id"),
         ("/api/admin/sales".to_owned(), new_sale, "/sale/id"),
         ("/api/admin/packets".to_owned(), json!({"total": 100, "count": 2}), "/packet/id"),
     ];

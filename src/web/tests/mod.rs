@@ -9,6 +9,7 @@ mod archive;
 mod archive_pages;
 mod authenticator;
 mod books;
+mod categories;
 mod clusters;
 mod cockpit;
 mod document;

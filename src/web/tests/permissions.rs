@@ -86,6 +86,17 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/pages/{page}", 'r'),
     ("POST", "/admin/goods", 'r'),
     ("GET", "/admin/goods/new", 'l'),
+    ("GET", "/admin/goods/categories", 'l'),
+    ("POST", "/admin/goods/categories", 'r'),
+    ("POST", "/admin/goods/categories/{category}", 'r'),
+    ("POST", "/admin/goods/categories/{category}/move", 'r'),
+    ("POST", "/admin/goods/categories/{category}/delete", 'r'),
+    ("GET", "/api/admin/categories", 'l'),
+    ("POST", "/api/admin/categories", 'r'),
+    ("PUT", "/api/admin/categories", 'r'),
+    ("GET", "/api/admin/categories/{category}", 'l'),
+    ("PATCH", "/api/admin/categories/{category}", 'r'),
+    ("DELETE", "/api/admin/categories/{category}", 'r'),
     ("GET", "/admin/goods/{goods}", 'l'),
     ("POST", "/admin/goods/{goods}", 'r'),
     ("POST", "/admin/goods/{goods}/archive", 'r'),
@@ -238,6 +249,7 @@ async fn each_role_has_its_permissions_and_no_others() {
             let path = path.replace("{case}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{sale}", "999").replace("{goods}", "999").replace("{packet}", "999");
+            let path = path.replace("{category}", "999");
             let json = [("content-type", "application/json")];
             let form = [("content-type", "application/x-www-form-urlencoded")];
             let answer = match path.starts_with("/api/") {

@@ -6,7 +6,7 @@ use askama::Template;
 
 use super::Chrome;
 use crate::catalogue::CatalogueEntry;
-use crate::domain::{SaleId, SaleState};
+use crate::domain::{Category, SaleId, SaleState};
 use crate::pages::action::action;
 use crate::pages::discount::discount_label;
 use crate::pages::filters;
@@ -20,6 +20,10 @@ pub struct ArchivePage {
     pub query: String,
     /// Which states are shown, as in the query; empty for all.
     pub show: String,
+    /// The category that is shown, as in the query; empty for all.
+    pub category: String,
+    /// The categories to choose from.
+    pub choices: Vec<Category>,
     /// Newest first.
     pub sales: Vec<Arc<CatalogueEntry>>,
     /// Sales that were found on all pages.
@@ -50,10 +54,28 @@ impl ArchivePage {
         self.show == filter
     }
 
+    /// The categories as values of the query, with their names.
+    fn categories(&self) -> Vec<(String, &str)> {
+        let named = self.choices.iter().map(|category| (category.id.to_string(), self.chrome.say(&category.name)));
+        std::iter::once((String::new(), self.chrome.text().categories.all)).chain(named).collect()
+    }
+
+    fn is_category(&self, category: &str) -> bool {
+        self.category == category
+    }
+
     /// The address of this search with another filter, or of its next page.
     fn link(&self, show: &str, before: Option<&SaleId>) -> String {
+        self.address(show, &self.category, before)
+    }
+
+    fn category_link(&self, category: &str) -> String {
+        self.address(&self.show, category, None)
+    }
+
+    fn address(&self, show: &str, category: &str, before: Option<&SaleId>) -> String {
         let before = before.map(ToString::to_string).unwrap_or_default();
-        let query = link_query([("q", &self.query), ("show", show), ("before", &before)]);
+        let query = link_query([("q", &self.query), ("show", show), ("category", category), ("before", &before)]);
         let mark = if query.is_empty() { "" } else { "?" };
         format!("/{}/archive{mark}{query}", self.chrome.locale)
     }

@@ -57,6 +57,7 @@ pub fn fill_in(path: &str) -> String {
         ("{user}", id),
         ("{packet}", "100000000050"),
         ("{goods}", "1"),
+        ("{category}", "1"),
         ("{address}", id),
         ("{session}", id),
         ("{payment}", id),
@@ -100,8 +101,10 @@ pub fn statements(count: i64) -> Vec<String> {
         )
     };
     vec![
-        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms)
-         VALUES (1, '手机', 'Phone', '', '', 1)"
+        "INSERT INTO categories (id, name_zh, name_en, place, updated_at_ms) VALUES (1, '数码', 'Electronics', 1, 1)"
+            .to_owned(),
+        "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, category_id, updated_at_ms)
+         VALUES (1, '手机', 'Phone', '', '', 1, 1)"
             .to_owned(),
         format!(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})

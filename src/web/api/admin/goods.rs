@@ -7,8 +7,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
+use super::sale_definition::present;
 use super::{StaffCall, StaffCallTo};
-use crate::domain::{Bilingual, GalleryChange, Goods, GoodsId, Picture};
+use crate::domain::{Bilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
 use crate::pictures;
 use crate::store::GoodsDraft;
 use crate::web::extract::precondition::{entity_tag, expected_versions};
@@ -24,6 +25,7 @@ use crate::web::shared::validation::{check_description, check_name};
 pub struct NewGoods {
     name: Bilingual,
     description: Bilingual,
+    category_id: Option<CategoryId>,
 }
 
 #[derive(Deserialize)]
@@ -31,6 +33,9 @@ pub struct NewGoods {
 pub struct GoodsEdit {
     name: Option<Bilingual>,
     description: Option<Bilingual>,
+    /// `null` takes the goods out of their category.
+    #[serde(default, deserialize_with = "present")]
+    category_id: Option<Option<CategoryId>>,
 }
 
 /// Goods in JSON.
@@ -74,19 +79,21 @@ pub async fn create(
     Repeatable(request): Repeatable,
     Json(new): Json<NewGoods>,
 ) -> Result<Response, Problem> {
-    let draft = GoodsDraft { request, ..draft(Some(new.name), Some(new.description))? };
+    let category_id = Some(new.category_id);
+    let draft = GoodsDraft { request, category_id, ..draft(Some(new.name), Some(new.description))? };
     let goods = save(call, None, draft).await?;
     let version = [(ETAG, entity_tag(goods.version()))];
     Ok((version, created(format!("/api/admin/goods/{}", goods.id), OneGoods { goods: goods.into() })).into_response())
 }
 
-/// Changes texts of goods. With `If-Match` only a version that it names.
+/// Changes texts and category of goods. With `If-Match` only a version that it names.
 pub async fn edit(
     (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
     headers: HeaderMap,
     Json(edit): Json<GoodsEdit>,
 ) -> Result<Response, Problem> {
-    let draft = GoodsDraft { versions: expected_versions(&headers), ..draft(edit.name, edit.description)? };
+    let (versions, category_id) = (expected_versions(&headers), edit.category_id);
+    let draft = GoodsDraft { versions, category_id, ..draft(edit.name, edit.description)? };
     Ok(answer(StatusCode::OK, save((shop, admin), Some(id), draft).await?))
 }
 

@@ -1,5 +1,6 @@
 //! The staff's API: the actions of the console, for programs.
 
+pub mod categories;
 pub mod goods;
 pub mod sale_definition;
 pub mod sales;

@@ -31,6 +31,7 @@ pub(super) enum FieldKind {
     Role,
     /// Ids that lead to a page.
     Goods,
+    Category,
     Sale,
     User,
     Order,
@@ -68,11 +69,14 @@ static FIELDS: &[Row] = &{
         ("dead-letter", "reason", |t| t.f_letter_reason, Plain, MAIN),
         ("payment", "status", |t| t.f_status, PaymentStatus, MAIN),
         ("payment", "kind", |t| t.f_kind, CaseKind, MAIN),
+        ("categories", "order", |t| t.f_order_of_all, Plain, MAIN),
+        ("category", "goods", |t| t.f_products, Plain, MAIN),
         ("sale", "reason", |t| t.f_reason, Plain, MAIN),
         ("sale", "entry", |t| t.f_entry, Plain, MAIN),
         ("sale", "held", |t| t.f_held, Flag, MAIN),
         ("sale", "user_id", |t| t.f_owner, User, MAIN),
         ("", "goods_id", |t| t.f_goods, Goods, MINOR),
+        ("", "category_id", |t| t.f_category, Category, MINOR),
         ("", "name.zh", |t| t.f_name_zh, Plain, MINOR),
         ("", "name.en", |t| t.f_name_en, Plain, MINOR),
         ("", "description.zh", |t| t.f_text_zh, Long, MINOR),
@@ -165,6 +169,7 @@ pub(super) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String
         FieldKind::Plain
         | FieldKind::Time
         | FieldKind::Goods
+        | FieldKind::Category
         | FieldKind::Sale
         | FieldKind::User
         | FieldKind::Order => stored,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::audit_fields::{Field, FieldKind, field, plain, value_words};
-use crate::domain::{AuditAction, Locale, SaleId, UserId};
+use crate::domain::{AuditAction, CategoryId, Locale, SaleId, UserId};
 use crate::i18n::{Text, audit_action, fill, text};
 use crate::store::AuditRow;
 
@@ -15,6 +15,8 @@ use crate::store::AuditRow;
 #[derive(Debug, Default)]
 pub struct LogNames {
     pub sales: HashMap<SaleId, String>,
+    /// All that there are.
+    pub categories: HashMap<CategoryId, String>,
     pub users: HashMap<UserId, String>,
 }
 
@@ -182,6 +184,7 @@ impl<'a> LogWords<'a> {
         match field.kind {
             FieldKind::Time => words.parse().map_or(Piece::Value(words), Piece::Time),
             FieldKind::Goods => Piece::Link(self.link("goods", &words, [&Map::new(); 2])),
+            FieldKind::Category => Piece::Link(self.link("category", &words, [&Map::new(); 2])),
             FieldKind::Sale => Piece::Link(self.link("sale", &words, [&Map::new(); 2])),
             FieldKind::User => Piece::Link(self.link("user", &words, [&Map::new(); 2])),
             FieldKind::Order => Piece::Link(self.link("order", &words, [&Map::new(); 2])),
@@ -206,6 +209,14 @@ impl<'a> LogWords<'a> {
                 let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| fill(t.goods, id));
                 of(format!("/admin/goods/{id}?lang={lang}"), name)
             }
+            "category" => {
+                let known = id.parse().ok().and_then(|id| self.names.categories.get(&id));
+                let key = format!("name.{lang}");
+                let recorded = records.into_iter().find_map(|record| record.get(&key)).map(plain);
+                let path = known.map(|_| format!("/admin/goods/categories?lang={lang}#category-{id}"));
+                LogLink { path, name: recorded.or(known.cloned()).unwrap_or_else(|| fill(t.category, id)) }
+            }
+            "categories" => of(format!("/admin/goods/categories?lang={lang}"), t.all_categories.to_owned()),
             "user" => {
                 let name = id.parse().ok().and_then(|id| self.names.users.get(&id)).cloned();
                 of(format!("/admin/users/{id}?lang={lang}"), name.unwrap_or_else(|| fill(t.user, short(id))))

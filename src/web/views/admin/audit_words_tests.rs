@@ -13,7 +13,11 @@ fn row(action: &str, subject: &str, before: &str, after: &str) -> AuditRow {
 }
 
 fn names() -> LogNames {
-    LogNames { sales: HashMap::from([(SaleId(7), "iPhone 17".to_owned())]), users: HashMap::new() }
+    LogNames {
+        sales: HashMap::from([(SaleId(7), "iPhone 17".to_owned())]),
+        categories: HashMap::from([(CategoryId(3), "Phones".to_owned())]),
+        users: HashMap::new(),
+    }
 }
 
 fn shown(piece: &Piece) -> String {
@@ -31,6 +35,27 @@ fn in_words(locale: Locale, row: AuditRow) -> (String, Vec<String>) {
     let piece = |piece: &Option<Piece>| piece.as_ref().map(shown).unwrap_or_default();
     let facts = line.facts.iter().map(|f| format!("{}: {} → {}", f.label, piece(&f.before), piece(&f.after)));
     (line.sentence.iter().map(shown).collect(), facts.collect())
+}
+
+#[test]
+fn categories_are_told_by_their_names() {
+    let moved = |from: &str, to: &str| {
+        in_words(
+            Locale::En,
+            row("edit", "goods 5", &format!(r#"{{"category_id":{from}}}"#), &format!(r#"{{"category_id":{to}}}"#)),
+        )
+    };
+    assert_eq!(moved("null", r#""3""#).0, "Category of [Product 5] set to [Phones]");
+    assert_eq!(moved(r#""3""#, r#""4""#).0, "Category of [Product 5] changed from [Phones] to [Category 4]");
+    let ordered =
+        row("edit", "categories", r#"{"order":"鞋 / Shoes, 灯 / Lamps"}"#, r#"{"order":"灯 / Lamps, 鞋 / Shoes"}"#);
+    assert_eq!(
+        in_words(Locale::En, ordered).0,
+        "Order of [The categories] changed from *鞋 / Shoes, 灯 / Lamps* to *灯 / Lamps, 鞋 / Shoes*"
+    );
+    let deleted = row("delete", "category 4", r#"{"name":{"zh":"灯","en":"Lamps"},"goods":2}"#, "");
+    let (sentence, facts) = in_words(Locale::Zh, deleted);
+    assert_eq!((sentence.as_str(), facts), ("删除了[灯]", vec!["商品数: *2* → ".to_owned()]));
 }
 
 #[test]

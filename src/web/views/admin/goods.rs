@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::saved_views::ListBar;
 use super::{FieldError, error_text, label};
-use crate::domain::{Goods, GoodsId, Locale, Picture};
+use crate::domain::{Category, Goods, GoodsId, Locale, Picture};
 use crate::i18n::{field_error, fill};
 use crate::pages::filters;
 use crate::web::views::Chrome;
@@ -16,6 +16,9 @@ pub struct AdminGoodsList {
     pub chrome: Chrome,
     pub goods: Vec<Goods>,
     pub query: String,
+    /// The category that is shown, as in the query; empty for all, `none` for goods without one.
+    pub category: String,
+    pub categories: Vec<Category>,
     /// Whether archived goods are among them.
     pub with_archived: bool,
     pub archived: usize,
@@ -34,6 +37,21 @@ impl AdminGoodsList {
         [("", t.newest), ("oldest", t.oldest), ("name", t.by_name)].map(|(sort, words)| {
             (words, self.bar.query.with("sort", sort).path(self.chrome.locale), self.bar.query.get("sort") == sort)
         })
+    }
+
+    /// The choices of the category: value, words, and whether it is the current one.
+    fn category_choices(&self) -> Vec<(String, &str, bool)> {
+        let t = &self.chrome.text().categories;
+        let named = self.categories.iter().map(|category| (category.id.to_string(), self.chrome.say(&category.name)));
+        let ends = [(String::new(), t.any), ("none".to_owned(), t.none)];
+        let [any, none] = ends;
+        let all = std::iter::once(any).chain(named).chain([none]);
+        all.map(|(value, words)| (value.clone(), words, value == self.category)).collect()
+    }
+
+    /// The address of the list with or without archived goods.
+    fn archived_path(&self, archived: &str) -> String {
+        self.bar.query.with("archived", archived).path(self.chrome.locale)
     }
 
     fn done(&self) -> Option<String> {
@@ -88,6 +106,8 @@ pub struct AdminGoodsForm {
     pub id: Option<GoodsId>,
     /// The values as entered, with the pictures accepted so far: an error elsewhere does not lose them.
     pub goods: Goods,
+    /// The categories to choose from.
+    pub categories: Vec<Category>,
     /// The version that saving replaces; empty for new goods.
     pub version: String,
     /// Set when the goods were no longer that version. Saving again overwrites knowingly.
@@ -105,6 +125,7 @@ impl AdminGoodsForm {
 
     fn label<'a>(&self, field: &'a str) -> &'a str {
         match field {
+            "category_id" => self.chrome.text().categories.field,
             "pictures" => self.chrome.text().goods.pictures,
             "archived" => self.chrome.text().goods.archived,
             _ => label(&self.chrome, field),
@@ -123,6 +144,10 @@ impl AdminGoodsForm {
                 format!("{who} {}", fill(t.changed_fields, fields.join(separator)))
             }
         }
+    }
+
+    fn is_chosen(&self, category: &Category) -> bool {
+        self.goods.category_id == Some(category.id)
     }
 
     fn upload_error_text(&self, code: &&'static str) -> &'static str {

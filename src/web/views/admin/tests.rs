@@ -108,9 +108,11 @@ fn forms_keep_values_and_show_errors() {
         goods: Goods {
             name: Bilingual::new(text.clone(), ""),
             description: Bilingual::new(text.clone(), text.clone()),
+            category_id: None,
             pictures: vec![Picture::drawing(text.clone()), Picture::drawing("phone.svg")],
             ..sample(3, "").1
         },
+        categories: Vec::new(),
         version: "7".to_owned(),
         others: None,
         preview: true,

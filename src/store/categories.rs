@@ -1,0 +1,224 @@
+//! Categories of goods. The catalogue's lock serializes their changes with those of goods.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use sqlx::any::AnyRow;
+
+use super::{RequestId, Store, StoreError, Tx, row};
+use crate::domain::{AuditAction, Bilingual, Category, CategoryId, Locale, MAX_CATEGORIES};
+use crate::store::audit_log::log;
+use crate::store::idempotency::{made_before, record_made};
+use crate::store::pool::Connection;
+use crate::store::sales::revision::{next_id, touch};
+
+/// A new name of a category, or that of a new one.
+#[derive(Debug, Clone)]
+pub struct CategoryDraft {
+    pub name: Bilingual,
+    /// Attempts of one request create a category once.
+    pub request: Option<RequestId>,
+    /// A category of another version is not changed.
+    pub versions: Option<Vec<i64>>,
+}
+
+/// Why a change to categories is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum CategoryRefusal {
+    #[error("there is no such category")]
+    NoSuchCategory,
+    #[error("the category is of another version")]
+    ChangedMeanwhile,
+    #[error("another category has this name in {0}")]
+    NameTaken(Locale),
+    #[error("the shop has the maximum number of categories")]
+    TooMany,
+    #[error("these are not the shop's categories, each once")]
+    OtherCategories,
+    /// With their number.
+    #[error("{0} goods are in the category")]
+    InUse(usize),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for CategoryRefusal {
+    fn from(error: sqlx::Error) -> Self {
+        CategoryRefusal::Store(error.into())
+    }
+}
+
+/// The least difference between two versions of a category.
+const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
+const ALL: &str = "SELECT id, name_zh, name_en, updated_at_ms FROM categories ORDER BY place, id";
+
+fn category(row: &AnyRow) -> Result<Category, sqlx::Error> {
+    Ok(Category {
+        id: CategoryId(row::int(row, "id")?),
+        name: Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?),
+        updated_at: row::time(row, "updated_at_ms")?,
+    })
+}
+
+async fn read_all(connection: &mut Connection) -> Result<Vec<Category>, sqlx::Error> {
+    sqlx::query(ALL).fetch_all(connection).await?.iter().map(category).collect()
+}
+
+/// Reads the categories and locks the catalogue until the end of the transaction.
+async fn lock(tx: &mut Tx) -> Result<Vec<Category>, sqlx::Error> {
+    touch(tx).await?;
+    read_all(tx).await
+}
+
+fn find(all: &[Category], id: CategoryId) -> Result<Category, CategoryRefusal> {
+    all.iter().find(|category| category.id == id).cloned().ok_or(CategoryRefusal::NoSuchCategory)
+}
+
+/// Refuses a category in none of these versions. `None` takes any.
+fn require_version(category: &Category, versions: Option<&[i64]>) -> Result<(), CategoryRefusal> {
+    match versions {
+        Some(versions) if !versions.contains(&category.version()) => Err(CategoryRefusal::ChangedMeanwhile),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a name that another category has: shoppers could not tell them apart.
+fn refuse_taken_name(all: &[Category], id: Option<CategoryId>, name: &Bilingual) -> Result<(), CategoryRefusal> {
+    let is_same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+    let mut others = all.iter().filter(|category| Some(category.id) != id);
+    let taken = others
+        .find_map(|other| Locale::ALL.into_iter().find(|locale| is_same(other.name.get(*locale), name.get(*locale))));
+    taken.map_or(Ok(()), |locale| Err(CategoryRefusal::NameTaken(locale)))
+}
+
+/// The categories in one line, for the audit log.
+fn in_order(categories: &[Category]) -> serde_json::Value {
+    let names: Vec<_> = categories.iter().map(|c| format!("{} / {}", c.name.zh, c.name.en)).collect();
+    json!({"order": names.join(", ")})
+}
+
+impl Store {
+    /// All categories in their order.
+    pub async fn categories(&self) -> Result<Vec<Category>, StoreError> {
+        self.all(sqlx::query(ALL), category).await
+    }
+
+    /// How many goods are in each category, archived ones too. A category without goods is absent.
+    pub async fn goods_per_category(&self) -> Result<HashMap<CategoryId, usize>, StoreError> {
+        let sql = "SELECT category_id, COUNT(*) AS goods FROM goods WHERE category_id IS NOT NULL GROUP BY category_id";
+        let count = |row: &AnyRow| Ok((CategoryId(row::int(row, "category_id")?), row::int(row, "goods")? as usize));
+        Ok(self.all(sqlx::query(sql), count).await?.into_iter().collect())
+    }
+
+    /// Creates a category (`id` is `None`), which becomes the last one, or renames one.
+    pub async fn put_category(
+        &self,
+        id: Option<CategoryId>,
+        draft: CategoryDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Category, CategoryRefusal> {
+        let mut tx = self.begin().await?;
+        let made = made_before(&mut tx, draft.request).await?;
+        let all = lock(&mut tx).await?;
+        if let Some(made) = made {
+            return find(&all, made.parse().map_err(|_| row::undecodable("made"))?);
+        }
+        let before = id.map(|id| find(&all, id)).transpose()?;
+        if let Some(before) = &before {
+            require_version(before, draft.versions.as_deref())?;
+        } else if all.len() >= MAX_CATEGORIES {
+            return Err(CategoryRefusal::TooMany);
+        }
+        refuse_taken_name(&all, id, &draft.name)?;
+        // Two changes of one millisecond, or by clocks that differ, are two versions.
+        let updated_at = before.as_ref().map_or(now, |before| now.max(before.updated_at + VERSION_STEP));
+        let id = match id {
+            Some(id) => id,
+            None => CategoryId(next_id(&mut tx, "last_category_id").await?),
+        };
+        let after = Category { id, name: draft.name, updated_at };
+        record_made(&mut tx, draft.request, &id.to_string()).await?;
+        write(&mut tx, &after).await?;
+        let action = if before.is_some() { AuditAction::Edit } else { AuditAction::Create };
+        log(&mut tx, actor, action, &format!("category {id}"), before.as_ref(), Some(&after), now).await?;
+        tx.commit().await?;
+        Ok(after)
+    }
+
+    /// Puts the categories in this order. Each has to be named once.
+    pub async fn order_categories(
+        &self,
+        ids: &[CategoryId],
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Vec<Category>, CategoryRefusal> {
+        let mut tx = self.begin().await?;
+        let before = lock(&mut tx).await?;
+        let after: Vec<Category> =
+            ids.iter().filter_map(|id| before.iter().find(|category| category.id == *id).cloned()).collect();
+        let mut named = ids.to_vec();
+        named.sort_unstable();
+        named.dedup();
+        if named.len() != ids.len() || after.len() != ids.len() || after.len() != before.len() {
+            return Err(CategoryRefusal::OtherCategories);
+        }
+        if after == before {
+            return Ok(after);
+        }
+        for (place, category) in (1_i64..).zip(&after) {
+            let sql = "UPDATE categories SET place = $2 WHERE id = $1";
+            sqlx::query(sql).bind(category.id.0).bind(place).execute(&mut *tx).await?;
+        }
+        let (old, new) = (in_order(&before), in_order(&after));
+        log(&mut tx, actor, AuditAction::Edit, "categories", Some(&old), Some(&new), now).await?;
+        tx.commit().await?;
+        Ok(after)
+    }
+
+    /// Deletes a category. Its goods stay, without one. With `only_unused` a category with goods is refused.
+    pub async fn delete_category(
+        &self,
+        id: CategoryId,
+        versions: Option<&[i64]>,
+        only_unused: bool,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<(), CategoryRefusal> {
+        let mut tx = self.begin().await?;
+        let before = find(&lock(&mut tx).await?, id)?;
+        require_version(&before, versions)?;
+        // The goods are another version too: a form that names the category must not bring it back.
+        let sql = "UPDATE goods SET category_id = NULL,
+               updated_at_ms = CASE WHEN updated_at_ms < $2 THEN $2 ELSE updated_at_ms + 1 END
+             WHERE category_id = $1";
+        let query = sqlx::query(sql).bind(id.0).bind(now.as_millisecond());
+        let goods = query.execute(&mut *tx).await?.rows_affected() as usize;
+        if only_unused && goods > 0 {
+            return Err(CategoryRefusal::InUse(goods));
+        }
+        sqlx::query("DELETE FROM categories WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
+        let details = json!({"name": before.name, "goods": goods});
+        log(&mut tx, actor, AuditAction::Delete, &format!("category {id}"), Some(&details), None, now).await?;
+        tx.commit().await?;
+        Ok(())
+    }
+}
+
+/// Writes a category, a new one as the last.
+async fn write(tx: &mut Tx, category: &Category) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO categories (id, name_zh, name_en, updated_at_ms, place)
+         VALUES ($1, $2, $3, $4, (SELECT COALESCE(MAX(place), 0) + 1 FROM categories))
+         ON CONFLICT (id) DO UPDATE SET name_zh = excluded.name_zh, name_en = excluded.name_en,
+           updated_at_ms = excluded.updated_at_ms",
+    )
+    .bind(category.id.0)
+    .bind(&category.name.zh)
+    .bind(&category.name.en)
+    .bind(category.version())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
