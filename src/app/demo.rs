@@ -7,8 +7,10 @@ use jiff::Timestamp;
 
 use crate::domain::draw::Beacon;
 use crate::domain::shop_page::{ShopPage, ShopPageName};
-use crate::domain::{Bilingual, Currency, DrawPlan, GoodsId, Money, Picture, QueuePlan, Rush, SaleMode, Window};
-use crate::store::{GoodsDraft, SaleChange, SaleDraft, Store};
+use crate::domain::{
+    Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Money, Picture, QueuePlan, Rush, SaleMode, Window,
+};
+use crate::store::{CategoryDraft, GoodsDraft, SaleChange, SaleDraft, Store};
 
 /// The actor in the audit log.
 const ACTOR: &str = "demo";
@@ -16,6 +18,8 @@ const ACTOR: &str = "demo";
 struct Demo {
     image: &'static str,
     name: (&'static str, &'static str),
+    /// Its place among [`CATEGORIES`].
+    category: usize,
     description: (&'static str, &'static str),
     /// In minor units of CNY.
     price: i64,
@@ -29,6 +33,8 @@ struct Demo {
     mode: SaleMode,
 }
 
+/// The names of the categories.
+const CATEGORIES: [(&str, &str); 3] = [("数码", "Electronics"), ("厨房", "Kitchen"), ("运动", "Sports")];
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -36,6 +42,7 @@ const DEMOS: [Demo; 5] = [
     Demo {
         image: "phone.svg",
         name: ("极光 X1 手机", "Aurora X1 phone"),
+        category: 0,
         description: (
             "6.4 英寸柔光屏，两天续航，机身轻至 168 克。\n只有一百台，每人限购一台。\n\n| | |\n|---|---|\n| 屏幕 | 6.4 英寸 |\n| 重量 | 168 克 |\n| 续航 | 两天 |",
             "A 6.4-inch soft-light display, two days of battery, 168 grams.\nOne hundred of them, one per person.\n\n| | |\n|---|---|\n| Display | 6.4 inches |\n| Weight | 168 g |\n| Battery | two days |",
@@ -51,6 +58,7 @@ const DEMOS: [Demo; 5] = [
     Demo {
         image: "headphones.svg",
         name: ("静海降噪耳机", "Stillwater headphones"),
+        category: 0,
         description: (
             "主动降噪，四十小时续航，戴一整天也不压耳。",
             "Active noise cancelling, forty hours of battery, light enough to forget.",
@@ -66,6 +74,7 @@ const DEMOS: [Demo; 5] = [
     Demo {
         image: "espresso.svg",
         name: ("晨光意式咖啡机", "Daybreak espresso machine"),
+        category: 1,
         description: (
             "十五秒预热，九巴恒压，奶泡细到能写字。",
             "Fifteen seconds to heat, a steady nine bars, and milk foam fine enough to write in.",
@@ -81,6 +90,7 @@ const DEMOS: [Demo; 5] = [
     Demo {
         image: "sneakers.svg",
         name: ("云步跑鞋", "Cloudstep sneakers"),
+        category: 2,
         description: (
             "回弹中底，一体织面，雨天也抓地。",
             "A springy sole, a knitted upper, and grip that holds in the rain.",
@@ -96,6 +106,7 @@ const DEMOS: [Demo; 5] = [
     Demo {
         image: "handheld.svg",
         name: ("星野掌机", "Starfield handheld"),
+        category: 0,
         description: (
             "口袋里的一片星空，五小时续航。\n只有三台，抽签决定。",
             "A pocket full of stars, five hours of battery.\nThree of them, decided by draw.",
@@ -130,6 +141,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     if !store.all_goods().await?.is_empty() {
         return Ok(false);
     }
+    let categories = add_categories(store, now).await?;
     let mut sales = Vec::with_capacity(DEMOS.len());
     for demo in &DEMOS {
         let picture = Picture::drawing(demo.image);
@@ -137,6 +149,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
         let draft = GoodsDraft {
             name: Some(Bilingual::new(demo.name.0, demo.name.1)),
             description: Some(Bilingual::new(demo.description.0, demo.description.1)),
+            category_id: Some(categories.get(demo.category).copied()),
             pictures: Some(vec![picture]),
             ..GoodsDraft::default()
         };
@@ -153,6 +166,16 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
         store.put_shop_page(&ShopPage::unwritten(name), Bilingual::new(zh, en), ACTOR, now).await?;
     }
     Ok(true)
+}
+
+/// Adds the categories and returns their ids in the same order.
+async fn add_categories(store: &Store, now: Timestamp) -> anyhow::Result<Vec<CategoryId>> {
+    let mut ids = Vec::with_capacity(CATEGORIES.len());
+    for (zh, en) in CATEGORIES {
+        let draft = CategoryDraft { name: Bilingual::new(zh, en), request: None, versions: None };
+        ids.push(store.put_category(None, draft, ACTOR, now).await?.id);
+    }
+    Ok(ids)
 }
 
 async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp) -> anyhow::Result<()> {

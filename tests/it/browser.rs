@@ -143,6 +143,11 @@ async fn page_tells_the_own_moment_and_buys_at_it() {
 }
 
 #[tokio::test]
+async fn shopper_filters_by_category_and_staff_manage_categories() {
+    journey("categories", &shop(Rung::Sqlite).await).await;
+}
+
+#[tokio::test]
 async fn entry_of_a_draw_wins_pays_and_checks_the_proof() {
     let shop = shop(Rung::Sqlite).await;
     journey("draw", &shop).await;

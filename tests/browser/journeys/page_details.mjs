@@ -186,7 +186,7 @@ async function describedForOthers(run) {
   const sale = await run.shop.openSale();
   const visitor = await run.visit();
   await visitor.go(`/sales/${sale}`);
-  const product = JSON.parse(await visitor.page.locator('script[type="application/ld+json"]').textContent());
+  const product = JSON.parse(await visitor.page.locator('script[type="application/ld+json"]').first().textContent());
   same([product['@type'], product.offers.price, product.offers.priceCurrency], ['Product', '1999.00', 'CNY']);
   same(await visitor.page.locator('meta[property="og:title"]').getAttribute('content'), product.name);
   const map = await (await visitor.page.request.get('/sitemap.xml')).text();
