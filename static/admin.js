@@ -16,9 +16,9 @@ const POLL_INTERVAL_MS = 1000;
 const POLL_TIMEOUT_MS = 5000;
 const STALE_AFTER_MS = 4000;
 
-/** Reloads, because the server renders the buttons of a state. Not while a dialog is open or a filter is being typed. */
+/** Reloads, because the server renders the buttons of a state. Not while a dialog is open, a filter is being typed or rows are ticked. */
 function reload() {
-  if (!document.querySelector('dialog[open], details[open], .filter :focus')) location.reload();
+  if (!document.querySelector('dialog[open], details[open], .filter :focus, [data-bulk].some')) location.reload();
 }
 
 function fill(row, sale) {

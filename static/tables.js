@@ -2,27 +2,28 @@
 
 import { write } from './lib.js';
 
-const form = document.querySelector('[data-bulk]');
-const boxes = form ? [...form.querySelectorAll('input[name="id"]')] : [];
-const rows = boxes.map((box) => box.closest('tr'));
-const all = form?.querySelector('[data-all]');
+/** The form around a table, or what is around the cards and the form that they belong to. */
+const batch = document.querySelector('[data-bulk]');
+const boxes = batch ? [...batch.querySelectorAll('input[name="id"]')] : [];
+const rows = boxes.map((box) => box.closest('tr, article'));
+const all = batch?.querySelector('[data-all]');
 
 function follow() {
   const ticked = boxes.filter((box) => box.checked).length;
   all.checked = ticked > 0 && ticked === boxes.length;
   all.indeterminate = ticked > 0 && ticked < boxes.length;
-  const count = form.querySelector('[data-slot="ticked"]');
+  const count = batch.querySelector('[data-slot="ticked"]');
   if (count) write(count, ticked ? `(${ticked})` : '');
-  form.classList.toggle('some', ticked > 0);
+  batch.classList.toggle('some', ticked > 0);
 }
 
 if (boxes.length) {
-  all.hidden = false;
+  (all.closest('label') ?? all).hidden = false;
   all.addEventListener('change', () => {
     for (const box of boxes) box.checked = all.checked;
     follow();
   });
-  form.addEventListener('change', follow);
+  batch.addEventListener('change', follow);
   // A page from the back button has its ticks again.
   addEventListener('pageshow', follow);
   follow();

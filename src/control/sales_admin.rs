@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::Serialize;
 use tokio::time::Instant;
 use tracing::warn;
@@ -45,6 +46,27 @@ pub enum SaleCommand {
     /// Makes an announced sale a draft again.
     Unschedule,
     Edit(Box<Redefinition>, SaveOptions),
+}
+
+impl SaleCommand {
+    /// The change of the database that the command makes at `now`.
+    pub(super) fn at(self, now: Timestamp) -> SaleChange {
+        match self {
+            SaleCommand::Start => SaleChange::Start { at: now },
+            SaleCommand::Pause => SaleChange::Move(SaleMove::Pause),
+            SaleCommand::Resume => SaleChange::Move(SaleMove::Resume),
+            SaleCommand::Stop => SaleChange::Move(SaleMove::Stop),
+            SaleCommand::TopUp(units, request) => SaleChange::TopUp { units, request },
+            SaleCommand::Schedule(overlap) => SaleChange::Schedule(overlap),
+            SaleCommand::Unschedule => SaleChange::Move(SaleMove::Unschedule),
+            SaleCommand::Edit(definition, options) => SaleChange::Edit(definition, options),
+        }
+    }
+}
+
+/// Until when a request that begins now waits for the stock backend.
+pub fn stock_deadline() -> Instant {
+    Instant::now() + STOCK_TIMEOUT
 }
 
 /// A sale after a change, and how far the stock has it.
@@ -212,19 +234,20 @@ impl SalesAdmin {
 
     /// Changes a sale in the database, which decides, and usually in the stock backend before this returns.
     pub async fn change(&self, id: SaleId, command: SaleCommand, actor: &str) -> Result<ChangedSale, SaleRefusal> {
+        self.change_until(id, command, actor, stock_deadline()).await
+    }
+
+    /// As [`SalesAdmin::change`], with the instant until which the stock backend is waited for. The sales of a batch share one.
+    pub async fn change_until(
+        &self,
+        id: SaleId,
+        command: SaleCommand,
+        actor: &str,
+        deadline: Instant,
+    ) -> Result<ChangedSale, SaleRefusal> {
         let now = self.store.now().await?;
-        let change = match command {
-            SaleCommand::Start => SaleChange::Start { at: now },
-            SaleCommand::Pause => SaleChange::Move(SaleMove::Pause),
-            SaleCommand::Resume => SaleChange::Move(SaleMove::Resume),
-            SaleCommand::Stop => SaleChange::Move(SaleMove::Stop),
-            SaleCommand::TopUp(units, request) => SaleChange::TopUp { units, request },
-            SaleCommand::Schedule(overlap) => SaleChange::Schedule(overlap),
-            SaleCommand::Unschedule => SaleChange::Move(SaleMove::Unschedule),
-            SaleCommand::Edit(definition, options) => SaleChange::Edit(definition, options),
-        };
-        let sale = self.store.change_sale(id, &change, actor, now).await?;
-        let applied = self.apply_to_stock(&sale).await;
+        let sale = self.store.change_sale(id, &command.at(now), actor, now).await?;
+        let applied = self.apply_to_stock(&sale, deadline).await;
         self.announce().await;
         self.gate.refresh().await;
         Ok(ChangedSale { sale, applied })
@@ -232,11 +255,10 @@ impl SalesAdmin {
 
     /// Retries while a part is not loaded: stock sync loads it within moments. A part that fails is left to stock sync. The
     /// stock has no part of a draw.
-    async fn apply_to_stock(&self, sale: &Sale) -> AppliedParts {
+    async fn apply_to_stock(&self, sale: &Sale, deadline: Instant) -> AppliedParts {
         if sale.mode.is_draw() {
             return AppliedParts { parts: 0, applied: 0 };
         }
-        let deadline = Instant::now() + STOCK_TIMEOUT;
         let defined = loop {
             let defined = self.stock.define(sale).await;
             if defined.is_complete() || defined.failure.is_some() || Instant::now() >= deadline {

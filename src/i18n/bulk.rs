@@ -1,5 +1,5 @@
 texts! {
-    /// Actions of the console on several orders or accounts.
+    /// Actions of the console on several orders, accounts or sales.
     BulkText {
         pick: "选择", "Pick";
         all: "全选", "Pick all";
@@ -29,6 +29,17 @@ texts! {
         confirm: "确认处理", "Go ahead";
         back: "返回列表", "Back to the list";
         undo: "撤销：{}", "Undo: {}";
+        opens: "开始时间：", "Starts";
+        type_count: "输入场次数量 {} 以确认", "Type the number of sales, {}, to confirm";
+        overlaps: "同一商品在该时间段已有场次 {}", "the same product is on sale then in sale {}";
+        has_closed: "结束时间已过，请先修改时间", "its end has passed: change it first";
+        unsold: "未售出 {} 件", "Unsold units: {}.";
+        unpaid: "未付款订单 {} 笔，仍可付款", "Unpaid orders, which can still be paid: {}.";
+        in_line: "排队中 {} 人", "People in the waiting room: {}.";
+        on_waitlist: "候补 {} 人", "People on the waitlist: {}.";
+        entries: "抽签登记 {} 人", "Entries in the draw: {}.";
+        entries_void: "抽签登记 {} 人，全部作废", "Entries in the draw, which become void: {}.";
+        reminders: "设置提醒 {} 人", "People who asked for a reminder: {}.";
         orders_cancel: "取消未付款的订单，库存退回场次。不可撤销。", "Cancels unpaid orders. Their units go back on sale. This can’t be undone.";
         orders_refund: "全额退款，库存退回场次。大额退款须另一位员工批准。不可撤销。",
             "Refunds paid orders in full. Their units go back on sale, and large sums wait for a second person. This can’t be undone.";

@@ -263,6 +263,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("after_opening", "不能晚于开抢时间。", "This must not be after the start."),
     ("bad_invitation", "请输入完整的邀请码。", "Please enter the whole code."),
     ("too_many_invitations", "每场最多 10 万个邀请码。", "A sale has at most 100,000 codes."),
+    ("bad_count", "数量不符。", "This isn’t the number of items."),
     ("required", "必填。", "Required."),
     ("too_long", "内容太长。", "Too long."),
     ("bad_boolean", "请填写 true 或 false。", "Enter true or false."),

@@ -131,6 +131,7 @@ pub use sales::changes::{
 };
 pub use sales::counters::OrderCounts;
 pub use sales::drafts::PastPage;
+pub use sales::preview::preview_deletion;
 pub use saved_views::SaveViewOutcome;
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
 pub use transaction::LockPatience;

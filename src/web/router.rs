@@ -411,6 +411,8 @@ fn console() -> Routes {
         .route("/admin/staff", get(staff::list))
         .route("/admin/sales", post(sale_form::create))
         .route("/admin/sales/new", get(sale_form::blank))
+        .route("/admin/sales/bulk", post(bulk::sales::summary))
+        .route("/admin/sales/bulk/{action}", post(bulk::sales::act))
         .route("/admin/sales/{sale}", get(cockpit::show))
         .route("/admin/sales/{sale}/codes", get(invitations::show))
         .route("/admin/sales/{sale}/codes/revoke", post(invitations::revoke))

@@ -300,6 +300,11 @@ impl SaleChange {
         }
     }
 
+    /// Whether the change is refused if the goods are archived.
+    pub(super) fn needs_goods(&self) -> bool {
+        matches!(self, SaleChange::Start { .. } | SaleChange::Schedule(_) | SaleChange::Edit(..))
+    }
+
     /// The sale after a change, or why the change is refused.
     pub(super) fn apply(&self, before: &Sale, now: Timestamp) -> Result<Sale, SaleRefusal> {
         let mut after = before.clone();

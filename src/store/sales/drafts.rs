@@ -6,6 +6,7 @@ use sqlx::AssertSqlSafe;
 use crate::domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 use crate::store::audit_log::log;
 use crate::store::sales::changes::saved_state;
+use crate::store::sales::preview::preview_deletion;
 use crate::store::sales::revision::{next_id, touch};
 use crate::store::sales::{
     announced_draw, announced_queue, bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock,
@@ -82,9 +83,7 @@ impl Store {
         let mut tx = self.begin().await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         touch(&mut tx).await?;
-        if before.state != SaleState::Draft {
-            return Err(SaleRefusal::NotADraft);
-        }
+        preview_deletion(&before)?;
         sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         announced_draw::delete(&mut tx, &before).await?;
         announced_queue::delete(&mut tx, &before).await?;

@@ -7,6 +7,7 @@ pub(super) mod buckets;
 pub(super) mod changes;
 pub(super) mod counters;
 pub(super) mod drafts;
+pub(super) mod preview;
 pub(super) mod rehearsals;
 pub(super) mod reports;
 pub(super) mod revision;
@@ -198,7 +199,7 @@ async fn apply_change(
     // A sale of an earlier version gets its seed with the first change, at the latest that which opens it.
     after.spread_seed = after.spread_seed.or_else(|| Some(random_seed()));
     touch(&mut tx).await?;
-    if matches!(change, SaleChange::Start { .. } | SaleChange::Schedule(_) | SaleChange::Edit(..)) {
+    if change.needs_goods() {
         check_goods(&mut tx, after.goods_id).await?;
     }
     if change.refuses_overlap() {

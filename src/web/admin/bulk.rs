@@ -1,8 +1,9 @@
-//! Actions on several orders or accounts. A first form lists what will happen to each and to which it cannot happen; a second
+//! Actions on several orders, accounts or sales. A first form lists what will happen to each and to which it cannot happen; a second
 //! one carries it out. Each item is acted on as the action on one does, with its own line in the audit log: what was done stays
 //! if a later one fails, and an item that changed meanwhile is left alone.
 
 pub mod orders;
+pub mod sales;
 pub mod users;
 
 use std::str::FromStr;
@@ -45,6 +46,8 @@ pub struct BulkForm {
     ids: String,
     reason: String,
     message: String,
+    /// How many items there are. Asked for by actions that cannot be undone and that many shoppers notice.
+    typed: String,
     confirm: String,
 }
 
@@ -99,5 +102,7 @@ fn missing(visitor: &Visitor, id: &impl ToString, list: &str) -> BulkItem {
         name: id.to_string(),
         detail: String::new(),
         verdict: crate::web::views::BulkVerdict::NotDone(gone),
+        notes: Vec::new(),
+        opens_at: None,
     }
 }

@@ -44,6 +44,7 @@ mod queues;
 mod recovery;
 mod registration_contact;
 mod report;
+mod sale_batches;
 mod sale_versions;
 mod security;
 mod shop_pages;

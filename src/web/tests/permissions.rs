@@ -34,6 +34,8 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/staff/{user}/dismiss", 'o'),
     ("POST", "/admin/staff/{user}/reset-second-factor", 'o'),
     ("POST", "/admin/sales", 'r'),
+    ("POST", "/admin/sales/bulk", 'r'),
+    ("POST", "/admin/sales/bulk/{action}", 'r'),
     ("GET", "/admin/sales/new", 'l'),
     ("GET", "/admin/sales/{sale}", 'l'),
     ("GET", "/admin/sales/{sale}/report", 'l'),
@@ -250,6 +252,7 @@ async fn each_role_has_its_permissions_and_no_others() {
             let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{sale}", "999").replace("{goods}", "999").replace("{packet}", "999");
             let path = path.replace("{category}", "999");
+            let path = path.replace("{action}", "pause");
             let json = [("content-type", "application/json")];
             let form = [("content-type", "application/x-www-form-urlencoded")];
             let answer = match path.starts_with("/api/") {

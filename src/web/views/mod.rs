@@ -40,7 +40,9 @@ pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, Payme
 pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, AdminStepUpPage, SecurityPage, SecurityPlot, SteppedUpPage,
 };
-pub use admin::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkUserAction, BulkVerdict, ListBar};
+pub use admin::{
+    BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkSaleAction, BulkUserAction, BulkVerdict, ListBar,
+};
 pub use admin::{CategoriesPage, CategoryForm, CategoryRow};
 pub use admin::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS, ReviewForm, ReviewFormState, ReviewNotice};
 pub use admin::{ComputingPage, MailPage, ReportPage, ShownMail};

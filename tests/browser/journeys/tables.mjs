@@ -1,7 +1,7 @@
 // The console's lists as tools: sorted, narrowed, saved as a view, acted on by keys and in batches, searched with the palette.
 
 import { eventually, ok, same } from '../lib/check.mjs';
-import { GOODS } from '../lib/shop.mjs';
+import { GOODS, newName } from '../lib/shop.mjs';
 
 const COUNT = 4;
 
@@ -26,6 +26,7 @@ export default async function tables(run) {
     await visitor.inspect(`tables${path.replace('/', '-')}`);
   }
   await actsWithoutScripts(run, list, orders);
+  await pausesSales(run, visitor);
 }
 
 const ids = (page) => page.locator('input[name="id"]').evaluateAll((boxes) => boxes.map((box) => box.value));
@@ -140,4 +141,43 @@ async function actsWithoutScripts(run, list, orders) {
   await page.locator('main form button').click();
   await page.locator('.hits a').click();
   await page.waitForURL(`**/admin/orders/${orders[1]}?*`);
+}
+
+/** Pauses two sales, takes that back, and stops them without scripts. */
+async function pausesSales(run, visitor) {
+  const { shop, locale } = run;
+  const name = newName();
+  const { goods } = await shop.admin.ask('POST', '/api/admin/goods', { name: { zh: name, en: name }, description: { zh: '', en: '' } });
+  const sales = [];
+  for (const total of [3, 4]) sales.push(await shop.openSale({ goods: goods.id, total }));
+  const list = `/admin?lang=${locale}&q=${name}`;
+  const { page } = visitor;
+  const states = async () => Promise.all(sales.map(async (sale) => (await shop.admin.ask('GET', `/api/admin/sales/${sale}`)).sale.state));
+  const goAhead = async (by) => {
+    await by.locator('#sure').check();
+    await by.locator('main form[data-once] button').click();
+    await by.locator('.success').waitFor();
+    same(await by.locator('.outcome[data-mood="good"]').count(), 2);
+  };
+  await page.goto(list);
+  await page.locator('[data-all]').check();
+  same((await ids(page)).toSorted(), sales.toSorted());
+  await visitor.inspect('tables-sales-picked');
+  await page.locator('button[value="pause"]').click();
+  await visitor.inspect('tables-sales-pause');
+  await goAhead(page);
+  same(await states(), ['paused', 'paused']);
+  await visitor.inspect('tables-sales-paused');
+  await page.locator('button[value="resume"]').click();
+  await goAhead(page);
+  same(await states(), ['live', 'live']);
+
+  const plain = await (await run.visit({ scripts: false })).logInAs(shop.admin);
+  await plain.page.goto(list);
+  for (const sale of sales) await plain.page.locator(`input[value="${sale}"]`).check();
+  await plain.page.locator('button[value="stop"]').click();
+  await plain.page.locator('#typed').fill('2');
+  await plain.inspect('tables-sales-stop');
+  await goAhead(plain.page);
+  same(await states(), ['ended', 'ended']);
 }

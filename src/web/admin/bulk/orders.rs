@@ -92,6 +92,8 @@ fn item(visitor: &Visitor, order: &Order, verdict: BulkVerdict) -> BulkItem {
         name: order.id.to_string(),
         detail: order.amount.to_string(),
         verdict,
+        notes: Vec::new(),
+        opens_at: None,
     }
 }
 

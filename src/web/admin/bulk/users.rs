@@ -67,6 +67,8 @@ fn item(visitor: &Visitor, user: &User, verdict: BulkVerdict) -> BulkItem {
         name: user.username.clone(),
         detail: i18n::text(visitor.locale).role(&user.role).to_owned(),
         verdict,
+        notes: Vec::new(),
+        opens_at: None,
     }
 }
 

@@ -1,8 +1,11 @@
-//! Actions on several orders or accounts: the summary before, and what became of each after.
+//! Actions on several orders, accounts or sales: the summary before, and what became of each after.
 
 use askama::Template;
+use jiff::Timestamp;
 
 use super::{Chrome, FieldError, error_text};
+use crate::domain::SaleState;
+use crate::domain::sale::SaleMove;
 use crate::domain::wire::wire_enum;
 use crate::i18n::{Text, fill};
 use crate::pages::filters;
@@ -22,6 +25,55 @@ wire_enum! {
     pub enum BulkUserAction {
         Block = "block",
         Unblock = "unblock",
+    }
+}
+
+wire_enum! {
+    /// What staff do with several sales.
+    pub enum BulkSaleAction {
+        Schedule = "schedule",
+        Unschedule = "unschedule",
+        Pause = "pause",
+        Resume = "resume",
+        Stop = "stop",
+        Delete = "delete",
+    }
+}
+
+impl BulkSaleAction {
+    /// The move that it is for one sale; `None` for the deletion of a draft.
+    pub fn sale_move(self) -> Option<SaleMove> {
+        match self {
+            BulkSaleAction::Schedule => Some(SaleMove::Schedule),
+            BulkSaleAction::Unschedule => Some(SaleMove::Unschedule),
+            BulkSaleAction::Pause => Some(SaleMove::Pause),
+            BulkSaleAction::Resume => Some(SaleMove::Resume),
+            BulkSaleAction::Stop => Some(SaleMove::Stop),
+            BulkSaleAction::Delete => None,
+        }
+    }
+
+    pub fn verb(self, t: &Text) -> &'static str {
+        self.sale_move().map_or(t.sales.delete, |action| t.verb(&action))
+    }
+
+    pub fn words(self, t: &Text) -> &'static str {
+        self.sale_move().map_or(t.sales.delete_text, |action| t.consequence(&action))
+    }
+
+    pub fn is_allowed_in(self, state: SaleState) -> bool {
+        self.sale_move().map_or(state == SaleState::Draft, |action| state.after(action).is_ok())
+    }
+
+    /// The action that takes it back.
+    pub fn undo(self) -> Option<BulkSaleAction> {
+        match self {
+            BulkSaleAction::Schedule => Some(BulkSaleAction::Unschedule),
+            BulkSaleAction::Unschedule => Some(BulkSaleAction::Schedule),
+            BulkSaleAction::Pause => Some(BulkSaleAction::Resume),
+            BulkSaleAction::Resume => Some(BulkSaleAction::Pause),
+            BulkSaleAction::Stop | BulkSaleAction::Delete => None,
+        }
     }
 }
 
@@ -93,15 +145,19 @@ pub enum BulkVerdict {
     NotDone(String),
 }
 
-/// An order or an account of the batch.
+/// An order, an account or a sale of the batch.
 #[derive(Debug)]
 pub struct BulkItem {
     pub id: String,
     pub path: String,
     pub name: String,
-    /// Its amount or its role.
+    /// Its amount, its role or its state.
     pub detail: String,
     pub verdict: BulkVerdict,
+    /// What the action costs, or what is still to come.
+    pub notes: Vec<String>,
+    /// When a sale opens that is being announced.
+    pub opens_at: Option<Timestamp>,
 }
 
 impl BulkItem {
@@ -136,6 +192,8 @@ pub enum BulkFields {
     Reason,
     /// A reason for staff, and a message to the buyer.
     ReasonAndMessage,
+    /// The number of items, typed.
+    Count,
 }
 
 /// The summary of a batch, or its outcome.

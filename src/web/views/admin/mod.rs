@@ -36,7 +36,7 @@ pub use approvals::ApprovalsPage;
 pub use audit_log::AdminLogPage;
 pub use audit_words::{LogNames, LogWords};
 pub use books::BooksPage;
-pub use bulk::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkUserAction, BulkVerdict};
+pub use bulk::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkSaleAction, BulkUserAction, BulkVerdict};
 pub use calendar::{CalendarCell, CalendarDay, CalendarPage, CalendarSale, CalendarWeek};
 pub use categories::{CategoriesPage, CategoryForm, CategoryRow};
 pub use clusters::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS};

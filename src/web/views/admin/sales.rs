@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::Chrome;
+use super::bulk::BulkSaleAction;
 use super::overview::OverviewPart;
 use super::saved_views::ListBar;
 use crate::control::today::Today;
@@ -149,6 +150,14 @@ impl AdminSalesPage {
     fn overview(&self) -> Option<OverviewPart<'_>> {
         let today = self.today.as_ref()?;
         Some(OverviewPart { chrome: &self.chrome, today, password_is_enough: self.password_is_enough })
+    }
+
+    /// The actions on several sales that at least one of those on the page allows.
+    fn bulk_actions(&self) -> Vec<(BulkSaleAction, &'static str)> {
+        let states = || self.groups.iter().flat_map(|(_, sales)| sales).map(|row| row.sale.state);
+        let actions = BulkSaleAction::ALL.into_iter().filter(|_| self.chrome.runs_sales());
+        let actions = actions.filter(|action| states().any(|state| action.is_allowed_in(state)));
+        actions.map(|action| (action, action.verb(self.chrome.text()))).collect()
     }
 
     fn is_filtered(&self) -> bool {

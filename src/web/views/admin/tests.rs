@@ -87,7 +87,7 @@ fn sale_offers_the_actions_of_its_state() {
         assert_eq!(offers("top-up"), state != SaleState::Ended);
         assert_eq!(
             html.matches("name=\"confirm\" value=\"yes\"").count(),
-            html.matches("method=\"post\" action=\"/admin/sales").count()
+            html.matches("method=\"post\" action=\"/admin/sales/7").count()
         );
     }
 }

@@ -1,0 +1,223 @@
+//! Several sales: announced, made drafts again, paused, resumed, stopped, deleted.
+
+use axum::extract::State;
+use axum::response::Response;
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
+use crate::control::sale_stakes::SaleStakes;
+use crate::control::sales_admin::{AppliedParts, SaleCommand, stock_deadline};
+use crate::domain::{Goods, Sale, SaleId, SaleState};
+use crate::i18n::{self, fill};
+use crate::store::{OverlapPolicy, SaleRefusal, preview_deletion};
+use crate::web::Shop;
+use crate::web::admin::{StaffVisit, StaffVisitTo};
+use crate::web::extract::session::{ManageSales, Staff};
+use crate::web::extract::visitor::Visitor;
+use crate::web::extract::{Form, LongForm, PathIds};
+use crate::web::problem::Problem;
+use crate::web::views::{BulkFields, BulkItem, BulkPage, BulkSaleAction, BulkVerdict};
+
+const LIST: &str = "/admin";
+const BULK: &str = "/admin/sales/bulk";
+
+/// The summary.
+pub async fn summary(
+    (State(shop), _, visitor): StaffVisit<ManageSales>,
+    LongForm(fields): LongForm<Vec<(String, String)>>,
+) -> Result<Response, Problem> {
+    let PickedForm { ids, action } = PickedForm::<SaleId, BulkSaleAction>::read(&fields)?;
+    let ids = distinct(&ids);
+    let warning = size_warning(&visitor, ids.len());
+    let mut page = summary_of(&shop, &visitor, action, if warning.is_some() { &[] } else { &ids }).await?;
+    page.warning = warning;
+    answer(page)
+}
+
+async fn summary_of(
+    shop: &Shop,
+    visitor: &Visitor,
+    action: BulkSaleAction,
+    ids: &[SaleId],
+) -> Result<BulkPage, Problem> {
+    let mut items = Vec::new();
+    // Two drafts of the same goods at the same time cannot both be announced.
+    let mut planned: Vec<Sale> = Vec::new();
+    for id in ids {
+        let Some(sale) = shop.store.sale(*id).await? else {
+            items.push(missing(visitor, id, LIST));
+            continue;
+        };
+        let previewed = match command(action) {
+            Some(command) => shop.sales_admin.preview(&sale, command, &planned).await,
+            None => preview_deletion(&sale).map(|()| sale.clone()),
+        };
+        let goods = shop.store.goods(sale.goods_id).await?;
+        items.push(match previewed {
+            Ok(after) => {
+                let stakes = shop.sales_admin.stakes(&sale).await?;
+                planned.push(after);
+                BulkItem {
+                    notes: costs(visitor, action, &sale, stakes),
+                    opens_at: sale.window.opens_at.filter(|_| action == BulkSaleAction::Schedule),
+                    ..item(visitor, &sale, goods.as_ref(), BulkVerdict::Will)
+                }
+            }
+            Err(SaleRefusal::Store(error)) => return Err(error.into()),
+            Err(refusal) => item(visitor, &sale, goods.as_ref(), BulkVerdict::WillNot(why(visitor, &sale, refusal))),
+        });
+    }
+    Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
+}
+
+/// The command for each sale; `None` for the deletion of drafts.
+fn command(action: BulkSaleAction) -> Option<SaleCommand> {
+    match action {
+        BulkSaleAction::Schedule => Some(SaleCommand::Schedule(OverlapPolicy::Refuse)),
+        BulkSaleAction::Unschedule => Some(SaleCommand::Unschedule),
+        BulkSaleAction::Pause => Some(SaleCommand::Pause),
+        BulkSaleAction::Resume => Some(SaleCommand::Resume),
+        BulkSaleAction::Stop => Some(SaleCommand::Stop),
+        BulkSaleAction::Delete => None,
+    }
+}
+
+/// What shoppers lose by an action that takes the sale away from them.
+fn costs(visitor: &Visitor, action: BulkSaleAction, sale: &Sale, stakes: SaleStakes) -> Vec<String> {
+    let t = &i18n::text(visitor.locale).bulk;
+    let is_stop = action == BulkSaleAction::Stop;
+    let (unsold, unpaid) = if is_stop { (stakes.unsold, stakes.unpaid) } else { (0, 0) };
+    // Those of a sale that has opened were sent.
+    let reminders = if sale.state == SaleState::Scheduled { stakes.reminders } else { 0 };
+    let lost = [
+        (t.unsold, unsold),
+        (t.unpaid, unpaid),
+        (t.in_line, stakes.in_line),
+        (t.on_waitlist, stakes.on_waitlist),
+        (if is_stop { t.entries_void } else { t.entries }, stakes.entries),
+        (t.reminders, reminders),
+    ];
+    let counted = match action {
+        BulkSaleAction::Schedule | BulkSaleAction::Resume => &lost[..0],
+        BulkSaleAction::Pause => &lost[2..5],
+        BulkSaleAction::Unschedule | BulkSaleAction::Stop | BulkSaleAction::Delete => &lost[..],
+    };
+    counted.iter().filter(|(_, count)| *count > 0).map(|(words, count)| fill(words, count)).collect()
+}
+
+/// Why a sale stays as it is.
+fn why(visitor: &Visitor, sale: &Sale, refusal: SaleRefusal) -> String {
+    let t = i18n::text(visitor.locale);
+    let of_problem = |code: &str| i18n::problem(code).text(visitor.locale).to_owned();
+    match refusal {
+        SaleRefusal::NoSuchSale => t.bulk.gone.to_owned(),
+        SaleRefusal::WrongState(wrong) => fill(t.bulk.is_status, t.state(&wrong.from)),
+        SaleRefusal::NotADraft => fill(t.bulk.is_status, t.state(&sale.state)),
+        SaleRefusal::HasClosed => t.bulk.has_closed.to_owned(),
+        SaleRefusal::InPast => of_problem("in_past"),
+        SaleRefusal::Overlap(other) => fill(t.bulk.overlaps, other),
+        refusal => of_problem(Problem::from(refusal).code().as_str()),
+    }
+}
+
+fn item(visitor: &Visitor, sale: &Sale, goods: Option<&Goods>, verdict: BulkVerdict) -> BulkItem {
+    let t = i18n::text(visitor.locale);
+    let number = fill(t.admin.sale_number, sale.id);
+    BulkItem {
+        id: sale.id.to_string(),
+        path: format!("/admin/sales/{}?lang={}", sale.id, visitor.locale),
+        name: goods.map_or(number.clone(), |goods| format!("{number} · {}", goods.name.get(visitor.locale))),
+        detail: t.state(&sale.state).to_owned(),
+        verdict,
+        notes: Vec::new(),
+        opens_at: None,
+    }
+}
+
+fn page(visitor: &Visitor, action: BulkSaleAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
+    let t = i18n::text(visitor.locale);
+    let list_path = format!("{LIST}?lang={}", visitor.locale);
+    BulkPage {
+        chrome: visitor.chrome_at(list_path.clone()),
+        verb: action.verb(t),
+        words: action.words(t),
+        list_path,
+        undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
+        action: form,
+        items,
+        reason_label: "",
+        fields: if action == BulkSaleAction::Stop { BulkFields::Count } else { BulkFields::None },
+        reason: String::new(),
+        message: String::new(),
+        errors: Vec::new(),
+        warning: None,
+        is_dangerous: matches!(action, BulkSaleAction::Stop | BulkSaleAction::Delete),
+    }
+}
+
+/// Carries out the action of the summary.
+pub async fn act(
+    (State(shop), staff, visitor, PathIds(action)): StaffVisitTo<ManageSales, BulkSaleAction>,
+    Form(form): Form<BulkForm>,
+) -> Result<Response, Problem> {
+    let ids = distinct(&form.ids::<SaleId>()?);
+    let errors = form.errors(count_error(action, &form, ids.len()).into_iter().collect());
+    if !errors.is_empty() {
+        let page = summary_of(&shop, &visitor, action, &ids).await?;
+        return answer(BulkPage { errors, ..page });
+    }
+    let deadline = stock_deadline();
+    let mut items = Vec::new();
+    for id in &ids {
+        let acted = one(&shop, &staff, &visitor, action, *id, deadline).await;
+        items.push(acted.unwrap_or_else(|error| {
+            warn!(sale = %id, %error, %action, "one sale of a batch failed; the others go on");
+            let failed = i18n::text(visitor.locale).bulk.failed.to_owned();
+            BulkItem { verdict: BulkVerdict::NotDone(failed), ..missing(&visitor, id, LIST) }
+        }));
+    }
+    answer(page(&visitor, action, items, None))
+}
+
+/// The number of sales has to be typed before they are stopped, as the number of a single one has to.
+fn count_error(action: BulkSaleAction, form: &BulkForm, count: usize) -> Option<(&'static str, &'static str)> {
+    let is_asked = action == BulkSaleAction::Stop;
+    (is_asked && form.typed.trim() != count.to_string()).then_some(("typed", "bad_count"))
+}
+
+async fn one(
+    shop: &Shop,
+    staff: &Staff<ManageSales>,
+    visitor: &Visitor,
+    action: BulkSaleAction,
+    id: SaleId,
+    deadline: Instant,
+) -> Result<BulkItem, SaleRefusal> {
+    let Some(before) = shop.store.sale(id).await? else { return Ok(missing(visitor, &id, LIST)) };
+    let goods = shop.store.goods(before.goods_id).await?;
+    let changed = match command(action) {
+        Some(command) => {
+            let changed = shop.sales_admin.change_until(id, command, staff.actor(), deadline).await;
+            changed.map(|changed| (Some(changed.sale), partly(visitor, changed.applied)))
+        }
+        None => shop.sales_admin.delete_draft(id, staff.actor()).await.map(|()| (None, Vec::new())),
+    };
+    match changed {
+        Ok((Some(sale), notes)) => Ok(BulkItem { notes, ..item(visitor, &sale, goods.as_ref(), BulkVerdict::Done) }),
+        Ok((None, _)) => {
+            let path = format!("{LIST}?lang={}", visitor.locale);
+            Ok(BulkItem { path, ..item(visitor, &before, goods.as_ref(), BulkVerdict::Done) })
+        }
+        Err(SaleRefusal::Store(error)) => Err(error.into()),
+        Err(refusal) => {
+            Ok(item(visitor, &before, goods.as_ref(), BulkVerdict::NotDone(why(visitor, &before, refusal))))
+        }
+    }
+}
+
+/// How far the stock has the change unless it is complete.
+fn partly(visitor: &Visitor, AppliedParts { parts, applied }: AppliedParts) -> Vec<String> {
+    let words = i18n::text(visitor.locale).sales.done_partly;
+    if applied == parts { Vec::new() } else { vec![fill(&fill(words, applied), parts)] }
+}
