@@ -12,6 +12,7 @@ texts! {
         new_sale: "新建场次", "New sale";
         new_goods: "新建商品", "New product";
         edit: "编辑", "Edit";
+        menu: "操作：{}", "Actions: {}";
         stale_note: "数据截至页面打开时。", "Numbers as of page load.";
         col_sold: "已售", "Sold";
         col_total: "总量", "Total";

@@ -39,6 +39,7 @@ embed! {
     "chime.js"
     "cockpit.js"
     "cockpit_tiles.js"
+    "console_cards.css"
     "draw.css"
     "draw.js"
     "draw_check.js"

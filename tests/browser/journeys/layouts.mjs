@@ -15,7 +15,9 @@ export default async function layouts(run) {
   await givePictures(run.shop);
   await picturesAreSharp(visitor);
   await orderRowsDoNotOverlap(run, visitor, sale);
-  await titlesDiffer(await (await run.visit()).logInAs(run.shop.admin));
+  const staff = await (await run.visit()).logInAs(run.shop.admin);
+  await consoleCardsAreCompact(staff, sale);
+  await titlesDiffer(staff);
 }
 
 async function openSale(visitor, sale) {
@@ -100,6 +102,28 @@ async function orderRowsDoNotOverlap(run, visitor, sale) {
   }
   await page.setViewportSize(TABLET);
   await visitor.inspect('orders-tablet');
+}
+
+/** On a phone a card of the console's lists is a few lines, and its menu has the actions. On a wide screen they are in view. */
+async function consoleCardsAreCompact(visitor, sale) {
+  const { page } = visitor;
+  const heights = (cards) => page.locator(cards).evaluateAll((all) => all.map((card) => card.offsetHeight));
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const [path, cards, most] of [['/goods', '.goods-list > li', 110], ['', '.sale-list article', 165]]) {
+    await visitor.goAdmin(path);
+    const found = await heights(cards);
+    ok(found.length > 0 && Math.max(...found) <= most, `${cards} of ${found} pixels`);
+  }
+  const card = page.locator(`article[data-sale="${sale}"]`);
+  const actions = card.locator('.ask > summary, .links a');
+  same(await actions.first().isVisible(), false, 'the actions are in the menu');
+  await card.locator('.menu > summary').click();
+  ok(await actions.first().isVisible() && await actions.last().isVisible(), 'the menu has the actions');
+  await visitor.inspect('console-menu');
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await visitor.goAdmin();
+  ok(await actions.first().isVisible() && await actions.last().isVisible(), 'the actions are in view');
+  same(await card.locator('.menu > summary').isVisible(), false, 'and there is no menu');
 }
 
 async function titlesDiffer(visitor) {

@@ -5,10 +5,17 @@ export function isConfirmed({ page }) {
   return page.locator('.success[role="status"]').first().waitFor();
 }
 
+/** Opens the menu of a card. On a wide screen its actions are in view. */
+export async function openMenu(card) {
+  const menu = card.locator('.menu:not([open]) > summary');
+  if (await menu.isVisible()) await menu.click();
+}
+
 /** Presses a button within `scope` and confirms it in the dialog. With a name, the dialog is inspected and closed once first. */
 export async function confirmAction(visitor, scope, label, name, fill = async () => {}) {
   const { page } = visitor;
   const dialog = page.getByRole('dialog');
+  await openMenu(scope);
   await scope.getByRole('button', { name: label, exact: true }).click();
   await dialog.waitFor();
   if (name) {
