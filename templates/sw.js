@@ -64,19 +64,40 @@ self.addEventListener('message', (event) => {
 // ---- messages of the shop ----
 
 self.addEventListener('push', (event) => {
-  const { title, path, tag } = event.data.json();
-  event.waitUntil(self.registration.showNotification(title, { tag, renotify: true, icon: ICON, data: { path } }));
+  const { title, path, tag } = messageIn(event.data);
+  event.waitUntil(self.registration.showNotification(title, { tag, renotify: tag !== '', icon: ICON, data: { path } }));
 });
 
 self.addEventListener('notificationclick', (event) => {
   event.notification.close();
-  event.waitUntil(openPage(event.notification.data.path));
+  event.waitUntil(openPage(ownPath(event.notification.data?.path)));
 });
+
+/** What a message says. Browsers require that each is shown, so one that cannot be read leads to the shop's first page. */
+function messageIn(data) {
+  let message;
+  try {
+    message = data.json();
+  } catch { /* It has no text, or another one than the shop sends. */ }
+  const { title, path, tag } = message ?? {};
+  const isText = (value) => typeof value === 'string' && value !== '';
+  return { title: isText(title) ? title : WORDS[localeOf('')].brand, path: ownPath(path), tag: isText(tag) ? tag : '' };
+}
+
+/** The path if it is one of the shop's pages, else that of the list of sales. `//` begins the address of another shop. */
+function ownPath(path) {
+  const home = `/${localeOf('')}/`;
+  if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, self.location.origin)) return home;
+  const { origin, pathname, search, hash } = new URL(path, self.location.origin);
+  return origin === self.location.origin ? pathname + search + hash : home;
+}
 
 /** Shows the page that a message is about: in the tab that has it open, else in a new one. */
 async function openPage(path) {
-  const tabs = await self.clients.matchAll({ type: 'window' });
-  const open = tabs.find(({ url }) => new URL(url).pathname === path);
+  // Tabs that were open before the worker was there count too.
+  const tabs = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
+  const { pathname } = new URL(path, self.location.origin);
+  const open = tabs.find(({ url }) => new URL(url).pathname === pathname);
   return open ? open.focus() : self.clients.openWindow(path);
 }
 

@@ -67,8 +67,11 @@ fn source() -> String {
     let words: Map<_, _> = Locale::ALL
         .into_iter()
         .map(|locale| {
-            let t = &text(locale).offline;
-            let words = json!({"language": locale.html_lang(), "kept": t.kept, "button": t.button});
+            let t = text(locale);
+            let (brand, offline) = (t.shop.brand, &t.offline);
+            let words = json!({
+                "language": locale.html_lang(), "brand": brand, "kept": offline.kept, "button": offline.button,
+            });
             (locale.to_string(), words)
         })
         .collect();

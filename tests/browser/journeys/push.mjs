@@ -1,5 +1,7 @@
-// Messages to a browser: the switch on the account page, the reminder of a sale, and what the service worker does with a message.
-// Chromium has no push service here, so a message is handed to the worker as the browser would, by the DevTools protocol.
+// Messages to a browser: the switch on the account page, the reminder of a sale, and what the service worker does with a message
+// and with a press on it. Chromium has no push service here, so a message is handed to the worker as the browser would, by the
+// DevTools protocol. Nothing presses a notification of a browser without a screen, so the event of the press is sent inside the
+// worker; there only the browser may open and focus windows, so what the worker asks it for is recorded.
 
 import { eventually, ok, same } from '../lib/check.mjs';
 
@@ -53,25 +55,88 @@ async function switchTellsTheTruth(visitor) {
 }
 
 async function messageOpensItsPage(visitor, sale) {
-  const { page, context } = visitor;
+  const { page } = visitor;
   await visitor.go('/');
-  await page.evaluate(() => navigator.serviceWorker.ready);
-  const devtools = await context.newCDPSession(page);
-  const registered = new Promise((found) => {
-    devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => registrations[0] && found(registrations[0]));
-  });
-  await devtools.send('ServiceWorker.enable');
-  const { registrationId } = await registered;
+  const inbox = await Inbox.of(visitor);
   const path = visitor.path(`/sales/${sale}`);
   const message = { title: visitor.locale === 'zh' ? '5 分钟内开抢' : 'Opens soon', path, tag: `sale-${sale}` };
-  const deliver = () => devtools.send('ServiceWorker.deliverPushMessage', { origin: visitor.shop.origin, registrationId, data: JSON.stringify(message) });
-  const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications())
-    .map(({ title, tag, data }) => ({ title, tag, path: data.path })));
-  await deliver();
-  await eventually('the message is shown', async () => (await shown()).length === 1);
-  same(await shown(), [message]);
-  await deliver();
-  await eventually('a newer one replaces it', async () => (await shown()).length === 1);
+  await inbox.deliver(JSON.stringify(message));
+  same(await inbox.shown(), [{ ...message, body: '' }]);
+  await inbox.deliver(JSON.stringify(message));
+  same((await inbox.shown()).length, 1, 'a newer one replaces it');
+
+  same(await inbox.press(), { opened: [path], focused: [] }, 'no tab shows the sale');
+  same(await inbox.shown(), [], 'a pressed message is gone');
+  await page.goto(path);
+  await visitor.slot('remind').waitFor();
+  await inbox.deliver(JSON.stringify(message));
+  same(await inbox.press(), { opened: [], focused: [path] }, 'the tab with the sale');
+  await onlyTheShopIsOpened(visitor, inbox);
+}
+
+/** What the shop did not send leads to the list of sales. */
+async function onlyTheShopIsOpened(visitor, inbox) {
+  const brand = visitor.locale === 'zh' ? '秒杀' : 'Seckill';
+  const foreign = ['https://evil.example/', '//evil.example/x', '/\\evil.example', '//[', 'javascript:alert(1)', '', 7, null, ['/zh/']];
+  const messages = ['', 'no JSON', 'null', '[]', '"text"', '{"title": 7}', ...foreign.map((path) => JSON.stringify({ title: brand, path, tag: 'x' }))];
+  for (const data of messages) {
+    await inbox.deliver(data);
+    const [{ title, path }] = await inbox.shown();
+    same([title, path], [brand, visitor.path('/')], data);
+    same(await inbox.press(), { opened: [visitor.path('/')], focused: [] }, data);
+  }
+}
+
+/** The messages that the worker shows, and presses on them. */
+class Inbox {
+  static async of(visitor) {
+    const { page, context, shop } = visitor;
+    await page.evaluate(() => navigator.serviceWorker.ready);
+    const devtools = await context.newCDPSession(page);
+    const registered = new Promise((found) => {
+      devtools.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => registrations[0] && found(registrations[0]));
+    });
+    await devtools.send('ServiceWorker.enable');
+    const { registrationId } = await registered;
+    const [worker] = context.serviceWorkers();
+    return Object.assign(new Inbox(), { devtools, registrationId, worker, origin: shop.origin });
+  }
+
+  /** Hands a message to the worker and waits until it is shown. */
+  async deliver(data) {
+    const before = await this.worker.evaluate(async () => {
+      globalThis.showings ??= 0;
+      registration.showNotification = async (...shown) => {
+        await ServiceWorkerRegistration.prototype.showNotification.apply(registration, shown);
+        globalThis.showings += 1;
+      };
+      return globalThis.showings;
+    });
+    await this.devtools.send('ServiceWorker.deliverPushMessage', { origin: this.origin, registrationId: this.registrationId, data });
+    await eventually('the message is shown', async () => (await this.worker.evaluate(() => globalThis.showings)) > before);
+  }
+
+  shown() {
+    return this.worker.evaluate(async () => (await registration.getNotifications())
+      .map(({ title, body, tag, data }) => ({ title, path: data.path, tag, body })));
+  }
+
+  /** Presses the message. Returns the paths of the windows that the worker opens and focuses. */
+  press() {
+    return this.worker.evaluate(async () => {
+      const asked = { opened: [], focused: [] };
+      clients.openWindow = async (path) => { asked.opened.push(path); };
+      WindowClient.prototype.focus = async function focus() { asked.focused.push(new URL(this.url).pathname); };
+      const [notification] = await registration.getNotifications();
+      const event = new NotificationEvent('notificationclick', { notification });
+      const work = [];
+      // The browser takes the work of its own events only.
+      event.waitUntil = (promise) => work.push(promise);
+      dispatchEvent(event);
+      await Promise.all(work);
+      return asked;
+    });
+  }
 }
 
 /** Without scripts the page says what it needs. */
