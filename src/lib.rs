@@ -75,6 +75,8 @@ pub mod stock;
 
 pub mod eligibility;
 
+pub mod questions;
+
 pub mod accounts;
 
 pub mod catalogue;

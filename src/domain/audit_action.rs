@@ -38,6 +38,10 @@ wire_enum! {
         Hold = "hold",
         ReleaseHold = "release-hold",
         UpholdHold = "uphold-hold",
+        /// A first answer to a question, or a changed one.
+        Answer = "answer",
+        HideQuestion = "hide-question",
+        UnhideQuestion = "unhide-question",
         RevealRecipient = "reveal-recipient",
         /// A packet of the shop.
         Give = "give",

@@ -1,5 +1,5 @@
 //! Identifiers. On the wire all of them are strings. Goods, categories, sales and packets have small decimal numbers; users,
-//! orders, addresses and payments have UUIDs of version 7, which sort by creation time.
+//! orders, addresses, payments and questions have UUIDs of version 7, which sort by creation time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -76,6 +76,8 @@ id!(/// One attempt to pay an order or to top up a wallet.
     PaymentId(Uuid), uuid);
 id!(/// A refund: a part of a payment, or all that is left of it. The latter has the id of the payment.
     RefundId(Uuid), uuid);
+id!(/// A question of a shopper about goods.
+    QuestionId(Uuid), uuid);
 
 /// The smallest UUID of version 7 that can be generated at this time.
 pub fn first_id_of(at: Timestamp) -> String {

@@ -44,6 +44,8 @@ wire_enum! {
         HoldUpheld = "hold_upheld",
         HoldRefunded = "hold_refunded",
         HoldCancelled = "hold_cancelled",
+        /// The shop answered a question of the reader's.
+        QuestionAnswered = "question_answered",
         /// A sale that the reader wanted to be reminded of starts soon.
         SaleStarts = "sale_starts",
         /// The reader's turn in a waiting room has come.

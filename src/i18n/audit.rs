@@ -25,6 +25,7 @@ texts! {
         goods: "商品 {}", "Product {}";
         category: "分类 {}", "Category {}";
         all_categories: "商品分类", "The categories";
+        question: "提问 {}", "Question {}";
         page: "页面 {}", "Page {}";
         f_goods: "商品", "Product";
         f_category: "分类", "Category";
@@ -86,6 +87,7 @@ texts! {
         f_from: "从", "From";
         f_until: "到", "Until";
         f_masked: "收货信息已隐去", "Recipients masked";
+        f_answer: "答复", "Answer";
         f_letter_reason: "成为死信的原因", "Why it was dead";
     }
 }
@@ -131,6 +133,9 @@ static ACTIONS: [Row; AuditAction::ALL.len()] = [
     (AuditAction::Hold, ["暂缓发货", "Hold"], ["{subject}暂缓发货", "{subject} was held"]),
     (AuditAction::ReleaseHold, ["放行", "Release"], ["放行了{subject}", "{subject} was released"]),
     (AuditAction::UpholdHold, ["维持审核", "Uphold the hold"], ["{subject}的申诉未获支持，继续审核", "The appeal about {subject} was turned down; it stays held"]),
+    (AuditAction::Answer, ["答复提问", "Answer a question"], ["答复了{subject}", "{subject} was answered"]),
+    (AuditAction::HideQuestion, ["隐藏提问", "Hide a question"], ["隐藏了{subject}", "{subject} was hidden"]),
+    (AuditAction::UnhideQuestion, ["恢复提问", "Show a question again"], ["恢复了隐藏的{subject}", "{subject} is shown again"]),
     (AuditAction::RevealRecipient, ["查看完整收货信息", "Show full recipient"], ["查看了{subject}的完整收货信息", "The full recipient of {subject} was read"]),
     (AuditAction::Give, ["发红包", "Give a packet"], ["发出了{subject}", "{subject} was given"]),
     (AuditAction::Replay, ["重新投递", "Replay"], ["重新投递了{subject}", "{subject} was replayed"]),

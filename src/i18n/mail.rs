@@ -56,6 +56,8 @@ texts! {
         review_refund: "审核后，你的订单正在全额退款。原因：“{}”", "After the review your order is being refunded in full. The reason: “{}”";
         review_cancel_subject: "{}：订单已取消", "{}: your order was cancelled";
         review_cancel: "审核后，你的订单已取消，未产生扣款。原因：“{}”", "After the review your order was cancelled, and you weren’t charged. The reason: “{}”";
+        question_subject: "{}：你的提问有答复了", "{}: your question was answered";
+        question: "你关于「{}」的提问已有答复：", "Your question about {} was answered:";
         until: "时间：{} UTC", "Time: {} UTC";
         sale_starts_subject: "{}：即将开抢", "{}: a sale opens soon";
         sale_starts: "你设置了提醒：「{}」即将开抢。", "You wanted to be reminded: {} opens soon.";

@@ -75,6 +75,10 @@ impl Letters {
                     fill(text(mail.locale).mail.until, utc(mail, "at"))
                 )
             }
+            MailKind::QuestionAnswered => {
+                let page = format!("{}/{}/questions", self.public_url, mail.locale);
+                format!("{}\n\n“{}”\n\n{page}", fill(about, goods(mail)), fact("answer"))
+            }
             kind if kind.is_review() => {
                 let order = fill(text(mail.locale).mail.order_line, self.order_link(mail));
                 format!("{}\n\n{order}", fill(about, fact("reason")))
@@ -153,6 +157,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::SaleStarts => (t.sale_starts_subject, t.sale_starts),
         MailKind::TurnCalled => (t.turn_called_subject, t.turn_called),
         MailKind::PaymentEnds => (t.payment_ends_subject, t.payment_ends),
+        MailKind::QuestionAnswered => (t.question_subject, t.question),
     }
 }
 
@@ -162,6 +167,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::Verification | MailKind::AddressInUse | MailKind::Registration => t.ignore,
         MailKind::Recovery => t.ignore_recovery,
         MailKind::DrawWon | MailKind::SaleStarts | MailKind::TurnCalled | MailKind::PaymentEnds => return None,
+        MailKind::QuestionAnswered => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
         kind if kind.is_review() => return None,
@@ -273,6 +279,15 @@ mod tests {
         let text = letters().letter(&mail, LinkView::Shown).text;
         assert!(text.contains("The reason: “one address, many accounts”"), "{text}");
         assert!(text.contains("Order: https://shop.example/en/orders/7/o-1\n") && text.contains("answer every appeal"));
+    }
+
+    #[test]
+    fn asker_reads_the_answer_as_it_is_and_where_the_question_is() {
+        let mut mail = mail(MailKind::QuestionAnswered, Locale::Zh);
+        mail.facts = json!({"goods": {"zh": "手机", "en": "Phone"}, "sale": "7", "answer": "防水。\n{} 深两米。"});
+        let text = letters().letter(&mail, LinkView::Shown).text;
+        let expected = "你关于「手机」的提问已有答复：\n\n“防水。\n{} 深两米。”\n\nhttps://shop.example/zh/questions\n";
+        assert!(text.contains(expected) && !text.contains("修改密码"), "{text}");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods, their categories and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
 //! 4. the list of a draw or a waiting room (`ListLock`), or the row of a waitlist, then entries, places or waiters; then rows of orders,
-//!    payments and claims; an order before its payments and its holds;
+//!    payments and claims; an order before its payments and its holds; questions ([`questions`]);
 //! 5. transfers by id, then balances of users, deposits and packets by account ([`wallet`]): money moves last. What takes a
 //!    deposit locks the balances before ([`deposits`]);
 //! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
@@ -55,6 +55,7 @@ mod idempotency;
 mod leases;
 mod mail;
 mod push;
+mod questions;
 mod reminders;
 mod saved_views;
 mod security_events;
@@ -122,6 +123,7 @@ pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::staff_refunds::{ApprovalOutcome, NewStaffRefund, StaffRefund, StaffRefundOutcome};
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, PaymentStatus, WALLET, WalletPaymentOutcome};
 pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};
+pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
 pub use queues::Queue;
 pub use queues::pace::{QueuePace, QueuePaceChange};
 pub use queues::places::{JoinOutcome, Joining};

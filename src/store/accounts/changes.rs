@@ -261,6 +261,9 @@ impl Store {
             "UPDATE invitations SET revoked_at_ms = COALESCE(revoked_at_ms, redeemed_at_ms), user_id = NULL WHERE user_id = $1",
             "DELETE FROM account_signals WHERE user_id = $1",
             "DELETE FROM saved_views WHERE user_id = $1",
+            // What pages show stays there, of no account.
+            "DELETE FROM questions WHERE user_id = $1 AND status <> 'answered'",
+            "UPDATE questions SET user_id = NULL WHERE user_id = $1",
             "UPDATE hold_appeals SET text = '' WHERE hold_id IN (SELECT id FROM order_holds WHERE order_id IN
                (SELECT id FROM orders WHERE user_id = $1))",
             // Kept answers name addresses and amounts.

@@ -14,7 +14,7 @@ const PAGE: i64 = 500;
 impl Store {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists,
     /// reminders, browsers that show messages, groups and invitations of sales, signals, sessions, and
-    /// groups and invitations of sales, signals, saved views, sessions, and
+    /// groups and invitations of sales, signals, saved views, questions, sessions, and
     /// passkeys without their keys.
     /// `None` when there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
@@ -58,6 +58,7 @@ impl Store {
             "waitlists": self.waitlists_for_export(id).await?,
             "eligibility": self.eligibility_for_export(id).await?,
             "signals": self.signals_for_export(id).await?,
+            "questions": self.questions_for_export(id).await?,
             "saved_views": views.collect::<Vec<_>>(),
             "sessions": sessions.collect::<Vec<_>>(),
             "passkeys": passkeys.collect::<Vec<_>>(),
@@ -129,6 +130,25 @@ impl Store {
             }));
             match page.last() {
                 Some((claim, packet)) if page.len() as i64 == PAGE => before = Some((claim.claimed_at, packet.id)),
+                _ => return Ok(exported),
+            }
+        }
+    }
+
+    async fn questions_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let mut exported = Vec::new();
+        let mut before = None;
+        loop {
+            let page = self.questions_of(id, before, PAGE).await?;
+            exported.extend(page.iter().map(|question| {
+                json!({
+                    "id": question.id, "goods_id": question.goods_id, "sale_id": question.sale_id,
+                    "locale": question.locale, "text": question.text, "asked_at": question.asked_at,
+                    "status": question.status, "answer": question.answer, "answered_at": question.answered_at,
+                })
+            }));
+            match page.last() {
+                Some(last) if page.len() as i64 == PAGE => before = Some(last.id),
                 _ => return Ok(exported),
             }
         }

@@ -17,6 +17,8 @@ pub struct PendingCounts {
     pub approvals: i64,
     /// Payments that need attention.
     pub cases: i64,
+    /// Questions of shoppers without an answer.
+    pub questions: i64,
 }
 
 impl Store {
@@ -26,7 +28,8 @@ impl Store {
                (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'refund_pending' LIMIT $1) AS counted) AS refunds,
                (SELECT COUNT(*) FROM (SELECT 1 FROM staff_refunds WHERE approval = 'pending' AND expires_at_ms > $2
                   LIMIT $1) AS counted) AS approvals,
-               (SELECT COUNT(*) FROM (SELECT 1 FROM payment_cases WHERE settled_at_ms IS NULL LIMIT $1) AS counted) AS cases";
+               (SELECT COUNT(*) FROM (SELECT 1 FROM payment_cases WHERE settled_at_ms IS NULL LIMIT $1) AS counted) AS cases,
+               (SELECT COUNT(*) FROM (SELECT 1 FROM questions WHERE status = 'open' LIMIT $1) AS counted) AS questions";
         let query = sqlx::query(sql).bind(MAX_COUNTED_PENDING).bind(self.now().await?.as_millisecond());
         let read = |row: &AnyRow| {
             Ok(PendingCounts {
@@ -34,6 +37,7 @@ impl Store {
                 refunds: row::int(row, "refunds")?,
                 approvals: row::int(row, "approvals")?,
                 cases: row::int(row, "cases")?,
+                questions: row::int(row, "questions")?,
             })
         };
         Ok(self.optional(query, read).await?.unwrap_or_default())

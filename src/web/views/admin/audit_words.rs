@@ -223,6 +223,7 @@ impl<'a> LogWords<'a> {
             }
             "order" => of(format!("/admin/orders/{id}?lang={lang}"), fill(t.order, short(id))),
             "packet" => of(format!("/admin/packets/{id}?lang={lang}"), fill(t.packet, short(id))),
+            "question" => of(format!("/admin/questions/{id}?lang={lang}"), fill(t.question, short(id))),
             "page" => of(format!("/admin/pages?lang={lang}#{id}"), fill(t.page, id)),
             "payment" => of(format!("/admin/orders/payments?lang={lang}"), fill(t.payment, short(id))),
             "dead-letter" => LogLink { path: None, name: fill(t.letter, id) },

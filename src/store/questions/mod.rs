@@ -1,0 +1,272 @@
+//! Questions about goods. Shoppers ask and withdraw, staff answer and hide. A change of what pages show raises the catalogue's
+//! revision, so that every process renders them again.
+//!
+//! **Races.** Questions of one account are asked one after the other, under the lock of its row, which also orders them with
+//! the deletion of the account. Changes of staff hold the catalogue's row, then the question's. A withdrawal is one conditional
+//! statement: it comes before the answer, or finds it.
+
+mod reading;
+
+use serde_json::{Value, json};
+use sqlx::Row;
+use sqlx::any::AnyRow;
+use uuid::Uuid;
+
+use super::audit_log::log;
+use super::sales::revision::touch;
+use super::{Store, StoreError, Tx, goods, mail, row};
+use crate::domain::question::MAX_OPEN_QUESTIONS;
+use crate::domain::{
+    AuditAction, GoodsId, Locale, MailKind, Question, QuestionChange, QuestionId, QuestionStatus, SaleId, UserId,
+};
+
+pub use reading::FoundQuestion;
+
+/// A question to be asked.
+#[derive(Debug, Clone)]
+pub struct NewQuestion {
+    /// `None`: the shop asks itself.
+    pub user: Option<UserId>,
+    pub goods: GoodsId,
+    pub sale: SaleId,
+    pub locale: Locale,
+    pub text: String,
+}
+
+/// What became of a question that was to be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AskOutcome {
+    Asked(Question),
+    /// The account's question with the same words waits for its answer.
+    Known(Question),
+    /// The account has [`MAX_OPEN_QUESTIONS`].
+    TooMany,
+    /// The account was deleted.
+    NoSuchAccount,
+}
+
+/// What became of a question that was to be withdrawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithdrawQuestionOutcome {
+    Withdrawn,
+    /// It belongs to the page now.
+    Answered,
+    /// The account has no such question.
+    NoSuchQuestion,
+}
+
+/// Why staff cannot change a question.
+#[derive(Debug, thiserror::Error)]
+pub enum QuestionRefusal {
+    #[error("there is no such question")]
+    NoSuchQuestion,
+    #[error("the question is of another version")]
+    ChangedMeanwhile,
+    #[error("the question is hidden")]
+    Hidden,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<sqlx::Error> for QuestionRefusal {
+    fn from(error: sqlx::Error) -> Self {
+        QuestionRefusal::Store(error.into())
+    }
+}
+
+macro_rules! columns {
+    () => {
+        "questions.id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status, answer, answered_at_ms,
+         questions.version"
+    };
+}
+use columns;
+
+fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
+    let user: Option<String> = row.try_get("user_id")?;
+    Ok(Question {
+        id: row::parsed(row, "id")?,
+        goods_id: GoodsId(row::int(row, "goods_id")?),
+        sale_id: SaleId(row::int(row, "sale_id")?),
+        user_id: user.map(|user| user.parse().map_err(|_| row::undecodable("user_id"))).transpose()?,
+        locale: row::parsed(row, "locale")?,
+        text: row::text(row, "text")?,
+        asked_at: row::time(row, "asked_at_ms")?,
+        status: row::parsed(row, "status")?,
+        answer: row.try_get("answer")?,
+        answered_at: row::optional_time(row, "answered_at_ms")?,
+        version: row::int(row, "version")?,
+    })
+}
+
+impl Store {
+    /// Asks a question. Asked again in the same words before it is answered, it is the first one.
+    pub async fn ask_question(&self, new: &NewQuestion) -> Result<AskOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        if let Some(user) = new.user {
+            if !lock_account(&mut tx, user).await? {
+                return Ok(AskOutcome::NoSuchAccount);
+            }
+            let open = open_questions(&mut tx, user).await?;
+            let is_same = |known: &&Question| known.goods_id == new.goods && known.text == new.text;
+            if let Some(known) = open.iter().find(is_same) {
+                return Ok(AskOutcome::Known(known.clone()));
+            }
+            if open.len() as i64 >= MAX_OPEN_QUESTIONS {
+                return Ok(AskOutcome::TooMany);
+            }
+        }
+        let asked = Question {
+            id: QuestionId(Uuid::now_v7()),
+            goods_id: new.goods,
+            sale_id: new.sale,
+            user_id: new.user,
+            locale: new.locale,
+            text: new.text.clone(),
+            asked_at: tx.now,
+            status: QuestionStatus::Open,
+            answer: None,
+            answered_at: None,
+            version: 1,
+        };
+        insert(&mut tx, &asked).await?;
+        tx.commit().await?;
+        Ok(AskOutcome::Asked(asked))
+    }
+
+    /// Deletes a question that has no answer, for its owner.
+    pub async fn withdraw_question(&self, user: UserId, id: QuestionId) -> Result<WithdrawQuestionOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = "DELETE FROM questions WHERE id = $1 AND user_id = $2 AND answer IS NULL";
+        let query = sqlx::query(sql).bind(id.to_string()).bind(user.to_string());
+        if query.execute(&mut *tx).await?.rows_affected() == 1 {
+            tx.commit().await?;
+            return Ok(WithdrawQuestionOutcome::Withdrawn);
+        }
+        Ok(match read(&mut tx, id).await?.is_some_and(|question| question.user_id == Some(user)) {
+            true => WithdrawQuestionOutcome::Answered,
+            false => WithdrawQuestionOutcome::NoSuchQuestion,
+        })
+    }
+
+    /// Answers, hides or shows a question again. With `versions`, the question in one of these versions. A change that changes
+    /// nothing makes no version.
+    pub async fn change_question(
+        &self,
+        id: QuestionId,
+        versions: Option<&[i64]>,
+        change: QuestionChange,
+        actor: &str,
+    ) -> Result<Question, QuestionRefusal> {
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
+        lock(&mut tx, id).await?;
+        let before = read(&mut tx, id).await?.ok_or(QuestionRefusal::NoSuchQuestion)?;
+        if versions.is_some_and(|versions| !versions.contains(&before.version)) {
+            return Err(QuestionRefusal::ChangedMeanwhile);
+        }
+        let (action, mut after) = match change {
+            QuestionChange::Answer(_) if before.status == QuestionStatus::Hidden => {
+                return Err(QuestionRefusal::Hidden);
+            }
+            QuestionChange::Answer(text) => {
+                let answered_at = before.answered_at.or(Some(tx.now));
+                let status = QuestionStatus::Answered;
+                (AuditAction::Answer, Question { answer: Some(text), answered_at, status, ..before.clone() })
+            }
+            QuestionChange::Hide => {
+                (AuditAction::HideQuestion, Question { status: QuestionStatus::Hidden, ..before.clone() })
+            }
+            QuestionChange::Unhide => {
+                let status = if before.answer.is_some() { QuestionStatus::Answered } else { QuestionStatus::Open };
+                let status = if before.status == QuestionStatus::Hidden { status } else { before.status };
+                (AuditAction::UnhideQuestion, Question { status, ..before.clone() })
+            }
+        };
+        if after == before {
+            return Ok(before);
+        }
+        after.version += 1;
+        update(&mut tx, &after).await?;
+        let now = tx.now;
+        let facts = [&before, &after].map(audit_facts);
+        log(&mut tx, actor, action, &format!("question {id}"), Some(&facts[0]), Some(&facts[1]), now).await?;
+        if before.answer.is_none() && after.answer.is_some() {
+            tell_owner(&mut tx, &after).await?;
+        }
+        tx.commit().await?;
+        Ok(after)
+    }
+}
+
+/// `false` when the account was deleted.
+async fn lock_account(tx: &mut Tx, user: UserId) -> Result<bool, sqlx::Error> {
+    let sql = "UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL";
+    Ok(sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
+}
+
+/// At most one more than an account may have.
+async fn open_questions(tx: &mut Tx, user: UserId) -> Result<Vec<Question>, sqlx::Error> {
+    let sql = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM questions WHERE user_id = $1 AND status = 'open' ORDER BY questions.id LIMIT $2"
+    );
+    let query = sqlx::query(sql).bind(user.to_string()).bind(MAX_OPEN_QUESTIONS + 1);
+    query.fetch_all(&mut **tx).await?.iter().map(question).collect()
+}
+
+/// Locks a question, if there is one.
+async fn lock(tx: &mut Tx, id: QuestionId) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE questions SET version = version WHERE id = $1";
+    sqlx::query(sql).bind(id.to_string()).execute(&mut **tx).await?;
+    Ok(())
+}
+
+async fn read(tx: &mut Tx, id: QuestionId) -> Result<Option<Question>, sqlx::Error> {
+    let sql = concat!("SELECT ", columns!(), " FROM questions WHERE questions.id = $1");
+    let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(question).transpose()
+}
+
+async fn insert(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO questions (id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(question.id.to_string())
+    .bind(question.goods_id.0)
+    .bind(question.sale_id.0)
+    .bind(question.user_id.map(|user| user.to_string()))
+    .bind(question.locale.as_str())
+    .bind(question.text.clone())
+    .bind(question.asked_at.as_millisecond())
+    .bind(question.status.as_str())
+    .execute(&mut **tx)
+    .await?;
+    Ok(())
+}
+
+async fn update(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE questions SET status = $2, answer = $3, answered_at_ms = $4, version = $5 WHERE id = $1")
+        .bind(question.id.to_string())
+        .bind(question.status.as_str())
+        .bind(question.answer.clone())
+        .bind(question.answered_at.map(|at| at.as_millisecond()))
+        .bind(question.version)
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// What the audit log keeps. The shopper's words are not among it: they may go with the account.
+fn audit_facts(question: &Question) -> Value {
+    json!({"goods_id": question.goods_id, "status": question.status, "answer": question.answer})
+}
+
+async fn tell_owner(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
+    let Some(owner) = question.user_id else { return Ok(()) };
+    let name = goods::name(tx, question.goods_id).await?;
+    let facts = json!({"goods": name, "sale": question.sale_id, "answer": question.answer});
+    mail::notify(tx, owner, MailKind::QuestionAnswered, facts).await
+}

@@ -1,0 +1,113 @@
+//! Lists of questions: for pages, for their owners and for staff.
+
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::{columns, question};
+use crate::domain::question::{AnswersByGoods, MAX_SHOWN_ANSWERS};
+use crate::domain::{Bilingual, GoodsId, Locale, Question, QuestionId, QuestionStatus, ShownAnswer, UserId};
+use crate::store::{Store, StoreError, row};
+
+/// Sorts after every UUID.
+const AFTER_ALL: &str = "g";
+
+/// A question as staff see it.
+#[derive(Debug, Clone)]
+pub struct FoundQuestion {
+    pub question: Question,
+    pub goods_name: Bilingual,
+    /// The name of the account that asked.
+    pub username: Option<String>,
+}
+
+macro_rules! found {
+    () => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            ", name_zh, name_en, username FROM questions JOIN goods ON goods.id = goods_id
+             LEFT JOIN users ON users.id = user_id"
+        )
+    };
+}
+
+fn found(row: &AnyRow) -> Result<FoundQuestion, sqlx::Error> {
+    Ok(FoundQuestion {
+        question: question(row)?,
+        goods_name: Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?),
+        username: row.try_get("username")?,
+    })
+}
+
+impl Store {
+    /// A question, for staff.
+    pub async fn question(&self, id: QuestionId) -> Result<Option<FoundQuestion>, StoreError> {
+        let sql = concat!(found!(), " WHERE questions.id = $1");
+        self.optional(sqlx::query(sql).bind(id.to_string()), found).await
+    }
+
+    /// Questions of a status, newest first, asked before `before`.
+    pub async fn questions(
+        &self,
+        status: QuestionStatus,
+        before: Option<QuestionId>,
+        limit: i64,
+    ) -> Result<Vec<FoundQuestion>, StoreError> {
+        let sql = concat!(
+            found!(),
+            " WHERE status = $1 AND questions.id < $2 ORDER BY questions.status DESC, questions.id DESC LIMIT $3"
+        );
+        self.all(sqlx::query(sql).bind(status.as_str()).bind(cursor(before)).bind(limit), found).await
+    }
+
+    /// What an account asked, newest first, before `before`.
+    pub async fn questions_of(
+        &self,
+        user: UserId,
+        before: Option<QuestionId>,
+        limit: i64,
+    ) -> Result<Vec<Question>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM questions WHERE user_id = $1 AND questions.id < $2 ORDER BY questions.id DESC LIMIT $3"
+        );
+        self.all(sqlx::query(sql).bind(user.to_string()).bind(cursor(before)).bind(limit), question).await
+    }
+
+    /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] in each language.
+    pub async fn shown_answers(&self) -> Result<AnswersByGoods, StoreError> {
+        let mut shown = AnswersByGoods::new();
+        for locale in Locale::ALL {
+            for (goods, answer) in self.shown_answers_in(locale).await? {
+                shown.entry(goods).or_default().of_mut(locale).push(answer);
+            }
+        }
+        Ok(shown)
+    }
+
+    /// `since` is the time of the last answer of goods that is shown: computed once for each, and first, so that the answers are
+    /// found along the index from there. (`CROSS JOIN` keeps SQLite to this order.)
+    async fn shown_answers_in(&self, locale: Locale) -> Result<Vec<(GoodsId, ShownAnswer)>, StoreError> {
+        let sql = "WITH spans AS MATERIALIZED (SELECT id AS goods, COALESCE((SELECT answered_at_ms FROM questions
+                 WHERE goods_id = goods.id AND locale = $1 AND status = 'answered'
+                 ORDER BY answered_at_ms DESC LIMIT 1 OFFSET $2), 0) AS since FROM goods)
+             SELECT goods_id, text, answer, answered_at_ms FROM spans CROSS JOIN questions
+             WHERE goods_id = goods AND locale = $1 AND status = 'answered' AND answered_at_ms >= since
+             ORDER BY goods_id, answered_at_ms DESC, questions.id DESC";
+        let query = sqlx::query(sql).bind(locale.as_str()).bind(MAX_SHOWN_ANSWERS as i64 - 1);
+        let read = |row: &AnyRow| {
+            let answer = ShownAnswer {
+                question: row::text(row, "text")?,
+                answer: row::text(row, "answer")?,
+                answered_at: row::time(row, "answered_at_ms")?,
+            };
+            Ok((GoodsId(row::int(row, "goods_id")?), answer))
+        };
+        self.all(query, read).await
+    }
+}
+
+fn cursor(before: Option<QuestionId>) -> String {
+    before.map_or_else(|| AFTER_ALL.to_owned(), |id| id.to_string())
+}
