@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::domain::question::AnswersByGoods;
 use crate::domain::{Bucket, Category, Goods, Sale, SaleId, SaleState};
 use crate::periodic::run_every;
 use crate::store::{Store, StoreError};
@@ -46,6 +47,7 @@ struct Snapshot {
     active: Vec<SaleId>,
     /// The buckets of the active sales.
     buckets: Vec<Bucket>,
+    answers: Arc<AnswersByGoods>,
 }
 
 /// The process's copy of the catalogue.
@@ -126,6 +128,11 @@ impl Catalogue {
         self.view.load().buckets.clone()
     }
 
+    /// The answered questions that the pages of goods show.
+    pub fn answers(&self) -> Arc<AnswersByGoods> {
+        self.view.load().answers.clone()
+    }
+
     /// Notifies of every new revision of the copy.
     pub fn changes(&self) -> watch::Receiver<i64> {
         self.changed.subscribe()
@@ -142,6 +149,7 @@ impl Catalogue {
         let categories = self.store.categories().await?.into();
         let active = self.store.active_sales().await?;
         let drawn = self.store.held_draws().await?;
+        let answers = Arc::new(self.store.shown_answers().await?);
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
         let active = active.iter().map(|sale| sale.id).collect();
         let entries = self.store.all_sales().await?.into_iter().filter_map(|sale| {
@@ -150,7 +158,7 @@ impl Catalogue {
         });
         let entries: BTreeMap<SaleId, Arc<CatalogueEntry>> = entries.collect();
         let public = public(&entries);
-        self.view.store(Arc::new(Snapshot { revision, entries, public, categories, active, buckets }));
+        self.view.store(Arc::new(Snapshot { revision, entries, public, categories, active, buckets, answers }));
         self.changed.send_replace(revision);
         Ok(())
     }

@@ -51,6 +51,7 @@ use crate::pipeline::dead_letters::DeadLetters;
 use crate::pipeline::outbox::Outboxes;
 use crate::pipeline::rabbit::Monitor;
 use crate::purchase::Purchases;
+use crate::questions::Questions;
 use crate::security_events::SecurityEvents;
 use crate::signing::ShopSecret;
 use crate::stock::Stock;
@@ -295,6 +296,7 @@ impl Services {
             eligibility: self.eligibility.clone(),
             waiting_rooms: self.waiting_rooms.clone(),
             waitlist: self.waitlist(),
+            questions: Questions::new(self.store.clone(), self.catalogue.clone()),
             orders: self.orders(),
             payments: self.payments.clone(),
             staff_refunds: self.staff_refunds(),

@@ -301,7 +301,7 @@ pub async fn render_on_change(
 /// Renders the pages of all public sales, and those of categories.
 pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> anyhow::Result<()> {
     let sales: Vec<_> = catalogue.public().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
-    let report = pages.publish(&sales, &catalogue.categories())?;
+    let report = pages.publish(&sales, &catalogue.categories(), &catalogue.answers())?;
     if report.written + report.removed > 0 {
         info!(written = report.written, unchanged = report.unchanged, removed = report.removed, "pages rendered");
     }

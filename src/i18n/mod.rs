@@ -53,6 +53,7 @@ mod passkeys;
 mod people;
 mod problems;
 mod push;
+mod questions;
 mod queues;
 mod recovery;
 mod registration;
@@ -99,6 +100,7 @@ pub use passkeys::PasskeysText;
 pub use people::PeopleText;
 pub use problems::{Problem, field_error, problem, refusals};
 pub use push::PushText;
+pub use questions::QuestionsText;
 pub use queues::{QueueConsoleText, QueueText};
 pub use recovery::RecoveryText;
 pub use registration::ContactText;
@@ -153,6 +155,7 @@ tables! {
     draw_proof: DrawProofText,
     draw_check: DrawCheckText,
     draw_console: DrawConsoleText,
+    questions: QuestionsText,
     queues: QueueText,
     queue_console: QueueConsoleText,
     waitlist: WaitlistText,

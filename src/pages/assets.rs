@@ -72,6 +72,7 @@ embed! {
     "purchase.js"
     "push.js"
     "push_switch.js"
+    "questions.css"
     "queue.css"
     "queue.js"
     "ready.js"

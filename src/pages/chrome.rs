@@ -65,6 +65,7 @@ impl Chrome {
             ("/admin", t.admin.nav_sales),
             ("/admin/calendar", t.sales.calendar),
             ("/admin/goods", t.admin.nav_goods),
+            ("/admin/questions", t.questions.console),
             ("/admin/pages", t.about.console),
             ("/admin/orders", t.admin.nav_orders),
             ("/admin/packets", t.packets.nav),

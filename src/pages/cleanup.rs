@@ -72,7 +72,7 @@ mod tests {
     fn assets_that_no_program_renews_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let publisher = Publisher::new(dir.path().to_owned(), String::new());
-        publisher.publish(&[sample(1, "One")], &[]).unwrap();
+        publisher.publish(&[sample(1, "One")], &[], &Default::default()).unwrap();
         let at = |name: &str| dir.path().join("static").join(name);
         let present = dir.path().join(assets::url("shop.css").trim_start_matches('/'));
         let past = ["shop.00000000.css", "shop.00000000.css.br", "vendor/pico.min.00000000.css"];

@@ -16,6 +16,7 @@ use arc_swap::ArcSwap;
 use axum::body::Bytes;
 
 use super::assets;
+use crate::domain::question::AnswersByGoods;
 use crate::domain::{Category, Goods, Locale, Sale, SaleState};
 use crate::pages::compression::{self, Compressed, Effort};
 use crate::pages::sale_pages::{self, REMINDER};
@@ -87,9 +88,14 @@ impl Publisher {
     /// Renders all pages and writes those that changed. Drafts are left out. Blocks on compression and the disk.
     ///
     /// Pages are replaced in memory before anything is written, so this program's server shows them even on a full disk.
-    pub fn publish(&self, sales: &[(Sale, Goods)], categories: &[Category]) -> anyhow::Result<PublishReport> {
+    pub fn publish(
+        &self,
+        sales: &[(Sale, Goods)],
+        categories: &[Category],
+        answers: &AnswersByGoods,
+    ) -> anyhow::Result<PublishReport> {
         let _publishing = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = Arc::new(self.render(sales, categories)?);
+        let pages = Arc::new(self.render(sales, categories, answers)?);
         self.pages.store(pages.clone());
 
         let folder = PageFolder::new(&self.dir).context("preparing the folder of pages")?;
@@ -108,12 +114,17 @@ impl Publisher {
     }
 
     /// All pages by address. Unchanged pages are reused, because compression costs more than rendering.
-    fn render(&self, sales: &[(Sale, Goods)], categories: &[Category]) -> anyhow::Result<Pages> {
+    fn render(
+        &self,
+        sales: &[(Sale, Goods)],
+        categories: &[Category],
+        answers: &AnswersByGoods,
+    ) -> anyhow::Result<Pages> {
         let shown: Vec<_> = sales.iter().filter(|(sale, _)| sale.state != SaleState::Draft).collect();
         let before = self.pages.load();
         let mut pages = Pages::with_capacity(before.len());
         for locale in Locale::ALL {
-            for (path, body) in sale_pages::render_all(locale, &self.origin, &shown, categories)? {
+            for (path, body) in sale_pages::render_all(locale, &self.origin, &shown, categories, answers)? {
                 let page = match before.get(&path) {
                     Some(same) if same.body == body => same.clone(),
                     _ => Arc::new(Published::new(&path, body)?),
@@ -278,26 +289,26 @@ mod tests {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         let (one, mut two) = (sample(1, "One"), sample(2, "Two"));
-        assert_eq!(publisher.publish(&[one.clone(), two.clone()], &[]).unwrap(), report(10, 0, 0));
-        assert_eq!(publisher.publish(&[one.clone(), two.clone()], &[]).unwrap(), report(0, 10, 0));
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new()).unwrap(), report(10, 0, 0));
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new()).unwrap(), report(0, 10, 0));
 
         two.0.sold = 50;
         assert_eq!(
-            publisher.publish(&[one.clone(), two.clone()], &[]).unwrap(),
+            publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new()).unwrap(),
             report(0, 10, 0),
             "sold units change no page"
         );
         two.1.description.en = "New words".into();
-        assert_eq!(publisher.publish(&[one.clone(), two.clone()], &[]).unwrap(), report(1, 9, 0));
+        assert_eq!(publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new()).unwrap(), report(1, 9, 0));
 
         two.0.window.opens_at = None;
-        publisher.publish(&[one.clone(), two.clone()], &[]).unwrap();
+        publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new()).unwrap();
         assert!(scratch.read("en/sales/2/reminder.ics").is_none(), "no start time, no calendar file");
         assert!(scratch.read("en/sales/1/reminder.ics").is_some());
 
         two.0.state = SaleState::Draft;
         assert_eq!(
-            publisher.publish(&[one, two], &[]).unwrap(),
+            publisher.publish(&[one, two], &[], &HashMap::new()).unwrap(),
             report(4, 2, 2),
             "the lists and the pages that led on to it change, its own go"
         );
@@ -308,7 +319,7 @@ mod tests {
     fn memory_and_disk_have_the_same_pages() {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
-        publisher.publish(&[sample(1, "One")], &[]).unwrap();
+        publisher.publish(&[sample(1, "One")], &[], &HashMap::new()).unwrap();
         let page = publisher.get("/zh/sales/1").unwrap();
         assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.body);
         assert_eq!(scratch.read("zh/sales/1/index.html.br").unwrap(), page.br);
@@ -324,10 +335,10 @@ mod tests {
     fn next_publication_repairs_the_folder() {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
-        publisher.publish(&[sample(1, "One")], &[]).unwrap();
+        publisher.publish(&[sample(1, "One")], &[], &HashMap::new()).unwrap();
         fs::write(scratch.0.join("en/index.html.br"), "older").unwrap();
         fs::create_dir_all(scratch.0.join("zh/sales/99")).unwrap();
-        assert_eq!(publisher.publish(&[sample(1, "One")], &[]).unwrap(), report(1, 5, 1));
+        assert_eq!(publisher.publish(&[sample(1, "One")], &[], &HashMap::new()).unwrap(), report(1, 5, 1));
     }
 
     #[test]
@@ -340,14 +351,17 @@ mod tests {
                 scope.spawn(move || {
                     let publisher = Publisher::new(dir, ORIGIN.into());
                     (0..5).for_each(|_| {
-                        assert_eq!(publisher.publish(sales, &[]).map(drop).map_err(|e| format!("{e:#}")), Ok(()))
+                        assert_eq!(
+                            publisher.publish(sales, &[], &HashMap::new()).map(drop).map_err(|e| format!("{e:#}")),
+                            Ok(())
+                        )
                     });
                 });
             }
         });
         let last = Publisher::new(scratch.0.clone(), ORIGIN.into());
-        last.publish(&sales, &[]).unwrap();
-        assert_eq!(last.publish(&sales, &[]).unwrap(), report(0, 30, 0));
+        last.publish(&sales, &[], &HashMap::new()).unwrap();
+        assert_eq!(last.publish(&sales, &[], &HashMap::new()).unwrap(), report(0, 30, 0));
     }
 
     #[test]
@@ -355,7 +369,7 @@ mod tests {
         let scratch = Scratch::new();
         fs::write(&scratch.0, "a file where a folder is needed").unwrap();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
-        assert!(publisher.publish(&[sample(1, "One")], &[]).is_err());
+        assert!(publisher.publish(&[sample(1, "One")], &[], &HashMap::new()).is_err());
         assert!(publisher.get("/en/sales/1").is_some());
         fs::remove_file(&scratch.0).unwrap();
     }

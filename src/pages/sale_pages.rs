@@ -1,14 +1,17 @@
 //! The lists of sales and the page of one sale: the same bytes for all visitors.
 //!
 //! Any cache may keep them without limit, so nothing here may depend on the visitor, the clock or the remaining units. The
-//! input is a sale's definition and state. Pages are rendered again when those change, and the script corrects what an
-//! old copy shows.
+//! input is a sale's definition and state, and what was answered about its goods. Pages are rendered again when those change,
+//! and the script corrects what an old copy shows.
+
+mod questions;
 
 use askama::Template;
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
+use crate::domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, ShownAnswer};
 use crate::domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Sale, SaleMode, SaleState, category_of,
 };
@@ -36,6 +39,7 @@ pub fn render_all(
     origin: &str,
     sales: &[&(Sale, Goods)],
     categories: &[Category],
+    answers: &AnswersByGoods,
 ) -> askama::Result<Vec<(String, String)>> {
     let mut pages = Vec::with_capacity(2 * sales.len() + categories.len() + 1);
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
@@ -47,21 +51,22 @@ pub fn render_all(
         }
         let onward = onward(locale, (sale, goods), listed.iter().map(|(sale, goods)| (sale, goods)));
         let category = category_of(categories, goods.category_id);
-        pages.push((path, render_sale(locale, origin, (sale, goods), category, onward)?));
+        let answers = answers.get(&goods.id).map_or(&[][..], |answers| answers.of(locale));
+        pages.push((path, render_sale(locale, origin, (sale, goods), (category, answers), onward)?));
     }
     Ok(pages)
 }
 
-/// The page of one sale in one language. `origin` is as for [`render_all`]; `onward` is where the page leads on to.
+/// The page of one sale in one language, with the answers in it. `origin` is as for [`render_all`]; `onward` is where it leads.
 pub fn render_sale(
     locale: Locale,
     origin: &str,
     (sale, goods): (&Sale, &Goods),
-    category: Option<&Category>,
+    (category, answers): (Option<&Category>, &[ShownAnswer]),
     onward: Vec<OnwardSale>,
 ) -> askama::Result<String> {
     let chrome = Chrome::anonymous(locale, sale_path(locale, sale));
-    SalePage { chrome, origin, sale, goods, category, onward }.render()
+    SalePage { chrome, origin, sale, goods, category, answers, onward }.render()
 }
 
 /// The choices of a quantity field.
@@ -82,6 +87,7 @@ struct SalePage<'a> {
     goods: &'a Goods,
     /// That of the goods.
     category: Option<&'a Category>,
+    answers: &'a [ShownAnswer],
     onward: Vec<OnwardSale>,
 }
 
@@ -298,7 +304,7 @@ pub(crate) mod tests {
         let sales: Vec<_> = sales.iter().collect();
         Locale::ALL
             .into_iter()
-            .flat_map(|locale| render_all(locale, "https://shop.example", &sales, &[]).unwrap())
+            .flat_map(|locale| render_all(locale, "https://shop.example", &sales, &[], &AnswersByGoods::new()).unwrap())
             .collect()
     }
 

@@ -14,13 +14,14 @@ use crate::pages::compression::{self, Compressed, Effort};
 
 /// Styles and scripts of the list, of the pages of sales and of the page that says that there is no connection. Pictures are
 /// kept as they are seen.
-const SHELL: [&str; 23] = [
+const SHELL: [&str; 24] = [
     "vendor/pico.min.css",
     "shop.css",
     "gallery.css",
     "cards.css",
     "store.css",
     "onward.css",
+    "questions.css",
     "logo.svg",
     "lib.js",
     "shop.js",

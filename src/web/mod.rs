@@ -71,6 +71,7 @@ use crate::payments::{Payments, Sandbox};
 use crate::pictures::Pictures;
 use crate::pipeline::dead_letters::DeadLetters;
 use crate::purchase::Purchases;
+use crate::questions::Questions;
 use crate::rate_limit::UserLimit;
 use crate::security_events::SecurityEvents;
 use crate::store::Store;
@@ -93,6 +94,7 @@ pub struct Shop {
     pub waiting_rooms: Arc<WaitingRooms>,
     pub entries: Entries,
     pub waitlist: WaitlistRequests,
+    pub questions: Questions,
     pub orders: Orders,
     pub payments: Payments,
     pub staff_refunds: StaffRefunds,

@@ -54,13 +54,14 @@ fn hot_path() -> Routes {
 }
 
 fn public_api() -> Routes {
-    use super::api::{accounts, draws, packets, passkeys, queues, recovery, sales};
+    use super::api::{accounts, draws, packets, passkeys, questions, queues, recovery, sales};
 
     Router::new()
         .route("/api/sales", get(sales::list))
         .route("/api/categories", get(sales::categories))
         .route("/api/sales/{sale}/spread", get(sales::spread))
         .route("/api/sales/{sale}/line", get(queues::line))
+        .route("/api/sales/{sale}/questions", get(questions::shown).post(questions::ask))
         .route("/api/sales/{sale}/draw", get(draws::show))
         .route("/api/sales/{sale}/draw/proof.json", get(draws::proof))
         .route("/api/sales/{sale}/draw/entries.csv", get(draws::entries))
@@ -82,7 +83,7 @@ fn public_api() -> Routes {
 /// Signed-in users, about their own data.
 fn shopper_api() -> Routes {
     use super::api::{accounts, addresses, draws, orders, own_account, passkeys, payments, queues, recovery};
-    use super::api::{eligibility, push, waitlist, wallet};
+    use super::api::{eligibility, push, questions, waitlist, wallet};
 
     Router::new()
         .route("/api/push", get(push::show).put(push::subscribe).delete(push::unsubscribe))
@@ -107,6 +108,7 @@ fn shopper_api() -> Routes {
         .route("/api/sales/{sale}/place", get(queues::own).post(queues::join))
         .route("/api/sales/{sale}/entry", get(draws::own).post(draws::enter).delete(draws::withdraw))
         .route("/api/sales/{sale}/waitlist", get(waitlist::own).post(waitlist::join).delete(waitlist::leave))
+        .route("/api/questions/{question}", delete(questions::withdraw))
         .route("/api/sales/{sale}/eligibility", get(eligibility::own))
         .route("/api/sales/{sale}/code", post(eligibility::redeem))
         .route("/api/sales/{sale}/orders/{order}", get(orders::show))
@@ -120,16 +122,18 @@ fn shopper_api() -> Routes {
 
 /// Lists of what an account has (`super::list_limit`).
 fn lists(shop: &Arc<Shop>) -> Routes {
-    use super::api::{orders, packets, wallet};
+    use super::api::{orders, packets, questions, wallet};
     use super::pages;
 
     let mut routes = Router::new()
+        .route("/api/questions", get(questions::own))
         .route("/api/orders", get(orders::list))
         .route("/api/packets", get(packets::list))
         .route("/api/wallet", get(wallet::show));
     for locale in Locale::ALL {
         routes = routes
             .route(&format!("/{locale}/orders"), get(pages::orders::list))
+            .route(&format!("/{locale}/questions"), get(pages::questions::own))
             .route(&format!("/{locale}/packets"), get(pages::packets::list))
             .route(&format!("/{locale}/wallet"), get(pages::wallet::show));
     }
@@ -215,7 +219,7 @@ fn admin_api() -> Routes {
         accounts, approvals, audit_log, books, categories, clusters, dead_letters, draws, goods, live,
     };
     use super::api::admin::{invitations, order_changes, orders};
-    use super::api::admin::{packets, payment_cases, queues, sale_definition, sales, security};
+    use super::api::admin::{packets, payment_cases, questions, queues, sale_definition, sales, security};
 
     Router::new()
         .route("/api/admin/goods", get(goods::list))
@@ -264,6 +268,11 @@ fn admin_api() -> Routes {
         .route("/api/admin/approvals/{approval}/decline", post(approvals::decline))
         .route("/api/admin/packets", get(packets::list))
         .route("/api/admin/packets/{packet}/stop", post(packets::stop))
+        .route("/api/admin/questions", get(questions::list))
+        .route("/api/admin/questions/{question}", get(questions::show))
+        .route("/api/admin/questions/{question}/answer", put(questions::answer))
+        .route("/api/admin/questions/{question}/hide", post(questions::hide))
+        .route("/api/admin/questions/{question}/unhide", post(questions::unhide))
         .route("/api/admin/users", get(accounts::users))
         .route("/api/admin/users/{user}", get(accounts::user))
         .route("/api/admin/users/{user}/block", post(accounts::block))
@@ -299,7 +308,9 @@ fn shared_pages() -> Routes {
 /// Pages in one language. The first four are pre-rendered and the same for all visitors.
 fn pages_of(locale: Locale) -> Routes {
     use super::pages;
-    use super::pages::{about, archive, eligibility, mail_address, offline, poster, queues, recovery, waitlist};
+    use super::pages::{
+        about, archive, eligibility, mail_address, offline, poster, questions, queues, recovery, waitlist,
+    };
     use super::pages::{
         account, addresses, draws, order_address, orders, packet_giving, packets, registration_contact,
     };
@@ -316,6 +327,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/about"), get(about::show))
         .route(&at("/offline"), get(offline::page))
         .route(&at("/sales/{sale}/poster.svg"), get(poster::show))
+        .route(&at("/sales/{sale}/questions"), get(questions::form).post(questions::ask))
+        .route(&at("/questions/{question}/withdraw"), post(questions::withdraw))
         .route(&at("/sales/{sale}/buy"), post(orders::buy))
         .route(&at("/sales/{sale}/place"), post(queues::join))
         .route(&at("/sales/{sale}/line"), get(queues::show))
@@ -383,7 +396,8 @@ fn console() -> Routes {
         payment_cases, sale_form, sales,
     };
     use super::admin::{
-        clusters, invitations, mail, queues, report, review, saved_views, search, security, shop_pages, staff, users,
+        clusters, invitations, mail, questions, queues, report, review, saved_views, search, security, shop_pages,
+        staff, users,
     };
 
     Router::new()
@@ -397,6 +411,11 @@ fn console() -> Routes {
         .route("/admin/views/{view}/delete", post(saved_views::delete))
         .route("/admin/pages", get(shop_pages::show))
         .route("/admin/pages/{page}", post(shop_pages::save))
+        .route("/admin/questions", get(questions::list))
+        .route("/admin/questions/{question}", get(questions::show))
+        .route("/admin/questions/{question}/answer", post(questions::answer))
+        .route("/admin/questions/{question}/hide", post(questions::hide))
+        .route("/admin/questions/{question}/unhide", post(questions::unhide))
         .route("/admin/security", get(security::show))
         .route("/admin/mail", get(mail::show))
         .route("/admin/users", get(users::list))

@@ -24,6 +24,7 @@ pub mod orders;
 pub mod orders_csv;
 pub mod packets;
 pub mod payment_cases;
+pub mod questions;
 pub mod queues;
 pub mod report;
 pub mod review;

@@ -11,6 +11,8 @@ pub mod waitlist;
 
 pub mod eligibility;
 
+pub mod questions;
+
 pub mod orders;
 
 pub mod addresses;

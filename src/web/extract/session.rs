@@ -50,6 +50,8 @@ permissions! {
     ManageSales: Admin, Operator;
     /// Change orders and accounts of shoppers.
     SupportShoppers: Admin, Support;
+    /// Answer and hide questions of shoppers about goods.
+    AnswerQuestions: Admin, Operator, Support;
     /// Read names, telephone numbers and addresses of recipients in full: of one order for a reason, of many in an export.
     /// Everywhere else they are masked.
     ReadAddresses: Admin, Operator, Support;

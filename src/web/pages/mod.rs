@@ -13,6 +13,8 @@ pub mod archive;
 
 pub mod poster;
 
+pub mod questions;
+
 // Buying.
 pub mod draws;
 
@@ -91,9 +93,11 @@ fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Pro
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
     let listed = shop.catalogue.listed();
     let onward = onward(locale, (&entry.sale, &entry.goods), listed.iter().map(|other| (&other.sale, &other.goods)));
-    let categories = shop.catalogue.categories();
+    let (categories, answers) = (shop.catalogue.categories(), shop.catalogue.answers());
     let category = category_of(&categories, entry.goods.category_id);
-    let page = sale_pages::render_sale(locale, &shop.config.public_url, (&entry.sale, &entry.goods), category, onward)?;
+    let answers = answers.get(&entry.goods.id).map_or(&[][..], |answers| answers.of(locale));
+    let of_sale = (&entry.sale, &entry.goods);
+    let page = sale_pages::render_sale(locale, &shop.config.public_url, of_sale, (category, answers), onward)?;
     let body = Bytes::from(page);
     let etag = compression::etag(&body);
     let content_type = "text/html; charset=utf-8";

@@ -4,6 +4,7 @@
 
 mod eligibility;
 mod goods;
+mod questions;
 mod refusals;
 #[cfg(test)]
 mod tests;
@@ -165,6 +166,9 @@ problems! {
     TooManyPasskeys 409 "too_many_passkeys" "The account has the maximum number of passkeys.";
     PasskeyTaken 409 "passkey_taken" "The passkey belongs to an account already.";
     PasskeysOff 409 "passkeys_off" "Browsers offer passkeys at an https address with a domain name only, or at localhost.";
+    TooManyQuestions 409 "too_many_questions" "The account has the maximum number of questions without an answer. Wait for one, or withdraw one.";
+    AlreadyAnswered 409 "already_answered" "The question was answered, and cannot be withdrawn any more.";
+    QuestionHidden 409 "question_hidden" "The question is hidden. Show it again before answering it.";
     NotPayable 409 "not_payable" "The order cannot be paid.";
     PaymentsOff 409 "payments_off" "The shop takes no payments at the moment. An order can be paid from the wallet.";
     NotEnough 409 "not_enough" "The balance of the wallet is too low.";

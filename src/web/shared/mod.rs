@@ -5,6 +5,7 @@ pub mod account;
 pub mod goods;
 pub mod invitations;
 pub mod packet_form;
+pub mod question_draft;
 pub mod reveal;
 pub mod sale_form;
 pub mod token;

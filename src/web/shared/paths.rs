@@ -28,6 +28,16 @@ pub fn sale_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}")
 }
 
+/// The form that asks about the goods of a sale.
+pub fn questions_path(locale: Locale, sale: SaleId) -> String {
+    format!("/{locale}/sales/{sale}/questions")
+}
+
+/// What an account asked.
+pub fn own_questions_path(locale: Locale) -> String {
+    format!("/{locale}/questions")
+}
+
 /// The page of a shopper's turn in a waiting room.
 pub fn line_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/line")

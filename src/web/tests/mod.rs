@@ -39,6 +39,8 @@ mod permissions;
 mod planning;
 mod public;
 mod push;
+mod question_staff;
+mod questions;
 mod queue_pages;
 mod queues;
 mod recovery;

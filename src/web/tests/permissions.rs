@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 
 /// Method, path, and the permission it needs: `l` for `ViewConsole`, `r` for `ManageSales`, `h` for `SupportShoppers`,
-/// `a` for `ReadAddresses`, `o` for `ManageStaff`, `ViewBooks`, `ViewSecurity` and `ReadMail`.
+/// `a` for `ReadAddresses` and `AnswerQuestions`, which the same roles have, `o` for `ManageStaff`, `ViewBooks`, `ViewSecurity` and `ReadMail`.
 const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
     ("GET", "/admin/log", 'l'),
@@ -177,6 +177,16 @@ const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/api/admin/audit-log", 'l'),
     ("POST", "/admin/orders/{order}/recipient", 'a'),
     ("POST", "/api/admin/orders/{order}/recipient", 'a'),
+    ("GET", "/admin/questions", 'l'),
+    ("GET", "/admin/questions/{question}", 'l'),
+    ("POST", "/admin/questions/{question}/answer", 'a'),
+    ("POST", "/admin/questions/{question}/hide", 'a'),
+    ("POST", "/admin/questions/{question}/unhide", 'a'),
+    ("GET", "/api/admin/questions", 'l'),
+    ("GET", "/api/admin/questions/{question}", 'l'),
+    ("PUT", "/api/admin/questions/{question}/answer", 'a'),
+    ("POST", "/api/admin/questions/{question}/hide", 'a'),
+    ("POST", "/api/admin/questions/{question}/unhide", 'a'),
     ("GET", "/admin/security", 'o'),
     ("GET", "/admin/mail", 'o'),
     ("POST", "/admin/users/{user}/start-recovery", 'h'),
@@ -249,6 +259,7 @@ async fn each_role_has_its_permissions_and_no_others() {
             let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{approval}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{case}", "0198c0de-0000-7000-8000-000000000001");
+            let path = path.replace("{question}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{sale}", "999").replace("{goods}", "999").replace("{packet}", "999");
             let path = path.replace("{category}", "999");

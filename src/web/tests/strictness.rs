@@ -93,10 +93,10 @@ async fn every_list_refuses_a_malformed_cursor_in_the_same_way() {
         }
     }
     assert!(lists >= 11, "only {lists} lists have a cursor");
-    for page in ["/en/orders", "/en/packets", "/en/wallet"] {
+    for page in ["/en/orders", "/en/packets", "/en/questions", "/en/wallet"] {
         assert!(mei.get(&format!("{page}?before=x")).await.is_page(422), "{page}");
     }
-    for page in ["", "/orders", "/orders/payments", "/packets", "/users", "/log", "/security"] {
+    for page in ["", "/orders", "/orders/payments", "/packets", "/users", "/log", "/questions", "/security"] {
         assert!(admin.get(&format!("/admin{page}?before=x")).await.is_page(422), "{page}");
     }
     for page in ["", "/00000000-0000-0000-0000-000000000000"] {

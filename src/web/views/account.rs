@@ -52,6 +52,7 @@ impl AccountPage {
         let sections = [
             ("wallet", t.wallet.title),
             ("addresses", t.orders.addresses),
+            ("questions", t.questions.mine),
             ("password-form", t.member.password_head),
             ("mail", t.recovery.head),
             ("push", t.push.head),

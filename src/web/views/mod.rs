@@ -16,6 +16,7 @@ mod orders;
 mod packets;
 mod passkeys;
 mod poster;
+mod questions;
 mod queues;
 mod recovery;
 mod review;
@@ -40,6 +41,7 @@ pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, Payme
 pub use admin::{
     AdminPacketForm, AdminPacketPage, AdminPacketsPage, AdminStepUpPage, SecurityPage, SecurityPlot, SteppedUpPage,
 };
+pub use admin::{AdminQuestionsPage, AnswerFormState, QuestionNotice};
 pub use admin::{
     BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkSaleAction, BulkUserAction, BulkVerdict, ListBar,
 };
@@ -61,6 +63,7 @@ pub use packets::{
     OwnPackets, PacketFields, PacketGivePage, PacketGivenPage, PacketPage, PacketResultPage, PacketsPage, VisitorShare,
 };
 pub use poster::Poster;
+pub use questions::{AskPage, OwnQuestion, OwnQuestionsPage};
 pub use queues::{LinePage, Turn};
 pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
 pub use sign_in::{CodePage, ContactPage, ContactStep, PriceField, SignInPage};

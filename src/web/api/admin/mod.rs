@@ -23,6 +23,8 @@ pub mod order_changes;
 
 pub mod packets;
 
+pub mod questions;
+
 pub mod queues;
 
 pub mod payment_cases;

@@ -1,0 +1,140 @@
+//! Questions of shoppers about goods.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::ETAG;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{StaffCall, StaffCallTo};
+use crate::domain::question::check_answer;
+use crate::domain::{Bilingual, GoodsId, Locale, Page, QuestionChange, QuestionId, QuestionStatus, SaleId, UserId};
+use crate::store::FoundQuestion;
+use crate::web::cache_policy::Cache;
+use crate::web::extract::precondition::{entity_tag, expected_versions};
+use crate::web::extract::session::{AnswerQuestions, ViewConsole};
+use crate::web::extract::{Json, PathIds, Query};
+use crate::web::problem::{Code, Problem};
+use crate::web::shared::FieldError;
+use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+
+/// A question as staff see it.
+#[derive(Serialize)]
+struct QuestionJson {
+    id: QuestionId,
+    goods_id: GoodsId,
+    goods_name: Bilingual,
+    sale_id: SaleId,
+    /// `null` once the account was deleted.
+    user_id: Option<UserId>,
+    username: Option<String>,
+    locale: Locale,
+    text: String,
+    status: QuestionStatus,
+    asked_at: Timestamp,
+    answer: Option<String>,
+    answered_at: Option<Timestamp>,
+    version: i64,
+}
+
+impl From<FoundQuestion> for QuestionJson {
+    fn from(FoundQuestion { question, goods_name, username }: FoundQuestion) -> Self {
+        QuestionJson {
+            id: question.id,
+            goods_id: question.goods_id,
+            goods_name,
+            sale_id: question.sale_id,
+            user_id: question.user_id,
+            username,
+            locale: question.locale,
+            text: question.text,
+            status: question.status,
+            asked_at: question.asked_at,
+            answer: question.answer,
+            answered_at: question.answered_at,
+            version: question.version,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct QuestionsQuery {
+    /// Empty: questions without an answer.
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize)]
+struct QuestionList {
+    questions: Vec<QuestionJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<QuestionId>,
+}
+
+#[derive(Serialize)]
+struct OneQuestion {
+    question: QuestionJson,
+}
+
+/// Questions of one status, newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<QuestionsQuery>,
+) -> Result<Response, Problem> {
+    let status = match query.status.as_str() {
+        "" => QuestionStatus::Open,
+        status => status.parse().map_err(|()| FieldError::new("status", "bad_status"))?,
+    };
+    let before = query.before.read("before")?;
+    let found = shop.store.questions(status, before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    let page = Page::cut(found, LARGE_PAGE_SIZE, |found| found.question.id);
+    let questions = page.items.into_iter().map(QuestionJson::from).collect();
+    Ok((Cache::Private, Answer(QuestionList { questions, next: page.next })).into_response())
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, QuestionId>) -> Result<Response, Problem> {
+    Ok(answer_with(shop.store.question(id).await?.ok_or(Code::NotFound)?))
+}
+
+fn answer_with(found: FoundQuestion) -> Response {
+    let version = [(ETAG, entity_tag(found.question.version))];
+    (Cache::Private, version, Answer(OneQuestion { question: found.into() })).into_response()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerBody {
+    answer: String,
+}
+
+type Call = StaffCallTo<AnswerQuestions, QuestionId>;
+
+/// Answers a question, or puts another answer in the place of the first.
+pub async fn answer(call: Call, headers: HeaderMap, Json(body): Json<AnswerBody>) -> Result<Response, Problem> {
+    let text = check_answer(&body.answer).map_err(|code| Problem::invalid_field("answer", code))?;
+    change(call, &headers, QuestionChange::Answer(text)).await
+}
+
+pub async fn hide(call: Call, headers: HeaderMap) -> Result<Response, Problem> {
+    change(call, &headers, QuestionChange::Hide).await
+}
+
+pub async fn unhide(call: Call, headers: HeaderMap) -> Result<Response, Problem> {
+    change(call, &headers, QuestionChange::Unhide).await
+}
+
+/// Changes a question. With `If-Match` only a version that it names.
+async fn change(
+    (State(shop), staff, PathIds(id)): Call,
+    headers: &HeaderMap,
+    change: QuestionChange,
+) -> Result<Response, Problem> {
+    let versions = expected_versions(headers);
+    let question = shop.questions.change(id, versions.as_deref(), change, staff.actor()).await?;
+    let found = shop.store.question(id).await?.ok_or(Code::NotFound)?;
+    Ok(answer_with(FoundQuestion { question, ..found }))
+}
