@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use crate::domain::draw::Beacon;
 use crate::domain::shop_page::{ShopPage, ShopPageName};
 use crate::domain::{
-    Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Money, Picture, QueuePlan, Rush, SaleMode, Window,
+    Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Locale, Money, Picture, QuestionChange, QueuePlan, Rush,
+    SaleId, SaleMode, Window,
 };
-use crate::store::{CategoryDraft, GoodsDraft, SaleChange, SaleDraft, Store};
+use crate::store::{AskOutcome, CategoryDraft, GoodsDraft, NewQuestion, SaleChange, SaleDraft, Store};
 
 /// The actor in the audit log.
 const ACTOR: &str = "demo";
@@ -136,6 +137,21 @@ const PAGES: [(ShopPageName, &str, &str); 2] = [
     ),
 ];
 
+/// What was asked about the goods with this picture, with the answer, in each language.
+const ANSWERS: [(&str, Locale, &str, &str); 6] = [
+    ("phone.svg", Locale::Zh, "支持双卡双待吗？", "支持，两张 nano-SIM，也可以用 eSIM。"),
+    ("phone.svg", Locale::En, "Does it take two SIM cards?", "Yes: two nano-SIMs, or one of them and an eSIM."),
+    ("phone.svg", Locale::Zh, "包装里有充电器吗？", "有，一个 30 W 充电器和一条 USB-C 线。"),
+    ("phone.svg", Locale::En, "Is there a charger in the box?", "Yes, a 30 W charger and a USB-C cable."),
+    ("headphones.svg", Locale::Zh, "可以同时连接手机和电脑吗？", "可以，同时连接两台设备，来电时自动切换。"),
+    (
+        "headphones.svg",
+        Locale::En,
+        "Can I connect a phone and a laptop at once?",
+        "Yes, two devices. A call switches over by itself.",
+    ),
+];
+
 /// Adds the demo to a shop without goods; `false` when it has some.
 pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     if !store.all_goods().await?.is_empty() {
@@ -160,7 +176,13 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     // Of two sales that open at the same time the later one leads the list: a rush.
     sales.sort_by_key(|(_, demo)| !demo.mode.is_draw());
     for (goods, demo) in sales {
-        add_sale(store, goods, demo, now).await?;
+        let sale = add_sale(store, goods, demo, now).await?;
+        for (_, locale, text, answer) in ANSWERS.into_iter().filter(|(image, ..)| *image == demo.image) {
+            let new = NewQuestion { user: None, goods, sale, locale, text: text.to_owned() };
+            if let AskOutcome::Asked(question) = store.ask_question(&new).await? {
+                store.change_question(question.id, None, QuestionChange::Answer(answer.to_owned()), ACTOR).await?;
+            }
+        }
     }
     for (name, zh, en) in PAGES {
         store.put_shop_page(&ShopPage::unwritten(name), Bilingual::new(zh, en), ACTOR, now).await?;
@@ -178,7 +200,7 @@ async fn add_categories(store: &Store, now: Timestamp) -> anyhow::Result<Vec<Cat
     Ok(ids)
 }
 
-async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp) -> anyhow::Result<()> {
+async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp) -> anyhow::Result<SaleId> {
     let opens_at = demo.opens_in.map(|wait| now + wait);
     let draft = SaleDraft {
         goods_id,
@@ -195,5 +217,5 @@ async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp)
     if opens_at == Some(now) {
         store.change_sale(sale.id, &SaleChange::Start { at: now }, ACTOR, now).await?;
     }
-    Ok(())
+    Ok(sale.id)
 }
