@@ -108,6 +108,13 @@ async fn console_shows_goods_days_and_openings_as_they_are() {
 }
 
 #[tokio::test]
+async fn visitor_asks_logs_in_and_reads_the_answer() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("questions", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
 async fn shopper_learns_how_it_went_and_finds_the_next_sale() {
     let shop = shop(Rung::Sqlite).await;
     journey("outcome", &shop).await;

@@ -8,6 +8,7 @@ pub const GROWING: &[&str] = &[
     "draw_entries",
     "hold_appeals",
     "queue_places",
+    "questions",
     "audit_log",
     "guesses",
     "idempotency_keys",
@@ -63,6 +64,7 @@ pub fn fill_in(path: &str) -> String {
         ("{payment}", id),
         ("{case}", id),
         ("{passkey}", id),
+        ("{question}", id),
         ("{name}", "x"),
         ("{*name}", "x"),
     ];
@@ -173,6 +175,12 @@ pub fn statements(count: i64) -> Vec<String> {
              INSERT INTO invitation_batches (sale_id, batch, made_by, made_at_ms) SELECT i, 1, 'admin', 1 FROM n"
         ),
         rows("invitations (sale_id, hash, batch, user_id, redeemed_at_ms)", "{sale}, {id}, 1, {id}, i"),
+        rows(
+            "questions (id, goods_id, sale_id, user_id, locale, text, asked_at_ms, status, answer, answered_at_ms)",
+            "{id}, 1, {sale}, {user}, CASE WHEN i % 2 = 0 THEN 'zh' ELSE 'en' END, 'x', i,
+             CASE WHEN i % 100 = 0 THEN 'open' WHEN i % 100 = 1 THEN 'hidden' ELSE 'answered' END,
+             CASE WHEN i % 100 > 0 THEN 'x' END, CASE WHEN i % 100 > 0 THEN i END",
+        ),
         rows("guesses (key, restored_at_ms)", "{id}, i"),
         rows(
             "addresses (id, user_id, recipient, phone, country, region, city, line1, line2, postal_code, is_default,
