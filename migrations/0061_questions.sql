@@ -3,8 +3,8 @@ CREATE TABLE questions (
     -- A UUID of version 7. Rows sort by it.
     id TEXT PRIMARY KEY,
     goods_id BIGINT NOT NULL REFERENCES goods (id),
-    -- On whose page it was asked.
-    sale_id BIGINT NOT NULL REFERENCES sales (id),
+    -- On whose page it was asked. A sale that is deleted as a draft leaves its questions.
+    sale_id BIGINT NOT NULL,
     -- NULL: the account was deleted, or the shop asked itself.
     user_id TEXT REFERENCES users (id),
     -- The language of question and answer.

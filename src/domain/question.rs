@@ -16,7 +16,6 @@ pub const MAX_ANSWER_CHARS: usize = 1000;
 pub const MAX_OPEN_QUESTIONS: i64 = 5;
 /// The latest answers about goods in one language, which their pages show.
 pub const MAX_SHOWN_ANSWERS: usize = 30;
-
 /// Of them, those that a page shows before it is asked for more.
 pub const OPEN_ANSWERS: usize = 3;
 
@@ -35,7 +34,7 @@ wire_enum! {
 pub struct Question {
     pub id: QuestionId,
     pub goods_id: GoodsId,
-    /// On whose page it was asked.
+    /// On whose page it was asked. The sale may have been deleted as a draft since.
     pub sale_id: SaleId,
     /// `None`: the account was deleted, or the shop asked itself.
     pub user_id: Option<UserId>,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::domain::packet::{Giver, Packet};
 use crate::domain::wallet::{LedgerAccount, money};
 use crate::domain::{OrderHold, QueuePlace, UserId};
-use crate::store::{EntryCursor, PartialRefund, PaymentRecord, Store, StoreError, WalletEntry};
+use crate::store::{EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, Store, StoreError, WalletEntry};
 
 /// Rows that are read per query.
 const PAGE: i64 = 500;
@@ -140,7 +140,7 @@ impl Store {
         let mut before = None;
         loop {
             let page = self.questions_of(id, before, PAGE).await?;
-            exported.extend(page.iter().map(|question| {
+            exported.extend(page.iter().map(|FoundQuestion { question, .. }| {
                 json!({
                     "id": question.id, "goods_id": question.goods_id, "sale_id": question.sale_id,
                     "locale": question.locale, "text": question.text, "asked_at": question.asked_at,
@@ -148,7 +148,7 @@ impl Store {
                 })
             }));
             match page.last() {
-                Some(last) if page.len() as i64 == PAGE => before = Some(last.id),
+                Some(last) if page.len() as i64 == PAGE => before = Some(last.question.id),
                 _ => return Ok(exported),
             }
         }

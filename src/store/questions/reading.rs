@@ -11,7 +11,7 @@ use crate::store::{Store, StoreError, row};
 /// Sorts after every UUID.
 const AFTER_ALL: &str = "g";
 
-/// A question as staff see it.
+/// A question with the names that belong to it.
 #[derive(Debug, Clone)]
 pub struct FoundQuestion {
     pub question: Question,
@@ -66,13 +66,9 @@ impl Store {
         user: UserId,
         before: Option<QuestionId>,
         limit: i64,
-    ) -> Result<Vec<Question>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM questions WHERE user_id = $1 AND questions.id < $2 ORDER BY questions.id DESC LIMIT $3"
-        );
-        self.all(sqlx::query(sql).bind(user.to_string()).bind(cursor(before)).bind(limit), question).await
+    ) -> Result<Vec<FoundQuestion>, StoreError> {
+        let sql = concat!(found!(), " WHERE user_id = $1 AND questions.id < $2 ORDER BY questions.id DESC LIMIT $3");
+        self.all(sqlx::query(sql).bind(user.to_string()).bind(cursor(before)).bind(limit), found).await
     }
 
     /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] in each language.

@@ -124,8 +124,8 @@ pub async fn own(
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
     let found = shop.store.questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
-    let page = Page::cut(found, DEFAULT_PAGE_SIZE, |question| question.id);
-    let questions = page.items.into_iter().map(OwnQuestionJson::from).collect();
+    let page = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
+    let questions = page.items.into_iter().map(|found| found.question.into()).collect();
     Ok((Cache::Private, Json(OwnList { questions, next: page.next })).into_response())
 }
 

@@ -13,6 +13,7 @@ use crate::domain::question::check_question;
 use crate::domain::{Page, QuestionId, SaleId, SaleState};
 use crate::i18n;
 use crate::questions::AskRefusal;
+use crate::store::FoundQuestion;
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::{Visitor, login_path};
@@ -127,12 +128,13 @@ pub async fn own(
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
     let found = shop.store.questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
-    let page = Page::cut(found, DEFAULT_PAGE_SIZE, |question| question.id);
+    let page = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
     let mut questions = Vec::with_capacity(page.items.len());
-    for question in page.items {
+    for FoundQuestion { question, goods_name, .. } in page.items {
         let entry = shop.catalogue.entry(question.sale_id).await?;
-        let (goods_name, _) = goods_name_and_cover(entry.as_deref(), visitor.locale);
-        questions.push(OwnQuestion { question, goods_name });
+        let has_page = entry.is_some_and(|entry| entry.sale.state != SaleState::Draft);
+        let goods_name = goods_name.get(visitor.locale).to_owned();
+        questions.push(OwnQuestion { question, goods_name, has_page });
     }
     let t = &i18n::text(visitor.locale).questions;
     let notice = match query.done.as_str() {

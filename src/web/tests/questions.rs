@@ -228,6 +228,26 @@ async fn drafts_and_rehearsals_take_no_questions() {
 }
 
 #[tokio::test]
+async fn draft_is_deleted_and_leaves_its_questions() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    shop.open_sale(&admin, 5).await;
+    let later = json!({
+        "goods_id": "1", "price": {"amount": 500, "currency": "CNY"}, "total": 10, "per_user_limit": 1,
+        "opens_at": "2099-05-05T12:00:00Z", "closes_at": "2099-05-05T13:00:00Z", "draft": false,
+    });
+    let sale = admin.post("/api/admin/sales", later).await.json()["sale"]["id"].as_str().unwrap().to_owned();
+    mei.asked(&sale, ASKED).await;
+    assert!(mei.get("/en/questions").await.text().contains(&format!("/en/sales/{sale}#questions")));
+    let draft = format!("/api/admin/sales/{sale}");
+    assert_eq!(admin.post(&format!("{draft}/unschedule"), json!({})).await.status, 200);
+    let deleted = admin.send("DELETE", &draft, &[], Body::empty()).await;
+    assert!(deleted.status.is_success(), "{deleted:?}");
+    let own = mei.get("/en/questions").await;
+    assert!(own.is_page(200) && own.text().contains("waterproof") && !own.text().contains(&format!("/sales/{sale}")));
+}
+
+#[tokio::test]
 async fn questions_are_exported_and_lose_their_account_with_it() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);

@@ -43,6 +43,8 @@ impl AskPage {
 pub struct OwnQuestion {
     pub question: Question,
     pub goods_name: String,
+    /// Whether the sale on whose page it was asked still has one.
+    pub has_page: bool,
 }
 
 /// What an account asked, newest first.
