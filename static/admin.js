@@ -7,6 +7,14 @@ import { installShortcuts } from './shortcuts.js';
 
 installPalette();
 installShortcuts();
+showSection();
+
+/** On a phone the line of sections begins at the present one. */
+function showSection() {
+  const line = document.querySelector('.tabs');
+  const here = line?.querySelector('[aria-current]')?.getBoundingClientRect();
+  if (here) line.scrollLeft += here.left + here.width / 2 - line.clientWidth / 2;
+}
 
 // ---- live numbers ----
 
