@@ -1,5 +1,7 @@
 //! Every route of the shop, grouped by caller.
 
+mod console;
+
 use std::sync::Arc;
 
 use axum::Router;
@@ -31,7 +33,7 @@ pub fn router(shop: Arc<Shop>) -> Router {
         router = router.merge(pages_of(locale));
     }
     router
-        .merge(console())
+        .merge(console::console())
         .fallback(async || Problem::new(Code::NotFound))
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
         .layer(middleware)
@@ -388,102 +390,4 @@ fn spending_forms(shop: &Arc<Shop>) -> Routes {
             .route(&format!("/{locale}/orders/{{sale}}/{{order}}/pay"), post(orders::pay));
     }
     routes.route_layer(from_fn_with_state(shop.clone(), super::step_up::asked_of_forms))
-}
-
-fn console() -> Routes {
-    use super::admin::{
-        approvals, books, bulk, calendar, categories, cockpit, dead_letters, draws, goods, log, orders, packets,
-        payment_cases, sale_form, sales,
-    };
-    use super::admin::{
-        clusters, invitations, mail, questions, queues, report, review, saved_views, search, security, shop_pages,
-        staff, users,
-    };
-
-    Router::new()
-        .route("/admin", get(sales::sales))
-        .route("/admin/calendar", get(calendar::show))
-        .route("/admin/log", get(log::show))
-        .route("/admin/search", get(search::page))
-        .route("/admin/search.json", get(search::hits))
-        .route("/admin/views", post(saved_views::save))
-        .route("/admin/views/{view}/rename", post(saved_views::rename))
-        .route("/admin/views/{view}/delete", post(saved_views::delete))
-        .route("/admin/pages", get(shop_pages::show))
-        .route("/admin/pages/{page}", post(shop_pages::save))
-        .route("/admin/questions", get(questions::list))
-        .route("/admin/questions/{question}", get(questions::show))
-        .route("/admin/questions/{question}/answer", post(questions::answer))
-        .route("/admin/questions/{question}/hide", post(questions::hide))
-        .route("/admin/questions/{question}/unhide", post(questions::unhide))
-        .route("/admin/security", get(security::show))
-        .route("/admin/mail", get(mail::show))
-        .route("/admin/users", get(users::list))
-        .route("/admin/users/bulk", post(bulk::users::summary))
-        .route("/admin/users/bulk/block", post(bulk::users::block))
-        .route("/admin/users/bulk/unblock", post(bulk::users::unblock))
-        .route("/admin/users/{user}", get(users::show))
-        .route("/admin/users/{user}/block", post(users::block))
-        .route("/admin/users/{user}/unblock", post(users::unblock))
-        .route("/admin/users/{user}/end-sessions", post(users::end_sessions))
-        .route("/admin/users/{user}/start-recovery", post(users::start_recovery))
-        .route("/admin/staff", get(staff::list))
-        .route("/admin/sales", post(sale_form::create))
-        .route("/admin/sales/new", get(sale_form::blank))
-        .route("/admin/sales/bulk", post(bulk::sales::summary))
-        .route("/admin/sales/bulk/{action}", post(bulk::sales::act))
-        .route("/admin/sales/{sale}", get(cockpit::show))
-        .route("/admin/sales/{sale}/codes", get(invitations::show))
-        .route("/admin/sales/{sale}/codes/revoke", post(invitations::revoke))
-        .route("/admin/sales/{sale}/report", get(report::show))
-        .route("/admin/sales/{sale}/report.csv", get(report::export))
-        .route("/admin/sales/{sale}/draw", get(draws::show))
-        .route("/admin/sales/{sale}/draw/round", post(draws::give_round))
-        .route("/admin/sales/{sale}/draw/dry-run", post(draws::try_out))
-        .route("/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::exclude))
-        .route("/admin/dead-letters", get(dead_letters::show))
-        .route("/admin/dead-letters/replay", post(dead_letters::replay))
-        .route("/admin/dead-letters/discard", post(dead_letters::discard))
-        .route("/admin/sales/{sale}/edit", get(sale_form::show).post(sale_form::edit))
-        .route("/admin/sales/{sale}/schedule", post(sales::schedule))
-        .route("/admin/sales/{sale}/unschedule", post(sales::unschedule))
-        .route("/admin/sales/{sale}/delete", post(sales::delete))
-        .route("/admin/sales/{sale}/start", post(sales::start))
-        .route("/admin/sales/{sale}/pause", post(sales::pause))
-        .route("/admin/sales/{sale}/resume", post(sales::resume))
-        .route("/admin/sales/{sale}/stop", post(sales::stop))
-        .route("/admin/sales/{sale}/queue", post(queues::change_pace))
-        .route("/admin/sales/{sale}/clusters", get(clusters::list))
-        .route("/admin/sales/{sale}/clusters/{user}", get(clusters::show))
-        .route("/admin/sales/{sale}/clusters/{user}/hold", post(clusters::hold))
-        .route("/admin/sales/{sale}/clusters/{user}/release", post(clusters::release))
-        .route("/admin/goods", get(goods::list))
-        .route("/admin/packets", get(packets::list).post(packets::fund))
-        .route("/admin/packets/new", get(packets::new))
-        .route("/admin/packets/{packet}", get(packets::show))
-        .route("/admin/packets/{packet}/stop", post(packets::stop))
-        .route("/admin/orders", get(orders::list))
-        .route("/admin/orders/books", get(books::show))
-        .route("/admin/orders/approvals", get(approvals::list))
-        .route("/admin/orders/approvals/{approval}/decline", post(approvals::decline))
-        .route("/admin/orders/payments", get(payment_cases::list))
-        .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle))
-        .route("/admin/orders/bulk", post(bulk::orders::summary))
-        .route("/admin/orders/bulk/cancel", post(bulk::orders::cancel))
-        .route("/admin/orders/bulk/hold", post(bulk::orders::hold))
-        .route("/admin/orders/bulk/release", post(bulk::orders::release))
-        .route("/admin/orders/{order}", get(orders::show))
-        .route("/admin/orders/{order}/cancel", post(orders::cancel))
-        .route("/admin/orders/{order}/hold", post(review::hold))
-        .route("/admin/orders/{order}/release", post(review::release))
-        .route("/admin/orders/{order}/uphold", post(review::uphold))
-        .route("/admin/orders/{order}/recipient", post(orders::recipient))
-        .route("/admin/goods/new", get(goods::blank))
-        .route("/admin/goods/categories", get(categories::show))
-        .route("/admin/goods/categories/{category}", post(categories::rename))
-        .route("/admin/goods/categories/{category}/move", post(categories::move_by_one))
-        .route("/admin/goods/categories/{category}/delete", post(categories::delete))
-        .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))
-        .route("/admin/goods/{goods}/archive", post(goods::archive))
-        .route("/admin/goods/{goods}/unarchive", post(goods::unarchive))
 }

@@ -201,9 +201,9 @@ const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/api/admin/security-events", 'o'),
 ];
 
-/// Every method and path of the console in the router's source.
+/// Every method and path of the console in the router's sources.
 fn routes() -> BTreeSet<(String, String)> {
-    let source = include_str!("../router.rs");
+    let source = [include_str!("../router.rs"), include_str!("../router/console.rs")].concat();
     let mut found = BTreeSet::new();
     for route in source.split(".route(").skip(1) {
         let Some(path) = route.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next()) else { continue };

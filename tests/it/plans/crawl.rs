@@ -144,7 +144,8 @@ impl Crawl {
 
 /// The paths that the router answers to GET, with names for their parts.
 fn routes() -> Vec<String> {
-    let source = include_str!("../../../src/web/router.rs");
+    let sources = [include_str!("../../../src/web/router.rs"), include_str!("../../../src/web/router/console.rs")];
+    let source = sources.concat();
     let mut found = Vec::new();
     for route in source.split(".route(").skip(1) {
         let handlers = route.split("\n        .").next().unwrap_or(route);
