@@ -214,31 +214,44 @@ impl SalesAdmin {
         actor: &str,
     ) -> Result<Sale, SaleRefusal> {
         let sale = self.store.create_sale_with(&draft, options, actor, self.clock.now()).await?;
+        self.announce_sales().await;
+        Ok(sale)
+    }
+
+    /// Reads the catalogue and the gate's sales after a change.
+    pub async fn announce_sales(&self) {
         self.announce().await;
         self.gate.refresh().await;
-        Ok(sale)
     }
 
     /// Deletes a draft and its keys in Redis.
     pub async fn delete_draft(&self, id: SaleId, actor: &str) -> Result<(), SaleRefusal> {
+        self.delete_draft_in_batch(id, actor).await?;
+        self.announce_sales().await;
+        Ok(())
+    }
+
+    /// As [`SalesAdmin::delete_draft`]. [`SalesAdmin::announce_sales`] follows once, after the last change of the batch.
+    pub async fn delete_draft_in_batch(&self, id: SaleId, actor: &str) -> Result<(), SaleRefusal> {
         let deleted = self.store.delete_draft(id, actor, self.clock.now()).await?;
         if let Some(stock_sync) = &self.stock_sync
             && let Err(error) = stock_sync.unload(&deleted).await
         {
             warn!(sale = %id, %error, "cannot unload a deleted draft; its keys stay in Redis");
         }
-        self.announce().await;
-        self.gate.refresh().await;
         Ok(())
     }
 
     /// Changes a sale in the database, which decides, and usually in the stock backend before this returns.
     pub async fn change(&self, id: SaleId, command: SaleCommand, actor: &str) -> Result<ChangedSale, SaleRefusal> {
-        self.change_until(id, command, actor, stock_deadline()).await
+        let changed = self.change_in_batch(id, command, actor, stock_deadline()).await?;
+        self.announce_sales().await;
+        Ok(changed)
     }
 
-    /// As [`SalesAdmin::change`], with the instant until which the stock backend is waited for. The sales of a batch share one.
-    pub async fn change_until(
+    /// As [`SalesAdmin::change`], with the instant until which the stock backend is waited for: the sales of a batch share one.
+    /// [`SalesAdmin::announce_sales`] follows once, after the last change of the batch.
+    pub async fn change_in_batch(
         &self,
         id: SaleId,
         command: SaleCommand,
@@ -248,8 +261,6 @@ impl SalesAdmin {
         let now = self.store.now().await?;
         let sale = self.store.change_sale(id, &command.at(now), actor, now).await?;
         let applied = self.apply_to_stock(&sale, deadline).await;
-        self.announce().await;
-        self.gate.refresh().await;
         Ok(ChangedSale { sale, applied })
     }
 

@@ -17,7 +17,7 @@ use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
 use crate::web::shared::response::personal;
-use crate::web::views::{BulkItem, BulkPage};
+use crate::web::views::{BulkItem, BulkPage, BulkVerdict};
 
 /// Items of one batch. Each takes a transaction or more.
 const MAX_ITEMS: usize = 100;
@@ -95,14 +95,6 @@ fn distinct<Id: PartialEq + Copy>(ids: &[Id]) -> Vec<Id> {
 
 /// An item that does not exist.
 fn missing(visitor: &Visitor, id: &impl ToString, list: &str) -> BulkItem {
-    let gone = i18n::text(visitor.locale).bulk.gone.to_owned();
-    BulkItem {
-        id: id.to_string(),
-        path: format!("{list}?lang={}", visitor.locale),
-        name: id.to_string(),
-        detail: String::new(),
-        verdict: crate::web::views::BulkVerdict::NotDone(gone),
-        notes: Vec::new(),
-        opens_at: None,
-    }
+    let gone = BulkVerdict::NotDone(i18n::text(visitor.locale).bulk.gone.to_owned());
+    BulkItem::new(id, format!("{list}?lang={}", visitor.locale), id.to_string(), String::new(), gone)
 }

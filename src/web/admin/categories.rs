@@ -174,7 +174,7 @@ pub async fn move_by_one(
     };
     ids.swap(at, to);
     match shop.sales_admin.order_categories(&ids, staff.actor()).await {
-        // Somebody added or deleted one at this moment: the page shows the order as it is.
+        // A category was added or deleted at this moment: the page shows the order as it is.
         Err(CategoryRefusal::OtherCategories) => Ok(see_other(&path(visitor.locale))),
         moved => moved.map(|_| see_done(&visitor, "moved", id)).map_err(Problem::from),
     }

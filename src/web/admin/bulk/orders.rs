@@ -86,35 +86,19 @@ fn obstacle(visitor: &Visitor, action: BulkOrderAction, order: &Order, is_held: 
 }
 
 fn item(visitor: &Visitor, order: &Order, verdict: BulkVerdict) -> BulkItem {
-    BulkItem {
-        id: order.id.to_string(),
-        path: format!("{LIST}/{}?lang={}", order.id, visitor.locale),
-        name: order.id.to_string(),
-        detail: order.amount.to_string(),
-        verdict,
-        notes: Vec::new(),
-        opens_at: None,
-    }
+    let path = format!("{LIST}/{}?lang={}", order.id, visitor.locale);
+    BulkItem::new(&order.id, path, order.id.to_string(), order.amount.to_string(), verdict)
 }
 
 fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
     let t = i18n::text(visitor.locale);
-    let list_path = format!("{LIST}?lang={}", visitor.locale);
+    let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
     BulkPage {
-        chrome: visitor.chrome_at(list_path.clone()),
-        verb: action.verb(t),
-        words: action.words(t),
-        list_path,
         undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
-        action: form,
-        items,
-        reason_label: t.review.reason,
         fields: if action.is_review() { BulkFields::Reason } else { BulkFields::ReasonAndMessage },
-        reason: String::new(),
-        message: String::new(),
-        errors: Vec::new(),
-        warning: None,
+        reason_label: t.review.reason,
         is_dangerous: !action.is_review(),
+        ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
     }
 }
 

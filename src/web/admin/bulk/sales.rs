@@ -124,35 +124,19 @@ fn why(visitor: &Visitor, sale: &Sale, refusal: SaleRefusal) -> String {
 fn item(visitor: &Visitor, sale: &Sale, goods: Option<&Goods>, verdict: BulkVerdict) -> BulkItem {
     let t = i18n::text(visitor.locale);
     let number = fill(t.admin.sale_number, sale.id);
-    BulkItem {
-        id: sale.id.to_string(),
-        path: format!("/admin/sales/{}?lang={}", sale.id, visitor.locale),
-        name: goods.map_or(number.clone(), |goods| format!("{number} · {}", goods.name.get(visitor.locale))),
-        detail: t.state(&sale.state).to_owned(),
-        verdict,
-        notes: Vec::new(),
-        opens_at: None,
-    }
+    let path = format!("/admin/sales/{}?lang={}", sale.id, visitor.locale);
+    let name = goods.map_or(number.clone(), |goods| format!("{number} · {}", goods.name.get(visitor.locale)));
+    BulkItem::new(&sale.id, path, name, t.state(&sale.state).to_owned(), verdict)
 }
 
 fn page(visitor: &Visitor, action: BulkSaleAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
     let t = i18n::text(visitor.locale);
-    let list_path = format!("{LIST}?lang={}", visitor.locale);
+    let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
     BulkPage {
-        chrome: visitor.chrome_at(list_path.clone()),
-        verb: action.verb(t),
-        words: action.words(t),
-        list_path,
         undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
-        action: form,
-        items,
-        reason_label: "",
         fields: if action == BulkSaleAction::Stop { BulkFields::Count } else { BulkFields::None },
-        reason: String::new(),
-        message: String::new(),
-        errors: Vec::new(),
-        warning: None,
         is_dangerous: matches!(action, BulkSaleAction::Stop | BulkSaleAction::Delete),
+        ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
     }
 }
 
@@ -177,6 +161,7 @@ pub async fn act(
             BulkItem { verdict: BulkVerdict::NotDone(failed), ..missing(&visitor, id, LIST) }
         }));
     }
+    shop.sales_admin.announce_sales().await;
     answer(page(&visitor, action, items, None))
 }
 
@@ -198,10 +183,10 @@ async fn one(
     let goods = shop.store.goods(before.goods_id).await?;
     let changed = match command(action) {
         Some(command) => {
-            let changed = shop.sales_admin.change_until(id, command, staff.actor(), deadline).await;
+            let changed = shop.sales_admin.change_in_batch(id, command, staff.actor(), deadline).await;
             changed.map(|changed| (Some(changed.sale), partly(visitor, changed.applied)))
         }
-        None => shop.sales_admin.delete_draft(id, staff.actor()).await.map(|()| (None, Vec::new())),
+        None => shop.sales_admin.delete_draft_in_batch(id, staff.actor()).await.map(|()| (None, Vec::new())),
     };
     match changed {
         Ok((Some(sale), notes)) => Ok(BulkItem { notes, ..item(visitor, &sale, goods.as_ref(), BulkVerdict::Done) }),

@@ -61,36 +61,21 @@ async fn summary_of(
 }
 
 fn item(visitor: &Visitor, user: &User, verdict: BulkVerdict) -> BulkItem {
-    BulkItem {
-        id: user.id.to_string(),
-        path: format!("{LIST}/{}?lang={}", user.id, visitor.locale),
-        name: user.username.clone(),
-        detail: i18n::text(visitor.locale).role(&user.role).to_owned(),
-        verdict,
-        notes: Vec::new(),
-        opens_at: None,
-    }
+    let path = format!("{LIST}/{}?lang={}", user.id, visitor.locale);
+    let role = i18n::text(visitor.locale).role(&user.role).to_owned();
+    BulkItem::new(&user.id, path, user.username.clone(), role, verdict)
 }
 
 fn page(visitor: &Visitor, action: BulkUserAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
     let t = i18n::text(visitor.locale);
-    let list_path = format!("{LIST}?lang={}", visitor.locale);
+    let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
     let undo = action.undo();
     BulkPage {
-        chrome: visitor.chrome_at(list_path.clone()),
-        verb: action.verb(t),
-        words: action.words(t),
-        list_path,
         undo: form.is_none().then(|| (BULK, undo.as_str(), undo.verb(t))),
-        action: form,
-        items,
-        reason_label: t.people.reason,
         fields: if action == BulkUserAction::Block { BulkFields::Reason } else { BulkFields::None },
-        reason: String::new(),
-        message: String::new(),
-        errors: Vec::new(),
-        warning: None,
+        reason_label: t.people.reason,
         is_dangerous: action == BulkUserAction::Block,
+        ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
     }
 }
 

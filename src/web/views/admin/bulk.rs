@@ -161,6 +161,11 @@ pub struct BulkItem {
 }
 
 impl BulkItem {
+    /// An item without notes.
+    pub fn new(id: &impl ToString, path: String, name: String, detail: String, verdict: BulkVerdict) -> BulkItem {
+        BulkItem { id: id.to_string(), path, name, detail, verdict, notes: Vec::new(), opens_at: None }
+    }
+
     fn words<'a>(&'a self, t: &'a Text) -> &'a str {
         match &self.verdict {
             BulkVerdict::Will => t.bulk.will,
@@ -221,6 +226,31 @@ pub struct BulkPage {
 }
 
 impl BulkPage {
+    /// A page without fields and errors: the summary if it has a form, which goes to `action`, or else the outcome.
+    pub fn new(
+        chrome: Chrome,
+        (verb, words): (&'static str, &'static str),
+        items: Vec<BulkItem>,
+        action: Option<String>,
+    ) -> BulkPage {
+        BulkPage {
+            list_path: chrome.path.clone(),
+            chrome,
+            verb,
+            words,
+            action,
+            items,
+            fields: BulkFields::None,
+            reason_label: "",
+            reason: String::new(),
+            message: String::new(),
+            errors: Vec::new(),
+            warning: None,
+            undo: None,
+            is_dangerous: false,
+        }
+    }
+
     fn error_text(&self, field: &str) -> Option<&'static str> {
         error_text(&self.chrome, &self.errors, field)
     }
