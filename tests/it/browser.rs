@@ -110,14 +110,14 @@ async fn console_shows_goods_days_and_openings_as_they_are() {
 #[tokio::test]
 async fn visitor_asks_logs_in_and_reads_the_answer() {
     let shop = shop(Rung::Sqlite).await;
-    journey("questions", &shop).await;
+    journey_with("questions", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn shopper_learns_how_it_went_and_finds_the_next_sale() {
     let shop = shop(Rung::Sqlite).await;
-    journey("outcome", &shop).await;
+    journey_with("outcome", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
@@ -151,7 +151,7 @@ async fn page_tells_the_own_moment_and_buys_at_it() {
 
 #[tokio::test]
 async fn shopper_filters_by_category_and_staff_manage_categories() {
-    journey("categories", &shop(Rung::Sqlite).await).await;
+    journey_with("categories", &[&shop(Rung::Sqlite).await], both_languages()).await;
 }
 
 #[tokio::test]
@@ -284,7 +284,7 @@ async fn wallet_is_topped_up_and_pays_an_order() {
 #[tokio::test]
 async fn red_packet_is_claimed_and_the_rest_is_returned() {
     let shop = shop(Rung::Rabbit).await;
-    journey("packets", &shop).await;
+    journey_with("packets", &[&shop], both_languages()).await;
     shop.audit_is_clean().await;
 }
 
