@@ -32,6 +32,8 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The age of a line that cannot change by itself.
 const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 
+/// Places of one transaction. Beginning and committing costs PostgreSQL as much as some fifty rows.
+const MAX_JOINS_PER_TRANSACTION: usize = 1024;
 /// Transactions of joins that run side by side in this process.
 const MAX_JOIN_TRANSACTIONS: usize = 2;
 
@@ -93,6 +95,10 @@ impl BatchHandler for Joins {
 
     fn batch_key(&self, _: Bucket) -> BatchKey {
         BatchKey::Shared
+    }
+
+    fn max_claims(&self) -> usize {
+        MAX_JOINS_PER_TRANSACTION
     }
 
     fn max_calls(&self) -> usize {

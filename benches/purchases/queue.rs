@@ -29,26 +29,25 @@ pub async fn joins_and_line(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
     let (config, shoppers) = (&shop.services.config, plan.shoppers());
     let (mut joins, mut lines) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {
+        // One sale at a time: the shop goes on following the winners of one that is open.
         let rush = shop.open_sale(shoppers as i64).await?;
-        let queue = queue_sale(shop).await?;
-        let (buy, join) = (dir.join("buy"), dir.join("join"));
+        let buy = dir.join("buy");
         write_requests(&shop.purchases(rush, shoppers)?, &buy)?;
+        let below = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
+        shop.stop_sale(rush).await?;
+        let (queue, join) = (queue_sale(shop).await?, dir.join("join"));
         let place = format!("/api/sales/{queue}/place");
         write_requests(&shop.posts_of(&place, shoppers, |_| Ok("{}".to_owned()))?, &join)?;
-        let below = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
         let above = wrk(config, Load { requests: &join, expected: 201 }, dir, connections, plan.seconds)?;
         joins.push((above, below));
         let mut rates = Vec::new();
-        for (name, path) in
-            [("line", format!("/api/sales/{queue}/line")), ("button", format!("/api/sales/{rush}/button"))]
-        {
-            let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", config.web.listen);
+        for name in ["line", "button"] {
+            let request = format!("GET /api/sales/{queue}/{name} HTTP/1.1\r\nHost: {}\r\n\r\n", config.web.listen);
             std::fs::write(dir.join(name), format!("{}\n{request}", request.len()).repeat(1000))?;
             let load = Load { requests: &dir.join(name), expected: 200 };
             rates.push(wrk(config, load, dir, connections, plan.seconds)?);
         }
         lines.push((rates[0], rates[1]));
-        shop.stop_sale(rush).await?;
         shop.stop_sale(queue).await?;
     }
     print_ratio(connections, "places taken", "accepted purchases", joins);

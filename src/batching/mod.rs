@@ -21,7 +21,7 @@ use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
 use crate::metrics::Metrics;
 
-/// Claims per call. Redis decides this many in less than a millisecond.
+/// Claims per call, unless the backend wants others. Redis decides this many in less than a millisecond.
 const MAX_CLAIMS_PER_CALL: usize = 256;
 /// Buckets per call, for the same reason.
 const MAX_BUCKETS_PER_CALL: usize = 64;
@@ -70,6 +70,11 @@ pub trait BatchHandler: Send + Sync + 'static {
 
     /// The queue for claims on this bucket.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
+
+    /// Claims per call.
+    fn max_claims(&self) -> usize {
+        MAX_CLAIMS_PER_CALL
+    }
 
     /// Calls of one queue that run side by side. With one, claims on a bucket are decided in the order in which they arrive.
     fn max_calls(&self) -> usize {
@@ -125,10 +130,10 @@ impl<D: BatchHandler> Pending<D> {
         Ok(())
     }
 
-    /// Takes the claims of one call, bucket by bucket. A bucket with more claims than fit is served again after the others.
-    fn take(&mut self) -> PendingBatches<D> {
+    /// Takes the claims of one call, at most `room`, bucket by bucket. A bucket with more claims than fit is served again after
+    /// the others.
+    fn take(&mut self, mut room: usize) -> PendingBatches<D> {
         let mut batches = Vec::new();
-        let mut room = MAX_CLAIMS_PER_CALL;
         while room > 0 && batches.len() < MAX_BUCKETS_PER_CALL {
             let Some(bucket) = self.turns.pop_front() else { break };
             let Some(mut pending) = self.by_bucket.remove(&bucket) else { continue };
@@ -161,9 +166,9 @@ impl<D: BatchHandler> BatchQueue<D> {
 
     /// Yields while requests that have already arrived add their claims. A call costs many times as much as one more
     /// claim in it. Never waits for requests that are yet to come.
-    async fn gather(&self) {
+    async fn gather(&self, enough: usize) {
         let mut seen = 0;
-        while seen < MAX_CLAIMS_PER_CALL {
+        while seen < enough {
             tokio::task::yield_now().await;
             let present = self.pending().len;
             if present == seen {
@@ -259,15 +264,16 @@ impl<D: BatchHandler> Batcher<D> {
 
     async fn drain(self, queue: Arc<BatchQueue<D>>) {
         let worker = Worker { batcher: self, queue };
+        let most = worker.batcher.backend.max_claims();
         loop {
-            worker.queue.gather().await;
+            worker.queue.gather(most).await;
             let batches = {
                 let mut pending = worker.queue.pending();
                 if pending.len == 0 {
                     pending.workers -= 1;
                     return;
                 }
-                pending.take()
+                pending.take(most)
             };
             worker.batcher.decide(batches).await;
         }
