@@ -77,8 +77,9 @@ use transaction::{ListLock, Tx};
 
 pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
 pub(crate) use accounts::changes::first_valid_issue;
-pub use accounts::changes::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, DeletionOutcome};
+pub use accounts::changes::{AccountChange, AccountChangeRefusal, AccountEdit, Actor};
 pub use accounts::contacts::{RegistrationContact, RegistrationDevice};
+pub use accounts::deletion::DeletionOutcome;
 pub use accounts::guesses::{GuessCount, GuessLimitReached};
 pub use accounts::mail_address::AccountMail;
 pub use accounts::passkeys::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse};

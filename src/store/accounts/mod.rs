@@ -3,6 +3,7 @@
 pub(super) mod addresses;
 pub(super) mod changes;
 pub(super) mod contacts;
+pub(super) mod deletion;
 pub(super) mod export;
 pub(super) mod guesses;
 pub(super) mod known_devices;
