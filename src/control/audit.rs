@@ -308,7 +308,8 @@ impl Audit {
         let (mut holds, mut counts, mut outboxes, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for sale in self.store.active_sales().await? {
             let (mut held_units, mut in_flight) = (0, 0);
-            for (bucket, snapshot) in stock_sync.snapshots(&sale).await? {
+            let buckets: Vec<Bucket> = Bucket::of_sale(&sale).collect();
+            for (bucket, snapshot) in stock_sync.snapshots(&sale, &buckets).await? {
                 let Some(snapshot) = snapshot else {
                     counts.push(format!("sale {bucket}: not loaded"));
                     continue;

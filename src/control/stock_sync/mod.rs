@@ -37,6 +37,8 @@ const UNLOAD_UNTIL: Duration = Duration::from_secs(3_600);
 const UNLOAD_UNTIL_AT_START: Duration = Duration::from_secs(7 * 24 * 3_600);
 const UNLOAD_INTERVAL: Duration = Duration::from_secs(30);
 const PAGE_SIZE: i64 = 1000;
+/// Holds that one step compares with the database before buckets open: about a second. Larger sales are compared after they were opened.
+const MAX_COMPARED_BEFORE_OPENING: i64 = 50_000;
 
 /// What stock sync knows from earlier steps. A successor starts without it.
 struct SyncState {
@@ -44,7 +46,7 @@ struct SyncState {
     counters_synced: Option<Instant>,
     unloaded: Option<Instant>,
     comparisons: HashMap<SaleId, CountComparison>,
-    /// How many buckets were opened because their master may have lost writes. Comparisons from before are void.
+    /// How many steps opened buckets because their master may have lost writes. Comparisons from before are void.
     opened: u64,
 }
 
@@ -123,6 +125,7 @@ impl StockSync {
         let actions = state.recovery.step(key_states).await;
         let mut failure = None;
         let mut missing: BTreeMap<(SaleId, bool), Vec<Bucket>> = BTreeMap::new();
+        let mut opening: Vec<(&Sale, Bucket, StockCounters)> = Vec::new();
         for ((sale, bucket, found), action) in reachable.into_iter().zip(actions) {
             let done = match (action, found.loaded()) {
                 (Action::LoadOpen | Action::LoadClosed, _) => {
@@ -132,13 +135,17 @@ impl StockSync {
                 }
                 (Action::Wait, _) | (_, None) => Ok(()),
                 (Action::Open, Some(loaded)) => {
-                    state.comparisons.clear();
-                    state.opened += 1;
-                    self.open(sale, bucket, loaded).await
+                    opening.push((sale, bucket, *loaded));
+                    Ok(())
                 }
                 (Action::Maintain, Some(loaded)) => self.pass_on(sale, bucket, loaded).await,
             };
             failure = done.err().or(failure);
+        }
+        if !opening.is_empty() {
+            state.comparisons.clear();
+            state.opened += 1;
+            failure = self.open_all(&opening).await.err().or(failure);
         }
         for ((sale, closed), buckets) in missing {
             match self.load(sale, &buckets, closed).await {
@@ -180,11 +187,40 @@ impl StockSync {
         Ok(if replayed { KeyState::Replayed(present) } else { KeyState::Closed(present) })
     }
 
-    async fn open(&self, sale: &Sale, bucket: Bucket, loaded: &StockCounters) -> anyhow::Result<()> {
-        // The master may have forgotten that accounts wait.
-        self.stock.keep_for_waiters(&[sale.id], &[bucket]).await?;
-        generation::open(&self.stock.connection(), bucket, loaded.generation.present).await?;
-        info!(%bucket, generation = ?loaded.generation.present, "bucket opened: grants have been replayed");
+    /// Opens buckets to which grants have been replayed. Those of one sale are next to each other.
+    async fn open_all(&self, buckets: &[(&Sale, Bucket, StockCounters)]) -> anyhow::Result<()> {
+        let (mut comparable, mut failure) = (MAX_COMPARED_BEFORE_OPENING, None);
+        for of_sale in buckets.chunk_by(|(one, ..), (other, ..)| one.id == other.id) {
+            failure = self.open(of_sale[0].0, of_sale, &mut comparable).await.err().or(failure);
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Opens buckets of one sale. What the master forgot of orders that the database has is repaired first, as no server replays
+    /// it: units would be granted twice, or to no one, until the next comparison.
+    async fn open(
+        &self,
+        sale: &Sale,
+        buckets: &[(&Sale, Bucket, StockCounters)],
+        comparable: &mut i64,
+    ) -> anyhow::Result<()> {
+        let booked: i64 = buckets.iter().map(|(_, _, loaded)| loaded.booked).sum();
+        let holds = sale.sold.max(booked);
+        if holds <= *comparable {
+            *comparable -= holds;
+            let buckets: Vec<Bucket> = buckets.iter().map(|(_, bucket, _)| *bucket).collect();
+            // A second time for accounts that have bought again: their holds can be added once those of earlier orders are gone.
+            if !self.repair_holds(sale, &buckets).await? {
+                self.repair_holds(sale, &buckets).await?;
+            }
+        }
+        for (_, bucket, loaded) in buckets {
+            // The master may have forgotten that accounts wait, and that the sale was paused.
+            self.stock.keep_for_waiters(&[sale.id], &[*bucket]).await?;
+            self.pass_on(sale, *bucket, loaded).await?;
+            generation::open(&self.stock.connection(), *bucket, loaded.generation.present).await?;
+            info!(%bucket, generation = ?loaded.generation.present, "bucket opened: grants have been replayed");
+        }
         Ok(())
     }
 

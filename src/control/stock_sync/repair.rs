@@ -10,6 +10,7 @@ use super::{StockSync, bucket_of, live_orders};
 use crate::control::reconcile::{self, BucketSnapshot, HoldMismatches};
 use crate::domain::claim::Hold;
 use crate::domain::{Bucket, OrderId, Sale, UserId};
+use crate::stock::Stock;
 use crate::stock::load::HoldRepair;
 use crate::store::HeldUnits;
 
@@ -53,7 +54,10 @@ impl StockSync {
             let last = before.get(&sale.id);
             let mut comparison = CountComparison { drift, matched: last.and_then(|last| last.matched) };
             if last.is_some_and(|last| last.drift == drift) && !comparison.is_explained() {
-                comparison.matched = self.repair_holds(&sale).await?.then(|| (Instant::now(), drift));
+                comparison.matched = self
+                    .repair_holds(&sale, &Bucket::of_sale(&sale).collect::<Vec<_>>())
+                    .await?
+                    .then(|| (Instant::now(), drift));
             }
             comparisons.insert(sale.id, comparison);
         }
@@ -64,10 +68,10 @@ impl StockSync {
         Ok(())
     }
 
-    /// Repairs the holds of a sale. Returns whether every hold was compared and none had or may have a mismatch.
-    async fn repair_holds(&self, sale: &Sale) -> anyhow::Result<bool> {
+    /// Repairs the holds of buckets of a sale. Returns whether every hold was compared and none had or may have a mismatch.
+    pub(super) async fn repair_holds(&self, sale: &Sale, buckets: &[Bucket]) -> anyhow::Result<bool> {
         let mut matches = true;
-        for (bucket, snapshot) in self.snapshots(sale).await? {
+        for (bucket, snapshot) in self.snapshots(sale, buckets).await? {
             let Some(snapshot) = snapshot else {
                 matches = false;
                 continue;
@@ -82,7 +86,6 @@ impl StockSync {
     }
 
     async fn repair_bucket(&self, bucket: Bucket, epoch: i64, found: HoldMismatches) -> anyhow::Result<()> {
-        self.store.request_releases(&found.ended_holds).await?;
         let repairs: Vec<HoldRepair> = found
             .missing_holds
             .iter()
@@ -90,6 +93,9 @@ impl StockSync {
             .chain(found.lost_orders.iter().map(|hold| HoldRepair::AddToOutbox(*hold)))
             .collect();
         let repaired = self.stock.repair(bucket, epoch, &repairs).await?;
+        // Only now, so that units of live orders without a hold are not free in between.
+        let released = self.stock.release(&found.ended_holds).await?.len();
+        self.metrics.released.inc_by(released as u64);
         warn!(
             %bucket,
             ended_holds = found.ended_holds.len(),
@@ -101,11 +107,15 @@ impl StockSync {
         Ok(())
     }
 
-    /// A snapshot of each bucket of a sale, `None` where a bucket is not loaded. Holds are read before outboxes, and these
+    /// A snapshot of each of these buckets of a sale, `None` where a bucket is not loaded. Holds are read before outboxes, and these
     /// before the database, so that an order in flight is seen twice rather than never.
-    pub async fn snapshots(&self, sale: &Sale) -> anyhow::Result<Vec<(Bucket, Option<BucketSnapshot>)>> {
+    pub async fn snapshots(
+        &self,
+        sale: &Sale,
+        buckets: &[Bucket],
+    ) -> anyhow::Result<Vec<(Bucket, Option<BucketSnapshot>)>> {
         let mut snapshots = Vec::new();
-        for bucket in Bucket::of_sale(sale) {
+        for &bucket in buckets {
             snapshots.push((bucket, self.redis_snapshot(bucket).await?));
         }
         let mut orders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();

@@ -14,17 +14,17 @@ use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause, seed};
 
 const UNITS: u64 = 6;
 
-fn path(sale: &str) -> String {
+pub(super) fn path(sale: &str) -> String {
     format!("/api/sales/{sale}/waitlist")
 }
 
-async fn place(shopper: &Shopper, sale: &str) -> Result<Value, String> {
+pub(super) async fn place(shopper: &Shopper, sale: &str) -> Result<Value, String> {
     let answer = shopper.client.request(axum::http::Method::GET, &path(sale)).try_send().await?;
     if answer.status == 200 { Ok(answer.json()["waitlist"].clone()) } else { Err(answer.text().to_owned()) }
 }
 
 /// Presses until it is told to stop. Returns how often it got units.
-async fn press(stranger: &Shopper, sale: &str, stop: &AtomicBool) -> usize {
+pub(super) async fn press(stranger: &Shopper, sale: &str, stop: &AtomicBool) -> usize {
     let mut granted = 0;
     while !stop.load(Ordering::Relaxed) {
         let answer = stranger.try_buy(sale, 1).await;
@@ -34,7 +34,7 @@ async fn press(stranger: &Shopper, sale: &str, stop: &AtomicBool) -> usize {
     granted
 }
 
-async fn buy(shopper: &Shopper, sale: &str) -> String {
+pub(super) async fn buy(shopper: &Shopper, sale: &str) -> String {
     let order = eventually("the unit is bought", SETTLE_TIMEOUT, async || {
         let answer = shopper.try_buy(sale, 1).await?;
         if answer.status == 202 { Ok(answer.order_id()) } else { Err(answer.text().to_owned()) }
@@ -44,7 +44,7 @@ async fn buy(shopper: &Shopper, sale: &str) -> String {
     order
 }
 
-async fn cancel(shopper: &Shopper, sale: &str, order: &str) {
+pub(super) async fn cancel(shopper: &Shopper, sale: &str, order: &str) {
     eventually("the order is cancelled", SETTLE_TIMEOUT, async || {
         let cancel = format!("/api/sales/{sale}/orders/{order}/cancel");
         let answer = shopper.client.request(axum::http::Method::POST, &cancel).json(&json!({})).try_send().await?;

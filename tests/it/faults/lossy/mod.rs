@@ -1,6 +1,8 @@
 //! A Redis master that comes back without its last seconds, while the relays are away and the outbox was the only other copy of
 //! the orders. What a shopper was told stays true.
 
+mod waitlist;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,12 +56,16 @@ fn copy_folder(from: &Path, to: &Path) {
 /// A shop whose relays are away, so that orders stay in Redis.
 async fn shop_without_relays(units: i64) -> (Shop, String) {
     let (mut shop, sale) = open_shop(NewSale::of(units)).await;
-    for n in 0..2 {
-        shop.process("relay", n).kill();
-    }
+    stop_relays(&mut shop);
     // The master has written the sale to its file.
     pause(1_500).await;
     (shop, sale)
+}
+
+fn stop_relays(shop: &mut Shop) {
+    for n in 0..2 {
+        shop.process("relay", n).kill();
+    }
 }
 
 fn start_relays(shop: &mut Shop) {
