@@ -26,6 +26,7 @@ use crate::control::revenue::Revenue;
 use crate::control::sales_admin::SalesAdmin;
 use crate::control::schedule::Schedule;
 use crate::control::stock_sync::StockSync;
+use crate::control::turns::Turns;
 use crate::control::waitlists::Waitlists;
 use crate::counters::CounterRegistry;
 use crate::eligibility::Eligibility;
@@ -335,6 +336,7 @@ impl Services {
             allotter: self.allotter(),
             schedule: Schedule::new(self.store.clone(), self.stock.clone()),
             queues: Queues::new(self.store.clone(), self.metrics.clone()),
+            turns: Turns::new(self.store.clone(), self.stock.clone()),
             draws: Draws::new(self.store.clone(), self.metrics.clone()),
             waitlists: Waitlists::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
             deposits: Deposits::new(self.store.clone()),

@@ -5,7 +5,7 @@
 //! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales, [`sale_stakes`] says what depends on a sale, [`today`] sums up what they see first, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
-//! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`draws`] holds draws,
+//! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`turns`] keeps their turns while a sale stands still, [`draws`] holds draws,
 //! [`waitlists`] gives units that come back to the next who waits, [`deposits`] returns what sales set aside, [`digests`] keeps what the reports of sales need.
 
 pub mod sales_admin;
@@ -24,6 +24,7 @@ pub mod revenue;
 pub mod sale_stakes;
 pub mod schedule;
 pub mod today;
+pub mod turns;
 pub mod waitlists;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,6 +52,7 @@ use draws::Draws;
 use queues::Queues;
 use schedule::Schedule;
 use stock_sync::StockSync;
+use turns::Turns;
 use waitlists::Waitlists;
 
 pub(crate) const LEASE: &str = "control";
@@ -97,6 +99,7 @@ pub struct Control {
     pub allotter: Option<Arc<Allotter>>,
     pub schedule: Schedule,
     pub queues: Queues,
+    pub turns: Turns,
     pub draws: Draws,
     pub waitlists: Waitlists,
     pub deposits: Deposits,
@@ -129,6 +132,7 @@ impl Control {
         let webhooks = LeasedTask { interval: ORDERS_INTERVAL, name: "webhooks", ..schedule };
         let packets = LeasedTask { interval: PACKETS_INTERVAL, name: "red packets", ..schedule };
         let waiting_rooms = LeasedTask { interval: QUEUES_INTERVAL, name: "waiting rooms", ..schedule };
+        let turns = LeasedTask { interval: QUEUES_INTERVAL, name: "turns", ..schedule };
         let draws = LeasedTask { interval: DRAWS_INTERVAL, name: "draws", ..schedule };
         let waitlists = LeasedTask { interval: WAITLISTS_INTERVAL, name: "waitlists", ..schedule };
         let deposits = LeasedTask { interval: DEPOSITS_INTERVAL, name: "deposits", ..schedule };
@@ -158,6 +162,7 @@ impl Control {
             webhooks.run(|| self.deliver_webhooks()),
             packets.run(|| self.packets.step()),
             waiting_rooms.run(|| async { Ok(self.queues.step().await?) }),
+            turns.run(|| async { Ok(self.turns.step().await?) }),
             draws.run(|| async { Ok(self.draws.step().await?) }),
             waitlists.run(|| async { Ok(self.waitlists.step().await?) }),
             deposits.run(|| async { Ok(self.deposits.step().await?) }),

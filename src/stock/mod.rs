@@ -104,6 +104,9 @@ pub trait Stock: WaitedStock {
     /// Returns the units of each hold that still belongs to its order. The result is the orders that are done; call again
     /// for the others.
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable>;
+
+    /// The buckets of a sale that decide no claims at present: their server is away, or may have forgotten grants.
+    async fn standing_still(&self, sale: &Sale) -> Vec<Bucket>;
 }
 
 /// What the waitlist of a sale needs of a backend. While accounts wait for its units, only they get any: a backend that is told

@@ -319,6 +319,13 @@ impl Stock for RedisStock {
         }
         Ok(done)
     }
+
+    async fn standing_still(&self, sale: &Sale) -> Vec<Bucket> {
+        let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
+        let Ok(mut survey) = self.survey(&buckets).await else { return buckets };
+        survey.retain(|(_, state)| state.loaded().is_none_or(|loaded| !loaded.generation.open));
+        survey.into_iter().map(|(bucket, _)| bucket).collect()
+    }
 }
 
 #[async_trait]

@@ -26,6 +26,15 @@ struct Turn {
     is_closed: bool,
 }
 
+/// Places of a sale that were called after an instant, and whose owners have no order.
+macro_rules! taken_seats {
+    () => {
+        " FROM queue_places AS places WHERE sale_id = $1 AND called_at_ms > $2
+         AND NOT EXISTS (SELECT 1 FROM orders WHERE orders.sale_id = places.sale_id
+           AND orders.user_id = places.user_id AND orders.status IN ('unpaid', 'paid'))"
+    };
+}
+
 impl Store {
     /// Waiting rooms of sales that are open, or were at their last step.
     pub async fn running_queues(&self) -> Result<Vec<SaleId>, StoreError> {
@@ -144,6 +153,35 @@ impl Store {
         Ok(turns.len())
     }
 
+    /// Moves calls on by a time in which these accounts could not buy, so that their turns last as much longer. Turns that had ended
+    /// before it, or led to an order, stay as they are. Returns the number of turns.
+    pub async fn prolong_turns(
+        &self,
+        id: SaleId,
+        lost: SignedDuration,
+        stands_still: impl Fn(UserId) -> bool,
+    ) -> Result<usize, StoreError> {
+        let mut tx = self.begin_with(LockPatience::Short).await?;
+        let Some((_, _, plan)) = running(&mut tx, id).await? else { return Ok(0) };
+        let since = tx.now - lost - SignedDuration::from_secs(plan.seat_s);
+        let sql = concat!("SELECT user_id", taken_seats!());
+        let called = sqlx::query(sql).bind(id.0).bind(since.as_millisecond()).fetch_all(&mut *tx).await?;
+        let mut users = called.iter().map(|row| row::parsed(row, "user_id")).collect::<Result<Vec<UserId>, _>>()?;
+        users.retain(|user| stands_still(*user));
+        for chunk in padded(&users) {
+            let sql = format!(
+                "UPDATE queue_places SET called_at_ms = CASE WHEN called_at_ms < $3 THEN called_at_ms + $2 ELSE $3 + $2 END
+                 WHERE sale_id = $1 AND user_id IN {}",
+                list(chunk.len(), 3)
+            );
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(lost.as_millis() as i64);
+            let query = query.bind((tx.now - lost).as_millisecond());
+            bind_ids(query, &chunk).execute(&mut *tx).await?;
+        }
+        tx.commit().await?;
+        Ok(users.len())
+    }
+
     /// Shoppers who are called now and have neither bought nor missed their turn, and calls of the last minute.
     pub async fn queue_activity(&self, id: SaleId, plan: QueuePlan) -> Result<(i64, i64), StoreError> {
         let now = self.now().await?;
@@ -163,9 +201,7 @@ async fn running(tx: &mut Tx, id: SaleId) -> Result<Option<(Queue, Sale, QueuePl
 /// Counts shoppers who were called, may still buy or have an order on its way, and have none in the database.
 fn occupied_seats(id: SaleId, plan: QueuePlan, now: Timestamp) -> AnyQuery<'static> {
     let since = now - SignedDuration::from_millis(plan.seat_s * 1_000 + SEAT_GRACE_MS);
-    let sql = "SELECT COUNT(*) AS places FROM queue_places AS places WHERE sale_id = $1 AND called_at_ms > $2
-         AND NOT EXISTS (SELECT 1 FROM orders WHERE orders.sale_id = places.sale_id
-           AND orders.user_id = places.user_id AND orders.status IN ('unpaid', 'paid'))";
+    let sql = concat!("SELECT COUNT(*) AS places", taken_seats!());
     sqlx::query(sql).bind(id.0).bind(since.as_millisecond())
 }
 

@@ -4,20 +4,21 @@ use std::time::Duration;
 
 use axum::http::Method;
 use futures::future::join_all;
+use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::crash::{CrashTarget, crash};
 use super::{SETTLE_TIMEOUT, start_shop};
-use crate::support::{NewSale, Shopper, Stack, eventually, pause, seed};
+use crate::support::{Answer, NewSale, Shopper, Stack, eventually, pause, seed};
 
 const UNITS: u64 = 6;
 const ACCOUNTS: u64 = 24;
 /// Before the opening and after it.
 const CRASHES: usize = 3;
 
-async fn join(shopper: &Shopper, sale: &str) -> Value {
+pub(super) async fn join(shopper: &Shopper, sale: &str) -> Value {
     eventually("the place is taken", SETTLE_TIMEOUT, async || {
         let path = format!("/api/sales/{sale}/place");
         let answer = shopper.client.request(Method::POST, &path).json(&json!({})).try_send().await?;
@@ -31,10 +32,15 @@ async fn join(shopper: &Shopper, sale: &str) -> Value {
 }
 
 /// The place, or `None` while the shop does not answer.
-async fn own(shopper: &Shopper, sale: &str) -> Option<Value> {
+pub(super) async fn own(shopper: &Shopper, sale: &str) -> Option<Value> {
     let request = shopper.client.request(Method::GET, &format!("/api/sales/{sale}/place"));
     let answer = request.try_send().await.ok().filter(|answer| answer.status == 200)?;
     Some(answer.json()["place"].clone())
+}
+
+/// Whether an answer says that there is no unit for the shopper. A sale that stands still asks to try again, or is paused.
+pub(super) fn turns_away(answer: &Answer) -> bool {
+    answer.status == 409 && answer.code() != "not_open"
 }
 
 /// Presses all the time, also out of turn, until every unit is sold. Returns whether a press out of turn was granted.
@@ -95,4 +101,48 @@ fault_tests! { survives:
     control_dies_between_calls: CrashTarget::Role("control"),
     redis_loses_everything_while_shoppers_wait: CrashTarget::RedisData,
     postgres_dies_while_shoppers_join_and_are_called: CrashTarget::Service("postgres"),
+}
+
+/// A turn that Redis took away would be one that the shopper waited for in vain.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn turns_do_not_pass_while_redis_is_away() {
+    const SEAT_S: i64 = 10;
+    let _restore = Stack::get().restore_on_drop();
+    let shop = start_shop().await;
+    let sale = shop.create(NewSale::of(2).opens_in(Duration::from_secs(3)).queue().seat(SEAT_S)).await;
+    let shoppers: Vec<Shopper> = (0..4).map(|n| shop.shopper(n)).collect();
+    join_all(shoppers.iter().map(|shopper| join(shopper, &sale))).await;
+    let called = eventually("two are called", SETTLE_TIMEOUT, async || {
+        let mut called = Vec::new();
+        for shopper in &shoppers {
+            let place = own(shopper, &sale).await.ok_or("no answer")?;
+            called.extend((place["state"] == "called").then_some((shopper, place)));
+        }
+        if called.len() == 2 { Ok(called) } else { Err(called.len().to_string()) }
+    })
+    .await;
+    Stack::get().run(&["kill", "redis"]).await;
+    let called_at: Timestamp = called[0].1["called_at"].as_str().unwrap().parse().unwrap();
+    eventually("longer than a turn has passed", SETTLE_TIMEOUT, async || {
+        let passed = shop.store().now().await.unwrap().duration_since(called_at);
+        if passed.as_secs() > SEAT_S + 2 { Ok(()) } else { Err(passed.to_string()) }
+    })
+    .await;
+    for (shopper, _) in &called {
+        assert_eq!(own(shopper, &sale).await.unwrap()["state"], "called");
+    }
+    Stack::get().run(&["start", "redis"]).await;
+    for (shopper, _) in &called {
+        eventually("the shopper buys", SETTLE_TIMEOUT, async || {
+            shopper.forget_token(&sale);
+            let answer = shopper.try_buy(&sale, 1).await?;
+            assert!(!turns_away(&answer), "{}", answer.text());
+            if answer.status == 202 { Ok(()) } else { Err(answer.text()) }
+        })
+        .await;
+    }
+    let line = shop.client().get(&format!("/api/sales/{sale}/line")).await.expect(200).json();
+    assert_eq!(line["called"], 2, "{line}");
+    shop.wait_for_sold(&sale, 2, SETTLE_TIMEOUT).await;
+    shop.audit_is_clean().await;
 }

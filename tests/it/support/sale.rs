@@ -21,6 +21,7 @@ pub struct NewSale {
     /// In minor units.
     deposit: Option<i64>,
     invitation: bool,
+    seat_s: i64,
 }
 
 impl NewSale {
@@ -38,6 +39,7 @@ impl NewSale {
             one_per_address: false,
             deposit: None,
             invitation: false,
+            seat_s: 20,
         }
     }
 
@@ -73,9 +75,16 @@ impl NewSale {
         self
     }
 
-    /// With a waiting room, whose list is locked two seconds after the opening. Those who are called have 20 seconds.
+    /// With a waiting room, whose list is locked two seconds after the opening. Those who are called have 20 seconds, or as [`NewSale::seat`]
+    /// says.
     pub fn queue(mut self) -> NewSale {
         self.mode = "queue";
+        self
+    }
+
+    /// Those who are called in the waiting room have so many seconds.
+    pub fn seat(mut self, seconds: i64) -> NewSale {
+        self.seat_s = seconds;
         self
     }
 
@@ -114,7 +123,7 @@ impl NewSale {
             "invitation": self.invitation,
             "draw_review_s": 0,
             "queue_gather_s": 2,
-            "queue_seat_s": 20,
+            "queue_seat_s": self.seat_s,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! A Redis master that comes back without its last seconds, while the relays are away and the outbox was the only other copy of
 //! the orders. What a shopper was told stays true.
 
+mod waiting_room;
 mod waitlist;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,71 @@
+//! Turns of shoppers who were called from waiting rooms: a turn does not pass while the stock backend decides no purchase of its
+//! shopper.
+//!
+//! A turn is as long as the time since the call, so the call is moved on by the time that was lost. Only what passed under the eyes
+//! of this process counts: a process that takes over begins anew.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use tokio::time::Instant;
+use tracing::info;
+
+use crate::domain::{Bucket, Sale, SaleId};
+use crate::stock::Stock;
+use crate::store::{Store, StoreError};
+
+/// How often turns are prolonged while a sale stands still. The shortest turn is five times as long.
+const PROLONG_INTERVAL: Duration = Duration::from_secs(2);
+/// The most that one step gives back: it follows a step of the same process, which may not have had the lease in between.
+const MAX_PROLONGATION: Duration = Duration::from_secs(30);
+
+pub struct Turns {
+    store: Store,
+    stock: Arc<dyn Stock>,
+    /// Until when nothing was lost, by sale.
+    complete: Mutex<HashMap<SaleId, Instant>>,
+}
+
+impl Turns {
+    pub fn new(store: Store, stock: Arc<dyn Stock>) -> Turns {
+        Turns { store, stock, complete: Mutex::default() }
+    }
+
+    /// Prolongs turns of sales that stand still.
+    pub async fn step(&self) -> Result<(), StoreError> {
+        let running = self.store.running_queues().await?;
+        self.complete().retain(|sale, _| running.contains(sale));
+        for sale in running {
+            if let Some(sale) = self.store.sale(sale).await? {
+                self.follow(&sale).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn follow(&self, sale: &Sale) -> Result<(), StoreError> {
+        let now = Instant::now();
+        let still = self.stock.standing_still(sale).await;
+        let since = *self.complete().entry(sale.id).or_insert(now);
+        let lost = (now - since).min(MAX_PROLONGATION);
+        if !still.is_empty() {
+            if lost < PROLONG_INTERVAL {
+                return Ok(());
+            }
+            let lost = SignedDuration::from_millis(lost.as_millis() as i64);
+            let stands_still = |user| still.contains(&Bucket::of_user(sale.id, sale.rush.buckets, user));
+            let turns = self.store.prolong_turns(sale.id, lost, stands_still).await?;
+            if turns > 0 {
+                info!(sale = %sale.id, turns, lost_ms = lost.as_millis() as i64, "turns were prolonged: the sale stands still");
+            }
+        }
+        self.complete().insert(sale.id, now);
+        Ok(())
+    }
+
+    fn complete(&self) -> MutexGuard<'_, HashMap<SaleId, Instant>> {
+        self.complete.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,205 @@
+//! Waiting rooms through a master that comes back without its last seconds. Places and calls are in the database: a shopper who was
+//! called gets a unit in that turn, whatever Redis has forgotten, and none out of turn.
+
+use std::time::Duration;
+
+use axum::http::Method;
+use futures::future::join_all;
+use jiff::Timestamp;
+use seckill::domain::queue::SEAT_GRACE_MS;
+use serde_json::Value;
+
+use super::super::start_shop;
+use super::super::waiting_room::{join, own, turns_away};
+use super::super::waitlist::cancel;
+use super::{Backup, SETTLE_TIMEOUT, buy, start_relays, stop_relays};
+use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
+
+const UNITS: usize = 4;
+const ACCOUNTS: usize = 8;
+/// The shortest there is.
+const SEAT_S: i64 = 10;
+/// How long a seat counts as taken.
+const TURN: Duration = Duration::from_millis(1_000 * SEAT_S as u64 + SEAT_GRACE_MS as u64);
+
+/// A waiting room whose list is locked, with its shoppers in the order of calls and what their places were when they joined.
+struct Room {
+    sale: String,
+    shoppers: Vec<(Shopper, Value)>,
+}
+
+impl Room {
+    /// `n` distinguishes the waiting rooms of a shop.
+    async fn fill(shop: &Shop, n: u64, seat_s: i64) -> Room {
+        let sale = NewSale::of(UNITS as i64).opens_in(Duration::from_secs(3)).queue().seat(seat_s);
+        let sale = shop.create(sale).await;
+        let joining = (0..ACCOUNTS as u64).map(async |i| {
+            let shopper = shop.shopper(n * 1_000 + i);
+            let joined = join(&shopper, &sale).await;
+            assert_eq!(joined["segment"], 0);
+            (shopper, joined)
+        });
+        let shoppers = join_all(joining).await;
+        let mut numbers = Vec::new();
+        for (shopper, _) in &shoppers {
+            let number = eventually("the list is locked", SETTLE_TIMEOUT, async || {
+                let place = own(shopper, &sale).await.ok_or("no answer")?;
+                place["number"].as_i64().ok_or(place.to_string())
+            });
+            numbers.push(number.await);
+        }
+        let mut numbered: Vec<(i64, (Shopper, Value))> = numbers.into_iter().zip(shoppers).collect();
+        numbered.sort_by_key(|(number, _)| *number);
+        let room = Room { sale, shoppers: numbered.into_iter().map(|(_, shopper)| shopper).collect() };
+        room.wait_for_calls(UNITS).await;
+        room
+    }
+
+    async fn is_called(&self, rank: usize) -> Result<bool, String> {
+        let place = own(&self.shoppers[rank].0, &self.sale).await.ok_or("no answer")?;
+        Ok(!place["called_at"].is_null())
+    }
+
+    /// Waits until the first so many, and no others, are called.
+    async fn wait_for_calls(&self, calls: usize) {
+        eventually(&format!("{calls} shoppers of sale {} are called", self.sale), SETTLE_TIMEOUT, async || {
+            for rank in 0..ACCOUNTS {
+                if self.is_called(rank).await? != (rank < calls) {
+                    return Err(format!("rank {rank}"));
+                }
+            }
+            Ok(())
+        })
+        .await;
+    }
+
+    async fn buy(&self, rank: usize) -> String {
+        buy(&self.shoppers[rank].0, &self.sale).await.expect("units are left")
+    }
+
+    /// Buys after a cancellation, once the cancelled order holds nothing any more.
+    async fn buy_anew(&self, rank: usize, cancelled: &str) -> String {
+        eventually("the shopper buys again", SETTLE_TIMEOUT, async || {
+            let order = self.buy(rank).await;
+            if order == cancelled { Err(order) } else { Ok(order) }
+        })
+        .await
+    }
+
+    async fn cancel(&self, rank: usize, order: &str) {
+        cancel(&self.shoppers[rank].0, &self.sale, order).await;
+    }
+
+    /// Waits until the shoppers of these ranks have their orders in the database.
+    async fn wait_until_stored(&self, ranks: &[usize]) {
+        eventually(&format!("orders of sale {} are stored", self.sale), SETTLE_TIMEOUT, async || {
+            for rank in ranks {
+                let place = own(&self.shoppers[*rank].0, &self.sale).await.ok_or("no answer")?;
+                if place["state"] != "bought" {
+                    return Err(format!("rank {rank}: {place}"));
+                }
+            }
+            Ok(())
+        })
+        .await;
+    }
+
+    /// Until then a unit that comes back stays with the shopper who had it.
+    async fn wait_until_turns_are_over(&self, shop: &Shop) {
+        let place = own(&self.shoppers[0].0, &self.sale).await.unwrap();
+        let called: Timestamp = place["called_at"].as_str().unwrap().parse().unwrap();
+        eventually("the turns are over", SETTLE_TIMEOUT, async || {
+            let now = shop.store().now().await.unwrap();
+            if now > called + TURN { Ok(()) } else { Err(now.to_string()) }
+        })
+        .await;
+    }
+
+    /// Presses with everyone until each unit is sold, and returns the order of each rank.
+    async fn press_until_sold(&self) -> Vec<Option<String>> {
+        join_all(self.shoppers.iter().map(|(shopper, _)| press_until_sold(shopper, &self.sale))).await
+    }
+
+    /// Whoever was not called has the same place as before.
+    async fn assert_places_are_kept(&self, calls: usize) {
+        for (shopper, joined) in &self.shoppers[calls..] {
+            let kept = join(shopper, &self.sale).await;
+            assert_eq!((&kept["entry"], &kept["segment"]), (&joined["entry"], &joined["segment"]));
+            assert_eq!(kept["state"], "waiting");
+        }
+    }
+}
+
+/// Fails if the shopper is turned away during the own turn.
+async fn press_until_sold(shopper: &Shopper, sale: &str) -> Option<String> {
+    loop {
+        let before = own(shopper, sale).await;
+        shopper.forget_token(sale);
+        match shopper.try_buy(sale, 1).await {
+            Ok(granted) if matches!(granted.status, 200 | 202) => return Some(granted.order_id()),
+            Ok(answer) if turns_away(&answer) && before.as_ref().is_some_and(|place| place["state"] == "called") => {
+                panic!("turned away in sale {sale}: {} {before:?}", answer.text())
+            }
+            _ => {}
+        }
+        let line = shopper.client.request(Method::GET, &format!("/api/sales/{sale}/line")).try_send().await;
+        if line.is_ok_and(|line| line.status == 200 && line.json()["left"] == 0) {
+            return None;
+        }
+        pause(200).await;
+    }
+}
+
+/// The ranks that have an order.
+fn ranks(orders: &[Option<String>]) -> Vec<usize> {
+    (0..orders.len()).filter(|rank| orders[*rank].is_some()).collect()
+}
+
+/// Three waiting rooms lose the last seconds of their master: in the first that a unit came back and the next was called, in the
+/// second that two shoppers gave their units back, of whom one has bought again, and in the third that two bought, of whom one
+/// has an order in the database and the other has not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_and_what_came_back() {
+    let _restore = Stack::get().restore_on_drop();
+    let mut shop = start_shop().await;
+    let (next, again, bought) =
+        tokio::join!(Room::fill(&shop, 1, SEAT_S), Room::fill(&shop, 2, 60), Room::fill(&shop, 3, 60));
+    let of_next = join_all((0..UNITS).map(|rank| next.buy(rank))).await;
+    let given_back = join_all((0..2).map(|rank| again.buy(rank))).await;
+    next.wait_until_stored(&[0, 1, 2, 3]).await;
+    again.wait_until_stored(&[0, 1]).await;
+    next.wait_until_turns_are_over(&shop).await;
+    let backup = Backup::take();
+    next.cancel(1, &of_next[1]).await;
+    again.cancel(0, &given_back[0]).await;
+    again.cancel(1, &given_back[1]).await;
+    let bought_again = again.buy_anew(1, &given_back[1]).await;
+    let in_database = bought.buy(0).await;
+    again.wait_until_stored(&[1]).await;
+    bought.wait_until_stored(&[0]).await;
+    next.wait_for_calls(UNITS + 1).await;
+    stop_relays(&mut shop);
+    let only_in_redis = bought.buy(1).await;
+    backup.restore().await;
+    start_relays(&mut shop);
+
+    let pressed = join_all([&next, &again, &bought].map(Room::press_until_sold)).await;
+    assert_eq!(ranks(&pressed[0]), [0, 2, 3, 4], "who bought");
+    assert_eq!([ranks(&pressed[1]), ranks(&pressed[2])], [[0, 1, 2, 3]; 2], "who bought");
+    let kept = [pressed[0][0].as_ref(), pressed[1][1].as_ref(), pressed[2][0].as_ref(), pressed[2][1].as_ref()];
+    assert_eq!(
+        kept,
+        [&of_next[0], &bought_again, &in_database, &only_in_redis].map(Some),
+        "orders that were told stay"
+    );
+    assert!(!given_back.contains(pressed[1][0].as_ref().unwrap()), "an order that has ended is no answer");
+    for (room, orders, calls) in [(&next, &pressed[0], 5), (&again, &pressed[1], 4), (&bought, &pressed[2], 4)] {
+        room.wait_until_stored(&ranks(orders)).await;
+        for rank in ranks(orders) {
+            let order = orders[rank].as_ref().unwrap();
+            room.shoppers[rank].0.wait_for_status(&room.sale, order, "unpaid").await;
+        }
+        room.assert_places_are_kept(calls).await;
+    }
+    shop.audit_is_clean().await;
+}
