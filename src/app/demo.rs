@@ -17,6 +17,7 @@ use crate::store::{AskOutcome, CategoryDraft, GoodsDraft, NewQuestion, SaleChang
 const ACTOR: &str = "demo";
 
 struct Demo {
+    /// The cover. Further drawings of the same goods are named after it.
     image: &'static str,
     name: (&'static str, &'static str),
     /// Its place among [`CATEGORIES`].
@@ -160,13 +161,15 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     let categories = add_categories(store, now).await?;
     let mut sales = Vec::with_capacity(DEMOS.len());
     for demo in &DEMOS {
-        let picture = Picture::drawing(demo.image);
-        store.put_picture(&picture, now).await?;
+        let pictures = pictures(demo.image);
+        for picture in &pictures {
+            store.put_picture(picture, now).await?;
+        }
         let draft = GoodsDraft {
             name: Some(Bilingual::new(demo.name.0, demo.name.1)),
             description: Some(Bilingual::new(demo.description.0, demo.description.1)),
             category_id: Some(categories.get(demo.category).copied()),
-            pictures: Some(vec![picture]),
+            pictures: Some(pictures),
             ..GoodsDraft::default()
         };
         if let Some(goods) = store.put_goods(None, draft, ACTOR, now).await? {
@@ -188,6 +191,13 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
         store.put_shop_page(&ShopPage::unwritten(name), Bilingual::new(zh, en), ACTOR, now).await?;
     }
     Ok(true)
+}
+
+/// The cover, and the same goods from another side and in detail: `phone.svg`, `phone-2.svg`, `phone-3.svg`.
+fn pictures(cover: &str) -> Vec<Picture> {
+    let (stem, extension) = cover.rsplit_once('.').unwrap_or((cover, "svg"));
+    let further = (2..=3).map(|number| format!("{stem}-{number}.{extension}"));
+    std::iter::once(cover.to_owned()).chain(further).map(Picture::drawing).collect()
 }
 
 /// Adds the categories and returns their ids in the same order.
@@ -218,4 +228,22 @@ async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp)
         store.change_sale(sale.id, &SaleChange::Start { at: now }, ACTOR, now).await?;
     }
     Ok(sale.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::assets;
+
+    #[test]
+    fn every_demo_product_has_three_drawings() {
+        for demo in &DEMOS {
+            let addresses: Vec<_> = pictures(demo.image).iter().map(|picture| assets::picture(&picture.name)).collect();
+            let stem = demo.image.trim_end_matches(".svg");
+            for (address, name) in addresses.iter().zip([stem.to_owned(), format!("{stem}-2"), format!("{stem}-3")]) {
+                assert!(address.starts_with(&format!("/static/goods/{name}.")), "{address}");
+            }
+            assert_eq!(addresses.len(), 3);
+        }
+    }
 }

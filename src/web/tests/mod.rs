@@ -12,6 +12,7 @@ mod books;
 mod categories;
 mod clusters;
 mod cockpit;
+mod demo;
 mod document;
 mod draw_console;
 mod draw_pages;

@@ -12,6 +12,7 @@ export default async function layouts(run) {
   const sale = await run.shop.openSale({ total: 20, limit: 3 });
   await buttonIsInReach(visitor, sale);
   await barCoversNothing(visitor, sale);
+  await galleryFollowsItsThumbnails(visitor);
   await givePictures(run.shop);
   await picturesAreSharp(visitor);
   await orderRowsDoNotOverlap(run, visitor, sale);
@@ -46,6 +47,20 @@ async function barCoversNothing(visitor, sale) {
   }));
   same(covered, [], 'parts that are covered or out of view');
   await visitor.inspect('sale-tablet');
+}
+
+/** Thumbnails, dots on a phone, scroll the strip, and so do the arrow keys. The one of the visible picture is marked. */
+async function galleryFollowsItsThumbnails({ page }) {
+  const marked = () => page.locator('.thumbs a').evaluateAll((all) => all.findIndex((thumb) => thumb.hasAttribute('aria-current')));
+  for (const size of [{ width: 390, height: 844 }, { width: 1280, height: 800 }]) {
+    await page.setViewportSize(size);
+    await page.reload();
+    await eventually('the first picture is marked', async () => (await marked()) === 0);
+    await page.locator('.thumbs a').nth(2).click();
+    await eventually('the third picture is marked', async () => (await marked()) === 2);
+    await page.locator('.strip').press('ArrowLeft');
+    await eventually('the second picture is marked', async () => (await marked()) === 1);
+  }
 }
 
 /** All goods get a picture that is wider than the page, because any may lead the list. */
