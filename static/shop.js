@@ -28,6 +28,11 @@ async function fillAccount() {
   }
 }
 
+/** Learns what time it is at the shop from the page, which has travelled and been read since. */
+function learnAge(now) {
+  clock.learn(now, 2 * (performance.now() - performance.getEntriesByType('navigation')[0].responseStart));
+}
+
 // ---- one order ----
 
 /** Counts down to the payment deadline, and reloads the page when the order or its payment changes. */
@@ -35,8 +40,7 @@ function runOrder() {
   const due = slot('due');
   if (due) {
     const ring = slot('ring');
-    // The page says what time it is at the shop. Since then it has travelled and been read.
-    clock.learn(ring.dataset.now, 2 * (performance.now() - performance.getEntriesByType('navigation')[0].responseStart));
+    learnAge(ring.dataset.now);
     const [from, until] = [ring.dataset.from, ring.dataset.until].map((time) => Date.parse(time));
     const tick = () => {
       const ms = until - clock.now();
@@ -59,6 +63,19 @@ function runOrder() {
       return pause + jitter(pause);
     });
   }
+}
+
+/** Counts down to the start of the sale beside a form. */
+function runOpening() {
+  const place = main.querySelector('[data-opens]');
+  if (!place) return;
+  learnAge(place.dataset.now);
+  const tick = () => {
+    const ms = clock.until(place.dataset.opens);
+    show(place, ms > 0 ? digits(ms) : place.dataset.open);
+  };
+  tick();
+  setInterval(tick, 1000);
 }
 
 /** Counts down in each row that waits for its payment. */
@@ -169,6 +186,7 @@ if (navigator.serviceWorker && !location.pathname.startsWith('/admin')) {
 
 localTimes();
 dialogs();
+runOpening();
 copyButtons();
 printButtons();
 fillAccount();

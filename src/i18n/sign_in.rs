@@ -19,6 +19,12 @@ texts! {
         rule_common: "不是常见或泄露过的密码（提交时核对）", "Not a common or leaked password (checked when you send it)";
         to_register: "还没有账号？注册一个", "New here? Create an account";
         to_login: "已有账号？去登录", "Already have an account? Log in";
+        beside: "为什么在这里买", "What you get here";
+        beside_destination: "登录后前往", "You’re heading to";
+        beside_next: "下一场", "Next sale";
+        beside_starts_in: "距开抢", "Starts in";
+        beside_pay: "保留 {} 分钟", "Held for {} minutes";
+        beside_pay_text: "抢到后等你付款，超时未付才放回。", "Pay any time before then. Unpaid orders go back on sale.";
         orders_title: "我的订单", "Your orders";
         orders_empty: "还没有订单。", "No orders yet.";
         orders_empty_text: "去看看正在抢购和即将开抢的秒杀吧。", "See what’s on now and what’s coming up.";

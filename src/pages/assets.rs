@@ -95,6 +95,7 @@ embed! {
     "shop.css"
     "shop.js"
     "shortcuts.js"
+    "sign_in.css"
     "spread.js"
     "store.css"
     "tables.js"

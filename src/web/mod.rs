@@ -48,6 +48,7 @@ pub mod ops;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::accounts::Accounts;
 use crate::catalogue::Catalogue;
@@ -117,6 +118,8 @@ pub struct Shop {
     pub push: Arc<VapidKeys>,
     /// Whether a mail server is configured. Without one, owners read links in the console.
     pub sends_mail: bool,
+    /// How long an order waits for its payment.
+    pub payment_window: Duration,
     /// How often an account reads its lists.
     pub(crate) lists: UserLimit,
 }

@@ -9,6 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::mail_address::TokenQuery;
+use super::sign_in::{payment_minutes, sale_beside};
 use crate::accounts::{AccountRefusal, Device};
 use crate::web::Shop;
 use crate::web::extract::visitor::Visitor;
@@ -67,6 +68,8 @@ pub async fn show(
         errors: Vec::new(),
         price: PriceField { price, ..PriceField::default() },
         takes_passkeys: false,
+        beside: sale_beside(&shop, visitor.locale, ""),
+        payment_minutes: payment_minutes(&shop),
     };
     personal(StatusCode::OK, &form)
 }

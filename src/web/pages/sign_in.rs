@@ -9,12 +9,14 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use crate::accounts::{AccountRefusal, Device, RegistrationPayment, Session};
+use crate::catalogue::CatalogueEntry;
+use crate::domain::{Locale, Phase, SaleId};
 use crate::web::Shop;
 use crate::web::extract::visitor::{Visitor, login_path, own_path};
 use crate::web::extract::{Form, Query, Secret};
 use crate::web::problem::Problem;
 use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{CodePage, PriceField, SignInPage};
+use crate::web::views::{CodePage, PriceField, SaleBeside, SignInPage};
 
 #[derive(Deserialize)]
 pub struct SignInQuery {
@@ -93,8 +95,59 @@ fn form(
     let path = if register { login.replacen("login", "register", 1) } else { login };
     let price = PriceField { takes_mail: shop.sends_mail, ..price.unwrap_or_default() };
     let chrome = visitor.chrome_at(path);
-    let takes_passkeys = shop.accounts.takes_passkeys();
-    personal(status, &SignInPage { chrome, register, username, next: next.to_owned(), errors, price, takes_passkeys })
+    let page = SignInPage {
+        chrome,
+        register,
+        username,
+        next: next.to_owned(),
+        errors,
+        price,
+        takes_passkeys: shop.accounts.takes_passkeys(),
+        beside: sale_beside(shop, visitor.locale, next),
+        payment_minutes: payment_minutes(shop),
+    };
+    personal(status, &page)
+}
+
+/// The sale that the visitor came from, otherwise the next one to start, otherwise one that is open.
+pub(super) fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<SaleBeside> {
+    let now = shop.clock.now();
+    let public = shop.catalogue.public();
+    let destination = sale_of_path(next).and_then(|id| public.iter().find(|entry| entry.sale.id == id));
+    if let Some(entry) = destination {
+        return Some(SaleBeside::new(entry, locale, phase_of(shop, entry), now, true));
+    }
+    let listed: Vec<_> =
+        public.iter().filter(|entry| !entry.sale.shadow).map(|entry| (phase_of(shop, entry), entry)).collect();
+    let upcoming =
+        listed.iter().filter(|(phase, entry)| *phase == Phase::Upcoming && entry.sale.window.opens_at.is_some());
+    let (phase, entry) = upcoming
+        .min_by_key(|(_, entry)| (entry.sale.window.opens_at, entry.sale.id))
+        .or_else(|| listed.iter().find(|(phase, _)| *phase == Phase::Open))?;
+    Some(SaleBeside::new(entry, locale, *phase, now, false))
+}
+
+/// As the button of the sale has it. Of a sale that the gate does not know no unit is known to be left.
+fn phase_of(shop: &Shop, entry: &CatalogueEntry) -> Phase {
+    match shop.gate.status(entry.sale.id) {
+        Some(status) => status.phase,
+        None => Phase::of(entry.sale.state, entry.sale.window, 0, shop.clock.now()),
+    }
+}
+
+/// The sale of a path such as `/en/sales/7/buy`.
+fn sale_of_path(path: &str) -> Option<SaleId> {
+    let mut parts = path.split(['/', '?', '#']).skip(2);
+    if parts.next() != Some("sales") {
+        return None;
+    }
+    parts.next()?.parse().ok()
+}
+
+/// How long an order waits for its payment, if that is a number of minutes.
+pub(super) fn payment_minutes(shop: &Shop) -> Option<u64> {
+    let seconds = shop.payment_window.as_secs();
+    (seconds >= 60 && seconds.is_multiple_of(60)).then_some(seconds / 60)
 }
 
 pub async fn log_in(

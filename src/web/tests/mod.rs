@@ -52,6 +52,7 @@ mod sale_versions;
 mod security;
 mod shop_pages;
 mod shoppers;
+mod sign_in_pages;
 mod spending;
 mod spread;
 mod staff_accounts;

@@ -1,11 +1,14 @@
 //! Logging in and registering.
 
 use askama::Template;
+use jiff::Timestamp;
 
 use super::Chrome;
 use super::passkeys::passkey_words;
 use crate::accounts::RegistrationPrice;
+use crate::catalogue::CatalogueEntry;
 use crate::domain::proof_of_work::{ITERATIONS, PARTS};
+use crate::domain::{Locale, Money, Phase, Picture, SaleId};
 use crate::i18n::{field_error, problem};
 use crate::pages::filters;
 
@@ -24,6 +27,47 @@ pub struct SignInPage {
     pub price: PriceField,
     /// Whether browsers offer passkeys at the shop's address.
     pub takes_passkeys: bool,
+    /// What the visitor came for. `None` where no sale is on or ahead.
+    pub beside: Option<SaleBeside>,
+    /// How long an order waits for its payment, in minutes. `None` for a time of other parts.
+    pub payment_minutes: Option<u64>,
+}
+
+/// A sale beside the form.
+#[derive(Debug)]
+pub struct SaleBeside {
+    pub sale: SaleId,
+    pub goods_name: String,
+    pub picture: Option<Picture>,
+    pub price: Money,
+    pub phase: Phase,
+    pub opens_at: Option<Timestamp>,
+    /// The time at the shop.
+    pub now: Timestamp,
+    /// Whether the visitor goes there after the log-in.
+    pub is_destination: bool,
+}
+
+impl SaleBeside {
+    pub fn new(
+        entry: &CatalogueEntry,
+        locale: Locale,
+        phase: Phase,
+        now: Timestamp,
+        is_destination: bool,
+    ) -> SaleBeside {
+        let (sale, goods) = (&entry.sale, &entry.goods);
+        SaleBeside {
+            sale: sale.id,
+            goods_name: goods.name.get(locale).to_owned(),
+            picture: goods.cover().cloned(),
+            price: sale.price,
+            phase,
+            opens_at: sale.window.opens_at.filter(|_| phase == Phase::Upcoming),
+            now,
+            is_destination,
+        }
+    }
 }
 
 /// What a registration costs, and the solution if there is one.
@@ -50,6 +94,28 @@ impl PriceField {
 }
 
 impl SignInPage {
+    /// Why the sale stands beside the form.
+    fn label(&self, beside: &SaleBeside) -> &'static str {
+        let t = self.chrome.text();
+        match beside.phase {
+            _ if beside.is_destination => t.account.beside_destination,
+            Phase::Upcoming => t.account.beside_next,
+            _ => t.shop.list_live,
+        }
+    }
+
+    /// The state of the sale, where it has no start to wait for.
+    fn state(&self, beside: &SaleBeside) -> &'static str {
+        let t = self.chrome.text();
+        match beside.phase {
+            Phase::Upcoming => t.shop.opens_unknown,
+            Phase::Open => t.script.phase_open,
+            Phase::SoldOut => t.script.phase_sold_out,
+            Phase::Paused => t.script.phase_paused,
+            Phase::Ended => t.script.phase_ended,
+        }
+    }
+
     fn passkey_words(&self) -> Vec<(&'static str, &'static str)> {
         passkey_words(&self.chrome)
     }
@@ -144,9 +210,12 @@ mod tests {
             errors: vec!["bad_credentials"],
             price: PriceField::default(),
             takes_passkeys: false,
+            beside: None,
+            payment_minutes: None,
         };
         let html = page.render().unwrap();
         assert_eq!(html.matches("<script").count(), 2, "those of every page and of passwords");
         assert!(html.contains("alert(1)") && html.contains("用户名或密码不正确"));
+        assert!(!html.contains("分钟"), "no time to pay is promised");
     }
 }
