@@ -75,8 +75,7 @@ async function exchange({ challenge, ask, answer, path, more }) {
 }
 
 function addPasskey(form) {
-  const article = document.getElementById('passkeys');
-  article.hidden = false;
+  document.getElementById('passkeys').closest('li').hidden = false;
   form.closest('details').hidden = false;
   form.addEventListener('submit', (event) => {
     event.preventDefault();

@@ -9,6 +9,7 @@ async function runSwitch(place) {
   const draw = (on, words) => {
     write(state, say(words ?? (on ? 'is_on' : 'is_off')));
     write(button, say(on ? 'off' : 'on'));
+    write(slot('push-brief'), say(on ? 'brief_on' : 'brief_off'));
     button.setAttribute('aria-pressed', String(on));
   };
   place.hidden = false;

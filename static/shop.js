@@ -107,6 +107,17 @@ function runRetry(probe = location.pathname + location.search) {
   setTimeout(() => poll(retry), 2000 + jitter(1000));
 }
 
+// ---- sections ----
+
+/** Opens the section that the address names. Newer browsers do so themselves. */
+function openTarget() {
+  const target = document.getElementById(location.hash.slice(1));
+  const section = target?.closest('details:not([open])');
+  if (!section) return;
+  section.open = true;
+  target.scrollIntoView();
+}
+
 // ---- dialogs ----
 
 /** Turns each `<details data-dialog>` into a dialog. Without scripts it unfolds. */
@@ -185,6 +196,8 @@ if (navigator.serviceWorker && !location.pathname.startsWith('/admin')) {
 }
 
 localTimes();
+openTarget();
+addEventListener('hashchange', openTarget);
 dialogs();
 runOpening();
 copyButtons();

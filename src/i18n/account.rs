@@ -3,6 +3,14 @@ texts! {
     MemberText {
         title: "我的账号", "Your account";
         index: "本页内容", "On this page";
+        group_mine: "我的", "Shopping";
+        group_safety: "登录与安全", "Log-in and security";
+        group_notices: "联系方式与通知", "Contact and notifications";
+        group_privacy: "隐私", "Privacy";
+        none: "未添加", "None";
+        count_addresses: "{} 个", "{}";
+        count_devices: "{} 台", "{}";
+        count_passkeys: "{} 个", "{}";
         since: "注册于", "Member since";
         must_change: "请先设置自己的密码。当前密码由管理员代为创建，仅供首次登录使用。",
             "Please set your own password first. Your current one was created by someone else.";
@@ -28,6 +36,7 @@ texts! {
         factor_off_text: "登录时除密码外，还需输入手机验证器上的 6 位数字，密码泄露也不怕。",
             "Besides your password, logging in takes a 6-digit code from an app on your phone. A stolen password alone is useless.";
         factor_on: "已开启", "On";
+        factor_off: "未开启", "Off";
         factor_on_text: "登录时需要验证码。还剩 {} 个恢复码。", "You’ll be asked for a code when you log in. Recovery codes left: {}.";
         factor_set_up: "开启两步验证", "Set up two-step verification";
         factor_remove: "关闭两步验证", "Turn off two-step verification";

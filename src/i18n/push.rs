@@ -11,6 +11,8 @@ texts! {
             "Sales you set a reminder for, your turn in a waiting room, units that come back, time to pay running out: this device tells you even while the shop is closed.";
         on: "在这台设备上开启", "Turn on for this device";
         off: "在这台设备上关闭", "Turn off for this device";
+        brief_on: "已开启", "On";
+        brief_off: "未开启", "Off";
         is_on: "这台设备会收到通知。", "This device gets notifications.";
         is_off: "这台设备不会收到通知。", "This device gets no notifications.";
         denied: "浏览器禁止了本店的通知，请在浏览器的网站设置中允许。",

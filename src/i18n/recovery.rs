@@ -5,6 +5,7 @@ texts! {
         none: "添加邮箱，忘记密码时可以找回账号，账号有变动时也会收到通知。",
             "Add an email address so you can get back in if you lose your password, and hear about changes to your account.";
         verified: "已验证", "Verified";
+        unconfirmed: "待验证", "To be confirmed";
         pending: "验证邮件已发送，请打开邮件中的链接：", "We’ve sent a link. Open it to confirm this address:";
         address: "邮箱地址", "Email address";
         add: "添加邮箱", "Add an email address";

@@ -71,6 +71,7 @@ embed! {
     "offline.js"
     "onward.css"
     "outcome.css"
+    "own_account.css"
     "packet.png"
     "packet_watch.js"
     "packets.css"

@@ -70,6 +70,7 @@ pub(super) async fn page(
     let unclaimed = shop.store.unclaimed_money(user.id).await?;
     let set_aside = set_aside(&shop.store.held_deposits_of(user.id).await?);
     let recovery_left = shop.store.recovery_codes_left(user.id).await?;
+    let addresses = shop.store.addresses_of(user.id).await?.len();
     let sessions = shop.accounts.sessions_of(session).await?;
     let passkeys = shop.accounts.passkeys_of(session).await?;
     let mail = shop.store.mail_of(user.id).await?;
@@ -83,6 +84,7 @@ pub(super) async fn page(
         set_aside,
         at_stake: money(balance.amount + set_aside.amount + unclaimed),
         recovery_left,
+        addresses,
         sessions,
         current: session.id,
         passkeys,

@@ -1,5 +1,6 @@
 //! Requests against the router, without a socket, with SQLite and neither Redis nor RabbitMQ.
 
+mod account_sections;
 mod account_versions;
 mod accounts;
 mod addresses;

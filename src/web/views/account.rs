@@ -25,6 +25,8 @@ pub struct AccountPage {
     /// What deleting the account gives up: the balance, what is set aside, and what is unclaimed in open packets.
     pub at_stake: Money,
     pub recovery_left: i64,
+    /// How many addresses are saved.
+    pub addresses: usize,
     pub sessions: Vec<SessionRow>,
     /// The session of this request.
     pub current: Uuid,
@@ -46,23 +48,38 @@ pub struct AccountPage {
 }
 
 impl AccountPage {
-    /// The anchors of the page's sections with their names, in their order. The one of passkeys is hidden until the first.
-    fn sections(&self) -> Vec<(&'static str, &'static str)> {
-        let t = self.chrome.text();
-        let sections = [
-            ("wallet", t.wallet.title),
-            ("addresses", t.orders.addresses),
-            ("questions", t.questions.mine),
-            ("password-form", t.member.password_head),
-            ("mail", t.recovery.head),
-            ("push", t.push.head),
-            ("sessions", t.member.sessions_head),
-            ("second-factor", t.member.factor_head),
-            ("passkeys", t.passkeys.head),
-            ("data", t.member.data_head),
-            ("delete", t.member.delete_head),
-        ];
-        sections.into_iter().filter(|(id, _)| *id != "passkeys" || !self.passkeys.is_empty()).collect()
+    /// The anchors of the page's groups with their names, in their order.
+    fn groups(&self) -> [(&'static str, &'static str); 4] {
+        let t = &self.chrome.text().member;
+        [("mine", t.group_mine), ("safety", t.group_safety), ("notices", t.group_notices), ("privacy", t.group_privacy)]
+    }
+
+    /// Whether the section with this anchor is unfolded: a form in it failed, or something in it was just done.
+    fn is_open(&self, section: &str) -> bool {
+        let of_form = match self.form {
+            "password" => "password-form",
+            "factor" => "second-factor",
+            "passkey" => "passkeys",
+            "mail" | "mail-removal" => "mail",
+            form => form,
+        };
+        let of_action = match self.done.as_str() {
+            "session" => "sessions",
+            "factor-off" => "second-factor",
+            "passkey-added" | "passkey-removed" => "passkeys",
+            "mail" | "mail-removed" => "mail",
+            _ => "",
+        };
+        let must_change = self.user.must_change_password && section == "password-form";
+        section == of_form || section == of_action || must_change
+    }
+
+    /// How many of something the account has, in words.
+    fn counted(&self, number: usize, words: &str) -> String {
+        match number {
+            0 => self.chrome.text().member.none.to_owned(),
+            number => words.replace("{}", &number.to_string()),
+        }
     }
 
     fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {
@@ -99,6 +116,10 @@ impl AccountPage {
 
     fn pending_address(&self) -> Option<&str> {
         self.mail.as_ref()?.pending.as_deref()
+    }
+
+    fn has_address(&self) -> bool {
+        self.verified_address().is_some() || self.pending_address().is_some()
     }
 
     fn notice(&self) -> Option<&'static str> {

@@ -40,7 +40,9 @@ async function logIn(visitor, name, password, next = '/account') {
 }
 
 /** Logs out another device. */
-async function logOutOtherDevice({ page }, elsewhere) {
+async function logOutOtherDevice(visitor, elsewhere) {
+  const { page } = visitor;
+  await visitor.unfold('sessions');
   const devices = page.locator('.devices li');
   same(await devices.count(), 2);
   same(await devices.locator('.badge').count(), 1, 'one of them is this device');
@@ -54,6 +56,8 @@ async function logOutOtherDevice({ page }, elsewhere) {
 
 async function changePassword(visitor) {
   const { page } = visitor;
+  await visitor.go('/account#password-form');
+  // The address unfolds its section.
   const save = async (present) => {
     await page.locator('#password').fill(present);
     await page.locator('#new_password').fill(NEW_PASSWORD);
@@ -119,6 +123,7 @@ async function manageAddresses(visitor) {
 async function exportData(visitor, name) {
   const { page } = visitor;
   await visitor.go('/account');
+  await visitor.unfold('data');
   const begun = page.waitForEvent('download');
   await page.locator('#data a').click();
   const file = await begun;
@@ -132,6 +137,7 @@ async function exportData(visitor, name) {
 async function logOutEverywhere(visitor, name) {
   const { page, labels } = visitor;
   const elsewhere = await visitor.shop.account('/api/login', name, NEW_PASSWORD);
+  await visitor.unfold('sessions');
   await page.locator('#sessions summary').click();
   await page.getByRole('dialog').waitFor();
   await visitor.inspect('account-sign-out');
@@ -145,6 +151,7 @@ async function logOutEverywhere(visitor, name) {
 /** Sets up two-step verification, logs in with a recovery code, and turns it off. */
 async function useSecondFactor(visitor, name) {
   const { page, labels } = visitor;
+  await visitor.unfold('second-factor');
   await page.locator('#second-factor a').click();
   await page.waitForURL(visitor.path('/account/second-factor'));
   const drawn = await page.locator('.qr img').evaluate(async (image) => { await image.decode(); return image.naturalWidth; });
@@ -170,6 +177,7 @@ async function useSecondFactor(visitor, name) {
   await page.locator('main form button:not(.show)').click();
   await page.waitForURL(visitor.path('/account'));
 
+  await visitor.unfold('second-factor');
   await page.locator('#second-factor summary').click();
   await page.locator('#factor-password').fill(NEW_PASSWORD);
   await page.locator('#factor-code').fill(codes[1]);
@@ -185,7 +193,7 @@ async function deleteAccount(visitor, name) {
     await page.locator('#delete-password').fill(NEW_PASSWORD);
     await page.locator('#delete .danger').click();
   };
-  await page.locator('#delete summary').click();
+  await visitor.unfold('delete');
   await send('somebody-else');
   await page.locator('#delete-name-wrong').waitFor();
   same(await page.locator('#delete-name').inputValue(), 'somebody-else');

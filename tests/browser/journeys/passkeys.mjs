@@ -32,6 +32,7 @@ async function sendNewPasskey(visitor, password) {
 }
 
 async function addPasskey(visitor, password) {
+  await visitor.unfold('passkeys');
   await visitor.page.locator('#passkeys details:has(#add-passkey) summary').click();
   await sendNewPasskey(visitor, password);
   await visitor.page.waitForURL(visitor.path('/account?done=passkey-added'));
@@ -48,6 +49,7 @@ async function shopper(run) {
   await useAuthenticator(visitor);
   await logIn(visitor, name, PASSWORD);
 
+  await visitor.unfold('passkeys');
   await page.locator('#passkeys details:has(#add-passkey) summary').click();
   await sendNewPasskey(visitor, 'not the password');
   await page.locator('#add-passkey [role="alert"]').waitFor();
@@ -66,6 +68,7 @@ async function shopper(run) {
   await page.waitForURL(visitor.path('/account'));
   await page.getByRole('banner').getByRole('link', { name }).waitFor();
 
+  await visitor.unfold('passkeys');
   await page.locator('#passkeys li summary').click();
   await page.locator('#passkeys li input[type="password"]').fill(PASSWORD);
   await visitor.inspect('passkey-remove');
@@ -83,6 +86,7 @@ async function shopper(run) {
 
 async function changePassword(visitor, present, next) {
   const { page } = visitor;
+  await visitor.unfold('password-form');
   await page.locator('#password').fill(present);
   await page.locator('#new_password').fill(next);
   await page.locator('#password-form').locator('button:not(.show)').click();

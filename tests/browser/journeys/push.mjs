@@ -45,6 +45,7 @@ async function switchTellsTheTruth(visitor) {
   const words = (key) => page.locator('#push-words').evaluate((all, name) => all.content.querySelector(`[data-key="${name}"]`).textContent, key);
   await visitor.go('/account');
   await eventually('it is off', async () => (await state.textContent()) === await words('is_off'));
+  await visitor.unfold('push');
   await page.locator('#push').scrollIntoViewIfNeeded();
   await visitor.inspect('push-off');
   await visitor.slot('push-switch').click();
@@ -142,7 +143,7 @@ class Inbox {
 /** Without scripts the page says what it needs. */
 async function withoutScripts(run) {
   const visitor = await (await run.visit({ scripts: false })).logInAsNewUser();
-  await visitor.go('/account');
+  await visitor.go('/account#push');
   ok(await visitor.page.locator('#push noscript, #push .note').first().isVisible());
   same(await visitor.slot('push').isVisible(), false);
   await visitor.inspect('push-no-script');

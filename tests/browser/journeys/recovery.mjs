@@ -42,7 +42,7 @@ async function enterAddress(visitor, name) {
     await form.locator('button:not(.show)').click();
   };
   await visitor.go('/account');
-  await page.locator('#mail summary').first().click();
+  await visitor.unfold('mail');
   await send('not the password');
   await page.locator('#mail-password-wrong').waitFor();
   await visitor.inspect('account-mail-wrong');
@@ -61,6 +61,7 @@ async function verify(visitor, address) {
   await page.locator('.success').waitFor();
   await visitor.inspect('mail-verified');
   await visitor.go('/account');
+  await visitor.unfold('mail');
   await page.locator('#mail .badge').waitFor();
 }
 

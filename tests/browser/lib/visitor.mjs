@@ -109,6 +109,12 @@ export class Visitor {
     return this.page.goto(`/admin${rest}?lang=${this.locale}`);
   }
 
+  /** Unfolds a section of the account page. */
+  async unfold(section) {
+    const details = this.page.locator(`details:has(> #${section})`);
+    if (await details.getAttribute('open') === null) await details.locator('> summary').click();
+  }
+
   slot(name) {
     return this.page.locator(`[data-slot="${name}"]`);
   }
