@@ -85,6 +85,13 @@ pub fn first_id_of(at: Timestamp) -> String {
     format!("{}-{}-0000-0000-000000000000", &hex[..8], &hex[8..])
 }
 
+impl OrderId {
+    /// The end of the id, which differs between orders of one day and is short enough to read out.
+    pub fn short(&self) -> String {
+        self.to_string().chars().skip(24).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,7 +30,7 @@ texts! {
         orders_empty_text: "去看看正在抢购和即将开抢的秒杀吧。", "See what’s on now and what’s coming up.";
         orders_older: "更早的订单", "Older orders";
         to_sales: "去逛秒杀", "Browse sales";
-        quantity: "共 {} 件", "Quantity: {}";
+        quantity: "共 {} 件", "Qty {}";
         order_title: "订单", "Order";
         order_number: "订单号", "Order number";
         amount: "金额", "Amount";

@@ -26,11 +26,6 @@ impl OrderCard {
     fn is_unpaid(&self) -> bool {
         self.order.status == OrderStatus::Unpaid
     }
-
-    /// The end of the id, which differs between orders of one day.
-    fn short_number(&self) -> String {
-        self.order.id.to_string().chars().skip(24).collect()
-    }
 }
 
 /// A shopper's orders, newest first.
@@ -301,12 +296,15 @@ mod tests {
             let unpaid = status == OrderStatus::Unpaid;
             assert_eq!(html.contains("/pay\""), unpaid, "{status}");
             assert_eq!(html.contains("/cancel\""), unpaid, "{status}");
+            assert!(html.contains("…<bdi>000000000001</bdi>"), "the number is as short as in the list: {html}");
+            assert!(html.contains("<code>0198c0de-0000-7000-8000-000000000001</code>"), "and whole below: {html}");
             assert!(!html.contains("value=\"wallet\""), "the balance is one cent short");
             assert_eq!(html.contains("/en/wallet\">Top up"), unpaid, "{status}");
             assert_eq!(html.contains("http-equiv=\"refresh\""), status == OrderStatus::Reserved, "{status}");
             assert_eq!(html.contains("You got it!") && html.contains("No. 37</b> of 100"), unpaid, "{status}: {html}");
             assert_eq!(html.contains(r#"stroke-dasharray="50 100""#), unpaid, "{status}: half of the time is over");
             let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
+            assert_eq!(html.contains("id=\"deliver\""), !lost, "{status}: nothing is delivered");
             assert_eq!(html.contains("/en/sales/7/waitlist") && html.contains("/en/sales/9\""), lost, "{status}");
         }
     }
