@@ -48,6 +48,9 @@ texts! {
         none_given: "你还没有发过红包。", "You haven’t sent any yet.";
         none_received: "你还没有收到过红包。", "You haven’t received any yet.";
         give_first: "发一个给朋友吧。", "Send one to your friends.";
+        how_fill: "选好总额和个数，从钱包扣款", "Choose an amount and how many share it. It’s paid from your wallet.";
+        how_share: "把链接发给朋友，金额随机", "Send the link to friends. Each gets a random share.";
+        how_back: "没领完的自动退回钱包", "What nobody claims comes back to your wallet.";
         give: "发红包", "Send a red packet";
         older: "更早的红包", "Older red packets";
         newest: "回到最新", "Back to newest";
