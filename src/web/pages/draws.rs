@@ -36,11 +36,13 @@ pub async fn show(
     };
     let now = shop.clock.now();
     let (stage, until) = draw.stage(&known.sale, now);
+    let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let page = EntryPage {
         order_status,
         stage,
         until,
-        goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
+        goods_name,
+        picture,
         phase: known.sale.phase(now),
         draw: draw.state,
         receipt: entry.as_ref().map(|entry| shop.entries.receipt(sale, entry)).unwrap_or_default(),

@@ -26,9 +26,11 @@ pub async fn show(
     let status = shop.gate.status(sale).ok_or(Code::NoSuchSale)?;
     let known =
         shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.mode.has_waitlist()).ok_or(Code::NoWaitlist)?;
+    let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let page = WaitlistPage {
         sale,
-        goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
+        goods_name,
+        picture,
         phase: status.phase,
         per_user_limit: status.per_user_limit,
         place: shop.waitlist.place(sale, session.user_id).await?,

@@ -98,3 +98,14 @@ async fn staff_fund_watch_and_stop_a_packet() {
     assert!(again.is_page(409), "{again:?}");
     assert!(admin.get("/admin/packets?lang=en").await.text().contains("The shop"));
 }
+
+#[tokio::test]
+async fn shopper_without_red_packets_reads_how_they_work() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    for list in ["given", "received"] {
+        let page = mei.get(&format!("/en/packets?list={list}")).await;
+        assert!(page.text().contains("Send the link to friends"), "{}", page.text());
+        assert_eq!(page.text().matches("href=\"/en/packets/new\"").count(), 1, "{list}: one invitation");
+    }
+}

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::Chrome;
 use crate::domain::draw::Exclusion;
-use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Sale};
+use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale};
 use crate::i18n::fill;
 use crate::pages::filters;
 
@@ -16,6 +16,7 @@ pub struct EntryPage {
     pub chrome: Chrome,
     pub sale: Sale,
     pub goods_name: String,
+    pub picture: Option<Picture>,
     /// The phase of the sale.
     pub phase: Phase,
     pub draw: DrawState,

@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::{Order, OrderStatus, Phase, SaleId, Waiter, WaiterState};
+use crate::domain::{Order, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
 use crate::i18n::fill;
 use crate::pages::filters;
 use crate::store::MAX_COUNTED_WAITERS;
@@ -19,6 +19,7 @@ pub struct WaitlistPage {
     pub chrome: Chrome,
     pub sale: SaleId,
     pub goods_name: String,
+    pub picture: Option<Picture>,
     /// The phase of the sale.
     pub phase: Phase,
     pub per_user_limit: i64,
