@@ -49,9 +49,9 @@ pub async fn shown(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> R
     Ok((Cache::Page, Json(ShownList { questions })).into_response())
 }
 
-/// A question as its owner sees it.
+/// A question as its owner sees it. Staff see it with more.
 #[derive(Serialize)]
-struct OwnQuestionJson {
+pub(super) struct QuestionJson {
     id: QuestionId,
     sale_id: SaleId,
     goods_id: GoodsId,
@@ -63,9 +63,9 @@ struct OwnQuestionJson {
     answered_at: Option<Timestamp>,
 }
 
-impl From<Question> for OwnQuestionJson {
+impl From<Question> for QuestionJson {
     fn from(question: Question) -> Self {
-        OwnQuestionJson {
+        QuestionJson {
             id: question.id,
             sale_id: question.sale_id,
             goods_id: question.goods_id,
@@ -89,7 +89,7 @@ pub struct AskBody {
 
 #[derive(Serialize)]
 struct OneQuestion {
-    question: OwnQuestionJson,
+    question: QuestionJson,
 }
 
 /// Asks. 201 with the question; 200 with the first one when the same words wait for their answer already.
@@ -112,7 +112,7 @@ pub struct QuestionListQuery {
 
 #[derive(Serialize)]
 struct OwnList {
-    questions: Vec<OwnQuestionJson>,
+    questions: Vec<QuestionJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<QuestionId>,
 }

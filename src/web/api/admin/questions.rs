@@ -5,13 +5,13 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
 use crate::domain::question::check_answer;
-use crate::domain::{Bilingual, GoodsId, Locale, Page, QuestionChange, QuestionId, QuestionStatus, SaleId, UserId};
+use crate::domain::{Bilingual, Page, QuestionChange, QuestionId, QuestionStatus, UserId};
 use crate::store::FoundQuestion;
+use crate::web::api::questions::QuestionJson;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::precondition::{entity_tag, expected_versions};
 use crate::web::extract::session::{AnswerQuestions, ViewConsole};
@@ -22,40 +22,20 @@ use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// A question as staff see it.
 #[derive(Serialize)]
-struct QuestionJson {
-    id: QuestionId,
-    goods_id: GoodsId,
+struct ShopperQuestionJson {
+    #[serde(flatten)]
+    question: QuestionJson,
     goods_name: Bilingual,
-    sale_id: SaleId,
     /// `null` once the account was deleted.
     user_id: Option<UserId>,
     username: Option<String>,
-    locale: Locale,
-    text: String,
-    status: QuestionStatus,
-    asked_at: Timestamp,
-    answer: Option<String>,
-    answered_at: Option<Timestamp>,
     version: i64,
 }
 
-impl From<FoundQuestion> for QuestionJson {
+impl From<FoundQuestion> for ShopperQuestionJson {
     fn from(FoundQuestion { question, goods_name, username }: FoundQuestion) -> Self {
-        QuestionJson {
-            id: question.id,
-            goods_id: question.goods_id,
-            goods_name,
-            sale_id: question.sale_id,
-            user_id: question.user_id,
-            username,
-            locale: question.locale,
-            text: question.text,
-            status: question.status,
-            asked_at: question.asked_at,
-            answer: question.answer,
-            answered_at: question.answered_at,
-            version: question.version,
-        }
+        let (user_id, version) = (question.user_id, question.version);
+        ShopperQuestionJson { question: question.into(), goods_name, user_id, username, version }
     }
 }
 
@@ -70,14 +50,14 @@ pub struct QuestionsQuery {
 
 #[derive(Serialize)]
 struct QuestionList {
-    questions: Vec<QuestionJson>,
+    questions: Vec<ShopperQuestionJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<QuestionId>,
 }
 
 #[derive(Serialize)]
 struct OneQuestion {
-    question: QuestionJson,
+    question: ShopperQuestionJson,
 }
 
 /// Questions of one status, newest first.
@@ -89,10 +69,10 @@ pub async fn list(
         "" => QuestionStatus::Open,
         status => status.parse().map_err(|()| FieldError::new("status", "bad_status"))?,
     };
-    let before = query.before.read("before")?;
-    let found = shop.store.questions(status, before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    let cursor = query.before.read("before")?;
+    let found = shop.store.questions(status, cursor, LARGE_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(found, LARGE_PAGE_SIZE, |found| found.question.id);
-    let questions = page.items.into_iter().map(QuestionJson::from).collect();
+    let questions = page.items.into_iter().map(ShopperQuestionJson::from).collect();
     Ok((Cache::Private, Answer(QuestionList { questions, next: page.next })).into_response())
 }
 
