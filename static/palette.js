@@ -1,5 +1,5 @@
-// The console's palette: Ctrl+K or ⌘K, or the link to the search, opens a dialog that finds pages, sales, orders and users while
-// one types. Without this file the link leads to the page of the search.
+// The console's palette: Ctrl+K or ⌘K, or the link to the search, opens a dialog that finds pages, sales, orders, users and
+// questions while one types. Without this file the link leads to the page of the search.
 
 import { call, create, locale, write } from './lib.js';
 

@@ -1,14 +1,14 @@
 texts! {
-    /// The console's search across pages, sales, orders and users.
+    /// The console's search across pages, sales, orders, users and questions.
     PaletteText {
         open: "查找", "Find";
         title: "查找", "Find anything";
-        label: "页面、场次、订单号、用户名", "Page, sale, order number or username";
+        label: "页面、场次、订单号、用户名、提问", "Page, sale, order number, username or question";
         search: "查找", "Search";
         none: "没有找到。", "Nothing found.";
         keys: "↑ ↓ 选择，回车打开。", "↑ ↓ choose, Enter opens.";
         shortcuts: "快捷键", "Keyboard shortcuts";
-        key_find: "查找页面、场次、订单、用户（苹果电脑：⌘ K）", "Find a page, sale, order or user (⌘ K on a Mac)";
+        key_find: "查找页面、场次、订单、用户、提问（苹果电脑：⌘ K）", "Find a page, sale, order, user or question (⌘ K on a Mac)";
         key_move: "列表中的下一行、上一行", "Next and previous row of a list";
         key_open: "打开所在的行", "Open the row";
         key_tick: "勾选或取消所在的行", "Tick the row, or untick it";
@@ -19,5 +19,6 @@ texts! {
         k_sale: "场次", "Sale";
         k_order: "订单", "Order";
         k_user: "用户", "User";
+        k_question: "提问", "Question";
     }
 }

@@ -1,3 +1,5 @@
+use crate::domain::QuestionStatus;
+
 texts! {
     /// Questions about goods and their answers: on pages, for their owners, and in the console.
     QuestionsText {
@@ -33,6 +35,8 @@ texts! {
         done_withdrawn: "提问已撤回。", "The question was withdrawn.";
         older: "更早的提问", "Older questions";
         newest: "最新的提问", "Newest questions";
+        longest: "等待最久的提问", "Longest waiting questions";
+        later: "后面的提问", "Later questions";
         console: "提问", "Questions";
         console_lead: "顾客对商品的提问。答复会公开显示在商品页，只显示在提问的语言中，请用同一种语言答复。",
             "What shoppers ask about products. Answers are public, on the pages in the language of the question: answer in that language.";
@@ -60,5 +64,16 @@ texts! {
             "Someone just changed this question, and it is shown as it is now. What you entered is still there: check it, then try again.";
         is_hidden: "这个提问已被隐藏，恢复后才能答复。", "The question is hidden. Show it again before you answer it.";
         all: "全部提问", "All questions";
+    }
+}
+
+impl QuestionsText {
+    /// A status as staff read it.
+    pub fn status(&self, status: QuestionStatus) -> &'static str {
+        match status {
+            QuestionStatus::Open => self.tab_open,
+            QuestionStatus::Answered => self.tab_answered,
+            QuestionStatus::Hidden => self.tab_hidden,
+        }
     }
 }

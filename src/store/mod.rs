@@ -300,6 +300,11 @@ fn list(count: usize, after: usize) -> String {
     format!("({})", numbers.join(","))
 }
 
+/// A text as a part of a `LIKE` pattern whose escape is a backslash.
+fn escaped_pattern(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
 /// Binds the ids of an `IN` list.
 fn bind_ids<'q>(query: AnyQuery<'q>, ids: &[impl ToString]) -> AnyQuery<'q> {
     ids.iter().fold(query, |query, id| query.bind(id.to_string()))

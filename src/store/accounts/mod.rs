@@ -24,7 +24,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use contacts::{RegistrationContact, RegistrationDevice};
 
-use super::{Store, StoreError, Tx, audit_log, bind_ids, list, padded, row, signals};
+use super::{Store, StoreError, Tx, audit_log, bind_ids, escaped_pattern, list, padded, row, signals};
 use crate::domain::wire::wire_enum;
 use crate::domain::{AuditAction, Signal, UserId};
 use crate::store::pool::Connection;
@@ -292,7 +292,7 @@ impl Store {
                     ),
                     range = range
                 );
-                let pattern = format!("{}%", name.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
+                let pattern = format!("{}%", escaped_pattern(name));
                 let query = sqlx::query(AssertSqlSafe(sql)).bind(limit).bind(before.unwrap_or_default());
                 let query = query.bind(name.clone()).bind(pattern);
                 if self.shares_clock() { query.bind(char::MAX.to_string()) } else { query }

@@ -6,10 +6,13 @@ use sqlx::any::AnyRow;
 use super::{columns, question};
 use crate::domain::question::{AnswersByGoods, MAX_SHOWN_ANSWERS};
 use crate::domain::{Bilingual, GoodsId, Locale, Question, QuestionId, QuestionStatus, ShownAnswer, UserId};
-use crate::store::{Store, StoreError, row};
+use crate::store::{Store, StoreError, escaped_pattern, row};
 
 /// Sorts after every UUID.
 const AFTER_ALL: &str = "g";
+
+/// The latest questions, of which a search reads each.
+const MAX_SEARCHED: i64 = 2000;
 
 /// A question with the names that belong to it.
 #[derive(Debug, Clone)]
@@ -46,18 +49,42 @@ impl Store {
         self.optional(sqlx::query(sql).bind(id.to_string()), found).await
     }
 
-    /// Questions of a status, newest first, asked before `before`.
+    /// Questions of a status after `cursor`: those without an answer oldest first, because their askers wait longest; the others
+    /// newest first.
     pub async fn questions(
         &self,
         status: QuestionStatus,
-        before: Option<QuestionId>,
+        cursor: Option<QuestionId>,
         limit: i64,
     ) -> Result<Vec<FoundQuestion>, StoreError> {
+        let (sql, cursor) = match status {
+            QuestionStatus::Open => (
+                concat!(
+                    found!(),
+                    " WHERE status = $1 AND questions.id > $2 ORDER BY questions.status, questions.id LIMIT $3"
+                ),
+                cursor.map_or_else(String::new, |id| id.to_string()),
+            ),
+            QuestionStatus::Answered | QuestionStatus::Hidden => (
+                concat!(
+                    found!(),
+                    " WHERE status = $1 AND questions.id < $2 ORDER BY questions.status DESC, questions.id DESC LIMIT $3"
+                ),
+                upper_bound(cursor),
+            ),
+        };
+        self.all(sqlx::query(sql).bind(status.as_str()).bind(cursor).bind(limit), found).await
+    }
+
+    /// Questions with these words, newest first, of the latest [`MAX_SEARCHED`]: no index finds a part of a text.
+    pub async fn search_questions(&self, words: &str, limit: i64) -> Result<Vec<FoundQuestion>, StoreError> {
         let sql = concat!(
             found!(),
-            " WHERE status = $1 AND questions.id < $2 ORDER BY questions.status DESC, questions.id DESC LIMIT $3"
+            " WHERE questions.id >= COALESCE((SELECT id FROM questions ORDER BY id DESC LIMIT 1 OFFSET $1), '')
+               AND LOWER(text) LIKE $2 ESCAPE '\\' ORDER BY questions.id DESC LIMIT $3"
         );
-        self.all(sqlx::query(sql).bind(status.as_str()).bind(cursor(before)).bind(limit), found).await
+        let pattern = format!("%{}%", escaped_pattern(&words.to_lowercase()));
+        self.all(sqlx::query(sql).bind(MAX_SEARCHED - 1).bind(pattern).bind(limit), found).await
     }
 
     /// What an account asked, newest first, before `before`.
@@ -68,7 +95,7 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<FoundQuestion>, StoreError> {
         let sql = concat!(found!(), " WHERE user_id = $1 AND questions.id < $2 ORDER BY questions.id DESC LIMIT $3");
-        self.all(sqlx::query(sql).bind(user.to_string()).bind(cursor(before)).bind(limit), found).await
+        self.all(sqlx::query(sql).bind(user.to_string()).bind(upper_bound(before)).bind(limit), found).await
     }
 
     /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] in each language.
@@ -104,6 +131,7 @@ impl Store {
     }
 }
 
-fn cursor(before: Option<QuestionId>) -> String {
-    before.map_or_else(|| AFTER_ALL.to_owned(), |id| id.to_string())
+/// A bound above the ids of a page that goes back in time.
+fn upper_bound(cursor: Option<QuestionId>) -> String {
+    cursor.map_or_else(|| AFTER_ALL.to_owned(), |id| id.to_string())
 }

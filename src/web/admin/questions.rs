@@ -28,6 +28,7 @@ const PATH: &str = "/admin/questions";
 pub struct QuestionsQuery {
     /// Unknown values mean questions without an answer.
     status: String,
+    /// The end of the page before, whatever the order.
     before: Cursor,
     /// The action that the page reports as done, and its question. Unknown values show nothing.
     done: String,
@@ -39,15 +40,15 @@ pub async fn list(
     Query(query): Query<QuestionsQuery>,
 ) -> Result<Response, Problem> {
     let status = query.status.parse().unwrap_or(QuestionStatus::Open);
-    let before = query.before.read("before")?;
-    let found = shop.store.questions(status, before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    let cursor = query.before.read("before")?;
+    let found = shop.store.questions(status, cursor, LARGE_PAGE_SIZE as i64 + 1).await?;
     let found = Page::cut(found, LARGE_PAGE_SIZE, |found| found.question.id);
     let page = AdminQuestionsPage {
         chrome: visitor.chrome_at(format!("{PATH}?lang={}&status={status}", visitor.locale)),
         status: Some(status),
         questions: found.items,
-        older: found.next,
-        is_later: before.is_some(),
+        next: found.next,
+        is_later: cursor.is_some(),
         may_act: staff.may::<AnswerQuestions>(),
         notice: notice(&shop, &visitor, &query).await?,
         form: None,
@@ -93,7 +94,7 @@ async fn single(shop: &Shop, visitor: &Visitor, id: QuestionId, state: PageState
         chrome: visitor.chrome_at(format!("{PATH}/{id}?lang={}", visitor.locale)),
         status: None,
         questions: vec![found],
-        older: None,
+        next: None,
         is_later: false,
         may_act: state.may_act,
         notice: state.warning.map(QuestionNotice::Warning),

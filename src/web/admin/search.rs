@@ -1,6 +1,6 @@
-//! One search across the console: its pages, sales, orders and users, as a page and as JSON for the palette. A member of the
-//! staff finds what the role may see. Every look-up is exact or along an index: orders by their whole number, users by the
-//! beginning of the name; pages and sales are few.
+//! One search across the console: its pages, sales, orders, users and questions, as a page and as JSON for the palette. A
+//! member of the staff finds what the role may see. Every look-up is exact or along an index: orders by their whole number, users
+//! by the beginning of the name; pages and sales are few, and of the questions the latest are searched.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use serde_json::json;
 use super::StaffVisit;
 use crate::domain::{OrderId, SaleId};
 use crate::i18n;
-use crate::store::UserSearch;
+use crate::store::{FoundQuestion, UserSearch};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
@@ -62,6 +62,7 @@ async fn find(shop: &Shop, visitor: &Visitor, q: &str) -> Result<Vec<SearchHit>,
         hits.extend(sales(shop, visitor, words));
         hits.extend(order(shop, visitor, words).await?);
         hits.extend(users(shop, visitor, words).await?);
+        hits.extend(questions(shop, visitor, words).await?);
     }
     Ok(hits)
 }
@@ -73,6 +74,7 @@ fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &s
         HitKind::Sale => t.k_sale,
         HitKind::Order => t.k_order,
         HitKind::User => t.k_user,
+        HitKind::Question => t.k_question,
     };
     SearchHit { kind, label, title, detail, path: format!("{path}?lang={}", visitor.locale) }
 }
@@ -131,6 +133,17 @@ async fn users(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Search
     let hits = found.into_iter().map(|user| {
         let path = format!("/admin/users/{}", user.id);
         hit(visitor, HitKind::User, user.username, t.role(&user.role).to_owned(), &path)
+    });
+    Ok(hits.collect())
+}
+
+/// Questions whose text has the words, newest first.
+async fn questions(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
+    let found = shop.store.search_questions(words, MAX_OF_A_KIND as i64).await?;
+    let hits = found.into_iter().map(|FoundQuestion { question, goods_name, .. }| {
+        let status = i18n::text(visitor.locale).questions.status(question.status);
+        let detail = format!("{} · {status}", goods_name.get(visitor.locale));
+        hit(visitor, HitKind::Question, question.text, detail, &format!("/admin/questions/{}", question.id))
     });
     Ok(hits.collect())
 }

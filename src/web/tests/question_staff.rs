@@ -1,6 +1,8 @@
 //! Questions in the console: lists, answers, hiding and its undo, versions, the audit log.
 
 use super::*;
+use crate::domain::Locale;
+use crate::store::{AskOutcome, NewQuestion};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
@@ -96,6 +98,70 @@ async fn second_member_of_the_staff_overwrites_nothing() {
     assert_eq!(same.header("etag"), "\"2\"", "the same answer makes no version");
     assert_eq!(sam.put(&format!("{path}/answer"), json!({"answer": " "})).await.problem(), problem(422, "invalid"));
     assert_eq!(sam.get("/api/admin/questions?status=x").await.problem(), problem(422, "invalid"));
+}
+
+#[tokio::test]
+async fn unanswered_questions_are_listed_from_the_one_that_waits_longest() {
+    let shop = TestShop::open().await;
+    let (admin, _, sale, first) = asked(&shop).await;
+    let (goods, sale) =
+        (shop.parts.store.question(first.parse().unwrap()).await.unwrap().unwrap(), sale.parse().unwrap());
+    let mut ids = vec![first];
+    for n in 1..=51 {
+        let text = format!("Question number {n}?");
+        let new = NewQuestion { user: None, goods: goods.question.goods_id, sale, locale: Locale::En, text };
+        let AskOutcome::Asked(question) = shop.parts.store.ask_question(&new).await.unwrap() else {
+            panic!("not asked")
+        };
+        ids.push(question.id.to_string());
+    }
+    let listed = |page: &TestResponse| -> Vec<String> {
+        page.text().split("data-question=\"").skip(1).map(|row| row[..36].to_owned()).collect()
+    };
+    let open = admin.get("/admin/questions?lang=en").await;
+    assert_eq!(listed(&open), ids[..50]);
+    assert!(open.text().contains(&format!("before={}\">Later questions</a>", ids[49])), "{}", open.text());
+    let rest = admin.get(&format!("/admin/questions?lang=en&status=open&before={}", ids[49])).await;
+    assert_eq!(listed(&rest), ids[50..]);
+    assert!(rest.text().contains("Longest waiting questions") && !rest.text().contains("Later questions"));
+    let page = admin.get("/api/admin/questions").await.json();
+    assert_eq!((&page["questions"][0]["id"], &page["next"]), (&json!(ids[0]), &json!(ids[49])));
+    for id in &ids[..51] {
+        assert_eq!(admin.answer(id, "Yes.").await.status, 200);
+    }
+    let answered = admin.get("/admin/questions?lang=en&status=answered").await;
+    assert_eq!(listed(&answered), ids[1..51].iter().rev().cloned().collect::<Vec<_>>(), "the others newest first");
+    assert!(answered.text().contains(&format!("before={}\">Older questions</a>", ids[1])));
+    let rest = admin.get(&format!("/admin/questions?lang=en&status=answered&before={}", ids[1])).await;
+    assert_eq!(listed(&rest), ids[..1]);
+}
+
+#[tokio::test]
+async fn search_finds_questions_by_a_part_of_their_text() {
+    let shop = TestShop::open().await;
+    let (admin, mei, sale, id) = asked(&shop).await;
+    let percent = mei.asked(&sale, "Is 100% of it cotton_wool?").await;
+    let hits = async |who: &TestClient<'_>, q: &str| {
+        let q: String = url::form_urlencoded::byte_serialize(q.as_bytes()).collect();
+        let found = who.get(&format!("/admin/search.json?lang=en&q={q}")).await.json();
+        let hits = found["hits"].as_array().unwrap().clone();
+        hits.into_iter().filter(|hit| hit["kind"] == "question").collect::<Vec<_>>()
+    };
+    let found = hits(&admin, "WATERproof").await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0]["title"], "Is it waterproof?");
+    assert_eq!((&found[0]["label"], &found[0]["detail"]), (&json!("Question"), &json!("Phone · To answer")));
+    assert_eq!(found[0]["path"], format!("/admin/questions/{id}?lang=en"));
+    assert!(admin.get(&format!("/admin/questions/{id}?lang=en")).await.is_page(200));
+    assert_eq!(hits(&admin, "0%").await[0]["path"], format!("/admin/questions/{percent}?lang=en"));
+    assert!(
+        hits(&admin, "wa%f").await.is_empty() && hits(&admin, "wa_er").await.is_empty(),
+        "no pattern of the reader's"
+    );
+    let vera = shop.staff(&admin, "vera", Role::Viewer).await;
+    assert_eq!(hits(&vera, "waterproof").await.len(), 1, "viewers may read questions");
+    assert_eq!(mei.get("/admin/search.json?q=waterproof").await.status, 404);
+    assert!(admin.get("/admin/search?lang=en&q=waterproof").await.text().contains("<bdi>Is it waterproof?</bdi>"));
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ struct OneQuestion {
     question: ShopperQuestionJson,
 }
 
-/// Questions of one status, newest first.
+/// Questions of one status: those without an answer oldest first, the others newest first.
 pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<QuestionsQuery>,

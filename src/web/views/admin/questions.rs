@@ -34,7 +34,7 @@ pub struct AdminQuestionsPage {
     pub status: Option<QuestionStatus>,
     pub questions: Vec<FoundQuestion>,
     /// A cursor for `before`; `None` on the last page.
-    pub older: Option<QuestionId>,
+    pub next: Option<QuestionId>,
     pub is_later: bool,
     pub may_act: bool,
     pub notice: Option<QuestionNotice>,
@@ -46,12 +46,7 @@ impl AdminQuestionsPage {
     /// The lists by status: path, name, and whether this is the one.
     fn tabs(&self) -> [(String, &'static str, bool); 3] {
         let t = &self.chrome.text().questions;
-        let named = [t.tab_open, t.tab_answered, t.tab_hidden];
-        let mut named = QuestionStatus::ALL.into_iter().zip(named);
-        std::array::from_fn(|_| {
-            let (status, name) = named.next().expect("each status has a name");
-            (self.path_of(status), name, self.status == Some(status))
-        })
+        QuestionStatus::ALL.map(|status| (self.path_of(status), t.status(status), self.status == Some(status)))
     }
 
     fn path_of(&self, status: QuestionStatus) -> String {
@@ -63,8 +58,14 @@ impl AdminQuestionsPage {
         self.path_of(self.status.unwrap_or(QuestionStatus::Open))
     }
 
-    fn older_page(&self, before: &QuestionId) -> String {
-        format!("{}&before={before}", self.first_page())
+    fn next_page(&self, cursor: &QuestionId) -> String {
+        format!("{}&before={cursor}", self.first_page())
+    }
+
+    /// The words of the links to the first and to the next page. Questions without an answer are listed oldest first.
+    fn page_links(&self) -> (&'static str, &'static str) {
+        let t = &self.chrome.text().questions;
+        if self.status == Some(QuestionStatus::Open) { (t.longest, t.later) } else { (t.newest, t.older) }
     }
 
     fn empty(&self) -> &'static str {
@@ -89,12 +90,7 @@ impl AdminQuestionsPage {
     }
 
     fn status_of(&self, question: &Question) -> &'static str {
-        let t = &self.chrome.text().questions;
-        match question.status {
-            QuestionStatus::Open => t.tab_open,
-            QuestionStatus::Answered => t.tab_answered,
-            QuestionStatus::Hidden => t.tab_hidden,
-        }
+        self.chrome.text().questions.status(question.status)
     }
 
     /// What the form of a question is filled with.

@@ -1,4 +1,4 @@
-//! The console's search across pages, sales, orders and users.
+//! The console's search across pages, sales, orders, users and questions.
 
 use askama::Template;
 use serde::Serialize;
@@ -14,6 +14,7 @@ wire_enum! {
         Sale = "sale",
         Order = "order",
         User = "user",
+        Question = "question",
     }
 }
 
