@@ -1,41 +1,70 @@
-//! What depends on a sale that is about to end, or that shoppers are about to lose sight of, and whether it can.
+//! What depends on sales that are about to end, or that shoppers are about to lose sight of, and whether they can.
 
 use super::sales_admin::{SaleCommand, SalesAdmin};
-use crate::domain::{OrderStatus, Sale};
-use crate::store::{SaleRefusal, StoreError};
+use crate::domain::{Goods, OrderStatus, Sale, SaleId};
+use crate::store::{PreviewFacts, SaleRefusal, StoreError, WaitingCounts, preview_deletion};
 
-/// Counts of a sale. Those of lines and entries end at a maximum.
+/// Counts of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SaleStakes {
     /// Units that no user holds.
     pub unsold: i64,
     pub unpaid: i64,
-    /// Places in the waiting room that were not called.
-    pub in_line: i64,
-    pub on_waitlist: i64,
-    /// Entries of the draw.
-    pub entries: i64,
-    pub reminders: i64,
+    pub waiting: WaitingCounts,
+}
+
+/// A sale of a batch, and what the batch would do to it.
+#[derive(Debug)]
+pub struct SalePreview {
+    pub sale: Sale,
+    pub goods: Option<Goods>,
+    /// What depends on the sale, or why it would stay as it is.
+    pub outcome: Result<SaleStakes, SaleRefusal>,
 }
 
 impl SalesAdmin {
-    /// The sale after a command, or why the command would be refused now. `planned` are sales as they will be by then.
-    pub async fn preview(&self, sale: &Sale, command: SaleCommand, planned: &[Sale]) -> Result<Sale, SaleRefusal> {
-        let now = self.store.now().await?;
-        self.store.preview_change(sale, &command.at(now), planned).await
+    /// What a command would do to each of these sales, in their order; without a command, the deletion of drafts. `None` for a
+    /// sale that does not exist. The number of statements does not depend on that of the sales.
+    pub async fn preview_batch(
+        &self,
+        ids: &[SaleId],
+        command: Option<&SaleCommand>,
+    ) -> Result<Vec<Option<SalePreview>>, StoreError> {
+        let facts = self.store.preview_facts(ids).await?;
+        let orders = self.store.order_totals(ids).await?;
+        let waiting = self.store.waiting_counts(ids).await?;
+        let stakes = |sale: &Sale| {
+            let booked = self.gate.status(sale.id).and_then(|status| status.booked);
+            SaleStakes {
+                unsold: (sale.total - booked.unwrap_or(sale.sold)).max(0),
+                unpaid: orders.get(&sale.id).map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders),
+                waiting: waiting.get(&sale.id).copied().unwrap_or_default(),
+            }
+        };
+        // Two drafts of the same goods at the same time cannot both be announced.
+        let mut planned = Vec::new();
+        let preview = |id: &SaleId| {
+            let sale = facts.sale(*id)?.clone();
+            let goods = facts.goods(sale.goods_id).cloned();
+            let outcome = after(&facts, &sale, command, &planned).map(|after| {
+                planned.extend(after);
+                stakes(&sale)
+            });
+            Some(SalePreview { sale, goods, outcome })
+        };
+        Ok(ids.iter().map(preview).collect())
     }
+}
 
-    pub async fn stakes(&self, sale: &Sale) -> Result<SaleStakes, StoreError> {
-        let orders = self.store.order_totals(&[sale.id]).await?;
-        let queue = self.store.queue(sale.id).await?;
-        let booked = self.gate.status(sale.id).and_then(|status| status.booked);
-        Ok(SaleStakes {
-            unsold: (sale.total - booked.unwrap_or(sale.sold)).max(0),
-            unpaid: orders.get(&sale.id).map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders),
-            in_line: queue.map_or(0, |queue| (queue.joined - queue.called).max(0)),
-            on_waitlist: self.store.count_waiters(sale.id).await?,
-            entries: if sale.mode.is_draw() { self.store.count_entries(sale.id).await? } else { 0 },
-            reminders: self.store.count_reminders(sale.id).await?,
-        })
+/// The sale after the command; `None` after its deletion.
+fn after(
+    facts: &PreviewFacts,
+    sale: &Sale,
+    command: Option<&SaleCommand>,
+    planned: &[Sale],
+) -> Result<Option<Sale>, SaleRefusal> {
+    match command {
+        Some(command) => facts.change(sale, &command.clone().at(facts.now()), planned).map(Some),
+        None => preview_deletion(sale).map(|()| None),
     }
 }

@@ -60,13 +60,6 @@ impl Store {
         Ok((row::int(&row, "own")? > 0, row::int(&row, "accounts")?))
     }
 
-    /// How many accounts have a reminder of a sale.
-    pub async fn count_reminders(&self, sale: SaleId) -> Result<i64, StoreError> {
-        let sql = "SELECT accounts FROM reminder_counts WHERE sale_id = $1";
-        let counted = self.optional(sqlx::query(sql).bind(sale.0), |row| row::int(row, "accounts")).await?;
-        Ok(counted.unwrap_or_default())
-    }
-
     pub(super) async fn reminders_for_export(&self, user: UserId) -> Result<Vec<Value>, StoreError> {
         let sql = "SELECT sale_id, created_at_ms FROM reminders WHERE user_id = $1 ORDER BY sale_id";
         let exported = |row: &AnyRow| {

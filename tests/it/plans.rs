@@ -115,8 +115,11 @@ impl Shop {
         self.fill(count).await;
         self.parts.gate.refresh().await;
         let statements = Statements::begin();
-        for session in [owner, shopper] {
-            crawl.visit_all(&session).await;
+        for session in [&owner, &shopper] {
+            crawl.visit_all(session).await;
+        }
+        for action in ["schedule", "stop"] {
+            crawl.summarize(&owner, action, 1..=3).await;
         }
         statements.end()
     }
@@ -142,6 +145,28 @@ async fn pages_read_along_indexes_of_sqlite() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[tokio::test]
+async fn summary_of_fifty_sales_takes_as_many_statements_as_that_of_two() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = seckill::config::sqlite_in(dir.path());
+    let shop = Shop::open(dir.path(), &url, &url).await;
+    let password = shop.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
+    let crawl = Crawl::new(shop.parts.router());
+    let owner = crawl.session("/api/login", "admin", &password).await;
+    shop.fill(400).await;
+    crawl.summarize(&owner, "stop", 51..=52).await;
+    for action in ["schedule", "stop", "delete"] {
+        let mut sent = Vec::new();
+        for count in [2, 50] {
+            let statements = Statements::begin();
+            let page = crawl.summarize(&owner, action, 51..=50 + count).await;
+            sent.push(statements.all());
+            assert_eq!(page.matches("class=\"main-cell outcome\"").count() as i64, count, "each sale is named: {page}");
+        }
+        assert_eq!(sent[0].len(), sent[1].len(), "{action}: {:#?} and {:#?}", sent[0], sent[1]);
+    }
 }
 
 /// Whether a line of SQLite's plan reads all of a table that grows. The newest rows along an index are no scan.

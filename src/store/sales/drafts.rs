@@ -12,8 +12,14 @@ use crate::store::sales::{
     announced_draw, announced_queue, bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock,
     random_seed, sale,
 };
-use crate::store::{OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list};
+use crate::store::{AnyQuery, OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list, row};
 use crate::store::{deposits, eligibility};
+
+/// No more ended sales than this are counted.
+pub const MAX_COUNTED_PAST: i64 = 1_000;
+
+/// The condition of ended sales that the console lists.
+const PAST: &str = "state = 'ended' AND shadow = 0";
 
 /// A page of ended sales.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +31,21 @@ pub struct PastPage {
     /// … or the sale with this number.
     pub number: Option<SaleId>,
     pub limit: i64,
+}
+
+impl PastPage {
+    /// The condition of number and goods, whose parameters begin with `$first`. Where no goods match, only the number can.
+    fn of_goods(&self, first: usize) -> String {
+        let Some(goods) = &self.goods else { return String::new() };
+        let ids = if goods.is_empty() { "(-1)".to_owned() } else { list(goods.len(), first) };
+        format!(" AND (id = ${first} OR goods_id IN {ids})")
+    }
+
+    fn bind_goods<'q>(&self, query: AnyQuery<'q>) -> AnyQuery<'q> {
+        let Some(goods) = &self.goods else { return query };
+        let query = query.bind(self.number.map_or(-1, |number| number.0));
+        goods.iter().fold(query, |query, id| query.bind(id.0))
+    }
 }
 
 impl Store {
@@ -100,7 +121,7 @@ impl Store {
         if !is_announced(sale) {
             return Ok(None);
         }
-        let rows = sqlx::query(OVERLAP_CANDIDATES).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&self.pool).await?;
+        let rows = sqlx::query(OTHERS_THAT_OVERLAP).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&self.pool).await?;
         Ok(find_overlap(sale, &rows)?)
     }
 
@@ -112,26 +133,26 @@ impl Store {
     /// Ended sales without rehearsals, the last to close first.
     pub async fn past_sales(&self, page: &PastPage) -> Result<Vec<Sale>, StoreError> {
         let (closed, id) = page.before.unwrap_or((i64::MAX, SaleId(i64::MAX)));
-        let goods = page.goods.as_deref().unwrap_or_default();
-        let mut sql = String::from(concat!(
-            "SELECT ",
-            columns!(),
-            " FROM sales WHERE state = 'ended' AND shadow = 0 AND (closes_at_ms < $1 OR (closes_at_ms = $1 AND id < $2))"
-        ));
-        if page.goods.is_some() {
-            // No goods match: only the number can.
-            let ids = if goods.is_empty() { "(-1)".to_owned() } else { list(goods.len(), 4) };
-            sql.push_str(&format!(" AND (id = $4 OR goods_id IN {ids})"));
-        }
-        sql.push_str(" ORDER BY closes_at_ms DESC, id DESC LIMIT $3");
-        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(closed).bind(id.0).bind(page.limit);
-        if page.goods.is_some() {
-            query = query.bind(page.number.map_or(-1, |number| number.0));
-        }
-        for id in goods {
-            query = query.bind(id.0);
-        }
-        self.all(query, sale).await
+        let sql = format!(
+            concat!(
+                "SELECT ",
+                columns!(),
+                " FROM sales WHERE {}{} AND (closes_at_ms < $1 OR (closes_at_ms = $1 AND id < $2))
+                  ORDER BY closes_at_ms DESC, id DESC LIMIT $3"
+            ),
+            PAST,
+            page.of_goods(4)
+        );
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(closed).bind(id.0).bind(page.limit);
+        self.all(page.bind_goods(query), sale).await
+    }
+
+    /// How many ended sales there are, whatever the page; at most [`MAX_COUNTED_PAST`].
+    pub async fn count_past_sales(&self, page: &PastPage) -> Result<i64, StoreError> {
+        let goods = page.of_goods(2);
+        let sql = format!("SELECT COUNT(*) AS n FROM (SELECT 1 FROM sales WHERE {PAST}{goods} LIMIT $1) AS counted");
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(MAX_COUNTED_PAST);
+        Ok(self.optional(page.bind_goods(query), |row| row::int(row, "n")).await?.unwrap_or_default())
     }
 
     /// Sales whose window overlaps `from..to`, without rehearsals. A sale without a closing time counts where it opens.
@@ -146,15 +167,25 @@ impl Store {
     }
 }
 
-/// Sales with which another sale of the same goods may overlap. Rehearsals are excluded, and so are running sales
+macro_rules! overlap_candidates {
+    () => {
+        "shadow = 0 AND (state = 'scheduled' OR (state IN ('live', 'paused') AND closes_at_ms IS NOT NULL))"
+    };
+}
+
+/// The condition of sales with which another sale of the same goods may overlap. Rehearsals are excluded, and so are running sales
 /// without a closing time: staff end them by hand before the next sale begins.
-const OVERLAP_CANDIDATES: &str = concat!(
+pub(super) const OVERLAP_CANDIDATES: &str = overlap_candidates!();
+
+const OTHERS_THAT_OVERLAP: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM sales WHERE goods_id = $1 AND id <> $2 AND shadow = 0 AND (state = 'scheduled' OR (state IN ('live', 'paused') AND closes_at_ms IS NOT NULL)) ORDER BY id"
+    " FROM sales WHERE goods_id = $1 AND id <> $2 AND ",
+    overlap_candidates!(),
+    " ORDER BY id"
 );
 
-fn is_announced(sale: &Sale) -> bool {
+pub(super) fn is_announced(sale: &Sale) -> bool {
     !matches!(sale.state, SaleState::Draft | SaleState::Ended)
 }
 
@@ -173,7 +204,7 @@ pub(super) async fn refuse_overlap(tx: &mut Tx, sale: &Sale) -> Result<(), SaleR
     if !is_announced(sale) {
         return Ok(());
     }
-    let rows = sqlx::query(OVERLAP_CANDIDATES).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&mut **tx).await?;
+    let rows = sqlx::query(OTHERS_THAT_OVERLAP).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&mut **tx).await?;
     find_overlap(sale, &rows)?.map_or(Ok(()), |other| Err(SaleRefusal::Overlap(other)))
 }
 

@@ -11,6 +11,7 @@ pub(super) mod preview;
 pub(super) mod rehearsals;
 pub(super) mod reports;
 pub(super) mod revision;
+pub(super) mod stakes;
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Requests every GET address of the router, and every link and cursor in the answers once per shape.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use axum::Router;
@@ -125,6 +126,16 @@ impl Crawl {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Asks for the summary of an action on several sales.
+    pub async fn summarize(&self, session: &str, action: &str, sales: RangeInclusive<i64>) -> String {
+        let ids: Vec<String> = sales.map(|id| format!("id={id}")).collect();
+        let request = Request::post("/admin/sales/bulk?lang=en").header("cookie", session);
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        let answer = self.send(request.body(format!("{}&action={action}", ids.join("&")).into()).unwrap()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.body);
+        answer.body
     }
 
     pub async fn visit_all(&self, session: &str) {

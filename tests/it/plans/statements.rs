@@ -28,10 +28,15 @@ impl Statements {
 
     /// The distinct statements (SQLite) or plans (PostgreSQL).
     pub fn end(self) -> Vec<String> {
-        let mut all = COLLECTED.lock().unwrap().take().unwrap_or_default();
+        let mut all = self.all();
         all.sort();
         all.dedup();
         all
+    }
+
+    /// Every statement or plan, in the order in which they were sent.
+    pub fn all(self) -> Vec<String> {
+        COLLECTED.lock().unwrap().take().unwrap_or_default()
     }
 }
 

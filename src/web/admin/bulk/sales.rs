@@ -6,11 +6,11 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
-use crate::control::sale_stakes::SaleStakes;
+use crate::control::sale_stakes::{SalePreview, SaleStakes};
 use crate::control::sales_admin::{AppliedParts, SaleCommand, stock_deadline};
 use crate::domain::{Goods, Sale, SaleId, SaleState};
 use crate::i18n::{self, fill};
-use crate::store::{OverlapPolicy, SaleRefusal, preview_deletion};
+use crate::store::{OverlapPolicy, SaleRefusal, WaitingCounts};
 use crate::web::Shop;
 use crate::web::admin::{StaffVisit, StaffVisitTo};
 use crate::web::extract::session::{ManageSales, Staff};
@@ -41,30 +41,19 @@ async fn summary_of(
     action: BulkSaleAction,
     ids: &[SaleId],
 ) -> Result<BulkPage, Problem> {
+    let previews = shop.sales_admin.preview_batch(ids, command(action).as_ref()).await?;
     let mut items = Vec::new();
-    // Two drafts of the same goods at the same time cannot both be announced.
-    let mut planned: Vec<Sale> = Vec::new();
-    for id in ids {
-        let Some(sale) = shop.store.sale(*id).await? else {
+    for (id, preview) in ids.iter().zip(previews) {
+        let Some(SalePreview { sale, goods, outcome }) = preview else {
             items.push(missing(visitor, id, LIST));
             continue;
         };
-        let previewed = match command(action) {
-            Some(command) => shop.sales_admin.preview(&sale, command, &planned).await,
-            None => preview_deletion(&sale).map(|()| sale.clone()),
-        };
-        let goods = shop.store.goods(sale.goods_id).await?;
-        items.push(match previewed {
-            Ok(after) => {
-                let stakes = shop.sales_admin.stakes(&sale).await?;
-                planned.push(after);
-                BulkItem {
-                    notes: costs(visitor, action, &sale, stakes),
-                    opens_at: sale.window.opens_at.filter(|_| action == BulkSaleAction::Schedule),
-                    ..item(visitor, &sale, goods.as_ref(), BulkVerdict::Will)
-                }
-            }
-            Err(SaleRefusal::Store(error)) => return Err(error.into()),
+        items.push(match outcome {
+            Ok(stakes) => BulkItem {
+                notes: costs(visitor, action, &sale, stakes),
+                opens_at: sale.window.opens_at.filter(|_| action == BulkSaleAction::Schedule),
+                ..item(visitor, &sale, goods.as_ref(), BulkVerdict::Will)
+            },
             Err(refusal) => item(visitor, &sale, goods.as_ref(), BulkVerdict::WillNot(why(visitor, &sale, refusal))),
         });
     }
@@ -88,14 +77,15 @@ fn costs(visitor: &Visitor, action: BulkSaleAction, sale: &Sale, stakes: SaleSta
     let t = &i18n::text(visitor.locale).bulk;
     let is_stop = action == BulkSaleAction::Stop;
     let (unsold, unpaid) = if is_stop { (stakes.unsold, stakes.unpaid) } else { (0, 0) };
+    let WaitingCounts { in_line, on_waitlist, entries, reminders } = stakes.waiting;
     // Those of a sale that has opened were sent.
-    let reminders = if sale.state == SaleState::Scheduled { stakes.reminders } else { 0 };
+    let reminders = if sale.state == SaleState::Scheduled { reminders } else { 0 };
     let lost = [
         (t.unsold, unsold),
         (t.unpaid, unpaid),
-        (t.in_line, stakes.in_line),
-        (t.on_waitlist, stakes.on_waitlist),
-        (if is_stop { t.entries_void } else { t.entries }, stakes.entries),
+        (t.in_line, in_line),
+        (t.on_waitlist, on_waitlist),
+        (if is_stop { t.entries_void } else { t.entries }, entries),
         (t.reminders, reminders),
     ];
     let counted = match action {
