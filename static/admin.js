@@ -2,10 +2,12 @@
 // forms that are sent once. Dialogs and local times come from `shop.js`, which every page carries.
 
 import { call, count, create, main, say, show, sleep, slot, table, timeZone, translator, utcOf, write } from './lib.js';
+import { installDensity } from './density.js';
 import { installPalette } from './palette.js';
 import { installShortcuts } from './shortcuts.js';
 
 installPalette();
+installDensity();
 installShortcuts();
 showSection();
 

@@ -18,6 +18,9 @@ texts! {
         too_many: "每个列表最多保存 20 个视图，请先删除一个。", "A list keeps up to 20 views. Delete one first.";
         name_taken: "已有同名视图。", "Another view has this name.";
         columns: "列", "Columns";
+        density: "行距", "Row spacing";
+        comfortable: "宽松", "Comfortable";
+        compact: "紧凑", "Compact";
         show: "显示“{}”", "Show {}";
         hide: "隐藏“{}”", "Hide {}";
         ascending: "按“{}”升序排列", "Sort by {}, ascending";

@@ -40,6 +40,7 @@ embed! {
     "cockpit.js"
     "cockpit_tiles.js"
     "console_cards.css"
+    "density.js"
     "draw.css"
     "draw.js"
     "draw_check.js"

@@ -16,12 +16,14 @@ pub struct Chrome {
     pub username: Option<String>,
     /// `Role::User` for a visitor without a session.
     pub role: Role,
+    /// Whether the rows of the console's lists stand close.
+    pub is_compact: bool,
 }
 
 impl Chrome {
     /// The frame of a page that is the same for all visitors.
-    pub(super) fn anonymous(locale: Locale, path: String) -> Chrome {
-        Chrome { locale, path, username: None, role: Role::User }
+    pub(crate) fn anonymous(locale: Locale, path: String) -> Chrome {
+        Chrome { locale, path, username: None, role: Role::User, is_compact: false }
     }
 
     pub(crate) fn text(&self) -> &'static Text {
@@ -80,6 +82,12 @@ impl Chrome {
             .filter(move |(path, _)| owns || !matches!(*path, "/admin/staff" | "/admin/security" | "/admin/mail"))
     }
 
+    /// The densities of the console's lists: value, name, and whether it is set.
+    pub(crate) fn densities(&self) -> [(&'static str, &'static str, bool); 2] {
+        let t = &self.text().tables;
+        [("comfortable", t.comfortable, !self.is_compact), ("compact", t.compact, self.is_compact)]
+    }
+
     /// Whether this page belongs to a section of the console.
     pub(crate) fn is_at(&self, section: &str) -> bool {
         let page = self.path.split('?').next().unwrap_or_default();
@@ -130,6 +138,7 @@ mod tests {
             path: path.to_owned(),
             username: Some("admin".to_owned()),
             role: Role::Admin,
+            is_compact: false,
         };
         for (path, section) in [
             ("/admin?lang=en", "/admin"),
@@ -148,9 +157,7 @@ mod tests {
 
     #[test]
     fn language_switch_keeps_the_page() {
-        let switch = |path: &str| {
-            Chrome { locale: Locale::Zh, path: path.into(), username: None, role: Role::User }.switch_path()
-        };
+        let switch = |path: &str| Chrome::anonymous(Locale::Zh, path.into()).switch_path();
         assert_eq!(switch("/zh/orders?before=x"), "/en/orders?before=x");
         assert_eq!(switch("/zh/"), "/en/");
         assert_eq!(switch("/admin/log?lang=zh"), "/admin/log?lang=en");

@@ -14,6 +14,7 @@ pub mod clusters;
 pub mod cockpit;
 pub mod computing;
 pub mod dead_letters;
+pub mod density;
 pub mod draws;
 pub mod goods;
 pub mod invitations;

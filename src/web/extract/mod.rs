@@ -1,6 +1,8 @@
 //! Extractors: they read requests strictly, within bounds of size and time, and name errors by field.
 
 pub mod client;
+pub mod cookies;
+pub mod density;
 pub mod precondition;
 pub mod repeatable;
 pub mod session;

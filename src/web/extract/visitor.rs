@@ -13,6 +13,7 @@ use crate::domain::Locale;
 use crate::pages::Chrome;
 use crate::store::Role;
 use crate::web::Shop;
+use crate::web::extract::density::Density;
 
 /// The longest path that `next` may contain, in bytes.
 const MAX_NEXT_BYTES: usize = 500;
@@ -24,6 +25,7 @@ pub struct Visitor {
     /// The path of the page, with its query.
     pub path: String,
     pub session: Option<Session>,
+    pub density: Density,
 }
 
 impl Visitor {
@@ -32,6 +34,7 @@ impl Visitor {
             locale: locale(uri, headers),
             path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             session: shop.accounts.session(headers),
+            density: Density::of(headers),
         }
     }
 
@@ -42,6 +45,7 @@ impl Visitor {
             path: self.path.clone(),
             username: self.session.as_ref().map(|session| session.username.clone()),
             role: self.session.as_ref().map_or(Role::User, |session| session.role),
+            is_compact: self.density == Density::Compact,
         }
     }
 

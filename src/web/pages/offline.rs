@@ -5,7 +5,6 @@ use axum::response::{Html, IntoResponse, Response};
 
 use crate::pages::Chrome;
 use crate::pages::worker::WORKER;
-use crate::store::Role;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::locale;
 use crate::web::problem::Problem;
@@ -27,7 +26,6 @@ pub async fn worker(headers: HeaderMap) -> Response {
 
 /// The same for all visitors, because the worker keeps it.
 pub async fn page(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
-    let chrome =
-        Chrome { locale: locale(&uri, &headers), path: uri.path().to_owned(), username: None, role: Role::User };
+    let chrome = Chrome::anonymous(locale(&uri, &headers), uri.path().to_owned());
     Ok((Cache::Page, Html(OfflinePage { chrome }.render()?)).into_response())
 }

@@ -17,7 +17,6 @@ use crate::domain::wallet::money;
 use crate::packets::ClaimRefusal;
 use crate::pages::Chrome;
 use crate::pages::compression;
-use crate::store::Role;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::client::ClientAddress;
@@ -47,7 +46,7 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let view = shop.packets.look_up(id, address).await?;
     let locale = locale(&uri, &headers);
-    let chrome = Chrome { locale, path: packet_path(locale, id), username: None, role: Role::User };
+    let chrome = Chrome::anonymous(locale, packet_path(locale, id));
     let phase = view.packet.phase(shop.clock.now());
     let origin = shop.config.public_url.clone();
     let bytes = Bytes::from(PacketPage { chrome, origin, view, phase }.render()?);

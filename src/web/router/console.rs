@@ -7,8 +7,8 @@ use super::Routes;
 
 pub(super) fn console() -> Routes {
     use crate::web::admin::{
-        approvals, books, bulk, calendar, categories, cockpit, dead_letters, draws, goods, log, orders, packets,
-        payment_cases, sale_form, sales,
+        approvals, books, bulk, calendar, categories, cockpit, dead_letters, density, draws, goods, log, orders,
+        packets, payment_cases, sale_form, sales,
     };
     use crate::web::admin::{
         clusters, invitations, mail, questions, queues, report, review, saved_views, search, security, shop_pages,
@@ -21,6 +21,7 @@ pub(super) fn console() -> Routes {
         .route("/admin/log", get(log::show))
         .route("/admin/search", get(search::page))
         .route("/admin/search.json", get(search::hits))
+        .route("/admin/density", post(density::set))
         .route("/admin/views", post(saved_views::save))
         .route("/admin/views/{view}/rename", post(saved_views::rename))
         .route("/admin/views/{view}/delete", post(saved_views::delete))

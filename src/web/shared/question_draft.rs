@@ -1,6 +1,5 @@
 //! The question that a visitor typed before logging in: a cookie of their browser keeps it until they come back to the form.
 
-use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,8 +7,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::paths::questions_path;
 use crate::domain::question::check_question;
 use crate::domain::{Locale, SaleId};
+use crate::web::extract::cookies::cookie;
 
-const NAME: &str = "question=";
+const NAME: &str = "question";
 /// A log-in or a registration takes less, in seconds.
 const LIFETIME_SECONDS: u32 = 30 * 60;
 
@@ -36,21 +36,21 @@ impl DraftPlace {
     fn cookie(self, value: &str, seconds: u32) -> HeaderValue {
         let path = questions_path(self.locale, self.sale);
         let secure = if self.secure { "; Secure" } else { "" };
-        let text = format!("{NAME}{value}; Path={path}; HttpOnly; SameSite=Lax{secure}; Max-Age={seconds}");
+        let text = format!("{NAME}={value}; Path={path}; HttpOnly; SameSite=Lax{secure}; Max-Age={seconds}");
         HeaderValue::try_from(text).expect("base64 and paths are valid in headers")
     }
 }
 
 /// The question of a request's cookie. One that could not be asked is none.
 pub fn kept_question(headers: &HeaderMap) -> Option<String> {
-    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let mut values = lines.flat_map(|line| line.split(';')).filter_map(|cookie| cookie.trim_start().strip_prefix(NAME));
-    let bytes = URL_SAFE_NO_PAD.decode(values.next()?).ok()?;
+    let bytes = URL_SAFE_NO_PAD.decode(cookie(headers, NAME)?).ok()?;
     check_question(std::str::from_utf8(&bytes).ok()?).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::COOKIE;
+
     use super::*;
 
     fn request_with(cookie: &str) -> HeaderMap {
@@ -79,6 +79,8 @@ mod tests {
 
 #[cfg(test)]
 mod fuzz {
+    use axum::http::header::COOKIE;
+
     use super::*;
     use crate::fuzz::texts;
 

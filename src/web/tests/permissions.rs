@@ -21,6 +21,7 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/orders/bulk/release", 'h'),
     ("GET", "/admin/search", 'l'),
     ("GET", "/admin/search.json", 'l'),
+    ("POST", "/admin/density", 'l'),
     ("POST", "/admin/views", 'l'),
     ("POST", "/admin/views/{view}/rename", 'l'),
     ("POST", "/admin/views/{view}/delete", 'l'),

@@ -84,5 +84,11 @@ fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'s
 /// The chrome of a page for a signed-in shopper.
 #[cfg(test)]
 fn test_chrome(locale: crate::domain::Locale, path: &str) -> Chrome {
-    Chrome { locale, path: path.into(), username: Some("mei".into()), role: crate::store::Role::User }
+    Chrome {
+        locale,
+        path: path.into(),
+        username: Some("mei".into()),
+        role: crate::store::Role::User,
+        is_compact: false,
+    }
 }

@@ -17,6 +17,7 @@ export default async function tables(run) {
   const visitor = await (await run.visit()).logInAs(shop.admin);
   const list = `/admin/orders?lang=${visitor.locale}&sale=${sale}`;
   await sortsAndNarrows(visitor, list, orders);
+  await changesTheDensity(visitor, list);
   await savesAView(visitor, list, `#${sale}`);
   await holdsByKeys(visitor, list, orders);
   await listsItsKeys(visitor);
@@ -43,6 +44,39 @@ async function sortsAndNarrows({ page }, list, orders) {
   await page.locator('.columns a').first().click();
   await page.waitForURL(/hide=status/);
   same(await page.locator('.dense thead th').count(), before - 1, 'a column is left out');
+}
+
+/** Compact rows show more at once, without another load, and stay so in this browser. A finger still finds box and link. */
+async function changesTheDensity(visitor, list) {
+  const { page } = visitor;
+  await page.goto(list);
+  await page.locator('[data-all]').waitFor();
+  const row = page.locator('.dense tbody tr').first();
+  const choose = async (value) => {
+    await page.locator(`.density [value="${value}"]`).focus();
+    await Promise.all([page.waitForResponse('**/admin/density?*'), page.keyboard.press('Enter')]);
+    same(await page.locator(`.density [value="${value}"]`).getAttribute('aria-pressed'), 'true');
+  };
+  const { height } = await row.boundingBox();
+  await row.locator('input').check();
+  await choose('compact');
+  ok((await row.boundingBox()).height <= 0.8 * height, 'rows are lower');
+  same(await page.locator('input[name="id"]:checked').count(), 1, 'what is ticked stays');
+  await page.reload();
+  await page.locator('main[data-density="compact"]').waitFor();
+  await visitor.inspect('tables-compact');
+  if (visitor.width < 500) {
+    for (const part of ['.density button', '.dense tbody tr', '.dense tbody .pick']) {
+      const box = await page.locator(part).first().boundingBox();
+      ok(box.width >= 44 && box.height >= 44, `${part} of ${box.width} × ${box.height}`);
+    }
+    const at = await row.evaluate((element) => {
+      const { left, right, top, bottom } = element.getBoundingClientRect();
+      return [left + 40, right - 4].map((x) => document.elementFromPoint(x, bottom - 4 - (bottom - top) / 2).tagName);
+    });
+    same(at, ['INPUT', 'A'], 'what a finger meets at the edges of a row');
+  }
+  await choose('comfortable');
 }
 
 async function savesAView(visitor, list, name) {
@@ -129,6 +163,9 @@ async function actsWithoutScripts(run, list, orders) {
   const visitor = await (await run.visit({ scripts: false })).logInAs(run.shop.admin);
   const { page } = visitor;
   await page.goto(list);
+  await page.locator('.density [value="compact"]').click();
+  await page.locator('main[data-density="compact"]').waitFor();
+  same(page.url(), new URL(list, page.url()).href, 'the list is the same');
   await visitor.inspect('tables-no-script-orders');
   await page.locator(`input[value="${orders[0]}"]`).check();
   await page.locator('button[value="cancel"]').click();

@@ -7,7 +7,13 @@ use crate::web::shared::sale_form::SaleForm;
 use askama::Template;
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
-    Chrome { locale, path: path.into(), username: Some("admin".into()), role: crate::store::Role::Admin }
+    Chrome {
+        locale,
+        path: path.into(),
+        username: Some("admin".into()),
+        role: crate::store::Role::Admin,
+        is_compact: false,
+    }
 }
 
 pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {

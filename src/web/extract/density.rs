@@ -1,0 +1,32 @@
+//! How close the rows of the console's lists stand. A cookie keeps it for the browser, so that the page is right from its first
+//! paint, without scripts too.
+
+use axum::http::{HeaderMap, HeaderValue};
+
+use super::cookies::cookie;
+use crate::domain::wire::wire_enum;
+
+const NAME: &str = "density";
+/// A year, in seconds.
+const LIFETIME_SECONDS: u32 = 365 * 24 * 60 * 60;
+
+wire_enum! {
+    pub enum Density {
+        Comfortable = "comfortable",
+        Compact = "compact",
+    }
+}
+
+impl Density {
+    /// That of a request's cookie; comfortable without one.
+    pub fn of(headers: &HeaderMap) -> Density {
+        cookie(headers, NAME).and_then(|text| text.parse().ok()).unwrap_or(Density::Comfortable)
+    }
+
+    /// The `Set-Cookie` that keeps it. `secure`: whether the shop is reached by https.
+    pub fn set_cookie(self, secure: bool) -> HeaderValue {
+        let secure = if secure { "; Secure" } else { "" };
+        let text = format!("{NAME}={self}; Path=/admin; HttpOnly; SameSite=Lax{secure}; Max-Age={LIFETIME_SECONDS}");
+        HeaderValue::try_from(text).expect("the names are valid in headers")
+    }
+}
