@@ -110,7 +110,7 @@ pub struct Overview {
 }
 
 /// A page of ended sales, and the mark that the next page starts after.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PastSales {
     pub sales: Vec<SaleRow>,
     pub next: Option<(i64, SaleId)>,

@@ -3,6 +3,8 @@ texts! {
     CockpitText {
         title: "实时看板", "Live dashboard";
         back: "← 全部场次", "← All sales";
+        links: "本场的页面", "Pages of this sale";
+        more_links: "更多", "More";
         shop_page: "商品页", "Shop page";
         live: "实时", "Live";
         connecting: "正在连接…", "Connecting…";

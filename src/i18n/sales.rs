@@ -4,20 +4,24 @@ texts! {
         list_title: "场次", "Sales";
         payments_sandbox: "支付方式：沙箱。付款和充值都不收钱，任何人都能免费拿货，请勿用于真实销售。",
             "Payments: sandbox. Orders and top-ups are paid without money, so anyone can take goods for free. Not for real sales.";
+        payments_sandbox_short: "支付：沙箱", "Payments: sandbox";
+        payments_none_short: "支付：无", "Payments: none";
         payments_none: "支付方式：无。订单只能用钱包余额付款，钱包不能充值。",
             "Payments: none. Orders are paid from wallets only, and wallets can’t be topped up.";
         calendar: "日历", "Calendar";
         filter: "筛选场次", "Filter sales";
         search: "按商品名称或场次编号搜索", "Search by product or sale number";
-        show: "显示", "Show";
+        tabs: "按状态", "By state";
+        tab_current: "当前", "Current";
         all: "全部", "All";
-        apply: "筛选", "Filter";
+        apply: "搜索", "Search";
         clear: "清除筛选", "Clear filter";
         group_live: "进行中", "Live";
         group_next: "即将开始", "Upcoming";
         group_drafts: "草稿", "Drafts";
         group_past: "已结束", "Past";
         nothing_found: "没有符合条件的场次。", "No matching sales.";
+        nothing_here: "这里没有场次。", "No sales here.";
         nothing_past: "没有更早的场次了。", "No earlier sales.";
         empty_head: "还没有场次", "No sales yet";
         empty_text: "先建商品，再安排一场秒杀。", "Create a product first, then plan a sale.";

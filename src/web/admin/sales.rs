@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::computing::PAGE_PATIENCE;
 use super::saved_views::own_list_bar;
 use super::{StaffVisit, StaffVisitTo, cockpit};
-use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand, SaleRow};
+use crate::control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, SaleRow};
 use crate::domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
 use crate::i18n;
 use crate::store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
@@ -23,7 +23,7 @@ use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::Problem;
 use crate::web::shared::pagination::Cursor;
 use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
+use crate::web::views::{AdminSale, AdminSalesPage, SaleGroup, SaleScope, SaleTabCounts, admin_notice};
 
 /// Ended sales on one page.
 const PAST_PAGE_SIZE: i64 = 10;
@@ -33,7 +33,7 @@ const PAST_PAGE_SIZE: i64 = 10;
 #[serde(default)]
 pub struct SaleListQuery {
     q: String,
-    /// The only group to show; empty for all.
+    /// A [`SaleScope`]; for any other text it follows from the rest.
     state: String,
     /// The cursor of the page of ended sales.
     before: Cursor,
@@ -43,6 +43,19 @@ pub struct SaleListQuery {
     /// The whole query as it came.
     #[serde(skip)]
     raw: Option<String>,
+}
+
+impl SaleListQuery {
+    /// Without a state a search is one of all sales, and what the page reports as done shows the sales among which it is now.
+    fn scope(&self) -> SaleScope {
+        self.state.parse().unwrap_or_else(|()| match self.done.as_str() {
+            _ if self.before.is_given() => SaleScope::Past,
+            _ if !self.q.trim().is_empty() => SaleScope::All,
+            "drafted" | "unscheduled" | "deleted" => SaleScope::Drafts,
+            "stopped" => SaleScope::Past,
+            _ => SaleScope::Current,
+        })
+    }
 }
 
 pub async fn sales(
@@ -69,26 +82,34 @@ async fn page(
     let now = shop.clock.now();
     let before = query.before.read::<PastCursor>("before")?.map(|PastCursor(closed, id)| (closed, id));
     let current = shop.sales_admin.current().await?;
-    let filter = SaleFilter::parse(&query.q, &current.goods);
-    let is_first = query.q.trim().is_empty() && query.state.is_empty() && before.is_none() && warning.is_none();
+    let (scope, filter) = (query.scope(), SaleFilter::parse(&query.q, &current.goods));
+    let is_first = scope == SaleScope::Current && query.q.trim().is_empty() && warning.is_none();
     let today = if is_first { Some(shop.sales_admin.today(&current, PAGE_PATIENCE).await?) } else { None };
-    let past = PastPage { before, goods: filter.goods.clone(), number: filter.number, limit: PAST_PAGE_SIZE };
-    let past = shop.sales_admin.past(&past, &current).await?;
+    let page = PastPage { before, goods: filter.goods.clone(), number: filter.number, limit: PAST_PAGE_SIZE };
+    let past = match scope.shows(SaleGroup::Past) {
+        true => shop.sales_admin.past(&page, &current).await?,
+        false => PastSales::default(),
+    };
     let found = current.sales.into_iter().filter(|row| filter.matches(&row.sale));
     let rows: Vec<AdminSale> = found.map(|row| admin_sale(row, visitor.locale, now)).collect();
+    let drafts = rows.iter().filter(|row| SaleGroup::of(row.sale.state) == SaleGroup::Drafts).count();
+    let counts = SaleTabCounts {
+        current: rows.len() - drafts,
+        drafts,
+        past: shop.store.count_past_sales(&page).await? as usize,
+    };
     let ended = past.sales.into_iter().map(|row| admin_sale(row, visitor.locale, now)).collect();
-    let group = SaleGroup::ALL.into_iter().find(|group| group.as_str() == query.state);
-    let only = group.or(before.map(|_| SaleGroup::Past));
     let (text, other) = warning.map_or((None, None), |warning| (Some(warning.text), warning.other));
     let chrome = visitor.chrome_at(format!("/admin?lang={}", visitor.locale));
     let bar = own_list_bar(shop, visitor, ConsoleList::Sales, query.raw.as_deref()).await?;
     let page = AdminSalesPage {
         bar,
-        groups: AdminSalesPage::grouped(rows, ended, only),
+        groups: AdminSalesPage::grouped(rows, ended, scope),
+        counts,
         goods: current.goods,
         sandbox: shop.sandbox.is_some(),
         q: query.q,
-        only: group,
+        scope,
         is_later_page: before.is_some(),
         next: past.next.map(|(closed, id)| format!("{closed}-{id}")),
         warning: text,
@@ -295,6 +316,9 @@ async fn warn(
 ) -> Result<Response, Problem> {
     match sale_page {
         Some(id) => cockpit::show_with_warning(shop, visitor, id, status, warning.text).await,
-        None => page(shop, visitor, status, SaleListQuery::default(), Some(warning)).await,
+        None => {
+            let all = SaleListQuery { state: SaleScope::All.to_string(), ..SaleListQuery::default() };
+            page(shop, visitor, status, all, Some(warning)).await
+        }
     }
 }

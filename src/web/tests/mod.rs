@@ -13,6 +13,7 @@ mod books;
 mod categories;
 mod clusters;
 mod cockpit;
+mod console_lists;
 mod demo;
 mod document;
 mod draw_console;

@@ -155,7 +155,7 @@ async fn list_of_sales_offers_what_its_rows_and_the_role_allow() {
     let admin = shop.admin().await;
     let (running, ended) = (shop.open_sale(&admin, 5).await, shop.open_sale(&admin, 5).await);
     act(&admin, "stop", &[&ended], "confirm=yes&typed=1").await;
-    let list = admin.get("/admin?lang=en").await;
+    let list = admin.get("/admin?lang=en&state=all").await;
     let offers = |action: &str| list.text().contains(&format!("name=\"action\" value=\"{action}\""));
     assert!(offers("pause") && offers("stop") && !offers("resume") && !offers("schedule") && !offers("delete"));
     let tickable = |page: &TestResponse, id: &str| page.text().contains(&format!("name=\"id\" value=\"{id}\""));

@@ -34,8 +34,8 @@ pub use admin::{AdminDrawPage, AdminInvitationsPage, InvitationsFormState, Round
 pub use admin::{
     AdminGoodsForm, AdminGoodsList, AdminLogPage, AdminSale, AdminSaleForm, AdminSaleLocked, AdminSalesPage,
     CalendarCell, CalendarDay, CalendarPage, CalendarSale, CalendarWeek, CheckList, CockpitPage, DeadLettersPage,
-    LogNames, LogWords, OtherChanges, SaleGroup, StaffPage, TemporaryPassword, UploadError, UserPage, UsersPage,
-    admin_notice,
+    LogNames, LogWords, OtherChanges, SaleGroup, SaleScope, SaleTabCounts, StaffPage, TemporaryPassword, UploadError,
+    UserPage, UsersPage, admin_notice,
 };
 pub use admin::{AdminOrderPage, AdminOrdersPage, ApprovalsPage, BooksPage, PaymentCasesPage};
 pub use admin::{

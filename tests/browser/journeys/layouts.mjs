@@ -17,6 +17,7 @@ export default async function layouts(run) {
   await picturesAreSharp(visitor);
   await orderRowsDoNotOverlap(run, visitor, sale);
   const staff = await (await run.visit()).logInAs(run.shop.admin);
+  await consoleBeginsWithWhatMatters(staff, sale);
   await consoleCardsAreCompact(staff, sale);
   await titlesDiffer(staff);
 }
@@ -117,6 +118,32 @@ async function orderRowsDoNotOverlap(run, visitor, sale) {
   }
   await page.setViewportSize(TABLET);
   await visitor.inspect('orders-tablet');
+}
+
+/** On a phone the first sale of the list, and title and first figures of a cockpit, are there without scrolling. */
+async function consoleBeginsWithWhatMatters(visitor, sale) {
+  const { page } = visitor;
+  const endOf = async (part) => { const { y, height } = await page.locator(part).first().boundingBox(); return y + height; };
+  await page.setViewportSize({ width: 390, height: 844 });
+  await visitor.goAdmin();
+  ok(await endOf('.sale-list article') <= 844, 'the first sale is in view');
+  ok(await page.locator('.overview .mood').isVisible(), 'and so is what needs a hand');
+  const tiles = page.locator('.overview .tiles');
+  same(await tiles.isVisible(), false, 'the other figures come on request');
+  await page.locator('.overview .fold > summary').click();
+  ok(await tiles.isVisible());
+  await visitor.inspect('console-glance');
+  await visitor.goAdmin(`/sales/${sale}`);
+  ok(await endOf('h1') <= 422 && await endOf('.live-tiles > div') <= 844, 'title and first figure are in view');
+  const link = page.locator('.breadcrumb a[href*="/clusters"]');
+  same(await link.isVisible(), false, 'the rarer links come on request');
+  await page.locator('.breadcrumb summary').click();
+  ok(await link.isVisible());
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await visitor.goAdmin(`/sales/${sale}`);
+  ok(await link.isVisible() && !(await page.locator('.breadcrumb summary').isVisible()), 'on a wide screen all are in view');
+  await visitor.goAdmin();
+  ok(await tiles.isVisible() && await page.locator('.filter input[type="search"]').isVisible());
 }
 
 /** On a phone a card of the console's lists is a few lines, and its menu has the actions. On a wide screen they are in view. */

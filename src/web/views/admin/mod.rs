@@ -55,7 +55,7 @@ pub use questions::{AdminQuestionsPage, AnswerFormState, QuestionNotice};
 pub use report::ReportPage;
 pub use review::{ReviewForm, ReviewFormState, ReviewNotice};
 pub use sale_form::{AdminSaleForm, AdminSaleLocked, CheckList};
-pub use sales::{AdminSale, AdminSalesPage, SaleGroup, admin_notice};
+pub use sales::{AdminSale, AdminSalesPage, SaleGroup, SaleScope, SaleTabCounts, admin_notice};
 pub use saved_views::ListBar;
 pub use search::{HitKind, SearchHit, SearchPage};
 pub use security::{SecurityPage, SecurityPlot};

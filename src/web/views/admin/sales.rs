@@ -12,6 +12,7 @@ use crate::domain::wire::wire_enum;
 use crate::domain::{Goods, Locale, Phase, Picture, Sale, SaleId, SaleState};
 use crate::i18n::{fill, text};
 use crate::pages::filters;
+use crate::store::MAX_COUNTED_PAST;
 
 /// A sale with its counters; `None` where the backend is not configured or did not answer.
 #[derive(Debug)]
@@ -38,8 +39,72 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// Which sales the list shows: the values of `state` in its address.
+    pub enum SaleScope {
+        /// Announced, running and paused sales.
+        Current = "current",
+        Live = "live",
+        Next = "next",
+        Drafts = "drafts",
+        Past = "past",
+        All = "all",
+    }
+}
+
+impl SaleScope {
+    /// Those that are tabs. The others are in saved views and addresses.
+    const TABS: [SaleScope; 4] = [SaleScope::Current, SaleScope::Drafts, SaleScope::Past, SaleScope::All];
+
+    pub fn shows(self, group: SaleGroup) -> bool {
+        match self {
+            SaleScope::Current => matches!(group, SaleGroup::Live | SaleGroup::Next),
+            SaleScope::Live => group == SaleGroup::Live,
+            SaleScope::Next => group == SaleGroup::Next,
+            SaleScope::Drafts => group == SaleGroup::Drafts,
+            SaleScope::Past => group == SaleGroup::Past,
+            SaleScope::All => true,
+        }
+    }
+}
+
+/// How many sales match a search, in every state.
+#[derive(Debug, Clone, Copy)]
+pub struct SaleTabCounts {
+    pub current: usize,
+    pub drafts: usize,
+    /// At most [`MAX_COUNTED_PAST`].
+    pub past: usize,
+}
+
+impl SaleTabCounts {
+    fn of(self, scope: SaleScope) -> usize {
+        match scope {
+            SaleScope::Drafts => self.drafts,
+            SaleScope::Past => self.past,
+            SaleScope::All => self.current + self.drafts + self.past,
+            SaleScope::Current | SaleScope::Live | SaleScope::Next => self.current,
+        }
+    }
+
+    /// The count in words: with a plus where there may be more.
+    fn words(self, scope: SaleScope, locale: Locale) -> String {
+        let count = filters::grouped(self.of(scope) as i64);
+        let has_more = scope.shows(SaleGroup::Past) && self.past as i64 >= MAX_COUNTED_PAST;
+        if has_more { fill(text(locale).overview.more, count) } else { count }
+    }
+}
+
+/// A tab of the list of sales.
+struct SaleTab {
+    path: String,
+    name: &'static str,
+    count: String,
+    is_here: bool,
+}
+
 impl SaleGroup {
-    fn of(state: SaleState) -> SaleGroup {
+    pub fn of(state: SaleState) -> SaleGroup {
         match state {
             SaleState::Live | SaleState::Paused => SaleGroup::Live,
             SaleState::Scheduled => SaleGroup::Next,
@@ -105,12 +170,13 @@ impl AdminSale {
 pub struct AdminSalesPage {
     pub chrome: Chrome,
     pub groups: Vec<(SaleGroup, Vec<AdminSale>)>,
+    pub counts: SaleTabCounts,
     pub goods: Vec<Goods>,
     /// Whether the sandbox takes the payments, which costs shoppers nothing.
     pub sandbox: bool,
     /// The search as entered.
     pub q: String,
-    pub only: Option<SaleGroup>,
+    pub scope: SaleScope,
     /// Whether this is not the first page of ended sales.
     pub is_later_page: bool,
     /// The cursor of the next page of ended sales.
@@ -119,7 +185,7 @@ pub struct AdminSalesPage {
     pub warning: Option<&'static str>,
     pub other: Option<SaleId>,
     pub done: Option<String>,
-    /// `None` on later pages and in a search.
+    /// `None` on later pages, in a search and on other tabs than that of the current sales.
     pub today: Option<Today>,
     /// Whether a password alone opens the console.
     pub password_is_enough: bool,
@@ -131,7 +197,7 @@ impl AdminSalesPage {
     pub fn grouped(
         current: Vec<AdminSale>,
         ended: Vec<AdminSale>,
-        only: Option<SaleGroup>,
+        scope: SaleScope,
     ) -> Vec<(SaleGroup, Vec<AdminSale>)> {
         let mut groups: Vec<(SaleGroup, Vec<AdminSale>)> = SaleGroup::ALL.map(|group| (group, Vec::new())).into();
         for sale in current.into_iter().chain(ended) {
@@ -143,7 +209,7 @@ impl AdminSalesPage {
         if let Some((_, next)) = groups.iter_mut().find(|(g, _)| *g == SaleGroup::Next) {
             next.sort_by_key(|row| (row.sale.window.opens_at.is_none(), row.sale.window.opens_at, row.sale.id));
         }
-        groups.retain(|(group, sales)| !sales.is_empty() && only.is_none_or(|only| only == *group));
+        groups.retain(|(group, sales)| !sales.is_empty() && scope.shows(*group));
         groups
     }
 
@@ -161,11 +227,38 @@ impl AdminSalesPage {
     }
 
     fn is_filtered(&self) -> bool {
-        !self.q.trim().is_empty() || self.only.is_some()
+        !self.q.trim().is_empty() || !SaleScope::TABS.contains(&self.scope)
     }
 
-    fn is_only(&self, group: &SaleGroup) -> bool {
-        self.only == Some(*group)
+    /// Whether the shop has no sale at all.
+    fn has_no_sales(&self) -> bool {
+        !self.is_filtered() && self.counts.of(SaleScope::All) == 0
+    }
+
+    /// Each keeps the search.
+    fn tabs(&self) -> [SaleTab; 4] {
+        let t = &self.chrome.text().sales;
+        SaleScope::TABS.map(|scope| {
+            // What the list shows by itself needs no name.
+            let is_default = scope == SaleScope::Current && self.q.trim().is_empty();
+            let state = if is_default { "" } else { scope.as_str() };
+            SaleTab {
+                path: self.bar.query.with("state", state).path(self.chrome.locale),
+                name: match scope {
+                    SaleScope::Drafts => t.group_drafts,
+                    SaleScope::Past => t.group_past,
+                    SaleScope::All => t.all,
+                    SaleScope::Current | SaleScope::Live | SaleScope::Next => t.tab_current,
+                },
+                count: self.counts.words(scope, self.chrome.locale),
+                is_here: self.scope == scope,
+            }
+        })
+    }
+
+    /// The state that the search keeps.
+    fn kept_state(&self) -> &str {
+        self.bar.query.get("state")
     }
 
     fn group(&self, group: &SaleGroup) -> &'static str {

@@ -1,6 +1,6 @@
 //! What stands above a list of the console: its saved views, and the columns that can be chosen.
 
-use crate::domain::{Locale, SavedView};
+use crate::domain::{ConsoleList, Locale, SavedView};
 use crate::i18n::{TablesText, fill, text};
 use crate::web::shared::list_view::ListQuery;
 
@@ -66,6 +66,14 @@ impl ListBar {
     /// The list without a filter.
     pub fn plain_path(&self) -> String {
         ListQuery::read(self.query.list, "").path(self.locale)
+    }
+
+    /// What the list shows without a filter.
+    pub fn plain_name(&self) -> &'static str {
+        match self.query.list {
+            ConsoleList::Sales => text(self.locale).sales.tab_current,
+            _ => self.text().all,
+        }
     }
 
     pub fn shows(&self, column: &str) -> bool {

@@ -69,11 +69,12 @@ fn sale_offers_the_actions_of_its_state() {
     ] {
         let page = AdminSalesPage {
             chrome: chrome(Locale::En, "/admin"),
-            groups: AdminSalesPage::grouped(vec![admin_sale(7, "Phone", state)], vec![], None),
+            groups: AdminSalesPage::grouped(vec![admin_sale(7, "Phone", state)], vec![], SaleScope::All),
+            counts: SaleTabCounts { current: 1, drafts: 0, past: 0 },
             sandbox: true,
             goods: vec![],
             q: String::new(),
-            only: None,
+            scope: SaleScope::All,
             is_later_page: false,
             next: None,
             warning: None,
