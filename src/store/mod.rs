@@ -133,8 +133,8 @@ pub use sales::changes::{
     Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,
 };
 pub use sales::counters::OrderCounts;
-pub use sales::drafts::{MAX_COUNTED_PAST, PastPage};
-pub use sales::preview::{PreviewFacts, preview_deletion};
+pub use sales::drafts::{MAX_COUNTED_PAST, PastPage, preview_deletion};
+pub use sales::preview::PreviewFacts;
 pub use sales::stakes::WaitingCounts;
 pub use saved_views::SaveViewOutcome;
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};

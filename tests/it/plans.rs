@@ -155,6 +155,8 @@ async fn summary_of_fifty_sales_takes_as_many_statements_as_that_of_two() {
     let password = shop.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
     let crawl = Crawl::new(shop.parts.router());
     let owner = crawl.session("/api/login", "admin", &password).await;
+    // To whom some of the rows belong.
+    crawl.session("/api/register", "mei", "correct horse").await;
     shop.fill(400).await;
     crawl.summarize(&owner, "stop", 51..=52).await;
     for action in ["schedule", "stop", "delete"] {

@@ -6,7 +6,6 @@ use sqlx::AssertSqlSafe;
 use crate::domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 use crate::store::audit_log::log;
 use crate::store::sales::changes::saved_state;
-use crate::store::sales::preview::preview_deletion;
 use crate::store::sales::revision::{next_id, touch};
 use crate::store::sales::{
     announced_draw, announced_queue, bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock,
@@ -184,6 +183,11 @@ const OTHERS_THAT_OVERLAP: &str = concat!(
     overlap_candidates!(),
     " ORDER BY id"
 );
+
+/// Whether a sale could be deleted now.
+pub fn preview_deletion(sale: &Sale) -> Result<(), SaleRefusal> {
+    if sale.state == SaleState::Draft { Ok(()) } else { Err(SaleRefusal::NotADraft) }
+}
 
 pub(super) fn is_announced(sale: &Sale) -> bool {
     !matches!(sale.state, SaleState::Draft | SaleState::Ended)

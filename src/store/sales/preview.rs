@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 use super::changes::{SaleChange, SaleRefusal};
 use super::drafts::{OVERLAP_CANDIDATES, is_announced};
 use super::{columns, sale};
-use crate::domain::{Goods, GoodsId, Sale, SaleId, SaleState};
+use crate::domain::{Goods, GoodsId, Sale, SaleId};
 use crate::store::{Store, StoreError, list, padded};
 
 /// What decides about changes of several sales, as it is now.
@@ -81,9 +81,4 @@ impl PreviewFacts {
         }
         Ok(after)
     }
-}
-
-/// Whether a sale could be deleted now.
-pub fn preview_deletion(sale: &Sale) -> Result<(), SaleRefusal> {
-    if sale.state == SaleState::Draft { Ok(()) } else { Err(SaleRefusal::NotADraft) }
 }
