@@ -39,7 +39,7 @@ pub(super) async fn own(shopper: &Shopper, sale: &str) -> Option<Value> {
 }
 
 /// Whether an answer says that there is no unit for the shopper. A sale that stands still asks to try again, or is paused.
-pub(super) fn turns_away(answer: &Answer) -> bool {
+fn turns_away(answer: &Answer) -> bool {
     answer.status == 409 && answer.code() != "not_open"
 }
 
