@@ -100,7 +100,7 @@ async fn interrupted_day_is_closed_as_a_whole_later(url: &str) {
         // It belongs to a part that was summed up already.
         books.top_up(&format!("late {wakes}"), DAY + 5, 1).await;
         interruptions += 1;
-        wakes += wakes / 2 + 1;
+        wakes += wakes / 4 + 1;
     }
     assert!(interruptions > 5, "{interruptions} interruptions: the parts are read by statements of their own");
     assert_eq!(books.closed().await, (4, DAY + DAY_MS));

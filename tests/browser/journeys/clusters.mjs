@@ -27,6 +27,8 @@ export default async function clusters(run) {
   const buyers = await Promise.all([shop.register(), shop.register(), shop.register()]);
   const orders = await Promise.all(buyers.map((buyer) => deliveredOrder(buyer, sale, exampleAddress(staff))));
   await staff.page.goto(`/admin/sales/${sale}?lang=${locale}`);
+  const more = staff.page.locator('.breadcrumb summary');
+  if (await more.isVisible()) await more.click();
   await staff.page.locator(`a[href="${list}"]`).click();
   // Accounts that were compared before these orders may serve for a moment.
   await eventually('one cluster', async () => {
