@@ -45,6 +45,7 @@ export async function addPasskey(visitor, password) {
   const { page } = visitor;
   await useAuthenticator(visitor);
   await visitor.go('/account');
+  await visitor.unfold('passkeys');
   await page.locator('#passkeys details:has(#add-passkey) summary').click();
   await page.locator('#passkey-name').fill('🔑');
   await page.locator('#passkey-password').fill(password);
