@@ -32,8 +32,6 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The age of a line that cannot change by itself.
 const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Places of one transaction. Beginning and committing costs PostgreSQL as much as some fifty rows.
-const MAX_JOINS_PER_TRANSACTION: usize = 1024;
 /// Transactions of joins that run side by side in this process.
 const MAX_JOIN_TRANSACTIONS: usize = 2;
 
@@ -82,6 +80,9 @@ impl BatchHandler for Joins {
     type Decision = JoinOutcome;
     type Counters = ();
 
+    /// Beginning and committing costs PostgreSQL as much as some fifty rows.
+    const MAX_CLAIMS: usize = 1024;
+
     async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<JoinOutcome>, Unavailable>> {
         let mut answers = Vec::with_capacity(batches.len());
         for Batch { bucket, claims } in batches {
@@ -95,10 +96,6 @@ impl BatchHandler for Joins {
 
     fn batch_key(&self, _: Bucket) -> BatchKey {
         BatchKey::Shared
-    }
-
-    fn max_claims(&self) -> usize {
-        MAX_JOINS_PER_TRANSACTION
     }
 
     fn max_calls(&self) -> usize {

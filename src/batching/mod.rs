@@ -21,9 +21,7 @@ use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
 use crate::metrics::Metrics;
 
-/// Claims per call, unless the backend wants others. Redis decides this many in less than a millisecond.
-const MAX_CLAIMS_PER_CALL: usize = 256;
-/// Buckets per call, for the same reason.
+/// Buckets per call. Redis decides this many in less than a millisecond.
 const MAX_BUCKETS_PER_CALL: usize = 64;
 /// Pending claims per bucket. Further claims are refused at once: they would wait longer than shoppers do.
 const MAX_PENDING_PER_BUCKET: usize = 8192;
@@ -65,16 +63,14 @@ pub trait BatchHandler: Send + Sync + 'static {
     /// Counts the decisions.
     type Counters: Send + Sync + 'static;
 
+    /// Claims per call. Redis decides this many in less than a millisecond.
+    const MAX_CLAIMS: usize = 256;
+
     /// Decides batches that have the same key. Returns a result per batch: one decision per claim, in their order.
     async fn decide(&self, batches: &[Batch<Self::Claim>]) -> Vec<Result<Vec<Self::Decision>, Unavailable>>;
 
     /// The queue for claims on this bucket.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
-
-    /// Claims per call.
-    fn max_claims(&self) -> usize {
-        MAX_CLAIMS_PER_CALL
-    }
 
     /// Calls of one queue that run side by side. With one, claims on a bucket are decided in the order in which they arrive.
     fn max_calls(&self) -> usize {
@@ -130,10 +126,10 @@ impl<D: BatchHandler> Pending<D> {
         Ok(())
     }
 
-    /// Takes the claims of one call, at most `room`, bucket by bucket. A bucket with more claims than fit is served again after
-    /// the others.
-    fn take(&mut self, mut room: usize) -> PendingBatches<D> {
+    /// Takes the claims of one call, bucket by bucket. A bucket with more claims than fit is served again after the others.
+    fn take(&mut self) -> PendingBatches<D> {
         let mut batches = Vec::new();
+        let mut room = D::MAX_CLAIMS;
         while room > 0 && batches.len() < MAX_BUCKETS_PER_CALL {
             let Some(bucket) = self.turns.pop_front() else { break };
             let Some(mut pending) = self.by_bucket.remove(&bucket) else { continue };
@@ -166,9 +162,9 @@ impl<D: BatchHandler> BatchQueue<D> {
 
     /// Yields while requests that have already arrived add their claims. A call costs many times as much as one more
     /// claim in it. Never waits for requests that are yet to come.
-    async fn gather(&self, enough: usize) {
+    async fn gather(&self) {
         let mut seen = 0;
-        while seen < enough {
+        while seen < D::MAX_CLAIMS {
             tokio::task::yield_now().await;
             let present = self.pending().len;
             if present == seen {
@@ -264,16 +260,15 @@ impl<D: BatchHandler> Batcher<D> {
 
     async fn drain(self, queue: Arc<BatchQueue<D>>) {
         let worker = Worker { batcher: self, queue };
-        let most = worker.batcher.backend.max_claims();
         loop {
-            worker.queue.gather(most).await;
+            worker.queue.gather().await;
             let batches = {
                 let mut pending = worker.queue.pending();
                 if pending.len == 0 {
                     pending.workers -= 1;
                     return;
                 }
-                pending.take(most)
+                pending.take()
             };
             worker.batcher.decide(batches).await;
         }

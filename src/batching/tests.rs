@@ -84,8 +84,11 @@ async fn claims_on_many_sales_share_a_call_where_one_server_decides_them() {
 
 #[tokio::test]
 async fn busy_sale_does_not_delay_the_others() {
-    let calls = calls(|_| BatchKey::Shared, &[MAX_CLAIMS_PER_CALL * 2 + 1, 1]).await;
-    assert_eq!(calls[1..], [vec![(1, MAX_CLAIMS_PER_CALL)], vec![(2, 1), (1, MAX_CLAIMS_PER_CALL - 1)], vec![(1, 2)]]);
+    let calls = calls(|_| BatchKey::Shared, &[Recorder::MAX_CLAIMS * 2 + 1, 1]).await;
+    assert_eq!(
+        calls[1..],
+        [vec![(1, Recorder::MAX_CLAIMS)], vec![(2, 1), (1, Recorder::MAX_CLAIMS - 1)], vec![(1, 2)]]
+    );
 }
 
 #[tokio::test]
