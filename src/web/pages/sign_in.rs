@@ -127,12 +127,9 @@ pub(super) fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<Sal
     Some(SaleBeside::new(entry, locale, *phase, now, false))
 }
 
-/// As the button of the sale has it. Of a sale that the gate does not know no unit is known to be left.
-fn phase_of(shop: &Shop, entry: &CatalogueEntry) -> Phase {
-    match shop.gate.status(entry.sale.id) {
-        Some(status) => status.phase,
-        None => Phase::of(entry.sale.state, entry.sale.window, 0, shop.clock.now()),
-    }
+/// As the button of the sale has it.
+fn phase_of(shop: &Shop, CatalogueEntry { sale, .. }: &CatalogueEntry) -> Phase {
+    shop.gate.status(sale.id).map_or_else(|| sale.phase(shop.clock.now()), |status| status.phase)
 }
 
 /// The sale of a path such as `/en/sales/7/buy`.

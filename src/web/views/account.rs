@@ -7,7 +7,7 @@ use super::packets::qr_code;
 use super::passkeys::passkey_words;
 use super::{Chrome, error_text};
 use crate::domain::Money;
-use crate::i18n::problem;
+use crate::i18n::{fill, problem};
 use crate::pages::filters;
 use crate::store::{AccountMail, Passkey, SessionRow, User};
 use crate::web::shared::FieldError;
@@ -78,7 +78,7 @@ impl AccountPage {
     fn counted(&self, number: usize, words: &str) -> String {
         match number {
             0 => self.chrome.text().member.none.to_owned(),
-            number => words.replace("{}", &number.to_string()),
+            number => fill(words, number),
         }
     }
 

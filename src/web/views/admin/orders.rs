@@ -8,7 +8,7 @@ use super::sale_form::for_time_field;
 use super::saved_views::{ColumnLink, ListBar, SortLink};
 use super::{Chrome, FieldError, error_text};
 use crate::domain::order::OrderStep;
-use crate::domain::{ApprovalStatus, Money, Order, OrderHold, OrderId, OrderStatus, RefundTarget, SaleId, wallet};
+use crate::domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, RefundTarget, SaleId, wallet};
 use crate::i18n::{field_error, fill, problem};
 use crate::pages::filters;
 use crate::pages::filters::grouped;
@@ -65,11 +65,6 @@ impl AdminOrdersPage {
 
     fn bulk_actions(&self) -> [(BulkOrderAction, &'static str); 4] {
         BulkOrderAction::ALL.map(|action| (action, action.verb(self.chrome.text())))
-    }
-
-    fn short(&self, id: &OrderId) -> String {
-        let id = id.to_string();
-        id[id.len() - 12..].to_owned()
     }
 
     fn sale_name(&self, id: &SaleId) -> String {
