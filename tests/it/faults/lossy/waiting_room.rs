@@ -119,7 +119,7 @@ impl Room {
         join_all(self.shoppers.iter().map(|(shopper, _)| press_until_sold(shop, shopper, &self.sale))).await
     }
 
-    /// Whoever was not called has the same place as before.
+    /// Places that were not called are the same as before.
     async fn assert_places_are_kept(&self, calls: usize) {
         for (shopper, joined) in &self.shoppers[calls..] {
             let kept = join(shopper, &self.sale).await;
