@@ -16,6 +16,7 @@ use crate::stock::facts::RedisFacts;
 use crate::stock::redis::RedisStock;
 use crate::stock::{FactSource, Stock};
 use crate::store::Store;
+use crate::waiting_rooms::gathering::Gathering;
 
 /// The backends of this rung.
 pub(super) struct Backends {
@@ -24,6 +25,7 @@ pub(super) struct Backends {
     pub(super) redis: Option<RedisStock>,
     pub(super) shares: Arc<dyn ShareBackend>,
     pub(super) redis_shares: Option<RedisShares>,
+    pub(super) gathering: Option<Gathering>,
     /// The configured replicas.
     pub(super) replicas: Vec<RedisConnection>,
 }
@@ -45,6 +47,7 @@ impl Backends {
                 redis: None,
                 shares,
                 redis_shares: None,
+                gathering: None,
                 replicas: Vec::new(),
             });
         };
@@ -59,6 +62,7 @@ impl Backends {
         }
         let facts = RedisFacts::new(readable, master.clone(), metrics.replicas_left.clone());
         let shares = RedisShares::new(master.clone(), store.clone(), clock.clone());
+        let gathering = Gathering::new(master.clone(), store.clone());
         let stock = RedisStock::new(master, catalogue.clone(), store.clone(), config.payment_window);
         Ok(Backends {
             stock: Arc::new(stock.clone()),
@@ -66,6 +70,7 @@ impl Backends {
             redis: Some(stock),
             shares: Arc::new(shares.clone()),
             redis_shares: Some(shares),
+            gathering: Some(gathering),
             replicas,
         })
     }

@@ -19,16 +19,18 @@ use crate::redis::grant_file::GrantFiles;
 use crate::redis::replay::{ReplayGrants, replay_grants};
 use crate::stock::redis::RedisStock;
 use crate::store::Store;
+use crate::waiting_rooms::gathering::Gathering;
 
 /// Data control counts a process as dead after several missing reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Rows of processes that died without removing theirs.
 const DEAD_AFTER: Duration = Duration::from_secs(3_600);
 
-/// The grants on units and on shares of packets.
+/// The grants on units and on shares of packets, and places in waiting rooms.
 pub(super) struct ServeGrants {
     units: KeptGrants<RedisStock>,
     shares: KeptGrants<RedisShares>,
+    places: KeptGrants<Gathering>,
     store: Store,
     metrics: Arc<Metrics>,
     /// The name of this process.
@@ -44,13 +46,13 @@ impl ServeGrants {
     /// Remembers the grants of processes that have stopped, and reports that this process is alive. Afterwards data control
     /// waits for its replay. `None` where the database keeps the stock.
     pub(super) async fn begin(services: &Services) -> anyhow::Result<Option<ServeGrants>> {
-        let (Some(units), Some(shares)) = (services.redis.clone(), services.redis_shares.clone()) else {
-            return Ok(None);
-        };
+        let redis = (services.redis.clone(), services.redis_shares.clone(), services.gathering.clone());
+        let (Some(units), Some(shares), Some(places)) = redis else { return Ok(None) };
         let data_dir = &services.config.data_dir;
         let grants = ServeGrants {
             units: KeptGrants::load(units, data_dir, "goods"),
             shares: KeptGrants::load(shares, data_dir, "packet"),
+            places: KeptGrants::load(places, data_dir, "queue"),
             store: services.store.clone(),
             metrics: services.metrics.clone(),
             process: services.member.clone(),
@@ -65,10 +67,12 @@ impl ServeGrants {
         tokio::join!(
             self.units.replay(process, metrics, &stop),
             self.shares.replay(process, metrics, &stop),
+            self.places.replay(process, metrics, &stop),
             run_every(REPORT_INTERVAL, &stop, "report of life", || async { self.store.report_alive(process).await }),
         );
         self.units.keep(process);
         self.shares.keep(process);
+        self.places.keep(process);
         // If the database does not answer, the row expires.
         let _ = self.store.remove_process(process, DEAD_AFTER).await;
     }

@@ -61,6 +61,7 @@ use crate::stock::redis::RedisStock;
 use crate::stock::units::Units;
 use crate::store::Store;
 use crate::waiting_rooms::WaitingRooms;
+use crate::waiting_rooms::gathering::Gathering;
 use crate::waitlist::WaitlistRequests;
 use crate::web::{self, Shop};
 use crate::webauthn::RelyingParty;
@@ -96,6 +97,7 @@ pub struct Services {
     pub security: SecurityEvents,
     pub(super) redis: Option<RedisStock>,
     pub(super) redis_shares: Option<RedisShares>,
+    pub(super) gathering: Option<Gathering>,
     probe: Option<RedisProbe>,
     /// Unique among all processes.
     pub(super) member: String,
@@ -132,7 +134,9 @@ impl Services {
         ));
         let (rate, books) = (config.web.user_rate, (store.clone(), catalogue.clone()));
         let eligibility = Arc::new(Eligibility::new(books.0.clone(), books.1.clone(), rate, &secret));
-        let waiting_rooms = WaitingRooms::new(books.0, books.1, eligibility.clone(), rate, &secret, metrics.clone());
+        let gathering = backends.gathering.clone();
+        let waiting_rooms =
+            WaitingRooms::new(books.0, books.1, eligibility.clone(), gathering, rate, &secret, metrics.clone());
         let stock_sync = backends.redis.clone().map(|redis| {
             let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
             Arc::new(StockSync::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))
@@ -202,6 +206,7 @@ impl Services {
             stock: backends.stock,
             redis: backends.redis,
             redis_shares: backends.redis_shares,
+            gathering: backends.gathering,
             packets,
             directory,
             packet_sync,
@@ -336,7 +341,7 @@ impl Services {
             stock_sync: self.stock_sync.clone(),
             allotter: self.allotter(),
             schedule: Schedule::new(self.store.clone(), self.stock.clone()),
-            queues: Queues::new(self.store.clone(), self.metrics.clone()),
+            queues: Queues::new(self.store.clone(), self.gathering.clone(), self.metrics.clone()),
             turns: Turns::new(self.store.clone(), self.stock.clone()),
             draws: Draws::new(self.store.clone(), self.metrics.clone()),
             waitlists: Waitlists::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),

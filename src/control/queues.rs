@@ -1,40 +1,89 @@
-//! Waiting rooms: the list of those who came in time is locked, segments of latecomers close one after the other, and as many of the
-//! next in order are called as there are units.
+//! Waiting rooms: places that Redis has given become rows, the list of those who came in time is locked, segments of latecomers close one
+//! after the other, and as many of the next in order are called as there are units.
 //!
 //! A step may be interrupted anywhere and made again: each part is one transaction that checks whether it is still due. Each
 //! waiting room on its own: one that fails is tried again later and later, and delays no other.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tracing::info;
 
-use crate::domain::{SaleId, Segment, draw, hex};
+use crate::domain::{Sale, SaleId, SaleState, Segment, draw, hex};
 use crate::metrics::Metrics;
 use crate::periodic::Backoff;
 use crate::store::{Store, StoreError};
+use crate::waiting_rooms::gathering::{Gathering, OpenList};
 
 /// Transactions that call, of one step.
 const MAX_CALLS: usize = 10;
+/// Places that a step writes while a list is open. The rest of a crowd's places waits in Redis, so that writing them takes no time
+/// from the crowd.
+const MAX_WRITTEN: usize = 4_096;
 
 pub struct Queues {
     store: Store,
+    /// `None` where the database gives all places.
+    gathering: Option<Gathering>,
     metrics: Arc<Metrics>,
     backoff: Backoff<SaleId>,
 }
 
 impl Queues {
-    pub fn new(store: Store, metrics: Arc<Metrics>) -> Queues {
-        Queues { store, metrics, backoff: Backoff::new("waiting room of a sale") }
+    pub fn new(store: Store, gathering: Option<Gathering>, metrics: Arc<Metrics>) -> Queues {
+        Queues { store, gathering, metrics, backoff: Backoff::new("waiting room of a sale") }
     }
 
     /// Moves every waiting room on as far as it goes now.
     pub async fn step(&self) -> Result<(), StoreError> {
-        for sale in self.store.running_queues().await? {
+        let open = if self.gathering.is_some() { self.store.open_lists().await? } else { Vec::new() };
+        let running = self.store.running_queues().await?;
+        for sale in open.iter().chain(&running).copied().collect::<BTreeSet<_>>() {
             if !self.backoff.is_waiting(&sale) {
-                self.backoff.record(sale, self.advance(sale).await.map_err(|error| format!("{error:#}")));
+                let moved = self.follow(sale, open.contains(&sale), running.contains(&sale)).await;
+                self.backoff.record(sale, moved.map_err(|error| format!("{error:#}")));
             }
         }
         Ok(())
+    }
+
+    async fn follow(&self, sale: SaleId, is_open: bool, is_running: bool) -> anyhow::Result<()> {
+        let gathered = match &self.gathering {
+            Some(gathering) if is_open => self.gather(gathering, sale).await?,
+            _ => true,
+        };
+        if gathered && is_running { self.advance(sale).await } else { Ok(()) }
+    }
+
+    /// Lets Redis give places while the list is open, and writes those that it has given. Returns whether the list may be locked: Redis
+    /// gives no more, and the database has all.
+    async fn gather(&self, gathering: &Gathering, id: SaleId) -> anyhow::Result<bool> {
+        let (Some(sale), Some(queue)) = (self.store.sale(id).await?, self.store.queue(id).await?) else {
+            return Ok(true);
+        };
+        let now = self.store.now().await?;
+        let is_open = match gathering_time(&sale).filter(|(_, until)| now < *until) {
+            Some((from, until)) => {
+                let list = OpenList { from, until, epoch: (queue.joined == 0).then_some(now) };
+                gathering.open(id, list).await?
+            }
+            None => false,
+        };
+        if !is_open && gathering.close(id).await? {
+            return Ok(true);
+        }
+        let mut written = 0;
+        while !is_open || written < MAX_WRITTEN {
+            let arrivals = gathering.arrivals(id, MAX_WRITTEN).await?;
+            if arrivals.is_empty() {
+                break;
+            }
+            self.store.keep_places(id, &arrivals.places).await?;
+            gathering.forget(id, &arrivals).await?;
+            written += arrivals.places.len();
+        }
+        Ok(!is_open && gathering.close(id).await?)
     }
 
     async fn advance(&self, sale: SaleId) -> anyhow::Result<()> {
@@ -73,4 +122,13 @@ impl Queues {
         }
         Ok(())
     }
+}
+
+/// From when until when Redis gives the places of a sale. A place that takes a deposit is one transaction with the wallet.
+fn gathering_time(sale: &Sale) -> Option<(Timestamp, Timestamp)> {
+    if matches!(sale.state, SaleState::Draft | SaleState::Ended) || sale.eligibility.deposit.is_some() {
+        return None;
+    }
+    let (plan, opens) = sale.mode.queue_plan().zip(sale.window.opens_at)?;
+    Some((plan.joining_from(opens), plan.locks_at(opens)))
 }

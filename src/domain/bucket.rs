@@ -1,6 +1,6 @@
 //! Buckets (桶): a bucket is one family of Redis keys on one cluster slot. A sale has one bucket, or several when it is
 //! split, which Redis Cluster places on different machines. A user always maps to the same bucket of a sale, so the
-//! rule of one hold per user is checked within one bucket.
+//! rule of one hold per user is checked within one bucket. The list of a waiting room is one bucket.
 
 use std::fmt;
 
@@ -8,11 +8,12 @@ use serde::{Serialize, Serializer};
 
 use crate::domain::{PacketId, Sale, SaleId, UserId};
 
-/// The sale or packet whose stock a bucket holds.
+/// What the keys of a bucket belong to: the stock of a sale or a packet, or the list of a sale's waiting room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Owner {
     Sale(SaleId),
     Packet(PacketId),
+    Queue(SaleId),
 }
 
 impl Owner {
@@ -21,6 +22,7 @@ impl Owner {
         match self {
             Owner::Sale(_) => "goods",
             Owner::Packet(_) => "packet",
+            Owner::Queue(_) => "queue",
         }
     }
 }
@@ -42,6 +44,7 @@ impl fmt::Display for Owner {
         match self {
             Owner::Sale(id) => id.fmt(f),
             Owner::Packet(id) => id.fmt(f),
+            Owner::Queue(id) => id.fmt(f),
         }
     }
 }
@@ -94,24 +97,33 @@ impl Bucket {
         let owner = match kind {
             "goods" => Owner::Sale(id.parse().ok()?),
             "packet" => Owner::Packet(id.parse().ok()?),
+            "queue" => Owner::Queue(id.parse().ok()?),
             _ => return None,
         };
         Some(Bucket { owner, part })
     }
 
-    /// The sale whose units the bucket holds; `None` for a packet's bucket.
+    /// The sale whose units the bucket holds; `None` for another bucket.
     pub fn sale(self) -> Option<SaleId> {
         match self.owner {
             Owner::Sale(id) => Some(id),
-            Owner::Packet(_) => None,
+            _ => None,
         }
     }
 
-    /// The packet whose shares the bucket holds; `None` for a sale's bucket.
+    /// The packet whose shares the bucket holds; `None` for another bucket.
     pub fn packet(self) -> Option<PacketId> {
         match self.owner {
             Owner::Packet(id) => Some(id),
-            Owner::Sale(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The sale whose waiting room has the bucket; `None` for another bucket.
+    pub fn queue(self) -> Option<SaleId> {
+        match self.owner {
+            Owner::Queue(id) => Some(id),
+            _ => None,
         }
     }
 

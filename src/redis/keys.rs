@@ -37,6 +37,11 @@ pub fn users(bucket: Bucket) -> String {
     named(bucket, ":users")
 }
 
+/// The places of a waiting room by account.
+pub fn places(bucket: Bucket) -> String {
+    named(bucket, ":places")
+}
+
 /// The processes that have replayed their grants to the present generation of the bucket.
 pub fn replayed(bucket: Bucket) -> String {
     named(bucket, ":replayed")
@@ -80,6 +85,7 @@ fn named(bucket: Bucket, suffix: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::bucket::Owner;
     use crate::domain::{PacketId, SaleId};
 
     #[test]
@@ -100,5 +106,7 @@ mod tests {
         let rain = Bucket::all(PacketId(9), 2).next().unwrap();
         let names = [hash, unclaimed, users, outbox].map(|name| name(rain));
         assert_eq!(names, ["packet{9.0}", "packet{9.0}:unclaimed", "packet{9.0}:users", "packet{9.0}:outbox"]);
+        let list = Bucket::whole(Owner::Queue(SaleId(7)));
+        assert_eq!([hash, places, outbox].map(|name| name(list)), ["queue{7}", "queue{7}:places", "queue{7}:outbox"]);
     }
 }

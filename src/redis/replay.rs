@@ -178,11 +178,13 @@ impl<'a, B: ReplayGrants> Replay<'a, B> {
         Ok(())
     }
 
-    /// Writes the grants of a sale that is over, and in Redis no more, straight to the database.
+    /// Writes grants that are in Redis no more, and will not be again, straight to the database.
     async fn hand_over(&self, bucket: Bucket, remembered: Vec<Generation>) -> anyhow::Result<()> {
         for generation in remembered {
-            for batch in self.backend.grant_log().grants((bucket, generation)).chunks(MAX_BATCH) {
+            let log = self.backend.grant_log();
+            for batch in log.grants((bucket, generation)).chunks(MAX_BATCH) {
                 self.backend.persist(bucket, batch).await?;
+                log.settle((bucket, generation), &vec![true; batch.len()]);
             }
         }
         Ok(())

@@ -127,7 +127,7 @@ pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};
 pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
 pub use queues::Queue;
 pub use queues::pace::{QueuePace, QueuePaceChange};
-pub use queues::places::{JoinOutcome, Joining};
+pub use queues::places::{GatheredPlace, JoinOutcome, Joining};
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{
     Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,

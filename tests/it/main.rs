@@ -18,6 +18,7 @@ mod dead_letters;
 mod deposits;
 mod edge;
 mod faults;
+mod gathering;
 mod grants;
 mod http;
 mod intake;

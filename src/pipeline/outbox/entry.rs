@@ -66,6 +66,8 @@ pub fn parse_fields(bucket: Bucket, fields: &[String]) -> Option<Vec<OutboxItem>
     match bucket.owner {
         Owner::Sale(sale) => parse_orders(sale, fields),
         Owner::Packet(packet) => parse_claims(packet, fields),
+        // Data control writes places itself (`waiting_rooms/gathering.rs`).
+        Owner::Queue(_) => None,
     }
 }
 

@@ -42,6 +42,13 @@ impl Store {
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
+    /// Sales whose lists are not locked.
+    pub async fn open_lists(&self) -> Result<Vec<SaleId>, StoreError> {
+        let sql = "SELECT id FROM sales JOIN queues ON sale_id = id WHERE retired_at_ms IS NULL AND mode = 'queue'
+             AND locked_at_ms IS NULL ORDER BY id";
+        self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
+    }
+
     /// Locks the list of a waiting room once its time has come: from now on joins go to segments of latecomers. Returns when it was
     /// locked; `None` while it takes in the first segment.
     pub async fn lock_queue(&self, id: SaleId) -> Result<Option<Timestamp>, StoreError> {

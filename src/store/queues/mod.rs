@@ -1,6 +1,6 @@
 //! Waiting rooms: the places of shoppers ([`places`]), the calls that data control makes ([`calls`]), and their pace
-//! ([`pace`]). A waiting room needs no
-//! Redis: places are rows, and a shopper who is called buys like everyone else (`docs/decisions/0045`).
+//! ([`pace`]). A waiting room needs no Redis: places are rows, which Redis may give a moment before
+//! (`docs/decisions/0045`, `docs/decisions/0059`), and a shopper who is called buys like everyone else.
 //!
 //! Transactions that add places run side by side. Those that lock the list or call run alone: none of the others is in flight
 //! meanwhile.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
@@ -22,6 +23,15 @@ pub struct Joining {
     pub entry: EntryId,
     /// Entry and segment of a place that the shop signed a pass for. A database that has lost the place takes it back.
     pub signed: Option<(EntryId, i64)>,
+}
+
+/// A place of the first segment that Redis has given, and that may be no row yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct GatheredPlace {
+    pub user_id: UserId,
+    pub entry: EntryId,
+    /// Redis' time.
+    pub joined_at: Timestamp,
 }
 
 /// What became of a request for a place.
@@ -66,6 +76,37 @@ impl Store {
         let sql = format!("SELECT sale_id, {COLUMNS} FROM queue_places WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), place(row)?));
         self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), read).await
+    }
+
+    /// Which of these accounts have a place.
+    pub async fn users_with_place(&self, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, StoreError> {
+        let mut known = HashSet::with_capacity(users.len());
+        for chunk in padded(users) {
+            let users = list(chunk.len(), 1);
+            let sql = format!("SELECT user_id FROM queue_places WHERE sale_id = $1 AND user_id IN {users}");
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(sale.0), &chunk);
+            known.extend(self.all(query, |row| row::parsed::<UserId>(row, "user_id")).await?);
+        }
+        Ok(known)
+    }
+
+    /// Writes places of the first segment that Redis gave while the list was open. One of an account that has a place already changes
+    /// nothing. Safe to repeat.
+    pub async fn keep_places(&self, sale: SaleId, places: &[GatheredPlace]) -> Result<(), StoreError> {
+        let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
+        let Some(room) = Room::read(&rows)? else { return Ok(()) };
+        let place = |given: &GatheredPlace| {
+            let GatheredPlace { user_id, entry, joined_at } = *given;
+            (user_id, room.place(entry, Some((entry, 0)), joined_at))
+        };
+        let own: BTreeMap<UserId, QueuePlace> = places.iter().map(place).collect();
+        if own.is_empty() {
+            return Ok(());
+        }
+        match insert(&mut tx, sale, &own).await? {
+            0 => Ok(tx.commit().await?),
+            new => Ok(tx.commit_after(counting(sale, new)).await?),
+        }
     }
 
     /// Gives places to accounts, one to each: a place whose turn is to come or has come stays, one whose turn was missed is
@@ -189,17 +230,16 @@ impl Room {
 /// each other. Returns how many there were.
 async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>) -> Result<usize, sqlx::Error> {
     let row = |(user, own): (&UserId, &QueuePlace)| {
-        let QueuePlace { entry, place: Place { segment, number }, .. } = own;
-        format!("('{user}','{entry}',{segment},{number})")
+        let QueuePlace { entry, place: Place { segment, number }, joined_at, .. } = own;
+        format!("('{user}','{entry}',{segment},{number},{})", joined_at.as_millisecond())
     };
     let rows: Vec<String> = places.iter().map(row).collect();
     // A UUID, hexadecimal digits and numbers, so that the statement needs no parameters. Places are counted, not returned, because
     // nearly always all are new.
     let sql = format!(
         "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
-         SELECT {sale}, column1, column2, column3, column4, {} FROM (VALUES {}) AS place WHERE TRUE
+         SELECT {sale}, column1, column2, column3, column4, column5 FROM (VALUES {}) AS place WHERE TRUE
          ON CONFLICT (user_id, sale_id) DO NOTHING",
-        tx.now.as_millisecond(),
         rows.join(",")
     );
     let done = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;

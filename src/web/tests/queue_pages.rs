@@ -36,7 +36,7 @@ async fn announce(admin: &TestClient<'_>, units: i64) -> String {
 async fn move_on(shop: &TestShop, sale: &str) {
     let id = SaleId(sale.parse().unwrap());
     shop.parts.store.follow_schedule(id).await.unwrap();
-    Queues::new(shop.parts.store.clone(), shop.parts.metrics.clone()).step().await.unwrap();
+    Queues::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
     shop.parts.waiting_rooms.refresh().await.unwrap();

@@ -54,7 +54,7 @@ pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
 
 /// What data control does, and what processes learn of it.
 pub(super) async fn step(shop: &TestShop) {
-    Queues::new(shop.parts.store.clone(), shop.parts.metrics.clone()).step().await.unwrap();
+    Queues::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
     shop.parts.waiting_rooms.refresh().await.unwrap();
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::crash::{CrashTarget, crash};
 use super::{SETTLE_TIMEOUT, start_shop};
-use crate::support::{Answer, NewSale, Shopper, Stack, eventually, pause, seed};
+use crate::support::{Answer, NewSale, Shop, Shopper, Stack, eventually, pause, seed};
 
 const UNITS: u64 = 6;
 const ACCOUNTS: u64 = 24;
@@ -145,4 +145,58 @@ async fn turns_do_not_pass_while_redis_is_away() {
     assert_eq!(line["called"], 2, "{line}");
     shop.wait_for_sold(&sale, 2, SETTLE_TIMEOUT).await;
     shop.audit_is_clean().await;
+}
+
+/// The places that shoppers took from Redis, and that are no rows because data control is away.
+pub(super) async fn take_places(shop: &mut Shop, count: u64) -> (String, Vec<(Shopper, Value)>) {
+    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(25)).queue()).await;
+    // Data control opens the list within half a second, and Redis writes it to its file within another second.
+    pause(2_500).await;
+    for n in 0..2 {
+        shop.process("control", n).kill();
+    }
+    let shoppers: Vec<Shopper> = (0..count).map(|n| shop.shopper(n)).collect();
+    let places = join_all(shoppers.iter().map(|shopper| join(shopper, &sale))).await;
+    let queue = shop.store().queue(sale.parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(queue.joined, 0, "the places are in Redis only");
+    (sale, shoppers.into_iter().zip(places).collect())
+}
+
+/// Starts data control, and waits until the list is locked with these places.
+pub(super) async fn assert_all_are_in_the_list(shop: &mut Shop, sale: &str, taken: &[(Shopper, Value)]) {
+    for n in 0..2 {
+        shop.process("control", n).start();
+    }
+    for (shopper, joined) in taken {
+        eventually("the place is in the list", SETTLE_TIMEOUT, async || {
+            let place = own(shopper, sale).await.ok_or("no answer")?;
+            if place["number"].is_null() {
+                return Err(place.to_string());
+            }
+            assert_eq!([&place["entry"], &place["segment"]], [&joined["entry"], &joined["segment"]]);
+            Ok(())
+        })
+        .await;
+    }
+    let line = shop.client().get(&format!("/api/sales/{sale}/line")).await.expect(200).json();
+    assert_eq!(line["joined"], taken.len(), "{line}");
+    shop.audit_is_clean().await;
+}
+
+/// Redis has the places that a server told before it died.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn places_outlive_the_servers_that_told_them() {
+    let _restore = Stack::get().restore_on_drop();
+    let mut shop = start_shop().await;
+    let (sale, taken) = take_places(&mut shop, 8).await;
+    for n in 0..2 {
+        shop.process("serve", n).kill();
+        shop.process("serve", n).start();
+    }
+    for (shopper, joined) in &taken {
+        let kept =
+            eventually("the server answers", SETTLE_TIMEOUT, async || own(shopper, &sale).await.ok_or("none".into()));
+        assert_eq!(kept.await, *joined);
+    }
+    assert_all_are_in_the_list(&mut shop, &sale, &taken).await;
 }

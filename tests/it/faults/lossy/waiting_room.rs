@@ -9,7 +9,7 @@ use seckill::domain::queue::SEAT_GRACE_MS;
 use serde_json::Value;
 
 use super::super::start_shop;
-use super::super::waiting_room::{join, own};
+use super::super::waiting_room::{assert_all_are_in_the_list, join, own, take_places};
 use super::super::waitlist::cancel;
 use super::{Backup, SETTLE_TIMEOUT, buy, start_relays, stop_relays};
 use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
@@ -197,4 +197,15 @@ async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_an
         room.assert_places_are_kept(calls).await;
     }
     shop.audit_is_clean().await;
+}
+
+/// The servers that told the places give them to the database when the master has forgotten them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn places_that_the_master_forgot_are_in_the_list() {
+    let _restore = Stack::get().restore_on_drop();
+    let mut shop = start_shop().await;
+    let backup = Backup::take();
+    let (sale, taken) = take_places(&mut shop, ACCOUNTS as u64).await;
+    backup.restore().await;
+    assert_all_are_in_the_list(&mut shop, &sale, &taken).await;
 }

@@ -1,7 +1,10 @@
 //! Waiting rooms: an account takes a place, everyone follows the line, and a shopper who is called may buy for a while. What happens
 //! in between is data control's part (`control/queues.rs`).
 //!
-//! Requests for places that arrive together are one transaction. The line is read once a second for all.
+//! Requests for places that arrive together are one call of Redis while the list is open ([`gathering`]), and otherwise one transaction.
+//! The line is read once a second for all.
+
+pub mod gathering;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,22 +21,24 @@ use crate::catalogue::Catalogue;
 use crate::domain::claim::Unavailable;
 use crate::domain::draw::EntryId;
 use crate::domain::{
-    Bucket, Ineligible, Line, OrderId, OrderStatus, Phase, QueuePlace, Refusal, Sale, SaleId, TurnState, UserId,
+    Bucket, Ineligible, Line, OrderId, OrderStatus, Phase, Place, QueuePlace, QueueSeed, Refusal, Sale, SaleId,
+    TurnState, UserId,
 };
 use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
 use crate::rate_limit::UserLimit;
 use crate::signing::{ShopSecret, Signer};
-use crate::store::{JoinOutcome, Joining, Store, StoreError};
+use crate::store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
+use gathering::{Gathering, Taken};
 
 /// The age of the line in memory, as of the button in caches.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The age of a line that cannot change by itself.
 const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Transactions of joins that run side by side in this process.
-const MAX_JOIN_TRANSACTIONS: usize = 2;
+/// Calls for places that run side by side in this process.
+const MAX_JOIN_CALLS: usize = 2;
 
 /// Why an account has no place.
 #[derive(Debug)]
@@ -71,39 +76,53 @@ pub struct OwnTurn {
     pub order: Option<OrderId>,
 }
 
-/// Takes places, a batch at a time.
-struct Joins(Store);
+/// Takes places, a batch at a time: from Redis while it gives them, otherwise from the database.
+struct Joins {
+    store: Store,
+    gathering: Option<Gathering>,
+}
+
+/// Who decided about a request, and how.
+enum JoinDecision {
+    Gathered(Taken),
+    Database(JoinOutcome),
+}
 
 #[async_trait]
 impl BatchHandler for Joins {
     type Claim = Joining;
-    type Decision = JoinOutcome;
+    type Decision = JoinDecision;
     type Counters = ();
 
-    /// Beginning and committing costs PostgreSQL as much as some fifty rows.
-    const MAX_CLAIMS: usize = 1024;
-
-    async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<JoinOutcome>, Unavailable>> {
+    async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<JoinDecision>, Unavailable>> {
+        let gathered = match &self.gathering {
+            Some(gathering) => gathering.take(batches).await,
+            None => vec![None; batches.len()],
+        };
         let mut answers = Vec::with_capacity(batches.len());
-        for Batch { bucket, claims } in batches {
-            answers.push(match bucket.sale() {
-                Some(sale) => self.0.join_queue(sale, claims).await.map_err(|e| Unavailable(e.to_string())),
-                None => Ok(vec![JoinOutcome::NoSuchQueue; claims.len()]),
+        for (Batch { bucket, claims }, gathered) in batches.iter().zip(gathered) {
+            answers.push(match (gathered, bucket.queue()) {
+                (Some(taken), _) => Ok(taken.into_iter().map(JoinDecision::Gathered).collect()),
+                (None, Some(sale)) => {
+                    let outcomes = self.store.join_queue(sale, claims).await.map_err(|e| Unavailable(e.to_string()));
+                    outcomes.map(|outcomes| outcomes.into_iter().map(JoinDecision::Database).collect())
+                }
+                (None, None) => Err(Unavailable(format!("{bucket} is no waiting room"))),
             });
         }
         answers
     }
 
-    fn batch_key(&self, _: Bucket) -> BatchKey {
-        BatchKey::Shared
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        self.gathering.as_ref().map_or(BatchKey::Shared, |gathering| gathering.batch_key(bucket))
     }
 
     fn max_calls(&self) -> usize {
         // While one waits for the disk, another one is written; an SQLite file has one writer.
-        if self.0.shares_clock() { 1 } else { MAX_JOIN_TRANSACTIONS }
+        if self.store.shares_clock() { 1 } else { MAX_JOIN_CALLS }
     }
 
-    fn count(_: &Metrics, _: Option<&()>, _: Option<&JoinOutcome>, _: Duration) {}
+    fn count(_: &Metrics, _: Option<&()>, _: Option<&JoinDecision>, _: Duration) {}
 
     fn measure(_: &Metrics, _: usize, _: Duration) {}
 }
@@ -113,6 +132,8 @@ impl BatchHandler for Joins {
 struct PublishedLine {
     line: Arc<Line>,
     body: Bytes,
+    /// Public once the line says so.
+    seed: QueueSeed,
 }
 
 /// The waiting rooms of one process.
@@ -120,6 +141,7 @@ pub struct WaitingRooms {
     store: Store,
     catalogue: Arc<Catalogue>,
     eligibility: Arc<Eligibility>,
+    gathering: Option<Gathering>,
     joins: Batcher<Joins>,
     lines: ArcSwap<HashMap<SaleId, PublishedLine>>,
     per_account: UserLimit,
@@ -132,12 +154,15 @@ impl WaitingRooms {
         store: Store,
         catalogue: Arc<Catalogue>,
         eligibility: Arc<Eligibility>,
+        gathering: Option<Gathering>,
         user_rate: u32,
         secret: &ShopSecret,
         metrics: Arc<Metrics>,
     ) -> WaitingRooms {
+        let joins = Joins { store: store.clone(), gathering: gathering.clone() };
         WaitingRooms {
-            joins: Batcher::new(Arc::new(Joins(store.clone())), metrics.clone()),
+            joins: Batcher::new(Arc::new(joins), metrics.clone()),
+            gathering,
             store,
             catalogue,
             eligibility,
@@ -162,21 +187,63 @@ impl WaitingRooms {
         self.eligibility.check(sale, user).await?;
         let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
         let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed };
-        match self.joins.claim(Bucket::whole(sale), request, None).await.map_err(|_| JoinRefusal::Unknown)? {
-            JoinOutcome::Joined { place, state, is_new } => {
-                self.metrics.queue_joins.inc_by(is_new.into());
-                Ok(Joined { place, state, is_new })
+        let decision = self.joins.claim(Gathering::bucket(sale), request, None).await;
+        let joined = match decision.map_err(|_| JoinRefusal::Unknown)? {
+            JoinDecision::Gathered(taken) => {
+                let joined = self.gathered(sale, taken).await.map_err(|_| JoinRefusal::Unknown)?;
+                joined.ok_or(JoinRefusal::NoSuchQueue)?
             }
-            JoinOutcome::Closed(phase) => Err(JoinRefusal::Closed(phase)),
-            JoinOutcome::DepositNeeded => Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into()),
-            JoinOutcome::NoSuchQueue => Err(JoinRefusal::NoSuchQueue),
+            JoinDecision::Database(JoinOutcome::Joined { place, state, is_new }) => Joined { place, state, is_new },
+            JoinDecision::Database(JoinOutcome::Closed(phase)) => return Err(JoinRefusal::Closed(phase)),
+            JoinDecision::Database(JoinOutcome::DepositNeeded) => {
+                return Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into());
+            }
+            JoinDecision::Database(JoinOutcome::NoSuchQueue) => return Err(JoinRefusal::NoSuchQueue),
+        };
+        self.metrics.queue_joins.inc_by(joined.is_new.into());
+        Ok(joined)
+    }
+
+    /// The place that Redis has given. One that it gave before may be a row meanwhile, which has the last word.
+    async fn gathered(&self, sale: SaleId, Taken { place, is_new }: Taken) -> Result<Option<Joined>, StoreError> {
+        let row = if is_new { None } else { self.store.queue_place(sale, place.user_id).await? };
+        let place = match row {
+            Some(row) => Some(row),
+            None => self.gathered_place(sale, place).await?,
+        };
+        Ok(place.map(|place| Joined { place, state: TurnState::Waiting, is_new }))
+    }
+
+    /// A place that may be no row yet; `None` in a sale without a waiting room.
+    async fn gathered_place(&self, sale: SaleId, given: GatheredPlace) -> Result<Option<QueuePlace>, StoreError> {
+        let GatheredPlace { entry, joined_at, .. } = given;
+        let followed = self.lines.load().get(&sale).map(|published| published.seed);
+        let seed = match followed {
+            Some(seed) => Some(seed),
+            None => self.store.queue(sale).await?.map(|queue| queue.seed),
+        };
+        let place = |seed| QueuePlace { entry, place: Place::of(&seed, 0, entry), joined_at, called_at: None };
+        Ok(seed.map(place))
+    }
+
+    /// The account's place: its row, or what Redis has given it a moment ago.
+    async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, StoreError> {
+        let row = self.store.queue_place(sale, user).await?;
+        let is_open = self.line(sale).is_none_or(|line| line.locked_at.is_none());
+        match &self.gathering {
+            // Without Redis no one knows of a place that is no row yet. Its owner keeps it by asking for it again.
+            Some(gathering) if row.is_none() && is_open => match gathering.place(sale, user).await.ok().flatten() {
+                Some(given) => self.gathered_place(sale, given).await,
+                None => Ok(None),
+            },
+            _ => Ok(row),
         }
     }
 
     /// The account's place and what it may do at `now`, the database's time.
     pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Result<Option<OwnTurn>, StoreError> {
         let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
-        let Some(place) = self.store.queue_place(sale.id, user).await? else { return Ok(None) };
+        let Some(place) = self.place(sale.id, user).await? else { return Ok(None) };
         let state = place.state(plan, now);
         let order = match state {
             TurnState::Waiting => None,
@@ -250,16 +317,16 @@ impl WaitingRooms {
             let rests = |line: &Line| line.rests() && line.now > now - resting && line.version == known.sale.version;
             if let Some(kept) = published.get(&id).filter(|kept| rests(&kept.line)) {
                 lines.insert(id, kept.clone());
-            } else if let Some(line) = self.read_line(&known.sale, now).await? {
+            } else if let Some((line, seed)) = self.read_line(&known.sale, now).await? {
                 let body = serde_json::to_vec(&line).unwrap_or_default().into();
-                lines.insert(id, PublishedLine { line: Arc::new(line), body });
+                lines.insert(id, PublishedLine { line: Arc::new(line), body, seed });
             }
         }
         self.lines.store(Arc::new(lines));
         Ok(())
     }
 
-    async fn read_line(&self, sale: &Sale, now: Timestamp) -> Result<Option<Line>, StoreError> {
+    async fn read_line(&self, sale: &Sale, now: Timestamp) -> Result<Option<(Line, QueueSeed)>, StoreError> {
         let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
         let Some(queue) = self.store.queue(sale.id).await? else { return Ok(None) };
         let Some(sale) = self.store.sale(sale.id).await? else { return Ok(None) };
@@ -267,9 +334,14 @@ impl WaitingRooms {
             0 => (0, 0),
             _ => self.store.queue_activity(sale.id, plan).await?,
         };
+        // Some of them may be no rows yet.
+        let gathered = match &self.gathering {
+            Some(gathering) if queue.locked_at.is_none() => gathering.count(sale.id).await.unwrap_or_default(),
+            _ => 0,
+        };
         let phase = sale.phase(now);
         let locks_at = sale.window.opens_at.map(|opens| plan.locks_at(opens));
-        Ok(Some(Line {
+        let line = Line {
             sale_id: sale.id,
             version: sale.version,
             phase,
@@ -280,7 +352,7 @@ impl WaitingRooms {
             commitment: queue.seed.commitment(),
             seed: queue.closed_segment.map(|_| queue.seed.to_hex()),
             root: queue.root,
-            joined: queue.joined,
+            joined: queue.joined.max(gathered),
             called: queue.called,
             serving: queue.serving,
             segments: self.store.waiting_segments(sale.id).await?,
@@ -292,7 +364,8 @@ impl WaitingRooms {
             seat_s: plan.seat_s,
             now,
             poll_after_ms: poll_after_ms(phase, queue.locked_at, locks_at, now),
-        }))
+        };
+        Ok(Some((line, queue.seed)))
     }
 
     async fn unpaid_orders(&self, sale: SaleId) -> Result<i64, StoreError> {

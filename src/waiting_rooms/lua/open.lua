@@ -1,0 +1,20 @@
+-- Opens the list of a waiting room, or brings an open one in step with the plan of its sale.
+-- KEYS 1 hash of the list, 2 places by account, 3 stream of places that are not in the database yet
+-- ARGV 1 and 2 when places are given, from and until, 3 when the keys expire, in ms; 4 the epoch to begin with, or an empty
+--      string where the database has places that these keys lack
+-- Returns 1 when the list is open; 0 when it is not, or this server may have lost places
+local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local list = redis.call('HMGET', KEYS[1], 'Epoch', 'Server')
+if not list[1] then
+  if ARGV[4] == '' then
+    return 0
+  end
+  redis.call('HSET', KEYS[1], 'Epoch', ARGV[4], 'Server', server)
+elseif list[2] ~= server then
+  return 0
+end
+redis.call('HSET', KEYS[1], 'Opens', ARGV[1], 'Closes', ARGV[2])
+for n = 1, 3 do
+  redis.call('PEXPIREAT', KEYS[n], ARGV[3])
+end
+return 1

@@ -1,0 +1,233 @@
+//! Places of a waiting room that Redis gives while the list is open.
+
+mod stack {
+    use std::collections::HashMap;
+    use std::time::Duration;
+
+    use redis::AsyncCommands;
+    use redis::aio::MultiplexedConnection;
+    use seckill::batching::Batch;
+    use seckill::clock::Clock;
+    use seckill::config::{ServiceAddress, sqlite_in};
+    use seckill::control::queues::Queues;
+    use seckill::domain::draw::EntryId;
+    use seckill::domain::sale::SaleMove;
+    use seckill::domain::{Bilingual, Currency, Money, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
+    use seckill::metrics::Metrics;
+    use seckill::redis::replay::Replay;
+    use seckill::redis::{connection, keys};
+    use seckill::store::{GatheredPlace, GoodsDraft, Joining, SaleChange, SaleDraft, Store};
+    use seckill::waiting_rooms::gathering::{Gathering, Taken};
+    use uuid::Uuid;
+
+    use crate::support::{Fixture, Rung};
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// The list of a sale that opens in an hour, which takes in shoppers already.
+    struct List {
+        gathering: Gathering,
+        queues: Queues,
+        store: Store,
+        sale: SaleId,
+        redis: MultiplexedConnection,
+        clock: Clock,
+        _fixture: Fixture,
+    }
+
+    fn request(user_id: UserId) -> Joining {
+        Joining { user_id, entry: EntryId::new(rand::random()), signed: None }
+    }
+
+    fn users<const N: usize>() -> [UserId; N] {
+        std::array::from_fn(|_| UserId(Uuid::now_v7()))
+    }
+
+    impl List {
+        async fn open() -> List {
+            let fixture = Fixture::new(Rung::Redis).await;
+            let address = fixture.settings["SECKILL_REDIS_URL"].as_str();
+            let client = redis::Client::open(address).unwrap();
+            let redis = client.get_multiplexed_async_connection().await.unwrap();
+            let master = connection::shared(&ServiceAddress::from(address)).unwrap();
+            let store = Store::open(&sqlite_in(fixture.dir())).unwrap();
+            store.migrate().await.unwrap();
+            let clock = Clock::system();
+            let text = Bilingual::new("手机", "Phone");
+            let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
+            let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
+            let draft = SaleDraft {
+                goods_id: goods,
+                price: Money::new(100, Currency::CNY),
+                list_price: None,
+                total: 1,
+                per_user_limit: 1,
+                window: Window { opens_at: Some(clock.now() + HOUR), closes_at: None },
+                rush: Rush::default(),
+                mode: SaleMode::Queue(QueuePlan { prequeue_s: 7_200, gather_s: 0, seat_s: 60 }),
+                eligibility: Default::default(),
+            };
+            let sale = store.create_sale(&draft, "test", clock.now()).await.unwrap().id;
+            let gathering = Gathering::new(master, store.clone());
+            let queues = Queues::new(store.clone(), Some(gathering.clone()), Default::default());
+            let list = List { gathering, queues, store, sale, redis, clock, _fixture: fixture };
+            list.step().await;
+            list
+        }
+
+        async fn change(&self, change: SaleChange) {
+            self.store.change_sale(self.sale, &change, "test", self.clock.now()).await.unwrap();
+        }
+
+        async fn step(&self) {
+            self.queues.step().await.unwrap();
+        }
+
+        /// Asks Redis; `None` if it gives no places.
+        async fn take(&self, requests: &[Joining]) -> Option<Vec<Taken>> {
+            let batch = Batch { bucket: Gathering::bucket(self.sale), claims: requests.to_vec() };
+            self.gathering.take(&[batch]).await.remove(0)
+        }
+
+        async fn take_for(&self, users: &[UserId]) -> Vec<GatheredPlace> {
+            let requests: Vec<Joining> = users.iter().copied().map(request).collect();
+            let taken = self.take(&requests).await.expect("the list is open");
+            taken.into_iter().map(|taken| taken.place).collect()
+        }
+
+        /// The rows of accounts.
+        async fn rows(&self, users: &[UserId]) -> HashMap<UserId, GatheredPlace> {
+            let mut rows = HashMap::new();
+            for &user_id in users {
+                if let Some(row) = self.store.queue_place(self.sale, user_id).await.unwrap() {
+                    assert_eq!(row.place.segment, 0);
+                    rows.insert(user_id, GatheredPlace { user_id, entry: row.entry, joined_at: row.joined_at });
+                }
+            }
+            rows
+        }
+
+        async fn assert_rows_are(&self, given: &[GatheredPlace]) {
+            let users: Vec<UserId> = given.iter().map(|place| place.user_id).collect();
+            let expected: HashMap<UserId, GatheredPlace> = given.iter().map(|place| (place.user_id, *place)).collect();
+            assert_eq!(self.rows(&users).await, expected);
+        }
+
+        async fn joined(&self) -> i64 {
+            self.store.queue(self.sale).await.unwrap().unwrap().joined
+        }
+
+        /// The keys of the list.
+        async fn keys(&self) -> Vec<String> {
+            self.redis.clone().keys(format!("queue{{{}}}*", self.sale)).await.unwrap()
+        }
+
+        async fn replay(&self) {
+            Replay::new(&self.gathering, "test").check(&Metrics::default()).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn account_has_one_place_which_becomes_a_row() {
+        let list = List::open().await;
+        let [one, two] = users();
+        let requests = [request(one), request(two), request(one)];
+        let taken = list.take(&requests).await.unwrap();
+        assert_eq!(taken.iter().map(|taken| taken.is_new).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(taken[0].place, taken[2].place);
+        assert_eq!([taken[0].place.entry, taken[1].place.entry], [requests[0].entry, requests[1].entry]);
+        assert_eq!(list.rows(&[one, two]).await, HashMap::new());
+        let given = [taken[0].place, taken[1].place];
+        for _ in 0..2 {
+            assert_eq!(list.take_for(&[two, one]).await, [given[1], given[0]], "another device gets the same place");
+            list.step().await;
+            list.assert_rows_are(&given).await;
+        }
+        assert_eq!(list.joined().await, 2);
+    }
+
+    #[tokio::test]
+    async fn entry_of_a_pass_is_kept() {
+        let list = List::open().await;
+        let [user] = users();
+        let lost = EntryId::new(rand::random());
+        let taken = list.take(&[Joining { signed: Some((lost, 0)), ..request(user) }]).await.unwrap();
+        assert_eq!((taken[0].place.entry, taken[0].is_new), (lost, true));
+    }
+
+    #[tokio::test]
+    async fn list_of_a_server_that_may_have_lost_places_is_written_and_stays_closed() {
+        let mut list = List::open().await;
+        let [one, two] = users();
+        let given = list.take_for(&[one]).await;
+        let hash = keys::hash(Gathering::bucket(list.sale));
+        let () = list.redis.hset(hash, "Server", "0".repeat(40)).await.unwrap();
+        assert_eq!(list.take(&[request(two)]).await, None);
+        for _ in 0..2 {
+            list.step().await;
+            list.assert_rows_are(&given).await;
+            assert_eq!(list.keys().await, Vec::<String>::new());
+        }
+        assert_eq!(list.take(&[request(two)]).await, None, "Redis does not know the account with the row");
+    }
+
+    #[tokio::test]
+    async fn place_that_redis_has_forgotten_is_written_by_the_process_that_told_it() {
+        let mut list = List::open().await;
+        let given = list.take_for(&users::<3>()).await;
+        for key in list.keys().await {
+            let () = list.redis.del(key).await.unwrap();
+        }
+        list.replay().await;
+        list.assert_rows_are(&given).await;
+        list.step().await;
+        assert_eq!(list.take(&[request(users::<1>()[0])]).await, None);
+    }
+
+    #[tokio::test]
+    async fn place_that_redis_has_forgotten_returns_to_a_list_that_has_begun_anew() {
+        let mut list = List::open().await;
+        let users = users::<2>();
+        let given = list.take_for(&users).await;
+        for key in list.keys().await {
+            let () = list.redis.del(key).await.unwrap();
+        }
+        list.step().await;
+        // Another device was faster than the replay, and what it was told holds.
+        let new = list.take_for(&users[..1]).await;
+        assert_ne!(new[0].entry, given[0].entry);
+        list.replay().await;
+        assert_eq!(list.take_for(&users).await, [new[0], given[1]]);
+        list.step().await;
+        list.assert_rows_are(&[new[0], given[1]]).await;
+    }
+
+    #[tokio::test]
+    async fn list_is_locked_with_every_place_that_was_given() {
+        const USERS: usize = 3_000;
+        let list = List::open().await;
+        let users: Vec<UserId> = (0..USERS).map(|_| UserId(Uuid::now_v7())).collect();
+        let mut given = Vec::new();
+        for some in users.chunks(7) {
+            given.extend(list.take_for(some).await);
+        }
+        list.change(SaleChange::Start { at: list.clock.now() }).await;
+        list.step().await;
+        assert!(list.store.queue(list.sale).await.unwrap().unwrap().root.is_some(), "the list is locked");
+        list.assert_rows_are(&given).await;
+        assert_eq!((list.joined().await, list.keys().await), (USERS as i64, Vec::new()));
+        assert_eq!(list.take(&[request(users[0])]).await, None);
+    }
+
+    #[tokio::test]
+    async fn redis_gives_no_places_of_a_sale_that_was_stopped_or_is_a_draft_again() {
+        for to in [SaleMove::Stop, SaleMove::Unschedule] {
+            let list = List::open().await;
+            let given = list.take_for(&users::<1>()).await;
+            list.change(SaleChange::Move(to)).await;
+            list.step().await;
+            assert_eq!(list.take(&[request(users::<1>()[0])]).await, None, "{to}");
+            list.assert_rows_are(&given).await;
+        }
+    }
+}
