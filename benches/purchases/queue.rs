@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use seckill::batching::Batch;
 use seckill::clock::Clock;
 use seckill::control::queues::Queues;
@@ -12,7 +12,7 @@ use seckill::domain::draw::EntryId;
 use seckill::domain::{Bilingual, Currency, Money, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
 use seckill::redis::connection::{self, RedisConnection};
 use seckill::store::{GoodsDraft, Joining, SaleDraft};
-use seckill::waiting_rooms::gathering::Gathering;
+use seckill::waiting_rooms::gathering::{Gathered, Gathering};
 use uuid::Uuid;
 
 use super::shop::Shop;
@@ -25,6 +25,8 @@ const BATCH: usize = 256;
 const UNITS: i64 = 100;
 /// Long enough to let a million in.
 const OPENS_IN: Duration = Duration::from_secs(3600);
+/// Long enough for data control to open the list, and for each process to follow: to know the sale, and then its line.
+const JOINING_IN: Duration = Duration::from_secs(3);
 
 /// Places taken over HTTP, and the line.
 pub async fn joins_and_line(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
@@ -99,7 +101,7 @@ pub async fn a_million_wait(shop: &Shop) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Announces a sale with a waiting room that shoppers may join at once.
+/// Announces a sale with a waiting room, and returns when shoppers may join.
 async fn queue_sale(shop: &Shop) -> anyhow::Result<SaleId> {
     let text = Bilingual::new("压测", "Benchmark");
     let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
@@ -113,12 +115,15 @@ async fn queue_sale(shop: &Shop) -> anyhow::Result<SaleId> {
         per_user_limit: 1,
         window: Window { opens_at: Some(Clock::system().now() + OPENS_IN), closes_at: None },
         rush: Rush::default(),
-        mode: SaleMode::Queue(QueuePlan { prequeue_s: 24 * 3600, gather_s: 0, seat_s: 3_600 }),
+        mode: SaleMode::Queue(QueuePlan {
+            prequeue_s: (OPENS_IN - JOINING_IN).as_secs() as i64,
+            gather_s: 0,
+            seat_s: 3_600,
+        }),
         eligibility: Default::default(),
     };
     let sale = sales_admin.create_sale(draft, "bench").await?;
-    // Every process follows within a second, and reads the line within another.
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(JOINING_IN).await;
     Ok(sale.id)
 }
 
@@ -126,7 +131,7 @@ async fn queue_sale(shop: &Shop) -> anyhow::Result<SaleId> {
 async fn take(gathering: &Gathering, sale: SaleId) -> anyhow::Result<()> {
     let claim = |_| Joining { user_id: UserId(Uuid::now_v7()), entry: EntryId::new(rand::random()), signed: None };
     let batch = Batch { bucket: Gathering::bucket(sale), claims: (0..BATCH).map(claim).collect() };
-    let taken = gathering.take(&[batch]).await.pop().flatten().context("Redis gives no places")?;
+    let Some(Gathered::Taken(taken)) = gathering.take(&[batch]).await.remove(0) else { bail!("Redis gives no places") };
     ensure!(taken.iter().all(|taken| taken.is_new), "a place was given before");
     Ok(())
 }

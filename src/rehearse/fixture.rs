@@ -22,6 +22,10 @@ use crate::store::{Announce, Redefinition, Role, SaleDraft, SalePatch, SaveOptio
 const ACTOR: &str = "rehearsal";
 /// The sale ends by itself this long after its opening, in case the rehearsal is killed.
 const ENDS_AFTER: SignedDuration = SignedDuration::from_mins(20);
+/// From the announcement to the opening, before the final one is set.
+const PROVISIONAL: Duration = Duration::from_secs(1_800);
+/// How long before the opening shoppers may join a waiting room. Its list is opened before, and the final opening lets them in.
+const PREQUEUE: Duration = Duration::from_secs(1_500);
 /// How long after the opening those who join a waiting room count as come at once.
 pub const GATHER: Duration = Duration::from_secs(5);
 /// How long orders in flight may take to reach the database; they need seconds while the shop works.
@@ -55,7 +59,7 @@ pub async fn announce(services: &Services, options: &Options) -> anyhow::Result<
 fn mode(name: ModeName) -> SaleMode {
     SaleMode::Rush.with(&ModeChange {
         name: Some(name),
-        queue_prequeue_s: Some(3_600),
+        queue_prequeue_s: Some(PREQUEUE.as_secs() as i64),
         queue_gather_s: Some(GATHER.as_secs() as i64),
         queue_seat_s: Some(30),
         draw_review_s: Some(0),
@@ -68,7 +72,7 @@ fn provisional_window(mode: ModeName, now: Timestamp) -> Window {
     match mode {
         ModeName::Rush => Window { opens_at: None, closes_at: None },
         ModeName::Queue | ModeName::Draw => {
-            let opens = now + SignedDuration::from_mins(30);
+            let opens = now + PROVISIONAL;
             Window { opens_at: Some(opens), closes_at: Some(opens + ENDS_AFTER) }
         }
     }

@@ -1,10 +1,9 @@
 //! The list of a waiting room while it is open, in Redis: the crowd takes places there as fast as it buys units, and data control
 //! writes them into the database soon after ([`crate::control::queues`]).
 //!
-//! Redis gives places only while it certainly knows every account that has one: from the beginning, under one history of the
-//! server ([`crate::redis::generation`]). Before that, after a server has lost writes, and once the list is locked, the database gives
-//! them. Which of both gave a place makes no difference: the account's first row stands, and before the lock one place is worth as
-//! much as another.
+//! Redis gives places only while it certainly knows every account that has one: the list is opened before shoppers may join, and closed
+//! for good when the server may have lost writes ([`crate::redis::generation`]). Otherwise, and once the list is locked, the database gives
+//! them. Where both have given a place to an account, its row stands: before the lock one place is worth as much as another.
 //!
 //! A process remembers the places that it has told until the database has them, and writes them itself when Redis has forgotten them.
 
@@ -13,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use redis::{Cmd, Script, Value};
+use redis::{Script, Value};
 use uuid::Uuid;
 
 use crate::batching::{Batch, BatchKey};
@@ -51,6 +50,14 @@ pub struct Taken {
     pub place: GatheredPlace,
     /// Whether the account had no place before the request.
     pub is_new: bool,
+}
+
+/// What Redis says to a batch of requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gathered {
+    Taken(Vec<Taken>),
+    /// The list opens later.
+    Early,
 }
 
 /// When a list takes places, and what it begins with.
@@ -95,31 +102,29 @@ impl Gathering {
 
     /// Gives places. `None` for a batch that the database has to decide, also where it is not known what Redis did: a place with the
     /// same entry is the same place.
-    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Option<Vec<Taken>>> {
+    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Option<Gathered>> {
         let _unanswered = self.places.begin_call();
         let calls = batches.iter().map(|Batch { bucket, claims }| {
-            let mut call = self.call(*bucket, "take");
+            let mut call = self.scripts.take.call(&[keys::hash, keys::places, keys::outbox].map(|name| name(*bucket)));
             for claim in claims {
-                call.arg(ShortId::of(claim.user_id.0)).arg(short_entry(wished(claim)));
+                let entry = Uuid::from_bytes(*wished(claim).as_bytes());
+                call.arg(ShortId::of(claim.user_id.0)).arg(ShortId::of(entry));
             }
             call
         });
         let answers = self.scripts.take.send(calls.collect(), &self.master).await;
         let Ok(answers) = answers else { return vec![None; batches.len()] };
-        let taken = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
-            let wishes: Vec<_> = claims.iter().map(|claim| (claim.user_id, wished(claim))).collect();
-            let (generation, taken) = read_answer(&answer.ok()?, &wishes).ok().flatten()?;
+        let gathered = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
+            let answer = answer.ok()?;
+            if answer == [Value::Int(0)] {
+                return Some(Gathered::Early);
+            }
+            let (generation, taken) = read_answer(&answer, claims).ok().flatten()?;
             let of_kind = |is_new| taken.iter().filter(move |taken| taken.is_new == is_new).map(|taken| taken.place);
             self.places.remember((*bucket, generation), of_kind(true), of_kind(false));
-            Some(taken)
+            Some(Gathered::Taken(taken))
         });
-        taken.collect()
-    }
-
-    fn call(&self, bucket: Bucket, mode: &str) -> Cmd {
-        let mut call = self.scripts.take.call(&[keys::hash, keys::places, keys::outbox].map(|name| name(bucket)));
-        call.arg(mode);
-        call
+        gathered.collect()
     }
 
     /// The place that Redis has given to an account.
@@ -137,7 +142,7 @@ impl Gathering {
         Ok(ask.query_async(&mut self.master.clone()).await?)
     }
 
-    /// Lets Redis give places, if it can. `false` where the database has to.
+    /// Lets Redis give places from a time that has not come, or goes on doing so. `false` where the database has to.
     pub async fn open(&self, sale: SaleId, list: OpenList) -> Result<bool, Unavailable> {
         let mut call = self.scripts.open.key(keys::hash(Gathering::bucket(sale)));
         call.key(keys::places(Gathering::bucket(sale))).key(keys::outbox(Gathering::bucket(sale)));
@@ -195,10 +200,6 @@ fn wished(request: &Joining) -> EntryId {
     request.signed.map_or(request.entry, |(entry, _)| entry)
 }
 
-fn short_entry(entry: EntryId) -> ShortId {
-    ShortId::of(Uuid::from_bytes(*entry.as_bytes()))
-}
-
 /// Parses `entry:time`.
 fn parse_place(user_id: UserId, text: &str) -> Option<GatheredPlace> {
     let (entry, time) = text.split_once(':')?;
@@ -213,26 +214,24 @@ fn parse_pair(pair: &[&str]) -> Option<GatheredPlace> {
 }
 
 /// The generation that has the places, and an answer for each; `None` when no places are given.
-fn read_answer(
-    answer: &[Value],
-    wishes: &[(UserId, EntryId)],
-) -> Result<Option<(Generation, Vec<Taken>)>, Unavailable> {
+fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<Option<(Generation, Vec<Taken>)>, Unavailable> {
     let [epoch, server, now, of_each @ ..] = answer else { return Ok(None) };
     let server = ServerId::parse(&parse::<String>(server, "a replication id")?);
     let generation =
         Generation { epoch: parse(epoch, "an epoch")?, server: server.ok_or_else(|| malformed("a replication id"))? };
     let now = Timestamp::from_millisecond(parse(now, "a time")?).map_err(|_| malformed("a time"))?;
-    let taken = |(n, &(user_id, wished)): (usize, &(UserId, EntryId))| match of_each.get(n) {
+    let taken = |(n, claim): (usize, &Joining)| match of_each.get(n) {
         None | Some(Value::Int(1)) => {
-            Ok(Taken { place: GatheredPlace { user_id, entry: wished, joined_at: now }, is_new: true })
+            let place = GatheredPlace { user_id: claim.user_id, entry: wished(claim), joined_at: now };
+            Ok(Taken { place, is_new: true })
         }
         Some(known) => {
-            let place =
-                parse_place(user_id, &parse::<String>(known, "a place")?).ok_or_else(|| malformed("a place"))?;
-            Ok(Taken { place, is_new: place.entry == wished })
+            let place = parse_place(claim.user_id, &parse::<String>(known, "a place")?);
+            let place = place.ok_or_else(|| malformed("a place"))?;
+            Ok(Taken { place, is_new: place.entry == wished(claim) })
         }
     };
-    let all = wishes.iter().enumerate().map(taken).collect::<Result<_, Unavailable>>()?;
+    let all = claims.iter().enumerate().map(taken).collect::<Result<_, Unavailable>>()?;
     Ok(Some((generation, all)))
 }
 
@@ -248,24 +247,13 @@ impl ReplayGrants for Gathering {
         &self.master
     }
 
-    /// A list that was closed by another history of the server stays closed.
     async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>> {
         Ok(Vec::new())
     }
 
-    async fn replay(&self, bucket: Bucket, places: &[GatheredPlace]) -> Result<Replayed, Unavailable> {
-        let mut call = self.call(bucket, "keep");
-        for place in places {
-            let text = format!("{}:{}", short_entry(place.entry), place.joined_at.as_millisecond());
-            call.arg(ShortId::of(place.user_id.0)).arg(text);
-        }
-        let answer = self.scripts.take.send(vec![call], &self.master).await?.pop();
-        let answer = answer.ok_or_else(|| malformed("no answer"))??;
-        let wishes: Vec<_> = places.iter().map(|place| (place.user_id, place.entry)).collect();
-        Ok(match read_answer(&answer, &wishes)? {
-            Some((generation, kept)) => Replayed::Forgotten(kept.iter().filter(|kept| kept.is_new).count(), generation),
-            None => Replayed::NotLoaded,
-        })
+    /// A list under another history of the server has been closed: its places go to the database once data control has deleted it.
+    async fn replay(&self, _bucket: Bucket, _places: &[GatheredPlace]) -> Result<Replayed, Unavailable> {
+        Ok(Replayed::NotLoaded)
     }
 
     /// Data control loads no list, so what a list lacks goes to the database.

@@ -30,7 +30,7 @@ use crate::periodic::Periodic;
 use crate::rate_limit::UserLimit;
 use crate::signing::{ShopSecret, Signer};
 use crate::store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
-use gathering::{Gathering, Taken};
+use gathering::{Gathered, Gathering, Taken};
 
 /// The age of the line in memory, as of the button in caches.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
@@ -84,6 +84,8 @@ struct Joins {
 
 /// Who decided about a request, and how.
 enum JoinDecision {
+    /// Redis gives places later. The account may have one nevertheless, because the sale was postponed.
+    Early,
     Gathered(Taken),
     Database(JoinOutcome),
 }
@@ -102,7 +104,8 @@ impl BatchHandler for Joins {
         let mut answers = Vec::with_capacity(batches.len());
         for (Batch { bucket, claims }, gathered) in batches.iter().zip(gathered) {
             answers.push(match (gathered, bucket.queue()) {
-                (Some(taken), _) => Ok(taken.into_iter().map(JoinDecision::Gathered).collect()),
+                (Some(Gathered::Taken(taken)), _) => Ok(taken.into_iter().map(JoinDecision::Gathered).collect()),
+                (Some(Gathered::Early), _) => Ok(claims.iter().map(|_| JoinDecision::Early).collect()),
                 (None, Some(sale)) => {
                     let outcomes = self.store.join_queue(sale, claims).await.map_err(|e| Unavailable(e.to_string()));
                     outcomes.map(|outcomes| outcomes.into_iter().map(JoinDecision::Database).collect())
@@ -181,14 +184,16 @@ impl WaitingRooms {
         }
         // A sale that this process does not know gets no queue of requests.
         let known = self.catalogue.entry(sale).await.map_err(|_| JoinRefusal::Unknown)?;
-        if !known.is_some_and(|entry| entry.sale.mode.is_queue()) {
-            return Err(JoinRefusal::NoSuchQueue);
-        }
+        let known = known.filter(|entry| entry.sale.mode.is_queue()).ok_or(JoinRefusal::NoSuchQueue)?;
         self.eligibility.check(sale, user).await?;
         let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
         let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed };
         let decision = self.joins.claim(Gathering::bucket(sale), request, None).await;
         let joined = match decision.map_err(|_| JoinRefusal::Unknown)? {
+            JoinDecision::Early => {
+                let joined = self.joined_earlier(&known.sale, user).await.map_err(|_| JoinRefusal::Unknown)?;
+                joined.ok_or(JoinRefusal::Closed(Phase::Upcoming))?
+            }
             JoinDecision::Gathered(taken) => {
                 let joined = self.gathered(sale, taken).await.map_err(|_| JoinRefusal::Unknown)?;
                 joined.ok_or(JoinRefusal::NoSuchQueue)?
@@ -202,6 +207,11 @@ impl WaitingRooms {
         };
         self.metrics.queue_joins.inc_by(joined.is_new.into());
         Ok(joined)
+    }
+
+    async fn joined_earlier(&self, sale: &Sale, user: UserId) -> Result<Option<Joined>, StoreError> {
+        let own = self.own(sale, user, self.store.now().await?).await?;
+        Ok(own.map(|OwnTurn { place, state, .. }| Joined { place, state, is_new: false }))
     }
 
     /// The place that Redis has given. One that it gave before may be a row meanwhile, which has the last word.

@@ -1,12 +1,15 @@
--- Opens the list of a waiting room, or brings an open one in step with the plan of its sale.
+-- Opens the list of a waiting room ahead of its time, or brings an open one in step with the plan of its sale.
 -- KEYS 1 hash of the list, 2 places by account, 3 stream of places that are not in the database yet
 -- ARGV 1 and 2 when places are given, from and until, 3 when the keys expire, in ms; 4 the epoch to begin with, or an empty
 --      string where the database has places that these keys lack
 -- Returns 1 when the list is open; 0 when it is not, or this server may have lost places
+-- From the time of the plan on the database may have given places, so a list that is not open by then stays closed.
+local MARGIN_MS = 1000
 local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local list = redis.call('HMGET', KEYS[1], 'Epoch', 'Server')
 if not list[1] then
-  if ARGV[4] == '' then
+  local time = redis.call('TIME')
+  if ARGV[4] == '' or time[1] * 1000 + time[2] / 1000 > ARGV[1] - MARGIN_MS then
     return 0
   end
   redis.call('HSET', KEYS[1], 'Epoch', ARGV[4], 'Server', server)

@@ -67,7 +67,8 @@ async fn survives(target: CrashTarget) {
     let _restore = Stack::get().restore_on_drop();
     let mut random = StdRng::seed_from_u64(seed());
     let mut shop = start_shop().await;
-    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(15)).queue()).await;
+    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(18)).queue().prequeue(15)).await;
+    shop.wait_until_joining(&sale).await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
     let joining = join_all(shoppers.iter().map(|shopper| join(shopper, &sale)));
     let crashing = async {
@@ -149,9 +150,9 @@ async fn turns_do_not_pass_while_redis_is_away() {
 
 /// The places that shoppers took from Redis, and that are no rows because data control is away.
 pub(super) async fn take_places(shop: &mut Shop, count: u64) -> (String, Vec<(Shopper, Value)>) {
-    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(25)).queue()).await;
-    // Data control opens the list within half a second, and Redis writes it to its file within another second.
-    pause(2_500).await;
+    let sale = NewSale::of(UNITS as i64).opens_in(Duration::from_secs(25)).queue().prequeue(21);
+    let sale = shop.create(sale).await;
+    shop.wait_until_joining(&sale).await;
     for n in 0..2 {
         shop.process("control", n).kill();
     }

@@ -22,6 +22,7 @@ pub struct NewSale {
     deposit: Option<i64>,
     invitation: bool,
     seat_s: i64,
+    prequeue_s: Option<i64>,
 }
 
 impl NewSale {
@@ -40,6 +41,7 @@ impl NewSale {
             deposit: None,
             invitation: false,
             seat_s: 20,
+            prequeue_s: None,
         }
     }
 
@@ -79,6 +81,13 @@ impl NewSale {
     /// says.
     pub fn queue(mut self) -> NewSale {
         self.mode = "queue";
+        self
+    }
+
+    /// Shoppers may join the waiting room so many seconds before the opening. Redis gives the places if that is two seconds from now or later,
+    /// and otherwise the database.
+    pub fn prequeue(mut self, seconds: i64) -> NewSale {
+        self.prequeue_s = Some(seconds);
         self
     }
 
@@ -122,6 +131,7 @@ impl NewSale {
             "deposit": self.deposit.map(|amount| json!({"amount": amount, "currency": "CNY"})),
             "invitation": self.invitation,
             "draw_review_s": 0,
+            "queue_prequeue_s": self.prequeue_s,
             "queue_gather_s": 2,
             "queue_seat_s": self.seat_s,
         })

@@ -310,6 +310,17 @@ impl Shop {
         last
     }
 
+    /// Waits until shoppers may join the waiting room of a sale.
+    pub async fn wait_until_joining(&self, sale: &str) {
+        let sale = self.store().sale(sale.parse().unwrap()).await.unwrap().unwrap();
+        let (plan, opens) = sale.mode.queue_plan().zip(sale.window.opens_at).expect("a waiting room with an opening");
+        eventually("shoppers may join", TIMEOUT, async || {
+            let now = self.store().now().await.map_err(|error| error.to_string())?;
+            if now > plan.joining_from(opens) { Ok(()) } else { Err(now.to_string()) }
+        })
+        .await;
+    }
+
     /// The sale with its counts, from the administrator's list.
     pub async fn numbers(&self, sale: &str) -> Value {
         let all = self.admin().await.get("/api/admin/sales").await.expect(200).json();
