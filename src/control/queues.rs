@@ -20,7 +20,7 @@ use crate::waiting_rooms::gathering::{Gathering, OpenList};
 const MAX_CALLS: usize = 10;
 /// Places that a step writes while a list is open. The rest of a crowd's places waits in Redis, so that writing them takes no time
 /// from the crowd.
-const MAX_WRITTEN: usize = 4_096;
+const MAX_WRITTEN: usize = 8_192;
 
 pub struct Queues {
     store: Store,

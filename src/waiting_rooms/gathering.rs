@@ -31,6 +31,7 @@ use crate::store::{GatheredPlace, Joining, Store};
 
 struct Scripts {
     take: HotScript,
+    read: Script,
     open: Script,
     close: Script,
 }
@@ -50,6 +51,14 @@ pub struct Taken {
     pub place: GatheredPlace,
     /// Whether the account had no place before the request.
     pub is_new: bool,
+}
+
+/// A list that gives places.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListState {
+    pub(super) places: i64,
+    /// Of the account that was asked for.
+    pub(super) place: Option<GatheredPlace>,
 }
 
 /// What Redis says to a batch of requests.
@@ -85,6 +94,7 @@ impl Gathering {
     pub fn new(master: RedisConnection, store: Store) -> Gathering {
         let scripts = Scripts {
             take: HotScript::new(include_str!("lua/take.lua")),
+            read: Script::new(include_str!("lua/read.lua")),
             open: Script::new(include_str!("lua/open.lua")),
             close: Script::new(include_str!("lua/close.lua")),
         };
@@ -127,19 +137,16 @@ impl Gathering {
         gathered.collect()
     }
 
-    /// The place that Redis has given to an account.
-    pub(super) async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<GatheredPlace>, Unavailable> {
-        let mut ask = redis::cmd("HGET");
-        ask.arg(keys::places(Gathering::bucket(sale))).arg(ShortId::of(user.0));
-        let place: Option<String> = ask.query_async(&mut self.master.clone()).await?;
-        place.map(|text| parse_place(user, &text).ok_or_else(|| malformed("a place"))).transpose()
-    }
-
-    /// Places that Redis has given; 0 where the database gives them.
-    pub(super) async fn count(&self, sale: SaleId) -> Result<i64, Unavailable> {
-        let mut ask = redis::cmd("HLEN");
-        ask.arg(keys::places(Gathering::bucket(sale)));
-        Ok(ask.query_async(&mut self.master.clone()).await?)
+    /// The list, with the place of an account if one is asked for; `None` where the database gives the places.
+    pub(super) async fn read(&self, sale: SaleId, user: Option<UserId>) -> Result<Option<ListState>, Unavailable> {
+        let mut call = self.scripts.read.key(keys::hash(Gathering::bucket(sale)));
+        call.key(keys::places(Gathering::bucket(sale)));
+        call.arg(user.map(|user| ShortId::of(user.0).to_string()).unwrap_or_default());
+        let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
+        let [places, place] = answer.as_slice() else { return Ok(None) };
+        let place: Option<String> = parse(place, "a place")?;
+        let place = user.zip(place).map(|(user, text)| parse_place(user, &text).ok_or_else(|| malformed("a place")));
+        Ok(Some(ListState { places: parse(places, "a count")?, place: place.transpose()? }))
     }
 
     /// Lets Redis give places from a time that has not come, or goes on doing so. `false` where the database has to.

@@ -5,24 +5,24 @@
 //! The line is read once a second for all.
 
 pub mod gathering;
+mod joins;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use async_trait::async_trait;
 use axum::body::Bytes;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::batching::{Batch, BatchHandler, BatchKey, Batcher};
+use crate::batching::Batcher;
 use crate::catalogue::Catalogue;
 use crate::domain::claim::Unavailable;
 use crate::domain::draw::EntryId;
 use crate::domain::{
-    Bucket, Ineligible, Line, OrderId, OrderStatus, Phase, Place, QueuePlace, QueueSeed, Refusal, Sale, SaleId,
-    TurnState, UserId,
+    Ineligible, Line, OrderId, OrderStatus, Phase, Place, QueuePlace, QueueSeed, Refusal, Sale, SaleId, TurnState,
+    UserId,
 };
 use crate::eligibility::{Eligibility, EligibilityRefusal};
 use crate::metrics::Metrics;
@@ -30,15 +30,16 @@ use crate::periodic::Periodic;
 use crate::rate_limit::UserLimit;
 use crate::signing::{ShopSecret, Signer};
 use crate::store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
-use gathering::{Gathered, Gathering, Taken};
+use gathering::{Gathering, Taken};
+use joins::{JoinDecision, Joins};
 
 /// The age of the line in memory, as of the button in caches.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The age of a line that cannot change by itself.
 const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Calls for places that run side by side in this process.
-const MAX_JOIN_CALLS: usize = 2;
+/// By then the processes have written the places that Redis has forgotten.
+const HANDED_OVER_AFTER: Duration = Duration::from_secs(5);
 
 /// Why an account has no place.
 #[derive(Debug)]
@@ -76,60 +77,6 @@ pub struct OwnTurn {
     pub order: Option<OrderId>,
 }
 
-/// Takes places, a batch at a time: from Redis while it gives them, otherwise from the database.
-struct Joins {
-    store: Store,
-    gathering: Option<Gathering>,
-}
-
-/// Who decided about a request, and how.
-enum JoinDecision {
-    /// Redis gives places later. The account may have one nevertheless, because the sale was postponed.
-    Early,
-    Gathered(Taken),
-    Database(JoinOutcome),
-}
-
-#[async_trait]
-impl BatchHandler for Joins {
-    type Claim = Joining;
-    type Decision = JoinDecision;
-    type Counters = ();
-
-    async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<JoinDecision>, Unavailable>> {
-        let gathered = match &self.gathering {
-            Some(gathering) => gathering.take(batches).await,
-            None => vec![None; batches.len()],
-        };
-        let mut answers = Vec::with_capacity(batches.len());
-        for (Batch { bucket, claims }, gathered) in batches.iter().zip(gathered) {
-            answers.push(match (gathered, bucket.queue()) {
-                (Some(Gathered::Taken(taken)), _) => Ok(taken.into_iter().map(JoinDecision::Gathered).collect()),
-                (Some(Gathered::Early), _) => Ok(claims.iter().map(|_| JoinDecision::Early).collect()),
-                (None, Some(sale)) => {
-                    let outcomes = self.store.join_queue(sale, claims).await.map_err(|e| Unavailable(e.to_string()));
-                    outcomes.map(|outcomes| outcomes.into_iter().map(JoinDecision::Database).collect())
-                }
-                (None, None) => Err(Unavailable(format!("{bucket} is no waiting room"))),
-            });
-        }
-        answers
-    }
-
-    fn batch_key(&self, bucket: Bucket) -> BatchKey {
-        self.gathering.as_ref().map_or(BatchKey::Shared, |gathering| gathering.batch_key(bucket))
-    }
-
-    fn max_calls(&self) -> usize {
-        // While one waits for the disk, another one is written; an SQLite file has one writer.
-        if self.store.shares_clock() { 1 } else { MAX_JOIN_CALLS }
-    }
-
-    fn count(_: &Metrics, _: Option<&()>, _: Option<&JoinDecision>, _: Duration) {}
-
-    fn measure(_: &Metrics, _: usize, _: Duration) {}
-}
-
 /// A line, and the JSON that everyone gets.
 #[derive(Clone)]
 struct PublishedLine {
@@ -137,6 +84,8 @@ struct PublishedLine {
     body: Bytes,
     /// Public once the line says so.
     seed: QueueSeed,
+    /// When Redis was last known to give the places, unless every process has written since what Redis may have forgotten.
+    gathered: Option<Instant>,
 }
 
 /// The waiting rooms of one process.
@@ -209,7 +158,7 @@ impl WaitingRooms {
         Ok(joined)
     }
 
-    async fn joined_earlier(&self, sale: &Sale, user: UserId) -> Result<Option<Joined>, StoreError> {
+    async fn joined_earlier(&self, sale: &Sale, user: UserId) -> Result<Option<Joined>, Unavailable> {
         let own = self.own(sale, user, self.store.now().await?).await?;
         Ok(own.map(|OwnTurn { place, state, .. }| Joined { place, state, is_new: false }))
     }
@@ -237,21 +186,26 @@ impl WaitingRooms {
     }
 
     /// The account's place: its row, or what Redis has given it a moment ago.
-    async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, StoreError> {
+    ///
+    /// # Errors
+    /// [`Unavailable`] also while Redis may have given a place that nobody can read at present.
+    async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, Unavailable> {
         let row = self.store.queue_place(sale, user).await?;
         let is_open = self.line(sale).is_none_or(|line| line.locked_at.is_none());
-        match &self.gathering {
-            // Without Redis no one knows of a place that is no row yet. Its owner keeps it by asking for it again.
-            Some(gathering) if row.is_none() && is_open => match gathering.place(sale, user).await.ok().flatten() {
-                Some(given) => self.gathered_place(sale, given).await,
+        let Some(gathering) = self.gathering.as_ref().filter(|_| row.is_none() && is_open) else { return Ok(row) };
+        match gathering.read(sale, Some(user)).await {
+            Ok(Some(list)) => match list.place {
+                Some(given) => Ok(self.gathered_place(sale, given).await?),
                 None => Ok(None),
             },
-            _ => Ok(row),
+            _ if !self.lines.load().get(&sale).is_some_and(|published| published.gathered.is_some()) => Ok(None),
+            Ok(None) => Err(Unavailable("places that Redis has forgotten become rows".into())),
+            Err(error) => Err(error),
         }
     }
 
     /// The account's place and what it may do at `now`, the database's time.
-    pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Result<Option<OwnTurn>, StoreError> {
+    pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Result<Option<OwnTurn>, Unavailable> {
         let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
         let Some(place) = self.place(sale.id, user).await? else { return Ok(None) };
         let state = place.state(plan, now);
@@ -327,16 +281,20 @@ impl WaitingRooms {
             let rests = |line: &Line| line.rests() && line.now > now - resting && line.version == known.sale.version;
             if let Some(kept) = published.get(&id).filter(|kept| rests(&kept.line)) {
                 lines.insert(id, kept.clone());
-            } else if let Some((line, seed)) = self.read_line(&known.sale, now).await? {
-                let body = serde_json::to_vec(&line).unwrap_or_default().into();
-                lines.insert(id, PublishedLine { line: Arc::new(line), body, seed });
+            } else if let Some(line) = self.read_line(&known.sale, now, published.get(&id)).await? {
+                lines.insert(id, line);
             }
         }
         self.lines.store(Arc::new(lines));
         Ok(())
     }
 
-    async fn read_line(&self, sale: &Sale, now: Timestamp) -> Result<Option<(Line, QueueSeed)>, StoreError> {
+    async fn read_line(
+        &self,
+        sale: &Sale,
+        now: Timestamp,
+        before: Option<&PublishedLine>,
+    ) -> Result<Option<PublishedLine>, StoreError> {
         let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
         let Some(queue) = self.store.queue(sale.id).await? else { return Ok(None) };
         let Some(sale) = self.store.sale(sale.id).await? else { return Ok(None) };
@@ -344,11 +302,17 @@ impl WaitingRooms {
             0 => (0, 0),
             _ => self.store.queue_activity(sale.id, plan).await?,
         };
-        // Some of them may be no rows yet.
-        let gathered = match &self.gathering {
-            Some(gathering) if queue.locked_at.is_none() => gathering.count(sale.id).await.unwrap_or_default(),
-            _ => 0,
-        };
+        let (mut gathered, mut places) = (before.and_then(|before| before.gathered), queue.joined);
+        if let Some(gathering) = &self.gathering
+            && queue.locked_at.is_none()
+        {
+            match gathering.read(sale.id, None).await {
+                // Some of them may be no rows yet.
+                Ok(Some(list)) => (gathered, places) = (Some(Instant::now()), places.max(list.places)),
+                Ok(None) => gathered = gathered.filter(|at| at.elapsed() < HANDED_OVER_AFTER),
+                Err(_) => gathered = gathered.map(|_| Instant::now()),
+            }
+        }
         let phase = sale.phase(now);
         let locks_at = sale.window.opens_at.map(|opens| plan.locks_at(opens));
         let line = Line {
@@ -362,7 +326,7 @@ impl WaitingRooms {
             commitment: queue.seed.commitment(),
             seed: queue.closed_segment.map(|_| queue.seed.to_hex()),
             root: queue.root,
-            joined: queue.joined.max(gathered),
+            joined: places,
             called: queue.called,
             serving: queue.serving,
             segments: self.store.waiting_segments(sale.id).await?,
@@ -375,7 +339,8 @@ impl WaitingRooms {
             now,
             poll_after_ms: poll_after_ms(phase, queue.locked_at, locks_at, now),
         };
-        Ok(Some((line, queue.seed)))
+        let body = serde_json::to_vec(&line).unwrap_or_default().into();
+        Ok(Some(PublishedLine { line: Arc::new(line), body, seed: queue.seed, gathered }))
     }
 
     async fn unpaid_orders(&self, sale: SaleId) -> Result<i64, StoreError> {

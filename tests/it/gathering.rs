@@ -215,11 +215,12 @@ mod stack {
 
     #[tokio::test]
     async fn list_is_locked_with_every_place_that_was_given() {
-        const USERS: usize = 3_000;
+        /// More than a step writes while a list is open.
+        const USERS: usize = 12_000;
         let list = List::open().await;
         let users: Vec<UserId> = (0..USERS).map(|_| UserId(Uuid::now_v7())).collect();
         let mut given = Vec::new();
-        for some in users.chunks(7) {
+        for some in users.chunks(100) {
             given.extend(list.take_for(some).await);
         }
         list.change(SaleChange::Start { at: list.clock.now() }).await;

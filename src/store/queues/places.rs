@@ -62,6 +62,9 @@ fn place(row: &AnyRow) -> Result<QueuePlace, sqlx::Error> {
 /// Rows in which the places of a waiting room are counted. A transaction locks one of them until its end.
 const LANES: u32 = 16;
 
+/// Places of one statement.
+const MAX_ROWS: usize = 1_024;
+
 const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_ms";
 
 impl Store {
@@ -234,16 +237,20 @@ async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>
         format!("('{user}','{entry}',{segment},{number},{})", joined_at.as_millisecond())
     };
     let rows: Vec<String> = places.iter().map(row).collect();
-    // A UUID, hexadecimal digits and numbers, so that the statement needs no parameters. Places are counted, not returned, because
-    // nearly always all are new.
-    let sql = format!(
-        "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
-         SELECT {sale}, column1, column2, column3, column4, column5 FROM (VALUES {}) AS place WHERE TRUE
-         ON CONFLICT (user_id, sale_id) DO NOTHING",
-        rows.join(",")
-    );
-    let done = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
-    Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
+    let mut new = 0;
+    for rows in rows.chunks(MAX_ROWS) {
+        // A UUID, hexadecimal digits and numbers, so that the statement needs no parameters. Places are counted, not returned, because
+        // nearly always all are new.
+        let sql = format!(
+            "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
+             SELECT {sale}, column1, column2, column3, column4, column5 FROM (VALUES {}) AS place WHERE TRUE
+             ON CONFLICT (user_id, sale_id) DO NOTHING",
+            rows.join(",")
+        );
+        let done = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
+        new += usize::try_from(done.rows_affected()).unwrap_or(usize::MAX);
+    }
+    Ok(new)
 }
 
 /// Writes new places of accounts whose turn has come. Returns the accounts that did not take one meanwhile.

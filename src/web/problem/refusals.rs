@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::{Code, FieldProblem, Problem};
 use crate::accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
+use crate::domain::claim::Unavailable;
 use crate::domain::{Phase, Refusal};
 use crate::entries::EntryRefusal;
 use crate::orders::OrderRefusal;
@@ -118,6 +119,12 @@ impl From<&StoreError> for Code {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         Problem::new(Code::from(&error)).cause(error)
+    }
+}
+
+impl From<Unavailable> for Problem {
+    fn from(error: Unavailable) -> Self {
+        Problem::new(Code::Unavailable).cause(error)
     }
 }
 

@@ -31,10 +31,12 @@ pub(super) async fn join(shopper: &Shopper, sale: &str) -> Value {
     .await
 }
 
-/// The place, or `None` while the shop does not answer.
+/// The place, or `None` while the shop does not know it. The shop never says that a place which was told is none.
 pub(super) async fn own(shopper: &Shopper, sale: &str) -> Option<Value> {
     let request = shopper.client.request(Method::GET, &format!("/api/sales/{sale}/place"));
-    let answer = request.try_send().await.ok().filter(|answer| answer.status == 200)?;
+    let answer = request.try_send().await.ok()?;
+    assert_ne!(answer.status, 404, "{}", answer.text());
+    let answer = Some(answer).filter(|answer| answer.status == 200)?;
     Some(answer.json()["place"].clone())
 }
 
