@@ -1,7 +1,7 @@
 //! What depends on sales that are about to end, or that shoppers are about to lose sight of, and whether they can.
 
 use super::sales_admin::{SaleCommand, SalesAdmin};
-use crate::domain::{Goods, OrderStatus, Sale, SaleId};
+use crate::domain::{Bilingual, OrderStatus, Sale, SaleId};
 use crate::store::{PreviewFacts, SaleRefusal, StoreError, WaitingCounts, preview_deletion};
 
 /// Counts of a sale.
@@ -17,7 +17,7 @@ pub struct SaleStakes {
 #[derive(Debug)]
 pub struct SalePreview {
     pub sale: Sale,
-    pub goods: Option<Goods>,
+    pub goods_name: Option<Bilingual>,
     /// What depends on the sale, or why it would stay as it is.
     pub outcome: Result<SaleStakes, SaleRefusal>,
 }
@@ -45,12 +45,12 @@ impl SalesAdmin {
         let mut planned = Vec::new();
         let preview = |id: &SaleId| {
             let sale = facts.sale(*id)?.clone();
-            let goods = facts.goods(sale.goods_id).cloned();
+            let goods_name = facts.goods(sale.goods_id).map(|goods| goods.name.clone());
             let outcome = after(&facts, &sale, command, &planned).map(|after| {
                 planned.extend(after);
                 stakes(&sale)
             });
-            Some(SalePreview { sale, goods, outcome })
+            Some(SalePreview { sale, goods_name, outcome })
         };
         Ok(ids.iter().map(preview).collect())
     }

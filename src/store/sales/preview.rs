@@ -4,21 +4,29 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
 
 use super::changes::{SaleChange, SaleRefusal};
 use super::drafts::{OVERLAP_CANDIDATES, is_announced};
 use super::{columns, sale};
-use crate::domain::{Goods, GoodsId, Sale, SaleId};
-use crate::store::{Store, StoreError, list, padded};
+use crate::domain::{Bilingual, GoodsId, Sale, SaleId};
+use crate::store::{Store, StoreError, list, padded, row};
 
 /// What decides about changes of several sales, as it is now.
 #[derive(Debug)]
 pub struct PreviewFacts {
     now: Timestamp,
     sales: HashMap<SaleId, Sale>,
-    goods: HashMap<GoodsId, Goods>,
+    goods: HashMap<GoodsId, PreviewGoods>,
     /// Sales of the same goods with which one of the sales may overlap.
     announced: Vec<Sale>,
+}
+
+/// The goods of a sale.
+#[derive(Debug)]
+pub struct PreviewGoods {
+    pub name: Bilingual,
+    is_archived: bool,
 }
 
 impl Store {
@@ -34,7 +42,7 @@ impl Store {
         let mut of: Vec<GoodsId> = sales.values().map(|sale| sale.goods_id).collect();
         of.sort();
         of.dedup();
-        let mut announced = Vec::new();
+        let (mut announced, mut goods) = (Vec::new(), HashMap::new());
         for chunk in padded(&of) {
             let sql = format!(
                 concat!("SELECT ", columns!(), " FROM sales WHERE goods_id IN {} AND {} ORDER BY id"),
@@ -43,10 +51,19 @@ impl Store {
             );
             let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
             announced.extend(self.all(query, sale).await?);
+            let sql =
+                format!("SELECT id, name_zh, name_en, archived_at_ms FROM goods WHERE id IN {}", list(chunk.len(), 0));
+            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+            goods.extend(self.all(query, preview_goods).await?);
         }
-        let goods = self.all_goods().await?.into_iter().map(|goods| (goods.id, goods));
-        Ok(PreviewFacts { now, sales, goods: goods.filter(|(id, _)| of.contains(id)).collect(), announced })
+        Ok(PreviewFacts { now, sales, goods, announced })
     }
+}
+
+fn preview_goods(row: &AnyRow) -> Result<(GoodsId, PreviewGoods), sqlx::Error> {
+    let name = Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?);
+    let is_archived = row::optional_time(row, "archived_at_ms")?.is_some();
+    Ok((GoodsId(row::int(row, "id")?), PreviewGoods { name, is_archived }))
 }
 
 impl PreviewFacts {
@@ -59,7 +76,7 @@ impl PreviewFacts {
         self.sales.get(&id)
     }
 
-    pub fn goods(&self, id: GoodsId) -> Option<&Goods> {
+    pub fn goods(&self, id: GoodsId) -> Option<&PreviewGoods> {
         self.goods.get(&id)
     }
 
@@ -67,7 +84,7 @@ impl PreviewFacts {
     /// is made, such as those of the same batch.
     pub fn change(&self, sale: &Sale, change: &SaleChange, planned: &[Sale]) -> Result<Sale, SaleRefusal> {
         let after = change.apply(sale, self.now)?;
-        if change.needs_goods() && self.goods(after.goods_id).ok_or(SaleRefusal::NoSuchGoods)?.is_archived() {
+        if change.needs_goods() && self.goods(after.goods_id).ok_or(SaleRefusal::NoSuchGoods)?.is_archived {
             return Err(SaleRefusal::GoodsArchived);
         }
         if change.refuses_overlap() {

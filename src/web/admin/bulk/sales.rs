@@ -8,7 +8,7 @@ use tracing::warn;
 use super::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
 use crate::control::sale_stakes::{SalePreview, SaleStakes};
 use crate::control::sales_admin::{AppliedParts, SaleCommand, stock_deadline};
-use crate::domain::{Goods, Sale, SaleId, SaleState};
+use crate::domain::{Bilingual, Sale, SaleId, SaleState};
 use crate::i18n::{self, fill};
 use crate::store::{OverlapPolicy, SaleRefusal, WaitingCounts};
 use crate::web::Shop;
@@ -44,7 +44,7 @@ async fn summary_of(
     let previews = shop.sales_admin.preview_batch(ids, command(action).as_ref()).await?;
     let mut items = Vec::new();
     for (id, preview) in ids.iter().zip(previews) {
-        let Some(SalePreview { sale, goods, outcome }) = preview else {
+        let Some(SalePreview { sale, goods_name: name, outcome }) = preview else {
             items.push(missing(visitor, id, LIST));
             continue;
         };
@@ -52,9 +52,9 @@ async fn summary_of(
             Ok(stakes) => BulkItem {
                 notes: costs(visitor, action, &sale, stakes),
                 opens_at: sale.window.opens_at.filter(|_| action == BulkSaleAction::Schedule),
-                ..item(visitor, &sale, goods.as_ref(), BulkVerdict::Will)
+                ..item(visitor, &sale, name.as_ref(), BulkVerdict::Will)
             },
-            Err(refusal) => item(visitor, &sale, goods.as_ref(), BulkVerdict::WillNot(why(visitor, &sale, refusal))),
+            Err(refusal) => item(visitor, &sale, name.as_ref(), BulkVerdict::WillNot(why(visitor, &sale, refusal))),
         });
     }
     Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
@@ -111,11 +111,11 @@ fn why(visitor: &Visitor, sale: &Sale, refusal: SaleRefusal) -> String {
     }
 }
 
-fn item(visitor: &Visitor, sale: &Sale, goods: Option<&Goods>, verdict: BulkVerdict) -> BulkItem {
+fn item(visitor: &Visitor, sale: &Sale, name: Option<&Bilingual>, verdict: BulkVerdict) -> BulkItem {
     let t = i18n::text(visitor.locale);
     let number = fill(t.admin.sale_number, sale.id);
     let path = format!("/admin/sales/{}?lang={}", sale.id, visitor.locale);
-    let name = goods.map_or(number.clone(), |goods| format!("{number} · {}", goods.name.get(visitor.locale)));
+    let name = name.map_or(number.clone(), |name| format!("{number} · {}", name.get(visitor.locale)));
     BulkItem::new(&sale.id, path, name, t.state(&sale.state).to_owned(), verdict)
 }
 
@@ -170,7 +170,7 @@ async fn one(
     deadline: Instant,
 ) -> Result<BulkItem, SaleRefusal> {
     let Some(before) = shop.store.sale(id).await? else { return Ok(missing(visitor, &id, LIST)) };
-    let goods = shop.store.goods(before.goods_id).await?;
+    let name = shop.store.goods(before.goods_id).await?.map(|goods| goods.name);
     let changed = match command(action) {
         Some(command) => {
             let changed = shop.sales_admin.change_in_batch(id, command, staff.actor(), deadline).await;
@@ -179,15 +179,13 @@ async fn one(
         None => shop.sales_admin.delete_draft_in_batch(id, staff.actor()).await.map(|()| (None, Vec::new())),
     };
     match changed {
-        Ok((Some(sale), notes)) => Ok(BulkItem { notes, ..item(visitor, &sale, goods.as_ref(), BulkVerdict::Done) }),
+        Ok((Some(sale), notes)) => Ok(BulkItem { notes, ..item(visitor, &sale, name.as_ref(), BulkVerdict::Done) }),
         Ok((None, _)) => {
             let path = format!("{LIST}?lang={}", visitor.locale);
-            Ok(BulkItem { path, ..item(visitor, &before, goods.as_ref(), BulkVerdict::Done) })
+            Ok(BulkItem { path, ..item(visitor, &before, name.as_ref(), BulkVerdict::Done) })
         }
         Err(SaleRefusal::Store(error)) => Err(error.into()),
-        Err(refusal) => {
-            Ok(item(visitor, &before, goods.as_ref(), BulkVerdict::NotDone(why(visitor, &before, refusal))))
-        }
+        Err(refusal) => Ok(item(visitor, &before, name.as_ref(), BulkVerdict::NotDone(why(visitor, &before, refusal)))),
     }
 }
 
