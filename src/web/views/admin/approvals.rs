@@ -37,12 +37,12 @@ impl ApprovalsPage {
         self.chrome.username.as_ref() == Some(&approval.requester)
     }
 
-    /// The forms of a request: last segment of the path, label, explanation, and whether it takes a reason.
-    fn actions(&self, approval: &Approval) -> Vec<(&'static str, &'static str, &'static str, bool)> {
+    /// The forms of a request: last segment of the path, label, explanation, and the label of the reason if it takes one.
+    fn actions(&self, approval: &Approval) -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
         let t = &self.chrome.text().approvals;
         if self.is_own(approval) {
-            return vec![("decline", t.withdraw, t.withdraw_text, true)];
+            return vec![("decline", t.withdraw, t.withdraw_text, t.why)];
         }
-        vec![("approve", t.approve, t.approve_text, false), ("decline", t.decline, t.decline_text, true)]
+        vec![("approve", t.approve, t.approve_text, ""), ("decline", t.decline, t.decline_text, t.why)]
     }
 }
