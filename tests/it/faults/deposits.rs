@@ -12,13 +12,38 @@ use crate::wallet::WalletStore;
 
 /// Their deposits are some 20 transactions.
 const ACCOUNTS: usize = 5_000;
-/// Then what is left is returned in peace.
-const DEATHS: usize = 5;
+const DEATHS: usize = 3;
+/// Transactions wait half done once this many deposits are returned, so that each death leaves some to be returned.
+const PACE: [&str; 4] = [
+    "CREATE TABLE pace (allowed BIGINT NOT NULL)",
+    "INSERT INTO pace (allowed) VALUES (0)",
+    "CREATE FUNCTION keep_pace() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       WHILE (SELECT COUNT(*) FROM deposits WHERE returned_at_ms IS NOT NULL) > (SELECT allowed FROM pace) LOOP
+         PERFORM pg_sleep(0.02);
+       END LOOP;
+       RETURN NULL;
+     END $$",
+    "CREATE TRIGGER keep_pace AFTER UPDATE ON deposits FOR EACH STATEMENT EXECUTE FUNCTION keep_pace()",
+];
 const HELD: &str = "SELECT COUNT(*) AS n FROM deposits WHERE returned_at_ms IS NULL";
 
 async fn count(wallet: &WalletStore, sql: &'static str) -> Result<usize, String> {
     let row = sqlx::query(sql).fetch_one(wallet.pool()).await.map_err(|error| error.to_string())?;
     Ok(row.get::<i64, _>("n") as usize)
+}
+
+/// Lets this many deposits be returned in all.
+async fn allow(wallet: &WalletStore, deposits: usize) {
+    wallet.execute(&[format!("UPDATE pace SET allowed = {deposits}")]).await;
+}
+
+/// Waits until as many deposits are set aside, and returns how many.
+async fn held(wallet: &WalletStore, what: &str, is_enough: impl Fn(usize) -> bool) -> usize {
+    eventually(what, SETTLE_TIMEOUT, async || match count(wallet, HELD).await? {
+        now if is_enough(now) => Ok(now),
+        now => Err(format!("{now} are set aside")),
+    })
+    .await
 }
 
 async fn come_back_once(target: CrashTarget) {
@@ -28,26 +53,24 @@ async fn come_back_once(target: CrashTarget) {
     let wallet = WalletStore::open(plan.setting("SECKILL_DATABASE_URL")).await;
     let accounts = crowd(&wallet, ACCOUNTS).await;
     join(&wallet, &accounts).await;
+    wallet.execute(&PACE.map(str::to_owned)).await;
     let able = count(&wallet, HELD).await.unwrap();
     let mut shop = plan.start().await;
     retire(&wallet).await;
 
-    let (mut left, mut deaths) = (able, 0);
-    while left > 0 {
-        left = eventually("more deposits are returned", SETTLE_TIMEOUT, async || match count(&wallet, HELD).await? {
-            now if now < left => Ok(now),
-            now => Err(format!("{now} of {able} are set aside")),
-        })
-        .await;
-        if left > 0 && deaths < DEATHS {
-            deaths += 1;
-            pause(random.random_range(0..60)).await;
-            for which in 0..2 {
-                crash(&mut shop, target, which, random.random_range(20..200)).await;
-            }
+    let mut left = able;
+    for death in 1..=DEATHS {
+        allow(&wallet, death * able / (DEATHS + 1)).await;
+        held(&wallet, "more deposits are returned", |now| now < left).await;
+        pause(random.random_range(0..60)).await;
+        for which in 0..2 {
+            crash(&mut shop, target, which, random.random_range(20..200)).await;
         }
+        left = held(&wallet, "deposits can be counted", |_| true).await;
+        assert!(left > 0, "nothing died while deposits were returned");
     }
-    assert!(deaths > 1, "nothing died while deposits were returned");
+    allow(&wallet, able).await;
+    held(&wallet, "all deposits are returned", |now| now == 0).await;
     let returns = "SELECT COUNT(*) AS n FROM wallet_transfers WHERE kind = 'deposit_return'";
     assert_eq!(count(&wallet, returns).await, Ok(able));
     assert_consistent(&wallet).await;
