@@ -145,6 +145,20 @@ async fn phone_gets_alarms_at_once_and_figures_on_request() {
 }
 
 #[tokio::test]
+async fn lists_of_a_phone_begin_with_their_rows_until_they_are_searched() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    for (list, search) in [("orders", "user=nobody"), ("log", "actor=nobody"), ("security", "class=webhook_refused")] {
+        let get = async |query: &str| admin.get(&format!("/admin/{list}?lang=en{query}")).await;
+        assert!(get("").await.text().contains("<details class=\"fold\"><summary>"), "{list}");
+        for (query, status) in [(format!("&{search}"), 200), ("&from=soon".to_owned(), 422)] {
+            let page = get(&query).await;
+            assert!(page.is_page(status) && page.text().contains("<details class=\"fold\" open>"), "{list}: {page:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn cockpit_of_a_phone_has_few_links_above_its_title() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;

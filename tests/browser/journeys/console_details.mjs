@@ -29,6 +29,7 @@ async function goodsPreview(visitor) {
 async function daysOfTheLog(visitor) {
   const { page } = visitor;
   await visitor.goAdmin('/log');
+  await visitor.unfold('filter');
   const zone = await page.evaluate(() => Intl.DateTimeFormat().resolvedOptions().timeZone);
   ok((await visitor.slot('zone').textContent()).includes(zone));
   const newest = await page.locator('tbody .lead-cell time').first().getAttribute('datetime');

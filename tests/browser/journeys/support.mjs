@@ -60,6 +60,7 @@ async function fillPart(dialog, amount) {
 async function endOrder(visitor, { order, of, verb, leads }) {
   const { page, locale } = visitor;
   await visitor.goAdmin('/orders');
+  await visitor.unfold('search');
   await page.locator('#user').fill(of.username);
   await page.locator('form.search button').click();
   await page.waitForURL(/[?&]user=/);
@@ -93,6 +94,7 @@ async function readTheLog(visitor, sale, orders) {
   await page.goto(`/admin/log?lang=${visitor.locale}`);
   await page.locator('tbody tr').first().waitFor();
   await visitor.switchLanguage();
+  await visitor.unfold('filter');
   const subjects = [[`sale ${sale}`, 2], ...orders.map(({ id }) => [`order ${id}`, 1])];
   for (const [subject, least] of subjects) {
     await page.locator('input[name="subject"]').fill(subject);
