@@ -6,7 +6,7 @@ texts! {
     DrawConsoleText {
         title: "抽签", "Draw";
         link: "抽签进度与报名", "Draw and entries";
-        back: "← 控制台", "← Cockpit";
+        back: "← 实时看板", "← Dashboard";
         public_page: "公开证明页", "Public proof";
         list: "名单（CSV）", "List (CSV)";
         proof: "证明（JSON）", "Proof (JSON)";

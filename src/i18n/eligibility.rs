@@ -64,7 +64,7 @@ texts! {
         make_title: "生成邀请码", "Make invitation codes";
         make_text: "邀请码只在下载的文件中出现一次，商店只保存摘要。丢失后只能作废重做。",
             "The codes are in the downloaded file only, once. The shop keeps hashes. If the file is lost, revoke them and make new ones.";
-        count: "数量（1 到 10000）", "How many (1 to 10000)";
+        count: "数量（1 到 10000）", "How many (1 to 10,000)";
         revoke_one: "作废一个邀请码", "Revoke a code";
         revoke_text: "已使用的码也可作废：该账号不能再参与，已有的订单不变。",
             "A used code can be revoked too: its account can’t take part any more. Orders that exist stay.";

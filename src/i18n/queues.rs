@@ -122,7 +122,7 @@ texts! {
         resume_text: "继续按顺序叫号。", "Calls go on in order.";
         pace: "调整速度", "Change pace";
         pace_label: "每分钟至多叫多少人", "Most calls a minute";
-        pace_help: "1 到 100000；留空表示有货即叫。", "1 to 100000. Empty calls as units allow.";
+        pace_help: "1 到 100000；留空表示有货即叫。", "1 to 100,000. Empty calls as units allow.";
         done_held: "场次 {} 已暂停叫号。", "Calls of sale {} are on hold.";
         done_resumed: "场次 {} 已恢复叫号。", "Calls of sale {} go on.";
         done_pace: "场次 {} 的叫号速度已保存。", "Pace of sale {} saved.";
