@@ -105,6 +105,12 @@ impl<'a> ListPage<'a> {
         ListPage { chrome, category, choices, sessions, past }
     }
 
+    /// Whether one or two sessions of one sale each are to come, which have a line to themselves.
+    fn has_few_sessions(&self) -> bool {
+        let ahead = &self.sessions[1..];
+        ahead.len() <= 2 && ahead.iter().all(|session| session.columns(self.leading()) == 1)
+    }
+
     fn is_this(&self, category: &Category) -> bool {
         self.category.is_some_and(|this| this.id == category.id)
     }
@@ -206,6 +212,20 @@ mod tests {
         assert_eq!((ids(&list.sessions[1].sales), ids(&list.sessions[1].repeated)), (vec![1, 3], vec![2]));
         let html = list.render().unwrap();
         assert!(html.contains("One more sale of products above") && html.contains(r#"data-sale="2""#), "{html}");
+    }
+
+    #[test]
+    fn few_sessions_of_one_sale_each_fill_their_line() {
+        let (mut live, mut noon, mut night) = (sample(1, "Phone"), sample(2, "Radio"), sample(3, "Lamp"));
+        live.0.state = SaleState::Live;
+        noon.0.window.opens_at = Some(at("2026-11-21T12:00:00Z"));
+        night.0.window.opens_at = Some(at("2026-11-21T20:00:00Z"));
+        let has_few = |sales: &[Listed<'_>]| page(sales).render().unwrap().contains("data-few");
+        assert!(has_few(&[&live, &noon]) && has_few(&[&live, &noon, &night]));
+        assert!(!has_few(&[&noon, &night]), "the first is shown large");
+        let mut also = sample(4, "Chair");
+        also.0.window = night.0.window.clone();
+        assert!(!has_few(&[&live, &noon, &night, &also]), "one of them has two sales");
     }
 
     #[test]
