@@ -17,6 +17,8 @@ texts! {
         done_removed: "邮箱已移除。", "Email address removed.";
         verify_title: "验证邮箱", "Confirm your email address";
         verify_text: "将此邮箱用于账号“{}”：", "Use this address for the account “{}”:";
+        verify_use: "验证后可用它找回账号，账号变动和轮到你候补时也会收到邮件。",
+            "With it you can get back in if you lose your password, and hear about changes and about your turn on a waitlist.";
         verify_button: "验证邮箱", "Confirm";
         verify_done: "邮箱已验证。", "Your email address is confirmed.";
         to_account: "返回账号", "Go to your account";
@@ -29,13 +31,17 @@ texts! {
         sent_title: "请查收邮件", "Check your email";
         sent_text: "如果该账号有已验证的邮箱，几分钟内就会收到链接，30 分钟内有效。",
             "If that account has a confirmed address, a link is on its way. It works for 30 minutes.";
+        sent_look: "没收到？请看看垃圾邮件，或", "Nothing there? Look in your spam folder, or";
+        step_ask: "在这里填写用户名或邮箱。", "Enter your username or address here.";
+        step_open: "打开邮件中的链接，30 分钟内有效。", "Open the link in our message within 30 minutes.";
+        step_set: "设置新密码，然后登录。", "Set a new password, and log in with it.";
         sent_staff: "未开启两步验证的员工请联系店主重置密码。", "Staff without two-step verification: ask an owner to reset your password.";
         new_title: "设置新密码", "Set a new password";
         new_lead: "账号“{}”将在所有设备上退出登录。", "The account “{}” will be logged out of all devices.";
         new_button: "保存新密码", "Save new password";
         new_done_title: "密码已修改", "Password changed";
         new_done: "请使用新密码登录。", "You can now log in with your new password.";
-        again: "重新获取链接", "Request another link";
+        again: "重新获取链接", "request another link";
         start: "发送重设密码邮件", "Send password recovery";
         start_text: "将链接发到该用户已验证的邮箱，由本人设置新密码。请先核实身份。",
             "Sends a link to the user’s confirmed address. Only the user can set the new password. Verify their identity first.";

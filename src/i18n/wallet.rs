@@ -34,6 +34,7 @@ texts! {
         pay_holds: "钱包余额 {}。", "Wallet balance: {}.";
         pay_deposit: "其中 {} 为将退回的保证金。", "That includes the deposit of {}, which comes back.";
         pay_short: "钱包余额 {}，不足以支付此订单。", "Your wallet balance of {} doesn’t cover this order.";
+        filled_in: "你填写的内容", "What you filled in";
         prove_lead: "距上次验证身份已超过 12 小时，使用钱包前请再次输入密码。刚才填写的内容会保留。",
             "It’s been more than 12 hours since you logged in. Enter your password to use your wallet. What you’ve filled in is kept.";
         no_provider: "本店目前没有开通在线支付，只能用钱包余额付款。",

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::UserVisit;
 use super::account::{AccountFormState, field_of, page, report_done};
+use super::sign_in::beside;
 use crate::accounts::{AccountRefusal, Device};
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
@@ -83,6 +84,7 @@ pub async fn show(
         username: user.username,
         address: address.as_str().to_owned(),
         is_done: false,
+        beside: beside(&shop, visitor.locale, ""),
     };
     personal(StatusCode::OK, &page)
 }
@@ -100,6 +102,7 @@ pub async fn verify(
         username: String::new(),
         address: String::new(),
         is_done: true,
+        beside: beside(&shop, visitor.locale, ""),
     };
     personal(StatusCode::OK, &page)
 }

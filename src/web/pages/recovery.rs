@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::mail_address::TokenQuery;
+use super::sign_in::beside;
 use crate::accounts::{AccountRefusal, Device};
 use crate::web::Shop;
 use crate::web::extract::visitor::Visitor;
@@ -19,8 +20,8 @@ use crate::web::shared::paths::recovery_path;
 use crate::web::shared::response::personal;
 use crate::web::views::{NewPasswordPage, RecoveryRequestPage};
 
-pub async fn show(visitor: Visitor) -> Result<Response, Problem> {
-    request_page(&visitor, StatusCode::OK, false, None)
+pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
+    request_page(&shop, &visitor, StatusCode::OK, false, None)
 }
 
 #[derive(Deserialize)]
@@ -37,22 +38,24 @@ pub async fn request(
     Form(form): Form<RecoveryForm>,
 ) -> Result<Response, Problem> {
     match shop.accounts.request_recovery(&device, &form.account, visitor.locale).await {
-        Ok(()) => request_page(&visitor, StatusCode::OK, true, None),
+        Ok(()) => request_page(&shop, &visitor, StatusCode::OK, true, None),
         Err(refusal @ AccountRefusal::Throttled(_)) => {
             let code = Problem::from(refusal).code();
-            request_page(&visitor, code.status(), false, Some(code.as_str()))
+            request_page(&shop, &visitor, code.status(), false, Some(code.as_str()))
         }
         Err(refusal) => Err(refusal.into()),
     }
 }
 
 fn request_page(
+    shop: &Shop,
     visitor: &Visitor,
     status: StatusCode,
     is_sent: bool,
     error: Option<&'static str>,
 ) -> Result<Response, Problem> {
-    personal(status, &RecoveryRequestPage { chrome: visitor.chrome_at(recovery_path(visitor.locale)), is_sent, error })
+    let chrome = visitor.chrome_at(recovery_path(visitor.locale));
+    personal(status, &RecoveryRequestPage { chrome, is_sent, error, beside: beside(shop, visitor.locale, "") })
 }
 
 /// The form behind the link of a message. Showing it changes nothing.
@@ -79,6 +82,7 @@ async fn form(
         username: user.username,
         is_done: false,
         errors,
+        beside: beside(shop, visitor.locale, ""),
     };
     personal(status, &page)
 }
@@ -124,6 +128,7 @@ fn done(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
         username: String::new(),
         is_done: true,
         errors: Vec::new(),
+        beside: beside(shop, visitor.locale, ""),
     };
     let cookie = [(SET_COOKIE, shop.accounts.removal_cookie())];
     Ok((cookie, personal(StatusCode::OK, &page)?).into_response())

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::mail_address::TokenQuery;
-use super::sign_in::{payment_minutes, sale_beside};
+use super::sign_in::beside;
 use crate::accounts::{AccountRefusal, Device};
 use crate::web::Shop;
 use crate::web::extract::visitor::Visitor;
@@ -42,7 +42,7 @@ pub async fn request(
         }
         Err(refusal) => return Err(unusable(&visitor, refusal)),
     };
-    page(&visitor, status, registration_path(visitor.locale), step)
+    page(&shop, &visitor, status, registration_path(visitor.locale), step)
 }
 
 /// The page behind the link, with the button that verifies the address. Showing it changes nothing. Once the address is
@@ -57,7 +57,7 @@ pub async fn show(
     let path = contact_path(&visitor, &token);
     if !contact.is_verified {
         let address = contact.address.as_str().to_owned();
-        return page(&visitor, StatusCode::OK, path, ContactStep::Confirm { token, address });
+        return page(&shop, &visitor, StatusCode::OK, path, ContactStep::Confirm { token, address });
     }
     let price = shop.accounts.registration_price(&device, &contact.challenge).await?;
     let form = SignInPage {
@@ -68,8 +68,7 @@ pub async fn show(
         errors: Vec::new(),
         price: PriceField { price, ..PriceField::default() },
         takes_passkeys: false,
-        beside: sale_beside(&shop, visitor.locale, ""),
-        payment_minutes: payment_minutes(&shop),
+        beside: beside(&shop, visitor.locale, ""),
     };
     personal(StatusCode::OK, &form)
 }
@@ -81,6 +80,7 @@ pub async fn verify(
 ) -> Result<Response, Problem> {
     shop.accounts.verify_contact(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
     page(
+        &shop,
         &visitor,
         StatusCode::OK,
         contact_path(&visitor, &token),
@@ -88,8 +88,15 @@ pub async fn verify(
     )
 }
 
-fn page(visitor: &Visitor, status: StatusCode, path: String, step: ContactStep) -> Result<Response, Problem> {
-    personal(status, &ContactPage { chrome: visitor.chrome_at(path), step })
+fn page(
+    shop: &Shop,
+    visitor: &Visitor,
+    status: StatusCode,
+    path: String,
+    step: ContactStep,
+) -> Result<Response, Problem> {
+    let beside = beside(shop, visitor.locale, "");
+    personal(status, &ContactPage { chrome: visitor.chrome_at(path), step, beside })
 }
 
 fn contact_path(visitor: &Visitor, token: &str) -> String {

@@ -10,13 +10,14 @@ use serde::Deserialize;
 
 use crate::accounts::{AccountRefusal, Device, RegistrationPayment, Session};
 use crate::catalogue::CatalogueEntry;
-use crate::domain::{Locale, Phase, SaleId};
+use crate::domain::{Locale, Phase};
 use crate::web::Shop;
 use crate::web::extract::visitor::{Visitor, login_path, own_path};
 use crate::web::extract::{Form, Query, Secret};
 use crate::web::problem::Problem;
+use crate::web::shared::paths::sale_of_path;
 use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{CodePage, PriceField, SaleBeside, SignInPage};
+use crate::web::views::{Beside, CodePage, PriceField, SaleBeside, SignInPage};
 
 #[derive(Deserialize)]
 pub struct SignInQuery {
@@ -103,14 +104,18 @@ fn form(
         errors,
         price,
         takes_passkeys: shop.accounts.takes_passkeys(),
-        beside: sale_beside(shop, visitor.locale, next),
-        payment_minutes: payment_minutes(shop),
+        beside: beside(shop, visitor.locale, next),
     };
     personal(status, &page)
 }
 
+/// What stands beside a form: the sale of the path to go to afterwards, and what the shop promises.
+pub(super) fn beside(shop: &Shop, locale: Locale, next: &str) -> Beside {
+    Beside { sale: sale_beside(shop, locale, next), payment_minutes: payment_minutes(shop) }
+}
+
 /// The sale that the visitor came from, otherwise the next one to start, otherwise one that is open.
-pub(super) fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<SaleBeside> {
+fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<SaleBeside> {
     let now = shop.clock.now();
     let public = shop.catalogue.public();
     let destination = sale_of_path(next).and_then(|id| public.iter().find(|entry| entry.sale.id == id));
@@ -132,15 +137,6 @@ fn phase_of(shop: &Shop, CatalogueEntry { sale, .. }: &CatalogueEntry) -> Phase 
     shop.gate.status(sale.id).map_or_else(|| sale.phase(shop.clock.now()), |status| status.phase)
 }
 
-/// The sale of a path such as `/en/sales/7/buy`.
-fn sale_of_path(path: &str) -> Option<SaleId> {
-    let mut parts = path.split(['/', '?', '#']).skip(2);
-    if parts.next() != Some("sales") {
-        return None;
-    }
-    parts.next()?.parse().ok()
-}
-
 /// How long an order waits for its payment, if that is a number of minutes.
 pub(super) fn payment_minutes(shop: &Shop) -> Option<u64> {
     let seconds = shop.payment_window.as_secs();
@@ -155,7 +151,7 @@ pub async fn log_in(
 ) -> Result<Response, Problem> {
     let result = shop.accounts.log_in(&device, &form.username, form.password.0, None).await;
     if let Err(AccountRefusal::CodeNeeded(half)) = result {
-        return code_page(&visitor, StatusCode::OK, half, &form.next, None);
+        return code_page(&shop, &visitor, StatusCode::OK, half, &form.next, None);
     }
     respond(&shop, &visitor, (form.username, form.next), result, None).await
 }
@@ -201,13 +197,15 @@ pub async fn log_in_with_code(
     match result {
         Err(refusal @ (AccountRefusal::BadCode | AccountRefusal::Throttled(_))) => {
             let problem = Problem::from(refusal);
-            code_page(&visitor, problem.code().status(), form.half, &form.next, Some(problem.code().as_str()))
+            let code = problem.code();
+            code_page(&shop, &visitor, code.status(), form.half, &form.next, Some(code.as_str()))
         }
         result => respond(&shop, &visitor, (String::new(), form.next), result, None).await,
     }
 }
 
 fn code_page(
+    shop: &Shop,
     visitor: &Visitor,
     status: StatusCode,
     half: String,
@@ -216,7 +214,8 @@ fn code_page(
 ) -> Result<Response, Problem> {
     let next = own_path(next).unwrap_or_default();
     let chrome = visitor.chrome_at(login_path(visitor.locale, next));
-    personal(status, &CodePage { chrome, proof: half, next: next.to_owned(), error })
+    let beside = beside(shop, visitor.locale, next);
+    personal(status, &CodePage { chrome, proof: half, next: next.to_owned(), error, beside })
 }
 
 /// The cookie and the redirect to the destination, or the form with the refusal.

@@ -60,3 +60,12 @@ pub fn packet_path(locale: Locale, id: PacketId) -> String {
 pub fn packet_share_url(shop: &Shop, id: PacketId) -> String {
     format!("{}/packets/{id}", shop.config.public_url)
 }
+
+/// The sale of a path such as `/en/sales/7/buy`.
+pub fn sale_of_path(path: &str) -> Option<SaleId> {
+    let mut parts = path.split(['/', '?', '#']).skip(2);
+    if parts.next() != Some("sales") {
+        return None;
+    }
+    parts.next()?.parse().ok()
+}

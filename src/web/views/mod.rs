@@ -66,7 +66,7 @@ pub use poster::Poster;
 pub use questions::{AskPage, OwnQuestion, OwnQuestionsPage};
 pub use queues::{LinePage, Turn};
 pub use recovery::{NewPasswordPage, RecoveryRequestPage, VerifyAddressPage};
-pub use sign_in::{CodePage, ContactPage, ContactStep, PriceField, SaleBeside, SignInPage};
+pub use sign_in::{Beside, CodePage, ContactPage, ContactStep, PriceField, SaleBeside, SignInPage};
 pub use step_up::{StepUpForm, StepUpPage};
 pub use waitlist::WaitlistPage;
 pub use wallet::{HeldDeposit, WalletPage};

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::{Chrome, error_text};
+use super::{Beside, Chrome, error_text};
 use crate::i18n::problem;
 use crate::pages::filters;
 use crate::web::shared::FieldError;
@@ -15,6 +15,7 @@ pub struct RecoveryRequestPage {
     pub is_sent: bool,
     /// A problem code.
     pub error: Option<&'static str>,
+    pub beside: Beside,
 }
 
 impl RecoveryRequestPage {
@@ -35,6 +36,7 @@ pub struct NewPasswordPage {
     pub needs_code: bool,
     pub is_done: bool,
     pub errors: Vec<FieldError>,
+    pub beside: Beside,
 }
 
 impl NewPasswordPage {
@@ -53,4 +55,5 @@ pub struct VerifyAddressPage {
     pub username: String,
     pub address: String,
     pub is_done: bool,
+    pub beside: Beside,
 }

@@ -9,7 +9,7 @@ use crate::accounts::RegistrationPrice;
 use crate::catalogue::CatalogueEntry;
 use crate::domain::proof_of_work::{ITERATIONS, PARTS};
 use crate::domain::{Locale, Money, Phase, Picture, SaleId};
-use crate::i18n::{field_error, problem};
+use crate::i18n::{Text, field_error, problem};
 use crate::pages::filters;
 
 /// The login form, or the registration form.
@@ -27,8 +27,14 @@ pub struct SignInPage {
     pub price: PriceField,
     /// Whether browsers offer passkeys at the shop's address.
     pub takes_passkeys: bool,
+    pub beside: Beside,
+}
+
+/// What stands beside a form on the way into an account.
+#[derive(Debug)]
+pub struct Beside {
     /// What the visitor came for. `None` where no sale is on or ahead.
-    pub beside: Option<SaleBeside>,
+    pub sale: Option<SaleBeside>,
     /// How long an order waits for its payment, in minutes. `None` for a time of other parts.
     pub payment_minutes: Option<u64>,
 }
@@ -68,6 +74,26 @@ impl SaleBeside {
             is_destination,
         }
     }
+
+    /// Why the sale stands beside the form.
+    pub(super) fn label(&self, t: &Text) -> &'static str {
+        match self.phase {
+            _ if self.is_destination => t.account.beside_destination,
+            Phase::Upcoming => t.account.beside_next,
+            _ => t.shop.list_live,
+        }
+    }
+
+    /// The state of the sale, where it has no start to wait for.
+    pub(super) fn state(&self, t: &Text) -> &'static str {
+        match self.phase {
+            Phase::Upcoming => t.shop.opens_unknown,
+            Phase::Open => t.script.phase_open,
+            Phase::SoldOut => t.script.phase_sold_out,
+            Phase::Paused => t.script.phase_paused,
+            Phase::Ended => t.script.phase_ended,
+        }
+    }
 }
 
 /// What a registration costs, and the solution if there is one.
@@ -94,28 +120,6 @@ impl PriceField {
 }
 
 impl SignInPage {
-    /// Why the sale stands beside the form.
-    fn label(&self, beside: &SaleBeside) -> &'static str {
-        let t = self.chrome.text();
-        match beside.phase {
-            _ if beside.is_destination => t.account.beside_destination,
-            Phase::Upcoming => t.account.beside_next,
-            _ => t.shop.list_live,
-        }
-    }
-
-    /// The state of the sale, where it has no start to wait for.
-    fn state(&self, beside: &SaleBeside) -> &'static str {
-        let t = self.chrome.text();
-        match beside.phase {
-            Phase::Upcoming => t.shop.opens_unknown,
-            Phase::Open => t.script.phase_open,
-            Phase::SoldOut => t.script.phase_sold_out,
-            Phase::Paused => t.script.phase_paused,
-            Phase::Ended => t.script.phase_ended,
-        }
-    }
-
     fn passkey_words(&self) -> Vec<(&'static str, &'static str)> {
         passkey_words(&self.chrome)
     }
@@ -154,6 +158,7 @@ impl SignInPage {
 pub struct ContactPage {
     pub chrome: Chrome,
     pub step: ContactStep,
+    pub beside: Beside,
 }
 
 #[derive(Debug)]
@@ -185,6 +190,7 @@ pub struct CodePage {
     pub next: String,
     /// A problem code.
     pub error: Option<&'static str>,
+    pub beside: Beside,
 }
 
 impl CodePage {
@@ -210,8 +216,7 @@ mod tests {
             errors: vec!["bad_credentials"],
             price: PriceField::default(),
             takes_passkeys: false,
-            beside: None,
-            payment_minutes: None,
+            beside: Beside { sale: None, payment_minutes: None },
         };
         let html = page.render().unwrap();
         assert_eq!(html.matches("<script").count(), 2, "those of every page and of passwords");

@@ -39,3 +39,16 @@ pub struct StepUpPage {
     pub chrome: Chrome,
     pub form: StepUpForm,
 }
+
+impl StepUpPage {
+    /// What was filled in before, where that is the form of a red packet: names and values.
+    fn summary(&self) -> Vec<(&'static str, &str)> {
+        let t = &self.chrome.text().packets;
+        let of_packet = [("total", t.total), ("count", t.count), ("greeting", t.greeting)];
+        let filled = |(name, words)| {
+            let (_, value) = self.form.fields.iter().find(|(field, value)| field == name && !value.is_empty())?;
+            Some((words, value.as_str()))
+        };
+        of_packet.into_iter().filter_map(filled).collect()
+    }
+}
