@@ -1,7 +1,7 @@
 // The state of a draw on its pages, with a countdown to its next step. Without this file a page shows the state that it was
 // rendered with. The entry's page is loaded again when the draw has moved on: its owner's result is in it.
 
-import { call, clock, digits, jitter, main, poll, show, slot, table, translator, write } from './lib.js';
+import { call, clock, count, digits, jitter, main, poll, show, slot, table, translator, write } from './lib.js';
 
 const say = translator(table('draw-words'));
 const place = slot('draw');
@@ -15,17 +15,19 @@ const REST_MS = 300_000;
 const OVER = ['settled', 'called_off'];
 
 let { stage, until } = place.dataset;
+let entries = null;
 
 function draw() {
   const ms = clock.until(until);
   write(slot('stage', place), say(stage));
-  show(slot('until', place), ms > 0 ? `${say(`until_${stage}`)} ${digits(ms)}` : '');
+  const numbers = entries !== null && place.dataset.units ? say('numbers', count(entries)).replace('{}', count(Number(place.dataset.units))) : '';
+  show(slot('until', place), ms > 0 ? `${say(`until_${stage}`)} ${digits(ms)}` : numbers);
 }
 
 /** Takes a newer state. The button of a sale's page works while entries are taken, or may be soon. */
 function take(next) {
   const moved = next.stage !== stage;
-  ({ stage, until } = next);
+  ({ stage, until, entries } = next);
   if (!moved) return;
   if (reload !== undefined) {
     location.reload();

@@ -7,6 +7,12 @@ const say = translator(table('queue-words'));
 const { sale } = main.dataset;
 let line = null;
 
+/** What became of a sale that is over. */
+async function showResult() {
+  const { ok, data } = await call('GET', `/api/sales/${sale}/button`);
+  if (ok && data.phase === 'ended') show(slot('joined'), say('result', count(data.total - Math.max(0, data.remaining))).replace('{}', count(data.total)));
+}
+
 /** What is awaited: a text for it, and its time. */
 function awaited() {
   const { phase, joining_from: joining, locks_at: locks } = line;
@@ -45,4 +51,6 @@ if (main.querySelector('.buy')) {
     return nextPoll(line, null);
   });
   setInterval(draw, 250);
+} else {
+  showResult();
 }

@@ -81,7 +81,9 @@ function drawStock(known, live) {
   const taken = percentTaken(live);
   slot('stock').querySelector('progress').value = taken;
   // The rest of an ended sale is not for sale.
-  write(slot('left', slot('stock')), state.phase === 'ended' ? '' : say('left', count(Math.max(0, live.remaining))));
+  const left = Math.max(0, live.remaining);
+  const result = say('claimed_of', count(live.total - left)).replace('{}', count(live.total));
+  write(slot('left', slot('stock')), state.phase === 'ended' ? result : say('left', count(left)));
   write(slot('taken', slot('stock')), say('taken', taken));
 }
 

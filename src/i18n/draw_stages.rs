@@ -20,6 +20,7 @@ texts! {
         at_entries: "报名截止：", "Entries close:";
         at_review: "名单锁定：", "The list is locked:";
         at_locked: "公开随机数：", "Public round:";
+        numbers: "{} 个报名，{} 件商品", "Entries: {}, units: {}";
         changed: "状态已更新：{}", "Now: {}";
     }
 }

@@ -22,6 +22,16 @@ texts! {
         step_pay: "抽中后订单为你保留，请在订单显示的时间前付款；逾期则顺延给下一位。",
             "If you win, an order waits for you. Pay before the time shown on it, or it goes to the next in order.";
         title: "我的报名", "My entry";
+        head_in: "报名成功", "You’re in the draw";
+        head_out: "等你报名", "Take part in this draw";
+        head_not_open: "还不能报名", "Not open for entries";
+        head_missed: "错过了这次报名", "Entries have closed";
+        head_waiting: "等待递补", "Next in order";
+        head_over: "这次没有中签", "Not this time";
+        head_passed: "名额已顺延", "Your turn has passed";
+        head_excluded: "报名未通过", "Your entry takes no part";
+        head_called_off: "本次抽签取消", "No draw this time";
+        result: "查看抽签结果与证明", "See the result and its proof";
         not_entered: "你还没有报名。", "You have not entered.";
         entered: "已报名。截止前可以撤回。", "You have entered. You can take it back until entries close.";
         withdrawn: "已撤回报名。截止前可以再次报名。", "You took your entry back. You can enter again until entries close.";

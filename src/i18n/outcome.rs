@@ -9,6 +9,8 @@ texts! {
         units: "{} 件", "{} units";
         keep_until: "付款前为你保留", "Yours until you pay";
         onward: "还有机会", "More chances";
+        current: "正在和即将开售", "On now and coming up";
+        next_again: "去同款的下一场", "Go to the next sale of this product";
         again: "同款另一场", "Same product again";
         other_draw: "抽签", "Draw";
         other_rush: "秒杀", "Flash sale";

@@ -15,6 +15,7 @@ texts! {
         seat: "轮到后的购买时间", "Time to buy on your turn";
         enter: "进入等候室", "Enter the waiting room";
         hint: "登录后进入一次即可。已在等候室的，点此查看自己的位置。", "Log in and enter once. If you are in already, this shows your place.";
+        result: "售出 {} / {} 件", "{} of {} sold";
         joined: "已有 {} 人进入", "{} have joined";
         counts: "{} 人等候，剩余 {} 件", "{} waiting, {} units left";
         step_join: "开抢前进入等候室，早到晚到机会相同，每个账号一个位置。",

@@ -67,6 +67,7 @@ texts! {
         ready_address: "地址已填好", "Address set";
         left: "剩余 {} 件", "{} left";
         taken: "已抢 {}%", "{}% claimed";
+        claimed_of: "抢到 {} / {} 件", "{} of {} claimed";
         hours: "时", "hours";
         minutes: "分", "min";
         seconds: "秒", "sec";

@@ -57,7 +57,6 @@ pub fn onward<'a>(
     (from, of): (&Sale, &Goods),
     all: impl Iterator<Item = (&'a Sale, &'a Goods)>,
 ) -> Vec<OnwardSale> {
-    let is_ahead = |sale: &Sale| !matches!(sale.state, SaleState::Draft | SaleState::Ended) && !sale.shadow;
     let mut ahead: Vec<_> = all.filter(|(sale, _)| sale.id != from.id && is_ahead(sale)).collect();
     let is_similar = |goods: &Goods| of.category_id.is_some() && goods.category_id == of.category_id;
     ahead.sort_by_key(|(sale, goods)| {
@@ -69,6 +68,20 @@ pub fn onward<'a>(
     let has_again = ahead.first().is_some_and(|(sale, _)| sale.goods_id == from.goods_id);
     let shown = ahead.into_iter().take(MAX_OTHERS + usize::from(has_again));
     shown.map(|(sale, goods)| OnwardSale::new(locale, sale, goods, sale.goods_id == from.goods_id)).collect()
+}
+
+/// The sales to go on to from a page that belongs to none, in the order of their start.
+pub fn current<'a>(locale: Locale, all: impl Iterator<Item = (&'a Sale, &'a Goods)>) -> Vec<OnwardSale> {
+    let mut ahead: Vec<_> = all.filter(|(sale, _)| is_ahead(sale)).collect();
+    ahead.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
+    let mut seen = HashSet::new();
+    ahead.retain(|(sale, _)| seen.insert(sale.goods_id));
+    ahead.into_iter().take(MAX_OTHERS).map(|(sale, goods)| OnwardSale::new(locale, sale, goods, false)).collect()
+}
+
+/// Whether the sale is on, or is to come, for all to see.
+fn is_ahead(sale: &Sale) -> bool {
+    !matches!(sale.state, SaleState::Draft | SaleState::Ended) && !sale.shadow
 }
 
 #[cfg(test)]
@@ -130,6 +143,19 @@ mod tests {
         let before = shown(&other);
         other.0.state = SaleState::Live;
         assert_eq!(shown(&other), before);
+    }
+
+    #[test]
+    fn page_of_no_sale_leads_to_those_that_start_first() {
+        let (later, mut sooner, mut ended) = (sample(1, "Later"), sample(2, "Sooner"), sample(3, "Ended"));
+        sooner.0.window.opens_at = Some(at("2026-11-20T12:00:00Z"));
+        ended.0.state = SaleState::Ended;
+        let (mut again, more) = (sample(4, "Later"), [sample(5, "Lamp"), sample(6, "Chair")]);
+        again.0.goods_id = GoodsId(1);
+        let all = [&later, &sooner, &ended, &again, &more[0], &more[1]];
+        let found = current(Locale::En, all.into_iter().map(|(sale, goods)| (sale, goods)));
+        assert_eq!(found.iter().map(|sale| sale.sale.0).collect::<Vec<_>>(), [2, 1, 5]);
+        assert!(found.iter().all(|sale| !sale.is_again));
     }
 
     #[test]

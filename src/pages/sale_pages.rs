@@ -101,6 +101,26 @@ impl SalePage<'_> {
         self.onward.first().is_some_and(|next| next.is_again)
     }
 
+    /// Where an ended sale leads: the next sale of the same goods, otherwise the list of sales.
+    fn next_path(&self) -> String {
+        let locale = self.chrome.locale;
+        match self.onward.first() {
+            Some(next) if next.is_again => format!("/{locale}/sales/{}", next.sale),
+            _ => format!("/{locale}/"),
+        }
+    }
+
+    /// What the closing time is called.
+    fn closing(&self) -> &'static str {
+        let t = self.chrome.text();
+        match (self.sale.mode.is_draw(), self.is_over()) {
+            (true, true) => t.script.draw_ended,
+            (true, false) => t.draws.closes,
+            (false, true) => t.script.phase_ended,
+            (false, false) => t.shop.closes,
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.sale.state == SaleState::Ended
     }
@@ -260,140 +280,4 @@ impl SalePage<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, SaleId, Window};
-
-    pub fn at(text: &str) -> Timestamp {
-        text.parse().unwrap()
-    }
-
-    pub fn sample(id: i64, name: &str) -> (Sale, Goods) {
-        let goods = Goods {
-            id: GoodsId(id),
-            name: Bilingual::new(name, name),
-            description: Bilingual::new("介绍", "About it"),
-            category_id: None,
-            pictures: vec![Picture::drawing("phone.svg")],
-            updated_at: at("2026-11-01T00:00:00Z"),
-            archived_at: None,
-        };
-        let sale = Sale {
-            id: SaleId(id),
-            goods_id: goods.id,
-            price: Money::new(199_900, Currency::CNY),
-            list_price: Some(Money::new(299_900, Currency::CNY)),
-            total: 100,
-            sold: 0,
-            granted: 0,
-            per_user_limit: 2,
-            window: Window { opens_at: Some(at("2026-11-21T12:00:00Z")), closes_at: None },
-            rush: crate::domain::Rush::default(),
-            mode: SaleMode::Rush,
-            state: SaleState::Scheduled,
-            version: 1,
-            epoch: 1,
-            shadow: false,
-            eligibility: Default::default(),
-            spread_seed: None,
-        };
-        (sale, goods)
-    }
-
-    fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
-        let sales: Vec<_> = sales.iter().collect();
-        Locale::ALL
-            .into_iter()
-            .flat_map(|locale| render_all(locale, "https://shop.example", &sales, &[], &AnswersByGoods::new()).unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn pages_show_product_time_and_price() {
-        let pages = render(&[sample(7, "Phone")]);
-        let addresses: Vec<_> = pages.iter().map(|(path, _)| path.as_str()).collect();
-        let expected =
-            ["/zh/", "/zh/sales/7/reminder.ics", "/zh/sales/7", "/en/", "/en/sales/7/reminder.ics", "/en/sales/7"];
-        assert_eq!(addresses, expected);
-        for (path, html) in pages.iter().filter(|(path, _)| !path.ends_with(REMINDER)) {
-            for part in ["Phone", "¥1,999<", "¥2,999<", "2026-11-21 12:00 UTC", "/static/goods/phone."] {
-                assert!(html.contains(part), "{part} on {path}");
-            }
-        }
-        let (_, detail) = &pages[5];
-        assert!(detail.contains(r#"action="/en/sales/7/buy""#) && detail.contains("−33%"));
-        assert!(detail.contains(r#"href="/zh/sales/7""#), "the switch keeps the page");
-        assert!(detail.contains(r#"href="/en/sales/7/reminder.ics""#));
-    }
-
-    #[test]
-    fn pages_carry_no_live_data() {
-        let quiet = sample(7, "Phone");
-        let mut busy = quiet.clone();
-        (busy.0.sold, busy.0.granted, busy.0.version, busy.0.epoch) = (99, 120, 12, 5);
-        assert_eq!(render(&[quiet]), render(&[busy]));
-    }
-
-    #[test]
-    fn rehearsal_has_a_page_and_is_not_listed() {
-        let mut rehearsed = sample(7, "Phone");
-        rehearsed.0.shadow = true;
-        let pages = render(&[rehearsed]);
-        let addresses: Vec<_> = pages.iter().map(|(path, _)| path.as_str()).collect();
-        assert_eq!(addresses, ["/zh/", "/zh/sales/7", "/en/", "/en/sales/7"]);
-        let page = |n: usize| pages[n].1.as_str();
-        assert!(!page(0).contains("Phone") && !page(2).contains("Phone"));
-        assert!(page(1).contains(r#"<meta name="robots" content="noindex">"#) && page(1).contains("演练"));
-        assert!(page(3).contains("This is a rehearsal") && !page(3).contains("reminder.ics"));
-        assert!(!render(&[sample(7, "Phone")])[2].1.contains("noindex"));
-    }
-
-    #[test]
-    fn limit_of_one_needs_no_quantity_field() {
-        let mut one = sample(7, "Phone");
-        assert!(render(std::slice::from_ref(&one))[2].1.contains("<select"));
-        one.0.per_user_limit = 1;
-        assert!(!render(&[one])[2].1.contains("<select"));
-    }
-
-    #[test]
-    fn hostile_names_are_escaped() {
-        let long = "长".repeat(5_000);
-        for name in ["<script>alert(1)</script>", "\" onload=alert(1) x=\"", "'><img src=x>", "\u{202e}evil", &long] {
-            for (path, html) in render(&[sample(7, name)]) {
-                if path.ends_with(REMINDER) {
-                    continue;
-                }
-                let own = html.matches("<script type=\"module\" src=\"/static/").count();
-                let data = html.matches("<script type=\"application/ld+json\">").count();
-                assert_eq!(data, usize::from(path.contains("/sales/")), "{path}");
-                assert_eq!(html.matches("<script").count(), own + data, "only our own scripts on {path}");
-                let (before, rest) = html.split_once("ld+json\">").unwrap_or((html.as_str(), "</script>"));
-                let (json, after) = rest.split_once("</script>").unwrap();
-                assert!(json.is_empty() || serde_json::from_str::<serde_json::Value>(json).is_ok(), "{json}");
-                let html = format!("{before}{after}");
-                assert!(!html.contains("\" onload=") && !html.contains("<img src=x"), "{path}");
-                assert!(!html.contains(" style=\""), "{path}");
-            }
-        }
-    }
-
-    #[test]
-    fn list_is_ordered_live_upcoming_past() {
-        let (mut over, mut later, mut sooner) = (sample(1, "Over"), sample(2, "Last one"), sample(3, "Sooner"));
-        over.0.state = SaleState::Ended;
-        later.0.window.opens_at = None;
-        sooner.0.window.opens_at = Some(at("2026-11-20T12:00:00Z"));
-        let mut live = sample(4, "Live one");
-        live.0.state = SaleState::Live;
-        let sales = [over, later, sooner, live];
-        let list = |sales: &[(Sale, Goods)]| render(sales).into_iter().find(|(path, _)| path == "/en/").unwrap().1;
-        let (with, without) = (list(&sales), list(&sales[..3]));
-        let order = |list: &str, names: &[&str]| {
-            let places: Vec<_> = names.iter().map(|name| list.find(&format!("{name}<")).unwrap()).collect();
-            assert!(places.is_sorted(), "{names:?} at {places:?}");
-        };
-        order(&with, &["Live one", "Sooner", "Last one", "Past sales", "Over"]);
-        order(&without, &["Sooner", "Last one", "Past sales", "Over"]);
-    }
-}
+pub(crate) mod tests;

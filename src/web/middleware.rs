@@ -22,11 +22,15 @@ use tracing::{Instrument, Span, error, info_span, warn};
 use super::Shop;
 use crate::accounts;
 use crate::config::WebConfig;
+use crate::domain::Locale;
+use crate::pages::onward::OnwardSale;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::{Visitor, login_path};
 use crate::web::problem::{Code, Problem, ProblemContext};
 use crate::web::query_keys;
 use crate::web::security::WatchedRequest;
+use crate::web::shared::onward::{current_sales, onward_from};
+use crate::web::shared::paths::sale_of_path;
 use crate::web::views::{MessagePage, Template};
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -139,7 +143,7 @@ pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) 
         log(&context, &problem);
         if let Some(headers) = &context.headers {
             let visitor = Visitor::of(&context.uri, headers, &shop);
-            response = problem_page(response, &context, visitor, problem);
+            response = problem_page(&shop, response, &context, visitor, problem);
         }
     }
     let hint = accounts::hint_cookie(response.headers());
@@ -170,6 +174,7 @@ fn log(request: &RequestContext, problem: &ProblemContext) {
 /// The problem as a page with the status and headers of the response; a redirect to the login for a visitor who is not
 /// signed in.
 fn problem_page(
+    shop: &Shop,
     mut response: Response,
     request: &RequestContext,
     visitor: Visitor,
@@ -186,6 +191,7 @@ fn problem_page(
         chrome.path.clone_from(&back);
     }
     let page = MessagePage {
+        onward: leads_on_to(shop, problem.code, request.uri.path(), visitor.locale),
         chrome,
         status: response.status().as_u16(),
         code: problem.code.as_str().to_owned(),
@@ -204,6 +210,21 @@ fn problem_page(
         }
     }
     response
+}
+
+/// Sales to go on to, for a visitor who came for something to buy, or for nothing that exists.
+fn leads_on_to(shop: &Shop, code: Code, path: &str, locale: Locale) -> Vec<OnwardSale> {
+    match code {
+        _ if path.starts_with("/admin") => Vec::new(),
+        Code::SoldOut | Code::Ended => {
+            let from = sale_of_path(path).and_then(|sale| shop.catalogue.known(sale));
+            from.map(|from| onward_from(&shop.catalogue, locale, &from)).unwrap_or_default()
+        }
+        Code::NotFound | Code::NoSuchSale | Code::NoSuchPacket | Code::NoSuchDraw | Code::NoSuchQueue => {
+            current_sales(&shop.catalogue, locale)
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {

@@ -6,9 +6,11 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::sign_in::payment_minutes;
 use crate::web::Shop;
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
+use crate::web::shared::onward::current_sales;
 use crate::web::shared::response::personal;
 use crate::web::views::AboutPage;
 
@@ -17,5 +19,6 @@ pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Res
     // A page may be written in one language so far.
     pages.retain(|page| !page.text.get(visitor.locale).trim().is_empty());
     pages.sort_by_key(|page| page.name);
-    personal(StatusCode::OK, &AboutPage { chrome: visitor.chrome(), pages })
+    let (payment_minutes, onward) = (payment_minutes(&shop), current_sales(&shop.catalogue, visitor.locale));
+    personal(StatusCode::OK, &AboutPage { chrome: visitor.chrome(), pages, payment_minutes, onward })
 }

@@ -64,12 +64,12 @@ use super::Shop;
 use super::extract::session::SignedIn;
 use super::extract::visitor::Visitor;
 use crate::domain::{Locale, SaleId, SaleState, category_of};
-use crate::pages::onward::onward;
 use crate::pages::{assets, compression, sale_pages};
 use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::locale;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::negotiation::Content;
+use crate::web::shared::onward::onward_from;
 
 /// What most pages of a signed-in user extract.
 type UserVisit = (State<Arc<Shop>>, SignedIn, Visitor);
@@ -91,8 +91,7 @@ pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap)
 fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Problem> {
     let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
-    let listed = shop.catalogue.listed();
-    let onward = onward(locale, (&entry.sale, &entry.goods), listed.iter().map(|other| (&other.sale, &other.goods)));
+    let onward = onward_from(&shop.catalogue, locale, &entry);
     let (categories, answers) = (shop.catalogue.categories(), shop.catalogue.answers());
     let category = category_of(&categories, entry.goods.category_id);
     let answers = answers.get(&entry.goods.id).map_or(&[][..], |answers| answers.of(locale));

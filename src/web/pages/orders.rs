@@ -15,7 +15,6 @@ use crate::domain::wallet::money;
 use crate::domain::{Locale, ModeName, Money, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
 use crate::orders::OrderLookup;
 use crate::orders::review::AppealRefusal;
-use crate::pages::onward::onward;
 use crate::purchase::PurchaseOutcome;
 use crate::web::Shop;
 use crate::web::api::orders::too_early;
@@ -24,6 +23,7 @@ use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
+use crate::web::shared::onward::{current_sales, onward_from};
 use crate::web::shared::order_search::parse_statuses;
 use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use crate::web::shared::paths::{line_path, order_address_path, order_path};
@@ -113,8 +113,11 @@ pub async fn list(
     let counted = (statuses.len() as i64 <= MAX_COUNTED_ORDERS).then_some(statuses);
     let (filter, is_later, online) = (query.status, query.before.is_given(), shop.payments.is_online());
     let waits = waits(&shop, session.user_id, visitor.locale).await?;
+    let has_none = cards.is_empty() && filter.is_empty() && !is_later;
+    let onward = if has_none { current_sales(&shop.catalogue, visitor.locale) } else { Vec::new() };
     let chrome = visitor.chrome();
-    personal(StatusCode::OK, &OrdersPage { chrome, orders: cards, older, filter, counted, waits, is_later, online })
+    let orders = cards;
+    personal(StatusCode::OK, &OrdersPage { chrome, orders, older, filter, counted, waits, is_later, online, onward })
 }
 
 /// Sales that the shopper waits for, as long as they go on.
@@ -191,11 +194,7 @@ async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result
     };
     let is_lost = matches!(order.status, OrderStatus::Cancelled | OrderStatus::Rejected);
     let onward = match is_lost {
-        true => onward(
-            locale,
-            (sale, &entry.goods),
-            shop.catalogue.listed().iter().map(|other| (&other.sale, &other.goods)),
-        ),
+        true => onward_from(&shop.catalogue, locale, &entry),
         false => Vec::new(),
     };
     let total = (sale.per_user_limit == 1).then_some(sale.total);

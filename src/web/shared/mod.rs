@@ -4,6 +4,7 @@
 pub mod account;
 pub mod goods;
 pub mod invitations;
+pub mod onward;
 pub mod packet_form;
 pub mod question_draft;
 pub mod reveal;

@@ -49,3 +49,27 @@ async fn lost_order_leads_to_other_sales() {
     let two = onward(mei.get(&path).await.text());
     assert!(two.contains(r#"data-sales="2""#) && !two.contains("View details"), "{two}");
 }
+
+#[tokio::test]
+async fn pages_without_what_was_wanted_lead_to_current_sales() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 1).await;
+    let mei = shop.shopper("mei").await;
+    let onward = |page: &str| page.split("id=\"onward\"").nth(1).map(str::to_owned);
+    for path in ["/en/nowhere", "/en/sales/999", "/en/about", "/en/orders"] {
+        let page = mei.get(path).await;
+        let onward = onward(page.text()).unwrap_or_default();
+        assert!(onward.contains(&format!(r#"<a href="/en/sales/{sale}">"#)), "{path}: {page:?}");
+    }
+    assert!(mei.get("/en/nowhere").await.text().contains(r#"action="/en/archive""#), "and to a search");
+    assert_eq!(onward(admin.get("/admin/nowhere?lang=en").await.text()), None, "the console sells nothing");
+
+    let next = shop.open_sale(&admin, 1).await;
+    bought(&mei, &sale).await;
+    assert_eq!(onward(mei.get("/en/orders").await.text()), None, "there is an order to look at");
+    let late = shop.shopper("lei").await.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await;
+    let onward = onward(late.text()).unwrap_or_default();
+    assert!(late.is_page(409) && onward.contains(&format!("/en/sales/{next}\">")), "{late:?}");
+    assert!(!onward.contains(&format!("/en/sales/{sale}\">")), "the sale that is sold out leads to others: {onward}");
+}

@@ -6,6 +6,7 @@ use super::Chrome;
 use crate::domain::shop_page::{ShopPage, ShopPageName};
 use crate::i18n::AboutText;
 use crate::pages::filters;
+use crate::pages::onward::OnwardSale;
 
 /// The title of a page.
 fn title(name: ShopPageName, t: &AboutText) -> &'static str {
@@ -25,6 +26,9 @@ pub struct AboutPage {
     pub chrome: Chrome,
     /// In the order of [`ShopPageName::ALL`].
     pub pages: Vec<ShopPage>,
+    /// How long an order waits for its payment, in minutes. `None` for a time of other parts.
+    pub payment_minutes: Option<u64>,
+    pub onward: Vec<OnwardSale>,
 }
 
 impl AboutPage {

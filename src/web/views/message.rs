@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::Chrome;
 use crate::i18n::problem;
 use crate::pages::filters;
+use crate::pages::onward::OnwardSale;
 
 /// Explains the problem and links to where the visitor can go on.
 #[derive(Debug, Template)]
@@ -21,6 +22,8 @@ pub struct MessagePage {
     pub again: Option<(String, i64)>,
     /// From when the visitor may buy.
     pub not_before: Option<Timestamp>,
+    /// Sales to go on to, where the visitor came for what is not there.
+    pub onward: Vec<OnwardSale>,
 }
 
 impl MessagePage {
@@ -77,7 +80,10 @@ mod tests {
         };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));
         let not_before = (code == "too_early").then(|| "2026-11-21T12:00:06.001Z".parse().unwrap());
-        MessagePage { chrome, status, code: code.into(), back: back.into(), again, not_before }.render().unwrap()
+        let onward = Vec::new();
+        MessagePage { chrome, status, code: code.into(), back: back.into(), again, not_before, onward }
+            .render()
+            .unwrap()
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct OrdersPage {
     pub is_later: bool,
     /// Whether a payment provider is on.
     pub online: bool,
+    /// Where to go on, for a shopper without orders.
+    pub onward: Vec<OnwardSale>,
 }
 
 impl OrdersPage {
@@ -60,11 +62,12 @@ impl OrdersPage {
         ]
     }
 
-    /// The number of orders behind a filter.
+    /// The number of orders behind a filter. `None` for no order, which needs no words.
     fn count_of(&self, filter: &str) -> Option<usize> {
         let wanted = parse_statuses(filter).unwrap_or_default();
         let counted = self.counted.as_ref()?;
-        Some(counted.iter().filter(|status| wanted.is_empty() || wanted.contains(*status)).count())
+        let count = counted.iter().filter(|status| wanted.is_empty() || wanted.contains(*status)).count();
+        (count > 0).then_some(count)
     }
 
     fn is_current(&self, filter: &str) -> bool {
@@ -339,6 +342,7 @@ mod tests {
             waits: vec![],
             is_later: false,
             online: true,
+            onward: Vec::new(),
         };
         assert!(empty.render().unwrap().contains("No orders yet"));
         let card = OrderCard { order: order(OrderStatus::Paid), goods_name: "Phone".into(), picture: None };
@@ -351,13 +355,14 @@ mod tests {
             waits: vec![(SaleId(9), "Watch".into())],
             is_later: false,
             online: true,
+            onward: Vec::new(),
         };
         let html = full.render().unwrap();
         assert!(html.contains("?before=a%26b&#38;status=paid%22") && html.matches("<script").count() == 1, "{html}");
         assert!(html.contains("/en/orders/7/0198c0de"));
         assert!(html.contains(r#"<a href="/en/sales/9/waitlist">Watch</a>"#), "{html}");
         let counts: Vec<_> = full.filters().iter().map(|(filter, _)| full.count_of(filter)).collect();
-        assert_eq!(counts, [3, 0, 1, 2, 0].map(Some));
+        assert_eq!(counts, [Some(3), None, Some(1), Some(2), None]);
         assert!(html.contains("…<bdi>000000000001</bdi>"), "a short number: {html}");
     }
 
@@ -374,6 +379,7 @@ mod tests {
                 waits: vec![],
                 is_later: false,
                 online: true,
+                onward: Vec::new(),
             };
             let html = page.render().unwrap();
             let unpaid = status == OrderStatus::Unpaid;
