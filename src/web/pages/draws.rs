@@ -16,6 +16,7 @@ use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
+use crate::web::shared::onward::onward_from;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{DrawPage, EntryPage};
 
@@ -38,6 +39,7 @@ pub async fn show(
     let (stage, until) = draw.stage(&known.sale, now);
     let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let page = EntryPage {
+        onward: onward_from(&shop.catalogue, visitor.locale, &known),
         order_status,
         stage,
         until,

@@ -12,6 +12,7 @@ use crate::web::extract::session::SignedIn;
 use crate::web::extract::{Form, PathIds};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::goods::goods_name_and_cover;
+use crate::web::shared::onward::onward_from;
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::WaitlistPage;
 
@@ -28,10 +29,12 @@ pub async fn show(
         shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.mode.has_waitlist()).ok_or(Code::NoWaitlist)?;
     let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let page = WaitlistPage {
+        onward: onward_from(&shop.catalogue, visitor.locale, &known),
         sale,
         goods_name,
         picture,
         phase: status.phase,
+        price: known.sale.price,
         per_user_limit: status.per_user_limit,
         place: shop.waitlist.place(sale, session.user_id).await?,
         waiting: shop.store.count_waiters(sale).await?,

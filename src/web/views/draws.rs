@@ -8,6 +8,7 @@ use crate::domain::draw::Exclusion;
 use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale};
 use crate::i18n::fill;
 use crate::pages::filters;
+use crate::pages::onward::OnwardSale;
 
 /// The state of the account's entry, and what it can do with it.
 #[derive(Debug, Template)]
@@ -29,6 +30,8 @@ pub struct EntryPage {
     pub order_status: Option<OrderStatus>,
     /// Of the entry; empty without one.
     pub receipt: String,
+    /// Where to go on meanwhile.
+    pub onward: Vec<OnwardSale>,
 }
 
 impl EntryPage {
@@ -55,6 +58,43 @@ impl EntryPage {
 
     fn order(&self) -> Option<OrderId> {
         self.entry.as_ref()?.order_id
+    }
+
+    /// Whether the entry has a unit.
+    fn has_won(&self) -> bool {
+        let is_lost = matches!(
+            self.order_status,
+            Some(OrderStatus::Cancelled | OrderStatus::Refunded | OrderStatus::RefundPending)
+        );
+        self.state() == Some(EntryState::In) && self.order().is_some() && !is_lost && self.draw != DrawState::CalledOff
+    }
+
+    /// As the page of a turn in a waiting room names its states, which have their looks there.
+    fn look(&self) -> &'static str {
+        match self.state() {
+            _ if self.has_won() && self.order_status == Some(OrderStatus::Paid) => "bought",
+            _ if self.has_won() => "called",
+            Some(EntryState::Excluded | EntryState::Skipped) => "missed",
+            _ => "waiting",
+        }
+    }
+
+    fn heading(&self) -> &'static str {
+        let text = self.chrome.text();
+        let t = &text.draws;
+        match (self.state(), self.draw) {
+            _ if self.has_won() => text.outcome.won_draw,
+            (_, DrawState::CalledOff) => t.head_called_off,
+            (Some(EntryState::Excluded), _) => t.head_excluded,
+            (Some(EntryState::Skipped), _) => t.head_passed,
+            (Some(EntryState::In), _) if self.order().is_some() => t.head_passed,
+            (Some(EntryState::In), DrawState::Drawn) => t.head_waiting,
+            (Some(EntryState::In), DrawState::Settled) => t.head_over,
+            (Some(EntryState::In), _) => t.head_in,
+            _ if self.is_open() => t.head_out,
+            _ if self.draw == DrawState::Announced && self.phase != Phase::Ended => t.head_not_open,
+            _ => t.head_missed,
+        }
     }
 
     fn state_text(&self) -> String {

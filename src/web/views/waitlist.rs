@@ -3,9 +3,10 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::{Order, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
+use crate::domain::{Money, Order, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
 use crate::i18n::fill;
 use crate::pages::filters;
+use crate::pages::onward::OnwardSale;
 use crate::store::MAX_COUNTED_WAITERS;
 use crate::waitlist::OwnPlace;
 
@@ -20,6 +21,7 @@ pub struct WaitlistPage {
     pub sale: SaleId,
     pub goods_name: String,
     pub picture: Option<Picture>,
+    pub price: Money,
     /// The phase of the sale.
     pub phase: Phase,
     pub per_user_limit: i64,
@@ -27,6 +29,8 @@ pub struct WaitlistPage {
     pub place: Option<OwnPlace>,
     /// Accounts that wait, as far as they are counted.
     pub waiting: i64,
+    /// Where to go on meanwhile.
+    pub onward: Vec<OnwardSale>,
 }
 
 impl WaitlistPage {
@@ -76,8 +80,38 @@ impl WaitlistPage {
         Some(counted(ahead + 1))
     }
 
+    /// How far the account has come, of all who wait, in percent.
+    fn percent(&self) -> i64 {
+        let ahead = self.place.as_ref().and_then(|place| place.ahead).unwrap_or_default();
+        let all = self.waiting.max(ahead + 1);
+        100 * (all - ahead) / all
+    }
+
     fn waiting(&self) -> String {
         counted(self.waiting)
+    }
+
+    /// As the page of a turn in a waiting room names its states, which have their looks there.
+    fn look(&self) -> &'static str {
+        match self.state() {
+            _ if self.offer().is_some() => "called",
+            _ if self.paid().is_some() => "bought",
+            Some(WaiterState::Skipped | WaiterState::Offered) => "missed",
+            _ => "waiting",
+        }
+    }
+
+    fn heading(&self) -> &'static str {
+        let t = &self.chrome.text().waitlist;
+        match self.state() {
+            _ if self.offer().is_some() => t.head_offered,
+            _ if self.paid().is_some() => t.head_paid,
+            _ if self.phase == Phase::Ended => t.head_over,
+            Some(WaiterState::Waiting) => t.head_waiting,
+            Some(WaiterState::Skipped | WaiterState::Offered) => t.head_passed,
+            _ if self.phase == Phase::SoldOut => t.head_sold_out,
+            _ => t.head_not_needed,
+        }
     }
 
     fn state_text(&self) -> String {
@@ -105,6 +139,36 @@ fn counted(n: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Currency, Locale};
+    use crate::web::views::{Template, test_chrome};
+
+    fn page(phase: Phase) -> WaitlistPage {
+        WaitlistPage {
+            chrome: test_chrome(Locale::En, "/en/sales/7/waitlist"),
+            sale: SaleId(7),
+            goods_name: "Phone".into(),
+            picture: None,
+            price: Money::new(199_900, Currency::CNY),
+            phase,
+            per_user_limit: 1,
+            place: None,
+            waiting: 0,
+            onward: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn page_has_one_large_button() {
+        for (phase, button) in [
+            (Phase::SoldOut, "<button class=\"big\">Join the waitlist"),
+            (Phase::Open, "href=\"/en/sales/7\">Back to the sale</a>\n"),
+            (Phase::Ended, "href=\"/en/\">See other sales"),
+        ] {
+            let html = page(phase).render().unwrap();
+            assert_eq!(html.matches("class=\"big\"").count(), 1, "{html}");
+            assert!(html.contains(button), "{html}");
+        }
+    }
 
     #[test]
     fn long_line_is_counted_to_a_bound() {
