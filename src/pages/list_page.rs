@@ -224,7 +224,7 @@ mod tests {
         assert!(has_few(&[&live, &noon]) && has_few(&[&live, &noon, &night]));
         assert!(!has_few(&[&noon, &night]), "the first is shown large");
         let mut also = sample(4, "Chair");
-        also.0.window = night.0.window.clone();
+        also.0.window = night.0.window;
         assert!(!has_few(&[&live, &noon, &night, &also]), "one of them has two sales");
     }
 

@@ -161,7 +161,7 @@ mod tests {
     fn page_has_one_large_button() {
         for (phase, button) in [
             (Phase::SoldOut, "<button class=\"big\">Join the waitlist"),
-            (Phase::Open, "href=\"/en/sales/7\">Back to the sale</a>\n"),
+            (Phase::Open, "href=\"/en/sales/7\">Back to the sale</a>"),
             (Phase::Ended, "href=\"/en/\">See other sales"),
         ] {
             let html = page(phase).render().unwrap();
