@@ -198,7 +198,7 @@ impl WaitingRooms {
                 Some(given) => Ok(self.gathered_place(sale, given).await?),
                 None => Ok(None),
             },
-            _ if !self.lines.load().get(&sale).is_some_and(|published| published.gathered.is_some()) => Ok(None),
+            _ if self.lines.load().get(&sale).is_none_or(|published| published.gathered.is_none()) => Ok(None),
             Ok(None) => Err(Unavailable("places that Redis has forgotten become rows".into())),
             Err(error) => Err(error),
         }
