@@ -115,7 +115,7 @@ async fn winners_are_told_once_until_when_they_may_pay() {
     assert!(letter.text.contains(&pay_by.strftime("Pay before %Y-%m-%d %H:%M UTC").to_string()), "{}", letter.text);
     assert_eq!(shop.mails().await.last().unwrap().expires_at, pay_by, "later it says nothing");
     let other = ranked[1].get(&format!("/en/sales/{sale}/entry")).await;
-    assert!(other.text().contains("class=\"bought\"><img"), "the goods with their picture: {}", other.text());
+    assert!(other.text().contains("class=\"goods\"><img"), "the goods with their picture: {}", other.text());
     assert!(other.text().contains("Not your turn so far"), "an entry that was not drawn says so on its page");
 
     let won = ranked[0].get(&format!("/en/sales/{sale}/entry")).await;

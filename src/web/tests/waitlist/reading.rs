@@ -37,7 +37,7 @@ async fn page_joins_shows_the_place_leads_to_the_offer_and_leaves() {
     let page = |locale: &str| format!("/{locale}/sales/{sale}/waitlist");
     let shown = mei.get(&page("en")).await;
     assert!(shown.is_page(200) && shown.text().contains("Join the waitlist"), "{shown:?}");
-    assert!(shown.text().contains("class=\"bought\"><img"), "the goods with their picture: {}", shown.text());
+    assert!(shown.text().contains("class=\"goods\"><img"), "the goods with their picture: {}", shown.text());
     assert!(shown.text().contains("/en/account#mail\""), "the hint leads to the form: {}", shown.text());
     for client in [&mei, &lei] {
         assert!(client.send_form(&page("en"), "quantity=1").await.leads_to(&page("en")));
