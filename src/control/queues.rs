@@ -21,6 +21,8 @@ const MAX_CALLS: usize = 10;
 /// Places that a step writes while a list is open. The rest of a crowd's places waits in Redis, so that writing them takes no time
 /// from the crowd.
 const MAX_WRITTEN: usize = 8_192;
+/// The same once the list is closed, about a second: other waiting rooms go on meanwhile.
+const MAX_WRITTEN_CLOSED: usize = 65_536;
 
 pub struct Queues {
     store: Store,
@@ -73,8 +75,9 @@ impl Queues {
         if !is_open && gathering.close(id).await? {
             return Ok(true);
         }
+        let enough = if is_open { MAX_WRITTEN } else { MAX_WRITTEN_CLOSED };
         let mut written = 0;
-        while !is_open || written < MAX_WRITTEN {
+        while written < enough {
             let arrivals = gathering.arrivals(id, MAX_WRITTEN).await?;
             if arrivals.is_empty() {
                 break;
