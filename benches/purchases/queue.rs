@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use seckill::batching::Batch;
 use seckill::clock::Clock;
 use seckill::control::queues::Queues;
@@ -131,8 +131,11 @@ async fn queue_sale(shop: &Shop) -> anyhow::Result<SaleId> {
 async fn take(gathering: &Gathering, sale: SaleId) -> anyhow::Result<()> {
     let claim = |_| Joining { user_id: UserId(Uuid::now_v7()), entry: EntryId::new(rand::random()), signed: None };
     let batch = Batch { bucket: Gathering::bucket(sale), claims: (0..BATCH).map(claim).collect() };
-    let Some(Gathered::Taken(taken)) = gathering.take(&[batch]).await.remove(0) else { bail!("Redis gives no places") };
-    ensure!(taken.iter().all(|taken| taken.is_new), "a place was given before");
+    let answers = gathering.take(&[batch]).await.remove(0).context("Redis gives no places")?;
+    ensure!(
+        answers.iter().all(|answer| matches!(answer, Gathered::New(_))),
+        "a place was given before, or the list opens later"
+    );
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Packet, Share, ShareClaim};
 use crate::domain::{PacketId, UserId};
 use crate::redis::connection::RedisConnection;
-use crate::redis::generation::{self, Generation, ServerId};
+use crate::redis::generation::{self, Generation};
 use crate::redis::grant_log::GrantLog;
 use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::script::HotScript;
@@ -198,7 +198,7 @@ impl RedisShares {
             return Err(malformed("a batch"));
         }
         let decisions: Vec<ShareDecision> = answers.iter().map(decision).collect::<Result<_, _>>()?;
-        let generation = parse_generation(*epoch, server)?;
+        let generation = Generation::parse(*epoch, server)?;
         let granted = users.iter().zip(&decisions).filter_map(|(user, decision)| match decision {
             ShareDecision::Granted(share) => Some((*user, *share)),
             _ => None,
@@ -225,11 +225,6 @@ impl RedisShares {
     }
 }
 
-fn parse_generation(epoch: i64, server: &[u8]) -> Result<Generation, Unavailable> {
-    let server = std::str::from_utf8(server).ok().and_then(ServerId::parse);
-    Ok(Generation { epoch, server: server.ok_or_else(|| malformed("a replication id"))? })
-}
-
 fn loaded_shares(answers: &[Value]) -> Result<Option<LoadedShares>, Unavailable> {
     let [fields, unclaimed, users, outbox, server] = answers else { return Err(malformed("a survey")) };
     let fields: Vec<Option<String>> = parse(fields, "a packet")?;
@@ -237,7 +232,7 @@ fn loaded_shares(answers: &[Value]) -> Result<Option<LoadedShares>, Unavailable>
     let server: String = parse(server, "a replication id")?;
     let epoch = epoch.parse().map_err(|_| malformed("an epoch"))?;
     Ok(Some(LoadedShares {
-        generation: parse_generation(epoch, server.as_bytes())?,
+        generation: Generation::parse(epoch, server.as_bytes())?,
         is_granting: *granting == server,
         open: state == "open",
         expires_ms: expires.parse().map_err(|_| malformed("a time"))?,
@@ -310,7 +305,7 @@ impl ReplayGrants for RedisShares {
         match answer.as_slice() {
             [] => Ok(Replayed::NotLoaded),
             [Value::Int(epoch), Value::BulkString(server), Value::Int(forgotten)] => {
-                Ok(Replayed::Forgotten((*forgotten).max(0) as usize, parse_generation(*epoch, server)?))
+                Ok(Replayed::Forgotten((*forgotten).max(0) as usize, Generation::parse(*epoch, server)?))
             }
             _ => Err(malformed("a replay")),
         }

@@ -69,6 +69,12 @@ pub struct Generation {
 }
 
 impl Generation {
+    /// Parses the epoch and the replication id that a script returned.
+    pub fn parse(epoch: i64, server: &[u8]) -> Result<Generation, Unavailable> {
+        let server = std::str::from_utf8(server).ok().and_then(ServerId::parse);
+        Ok(Generation { epoch, server: server.ok_or_else(|| malformed("a replication id"))? })
+    }
+
     /// As an announcement names it.
     fn text(self) -> String {
         format!("{}:{}", self.epoch, self.server)

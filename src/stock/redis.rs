@@ -16,7 +16,7 @@ use crate::domain::claim::{Claim, Decision, Hold};
 use crate::domain::sale::SaleState;
 use crate::domain::{Bucket, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 use crate::redis::connection::RedisConnection;
-use crate::redis::generation::{Generation, ServerId};
+use crate::redis::generation::Generation;
 use crate::redis::grant_log::GrantLog;
 use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::script::HotScript;
@@ -171,8 +171,7 @@ pub(super) struct BatchDecisions {
 fn batch_decisions(answer: Vec<Value>, claims: &[Claim]) -> Result<Option<BatchDecisions>, Unavailable> {
     let [epoch, server, decisions @ ..] = answer.as_slice() else { return Ok(None) };
     let (Value::Int(epoch), Value::BulkString(server)) = (epoch, server) else { return Err(malformed("a batch")) };
-    let server = std::str::from_utf8(server).ok().and_then(ServerId::parse);
-    let generation = Generation { epoch: *epoch, server: server.ok_or_else(|| malformed("a replication id"))? };
+    let generation = Generation::parse(*epoch, server)?;
     if decisions.is_empty() {
         let decisions = vec![Decision::Granted(OrderStatus::Reserved); claims.len()];
         return Ok(Some(BatchDecisions { generation, decisions }));

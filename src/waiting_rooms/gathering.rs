@@ -20,8 +20,9 @@ use crate::domain::bucket::Owner;
 use crate::domain::claim::Unavailable;
 use crate::domain::draw::EntryId;
 use crate::domain::{Bucket, SaleId, UserId};
+use crate::pipeline::outbox::{self, Entry};
 use crate::redis::connection::RedisConnection;
-use crate::redis::generation::{Generation, ServerId};
+use crate::redis::generation::Generation;
 use crate::redis::grant_log::GrantLog;
 use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::script::HotScript;
@@ -45,12 +46,14 @@ pub struct Gathering {
     store: Store,
 }
 
-/// The answer to a request for a place.
+/// What Redis answers to a request for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
-    pub place: GatheredPlace,
-    /// Whether the account had no place before the request.
-    pub is_new: bool,
+pub enum Gathered {
+    New(GatheredPlace),
+    /// The account had a place before the request.
+    Known(GatheredPlace),
+    /// The account has no place, and the list opens later.
+    Early,
 }
 
 /// A list that gives places.
@@ -59,14 +62,6 @@ pub(super) struct ListState {
     pub(super) places: i64,
     /// Of the account that was asked for.
     pub(super) place: Option<GatheredPlace>,
-}
-
-/// What Redis says to a batch of requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gathered {
-    Taken(Vec<Taken>),
-    /// The list opens later.
-    Early,
 }
 
 /// When a list takes places, and what it begins with.
@@ -112,10 +107,10 @@ impl Gathering {
 
     /// Gives places. `None` for a batch that the database has to decide, also where it is not known what Redis did: a place with the
     /// same entry is the same place.
-    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Option<Gathered>> {
+    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Option<Vec<Gathered>>> {
         let _unanswered = self.places.begin_call();
         let calls = batches.iter().map(|Batch { bucket, claims }| {
-            let mut call = self.scripts.take.call(&[keys::hash, keys::places, keys::outbox].map(|name| name(*bucket)));
+            let mut call = self.scripts.take.call(&list_keys(*bucket));
             for claim in claims {
                 let entry = Uuid::from_bytes(*wished(claim).as_bytes());
                 call.arg(ShortId::of(claim.user_id.0)).arg(ShortId::of(entry));
@@ -125,22 +120,22 @@ impl Gathering {
         let answers = self.scripts.take.send(calls.collect(), &self.master).await;
         let Ok(answers) = answers else { return vec![None; batches.len()] };
         let gathered = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
-            let answer = answer.ok()?;
-            if answer == [Value::Int(0)] {
-                return Some(Gathered::Early);
-            }
-            let (generation, taken) = read_answer(&answer, claims).ok().flatten()?;
-            let of_kind = |is_new| taken.iter().filter(move |taken| taken.is_new == is_new).map(|taken| taken.place);
-            self.places.remember((*bucket, generation), of_kind(true), of_kind(false));
-            Some(Gathered::Taken(taken))
+            let (generation, gathered) = read_answer(&answer.ok()?, claims).ok().flatten()?;
+            let new =
+                gathered.iter().filter_map(|one| if let Gathered::New(place) = one { Some(*place) } else { None });
+            let known =
+                gathered.iter().filter_map(|one| if let Gathered::Known(place) = one { Some(*place) } else { None });
+            self.places.remember((*bucket, generation), new, known);
+            Some(gathered)
         });
         gathered.collect()
     }
 
     /// The list, with the place of an account if one is asked for; `None` where the database gives the places.
     pub(super) async fn read(&self, sale: SaleId, user: Option<UserId>) -> Result<Option<ListState>, Unavailable> {
-        let mut call = self.scripts.read.key(keys::hash(Gathering::bucket(sale)));
-        call.key(keys::places(Gathering::bucket(sale)));
+        let [hash, places, _] = list_keys(Gathering::bucket(sale));
+        let mut call = self.scripts.read.key(hash);
+        call.key(places);
         call.arg(user.map(|user| ShortId::of(user.0).to_string()).unwrap_or_default());
         let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
         let [places, place] = answer.as_slice() else { return Ok(None) };
@@ -151,8 +146,7 @@ impl Gathering {
 
     /// Lets Redis give places from a time that has not come, or goes on doing so. `false` where the database has to.
     pub async fn open(&self, sale: SaleId, list: OpenList) -> Result<bool, Unavailable> {
-        let mut call = self.scripts.open.key(keys::hash(Gathering::bucket(sale)));
-        call.key(keys::places(Gathering::bucket(sale))).key(keys::outbox(Gathering::bucket(sale)));
+        let mut call = self.scripts.open.key(&list_keys(Gathering::bucket(sale)));
         call.arg(list.from.as_millisecond()).arg(list.until.as_millisecond());
         call.arg(list.until.as_millisecond().saturating_add(KEPT_MS))
             .arg(list.epoch.map(|epoch| epoch.as_millisecond().to_string()).unwrap_or_default());
@@ -162,24 +156,27 @@ impl Gathering {
 
     /// Has no more places given, and deletes the list once the database has all. Returns whether it has.
     pub async fn close(&self, sale: SaleId) -> Result<bool, Unavailable> {
-        let mut call = self.scripts.close.key(keys::hash(Gathering::bucket(sale)));
-        call.key(keys::places(Gathering::bucket(sale))).key(keys::outbox(Gathering::bucket(sale)));
+        let call = self.scripts.close.key(&list_keys(Gathering::bucket(sale)));
         let left: i64 = call.invoke_async(&mut self.master.clone()).await?;
         Ok(left == 0)
     }
 
-    /// The oldest places that the database does not have yet: `enough` or a batch more, or what there is.
+    /// The oldest places that the database does not have yet: `enough` or a batch more, or what there is. A batch that cannot be parsed
+    /// is set aside for operators, and keeps no list from being locked.
     pub async fn arrivals(&self, sale: SaleId, enough: usize) -> Result<Arrivals, Unavailable> {
-        let mut ask = redis::cmd("XRANGE");
-        ask.arg(keys::outbox(Gathering::bucket(sale))).arg("-").arg("+").arg("COUNT").arg(MAX_ARRIVALS);
-        let entries: Vec<(String, Vec<String>)> = ask.query_async(&mut self.master.clone()).await?;
+        let bucket = Gathering::bucket(sale);
         let mut arrivals = Arrivals::default();
+        let mut ask = redis::cmd("XRANGE");
+        ask.arg(keys::outbox(bucket)).arg("-").arg("+").arg("COUNT").arg(MAX_ARRIVALS);
+        let entries: Vec<(String, Vec<String>)> = ask.query_async(&mut self.master.clone()).await?;
         for (id, fields) in entries {
-            let words: Vec<&str> = fields.last().map(|places| places.split(' ').collect()).unwrap_or_default();
-            for pair in words.chunks(2) {
-                arrivals.places.push(parse_pair(pair).ok_or_else(|| malformed("a place"))?);
+            match parse_places(&fields) {
+                Some(places) => {
+                    arrivals.places.extend(places);
+                    arrivals.ids.push(id);
+                }
+                None => outbox::set_aside(&mut self.master.clone(), &Entry { bucket, id, items: None }).await?,
             }
-            arrivals.ids.push(id);
             if arrivals.places.len() >= enough {
                 break;
             }
@@ -202,6 +199,11 @@ impl Arrivals {
     }
 }
 
+/// The hash of a list, the places by account, and the stream of those that are no rows yet.
+fn list_keys(bucket: Bucket) -> [String; 3] {
+    [keys::hash, keys::places, keys::outbox].map(|name| name(bucket))
+}
+
 /// The entry that a request asks for: one that the shop has signed before a new one.
 fn wished(request: &Joining) -> EntryId {
     request.signed.map_or(request.entry, |(entry, _)| entry)
@@ -214,31 +216,38 @@ fn parse_place(user_id: UserId, text: &str) -> Option<GatheredPlace> {
     Some(GatheredPlace { user_id, entry, joined_at: parse_time(time)? })
 }
 
-/// Parses an account and its place, as the stream has them.
-fn parse_pair(pair: &[&str]) -> Option<GatheredPlace> {
-    let [user, place] = pair else { return None };
-    parse_place(UserId(ShortId::parse(user)?), place)
+/// Parses the fields of a stream entry: account, place, account, place, …
+fn parse_places(fields: &[String]) -> Option<Vec<GatheredPlace>> {
+    let [_, places] = fields else { return None };
+    let words: Vec<&str> = places.split(' ').collect();
+    let place = |pair: &[&str]| parse_place(UserId(ShortId::parse(pair[0])?), pair.get(1)?);
+    words.chunks(2).map(place).collect()
 }
 
 /// The generation that has the places, and an answer for each; `None` when no places are given.
-fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<Option<(Generation, Vec<Taken>)>, Unavailable> {
-    let [epoch, server, now, of_each @ ..] = answer else { return Ok(None) };
-    let server = ServerId::parse(&parse::<String>(server, "a replication id")?);
-    let generation =
-        Generation { epoch: parse(epoch, "an epoch")?, server: server.ok_or_else(|| malformed("a replication id"))? };
-    let now = Timestamp::from_millisecond(parse(now, "a time")?).map_err(|_| malformed("a time"))?;
-    let taken = |(n, claim): (usize, &Joining)| match of_each.get(n) {
-        None | Some(Value::Int(1)) => {
-            let place = GatheredPlace { user_id: claim.user_id, entry: wished(claim), joined_at: now };
-            Ok(Taken { place, is_new: true })
+fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<Option<(Generation, Vec<Gathered>)>, Unavailable> {
+    let (epoch, server, now, of_each) = match answer {
+        [] => return Ok(None),
+        [Value::Int(epoch), Value::BulkString(server), Value::Int(now), of_each @ ..] => {
+            (*epoch, server, *now, of_each)
         }
+        _ => return Err(malformed("a batch")),
+    };
+    let generation = Generation::parse(epoch, server)?;
+    let now = Timestamp::from_millisecond(now).map_err(|_| malformed("a time"))?;
+    let gathered = |(n, claim): (usize, &Joining)| match of_each.get(n) {
+        None | Some(Value::Int(1)) => {
+            Ok(Gathered::New(GatheredPlace { user_id: claim.user_id, entry: wished(claim), joined_at: now }))
+        }
+        Some(Value::Int(0)) => Ok(Gathered::Early),
         Some(known) => {
             let place = parse_place(claim.user_id, &parse::<String>(known, "a place")?);
             let place = place.ok_or_else(|| malformed("a place"))?;
-            Ok(Taken { place, is_new: place.entry == wished(claim) })
+            // The entry of this request, which was sent twice.
+            Ok(if place.entry == wished(claim) { Gathered::New(place) } else { Gathered::Known(place) })
         }
     };
-    let all = claims.iter().enumerate().map(taken).collect::<Result<_, Unavailable>>()?;
+    let all = claims.iter().enumerate().map(gathered).collect::<Result<_, Unavailable>>()?;
     Ok(Some((generation, all)))
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::gathering::{Gathered, Gathering, Taken};
+use super::gathering::{Gathered, Gathering};
 use crate::batching::{Batch, BatchHandler, BatchKey};
 use crate::domain::Bucket;
 use crate::domain::claim::Unavailable;
@@ -23,9 +23,7 @@ pub(super) struct Joins {
 
 /// Who decided about a request, and how.
 pub(super) enum JoinDecision {
-    /// Redis gives places later. The account may have one nevertheless, because the sale was postponed.
-    Early,
-    Gathered(Taken),
+    Redis(Gathered),
     Database(JoinOutcome),
 }
 
@@ -43,8 +41,7 @@ impl BatchHandler for Joins {
         let mut answers = Vec::with_capacity(batches.len());
         for (Batch { bucket, claims }, gathered) in batches.iter().zip(gathered) {
             answers.push(match (gathered, bucket.queue()) {
-                (Some(Gathered::Taken(taken)), _) => Ok(taken.into_iter().map(JoinDecision::Gathered).collect()),
-                (Some(Gathered::Early), _) => Ok(claims.iter().map(|_| JoinDecision::Early).collect()),
+                (Some(gathered), _) => Ok(gathered.into_iter().map(JoinDecision::Redis).collect()),
                 (None, Some(sale)) => {
                     let outcomes = self.store.join_queue(sale, claims).await.map_err(|e| Unavailable(e.to_string()));
                     outcomes.map(|outcomes| outcomes.into_iter().map(JoinDecision::Database).collect())

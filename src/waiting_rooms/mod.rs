@@ -30,7 +30,7 @@ use crate::periodic::Periodic;
 use crate::rate_limit::UserLimit;
 use crate::signing::{ShopSecret, Signer};
 use crate::store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
-use gathering::{Gathering, Taken};
+use gathering::{Gathered, Gathering};
 use joins::{JoinDecision, Joins};
 
 /// The age of the line in memory, as of the button in caches.
@@ -133,20 +133,17 @@ impl WaitingRooms {
         }
         // A sale that this process does not know gets no queue of requests.
         let known = self.catalogue.entry(sale).await.map_err(|_| JoinRefusal::Unknown)?;
-        let known = known.filter(|entry| entry.sale.mode.is_queue()).ok_or(JoinRefusal::NoSuchQueue)?;
+        if !known.is_some_and(|entry| entry.sale.mode.is_queue()) {
+            return Err(JoinRefusal::NoSuchQueue);
+        }
         self.eligibility.check(sale, user).await?;
         let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
         let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed };
         let decision = self.joins.claim(Gathering::bucket(sale), request, None).await;
         let joined = match decision.map_err(|_| JoinRefusal::Unknown)? {
-            JoinDecision::Early => {
-                let joined = self.joined_earlier(&known.sale, user).await.map_err(|_| JoinRefusal::Unknown)?;
-                joined.ok_or(JoinRefusal::Closed(Phase::Upcoming))?
-            }
-            JoinDecision::Gathered(taken) => {
-                let joined = self.gathered(sale, taken).await.map_err(|_| JoinRefusal::Unknown)?;
-                joined.ok_or(JoinRefusal::NoSuchQueue)?
-            }
+            JoinDecision::Redis(Gathered::New(place)) => self.gathered(sale, place, true).await?,
+            JoinDecision::Redis(Gathered::Known(place)) => self.gathered(sale, place, false).await?,
+            JoinDecision::Redis(Gathered::Early) => return Err(JoinRefusal::Closed(Phase::Upcoming)),
             JoinDecision::Database(JoinOutcome::Joined { place, state, is_new }) => Joined { place, state, is_new },
             JoinDecision::Database(JoinOutcome::Closed(phase)) => return Err(JoinRefusal::Closed(phase)),
             JoinDecision::Database(JoinOutcome::DepositNeeded) => {
@@ -158,19 +155,17 @@ impl WaitingRooms {
         Ok(joined)
     }
 
-    async fn joined_earlier(&self, sale: &Sale, user: UserId) -> Result<Option<Joined>, Unavailable> {
-        let own = self.own(sale, user, self.store.now().await?).await?;
-        Ok(own.map(|OwnTurn { place, state, .. }| Joined { place, state, is_new: false }))
-    }
-
     /// The place that Redis has given. One that it gave before may be a row meanwhile, which has the last word.
-    async fn gathered(&self, sale: SaleId, Taken { place, is_new }: Taken) -> Result<Option<Joined>, StoreError> {
-        let row = if is_new { None } else { self.store.queue_place(sale, place.user_id).await? };
-        let place = match row {
-            Some(row) => Some(row),
-            None => self.gathered_place(sale, place).await?,
+    async fn gathered(&self, sale: SaleId, given: GatheredPlace, is_new: bool) -> Result<Joined, JoinRefusal> {
+        let read = async {
+            let row = if is_new { None } else { self.store.queue_place(sale, given.user_id).await? };
+            match row {
+                Some(row) => Ok(Some(row)),
+                None => self.gathered_place(sale, given).await,
+            }
         };
-        Ok(place.map(|place| Joined { place, state: TurnState::Waiting, is_new }))
+        let place = read.await.map_err(|_: StoreError| JoinRefusal::Unknown)?.ok_or(JoinRefusal::NoSuchQueue)?;
+        Ok(Joined { place, state: TurnState::Waiting, is_new })
     }
 
     /// A place that may be no row yet; `None` in a sale without a waiting room.
@@ -188,7 +183,7 @@ impl WaitingRooms {
     /// The account's place: its row, or what Redis has given it a moment ago.
     ///
     /// # Errors
-    /// [`Unavailable`] also while Redis may have given a place that nobody can read at present.
+    /// [`Unavailable`] also while Redis may have given a place and does not answer, or has forgotten it and it is no row yet.
     async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, Unavailable> {
         let row = self.store.queue_place(sale, user).await?;
         let is_open = self.line(sale).is_none_or(|line| line.locked_at.is_none());

@@ -17,7 +17,7 @@ mod stack {
     use seckill::redis::replay::Replay;
     use seckill::redis::{connection, keys};
     use seckill::store::{GatheredPlace, GoodsDraft, Joining, SaleChange, SaleDraft, Store};
-    use seckill::waiting_rooms::gathering::{Gathered, Gathering, Taken};
+    use seckill::waiting_rooms::gathering::{Gathered, Gathering, OpenList};
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung};
@@ -51,7 +51,7 @@ mod stack {
         async fn open() -> List {
             let list = List::announced().await;
             list.step().await;
-            assert_eq!(list.ask(&[request(users::<1>()[0])]).await, Some(Gathered::Early));
+            assert_eq!(list.ask(&[request(users::<1>()[0])]).await, Some(vec![Gathered::Early]));
             tokio::time::sleep(JOINING_IN).await;
             list
         }
@@ -97,23 +97,21 @@ mod stack {
             self.queues.step().await.unwrap();
         }
 
-        async fn ask(&self, requests: &[Joining]) -> Option<Gathered> {
+        /// Asks Redis; `None` if the database gives the places.
+        async fn ask(&self, requests: &[Joining]) -> Option<Vec<Gathered>> {
             let batch = Batch { bucket: Gathering::bucket(self.sale), claims: requests.to_vec() };
             self.gathering.take(&[batch]).await.remove(0)
         }
 
-        /// Takes places; `None` if Redis gives none.
-        async fn take(&self, requests: &[Joining]) -> Option<Vec<Taken>> {
-            match self.ask(requests).await? {
-                Gathered::Taken(taken) => Some(taken),
-                Gathered::Early => panic!("the list is not open yet"),
-            }
-        }
-
+        /// Takes places for accounts, which may have one.
         async fn take_for(&self, users: &[UserId]) -> Vec<GatheredPlace> {
             let requests: Vec<Joining> = users.iter().copied().map(request).collect();
-            let taken = self.take(&requests).await.expect("the list is open");
-            taken.into_iter().map(|taken| taken.place).collect()
+            let answers = self.ask(&requests).await.expect("the list is open");
+            let place = |answer| match answer {
+                Gathered::New(place) | Gathered::Known(place) => place,
+                Gathered::Early => panic!("the list opens later"),
+            };
+            answers.into_iter().map(place).collect()
         }
 
         /// The rows of accounts.
@@ -153,12 +151,14 @@ mod stack {
         let list = List::open().await;
         let [one, two] = users();
         let requests = [request(one), request(two), request(one)];
-        let taken = list.take(&requests).await.unwrap();
-        assert_eq!(taken.iter().map(|taken| taken.is_new).collect::<Vec<_>>(), [true, true, false]);
-        assert_eq!(taken[0].place, taken[2].place);
-        assert_eq!([taken[0].place.entry, taken[1].place.entry], [requests[0].entry, requests[1].entry]);
+        let answers = list.ask(&requests).await.unwrap();
+        let [Gathered::New(first), Gathered::New(second), Gathered::Known(again)] = answers[..] else {
+            panic!("{answers:?}")
+        };
+        assert_eq!(first, again);
+        assert_eq!([first.entry, second.entry], [requests[0].entry, requests[1].entry]);
         assert_eq!(list.rows(&[one, two]).await, HashMap::new());
-        let given = [taken[0].place, taken[1].place];
+        let given = [first, second];
         for _ in 0..2 {
             assert_eq!(list.take_for(&[two, one]).await, [given[1], given[0]], "another device gets the same place");
             list.step().await;
@@ -172,8 +172,36 @@ mod stack {
         let list = List::open().await;
         let [user] = users();
         let lost = EntryId::new(rand::random());
-        let taken = list.take(&[Joining { signed: Some((lost, 0)), ..request(user) }]).await.unwrap();
-        assert_eq!((taken[0].place.entry, taken[0].is_new), (lost, true));
+        let answers = list.ask(&[Joining { signed: Some((lost, 0)), ..request(user) }]).await.unwrap();
+        assert!(matches!(answers[..], [Gathered::New(place)] if place.entry == lost), "{answers:?}");
+    }
+
+    #[tokio::test]
+    async fn account_keeps_its_place_when_the_opening_is_postponed() {
+        let list = List::open().await;
+        let [one, two] = users();
+        let given = list.take_for(&[one]).await;
+        let from = list.clock.now() + HOUR;
+        let later = OpenList { from, until: from + HOUR, epoch: None };
+        assert!(list.gathering.open(list.sale, later).await.unwrap());
+        let answers = list.ask(&[request(one), request(two)]).await.unwrap();
+        assert_eq!(answers, [Gathered::Known(given[0]), Gathered::Early]);
+    }
+
+    #[tokio::test]
+    async fn batch_that_cannot_be_parsed_is_set_aside_and_keeps_no_list_open() {
+        let mut list = List::open().await;
+        let bucket = Gathering::bucket(list.sale);
+        let before = list.take_for(&users::<1>()).await;
+        let () =
+            list.redis.xadd(keys::outbox(bucket), "*", &[("places", "neither an account nor a place")]).await.unwrap();
+        let after = list.take_for(&users::<1>()).await;
+        list.change(SaleChange::Start { at: list.clock.now() }).await;
+        list.step().await;
+        assert!(list.store.queue(list.sale).await.unwrap().unwrap().root.is_some(), "the list is locked");
+        list.assert_rows_are(&[before[0], after[0]]).await;
+        let dead: usize = list.redis.xlen(keys::dead(bucket)).await.unwrap();
+        assert_eq!((dead, list.keys().await), (1, vec![keys::dead(bucket)]));
     }
 
     #[tokio::test]
@@ -183,13 +211,13 @@ mod stack {
         let given = list.take_for(&[one]).await;
         let hash = keys::hash(Gathering::bucket(list.sale));
         let () = list.redis.hset(hash, "Server", "0".repeat(40)).await.unwrap();
-        assert_eq!(list.take(&[request(two)]).await, None);
+        assert_eq!(list.ask(&[request(two)]).await, None);
         for _ in 0..2 {
             list.step().await;
             list.assert_rows_are(&given).await;
             assert_eq!(list.keys().await, Vec::<String>::new());
         }
-        assert_eq!(list.take(&[request(two)]).await, None, "Redis does not know the account with the row");
+        assert_eq!(list.ask(&[request(two)]).await, None, "Redis does not know the account with the row");
     }
 
     #[tokio::test]
@@ -202,7 +230,7 @@ mod stack {
         list.replay().await;
         list.assert_rows_are(&given).await;
         list.step().await;
-        assert_eq!(list.take(&[request(users::<1>()[0])]).await, None);
+        assert_eq!(list.ask(&[request(users::<1>()[0])]).await, None);
     }
 
     #[tokio::test]
@@ -228,7 +256,7 @@ mod stack {
         assert!(list.store.queue(list.sale).await.unwrap().unwrap().root.is_some(), "the list is locked");
         list.assert_rows_are(&given).await;
         assert_eq!((list.joined().await, list.keys().await), (USERS as i64, Vec::new()));
-        assert_eq!(list.take(&[request(users[0])]).await, None);
+        assert_eq!(list.ask(&[request(users[0])]).await, None);
     }
 
     #[tokio::test]
@@ -238,7 +266,7 @@ mod stack {
             let given = list.take_for(&users::<1>()).await;
             list.change(SaleChange::Move(to)).await;
             list.step().await;
-            assert_eq!(list.take(&[request(users::<1>()[0])]).await, None, "{to}");
+            assert_eq!(list.ask(&[request(users::<1>()[0])]).await, None, "{to}");
             list.assert_rows_are(&given).await;
         }
     }

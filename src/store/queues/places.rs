@@ -248,9 +248,9 @@ async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>
             rows.join(",")
         );
         let done = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut **tx).await?;
-        new += usize::try_from(done.rows_affected()).unwrap_or(usize::MAX);
+        new += done.rows_affected();
     }
-    Ok(new)
+    Ok(usize::try_from(new).unwrap_or(usize::MAX))
 }
 
 /// Writes new places of accounts whose turn has come. Returns the accounts that did not take one meanwhile.

@@ -1,9 +1,9 @@
 -- Gives places of a waiting room to a batch of accounts, one to each. Every check precedes the first write.
 -- KEYS 1 hash of the list, 2 places by account, 3 stream of places that are not in the database yet
 -- ARGV per account: account id, entry
--- Returns {} when no places are given here: the list is closed, or this server may have lost places; {0} when the list opens
---      later; {epoch, replication id, time in ms} when all places are new, and otherwise also per account 1, or
---      "entry:time" of the place that it has
+-- Returns {} when no places are given here: the list is closed, or this server may have lost places; {epoch, replication id,
+--      time in ms} when all places are new, and otherwise also per account 1, 0 when the list opens later, or "entry:time" of
+--      the place that it has
 local list = redis.call('HMGET', KEYS[1], 'Epoch', 'Server', 'Opens', 'Closes')
 local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local time = redis.call('TIME')
@@ -11,9 +11,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if list[2] ~= server or now >= tonumber(list[4]) then
   return {}
 end
-if now < tonumber(list[3]) then
-  return { 0 }
-end
+local is_early = now < tonumber(list[3])
 local users = {}
 for i = 1, #ARGV, 2 do
   users[#users + 1] = ARGV[i]
@@ -24,12 +22,12 @@ local joined_at = string.format(':%d', now)
 local answer, given, of_user = { tonumber(list[1]), server, now }, {}, {}
 for n, user in ipairs(users) do
   local place = known[n] or of_user[user]
-  if not place then
+  if not place and not is_early then
     of_user[user] = ARGV[2 * n] .. joined_at
     given[#given + 1] = user
     given[#given + 1] = of_user[user]
   end
-  answer[n + 3] = place or 1
+  answer[n + 3] = place or (is_early and 0 or 1)
 end
 if #given > 0 then
   redis.call('HSET', KEYS[2], unpack(given))

@@ -165,11 +165,14 @@ pub(super) async fn take_places(shop: &mut Shop, count: u64) -> (String, Vec<(Sh
     (sale, shoppers.into_iter().zip(places).collect())
 }
 
-/// Starts data control, and waits until the list is locked with these places.
-pub(super) async fn assert_all_are_in_the_list(shop: &mut Shop, sale: &str, taken: &[(Shopper, Value)]) {
+pub(super) fn start_control(shop: &mut Shop) {
     for n in 0..2 {
         shop.process("control", n).start();
     }
+}
+
+/// Waits until the list is locked with these places.
+pub(super) async fn assert_all_are_in_the_list(shop: &Shop, sale: &str, taken: &[(Shopper, Value)]) {
     for (shopper, joined) in taken {
         eventually("the place is in the list", SETTLE_TIMEOUT, async || {
             let place = own(shopper, sale).await.ok_or("no answer")?;
@@ -201,5 +204,30 @@ async fn places_outlive_the_servers_that_told_them() {
             eventually("the server answers", SETTLE_TIMEOUT, async || own(shopper, &sale).await.ok_or("none".into()));
         assert_eq!(kept.await, *joined);
     }
-    assert_all_are_in_the_list(&mut shop, &sale, &taken).await;
+    start_control(&mut shop);
+    assert_all_are_in_the_list(&shop, &sale, &taken).await;
+}
+
+/// Places that Redis has belong into the list, so it is not locked without them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn list_waits_for_a_redis_that_is_away_when_its_time_has_come() {
+    let _restore = Stack::get().restore_on_drop();
+    let mut shop = start_shop().await;
+    let (sale, taken) = take_places(&mut shop, 8).await;
+    // Redis writes the places to its file.
+    pause(1_500).await;
+    Stack::get().run(&["kill", "redis"]).await;
+    start_control(&mut shop);
+    let id = sale.parse().unwrap();
+    let row = shop.store().sale(id).await.unwrap().unwrap();
+    let locks = row.mode.queue_plan().unwrap().locks_at(row.window.opens_at.unwrap());
+    eventually("the time of the lock has passed", SETTLE_TIMEOUT, async || {
+        let now = shop.store().now().await.unwrap();
+        if now > locks + Duration::from_secs(3) { Ok(()) } else { Err(now.to_string()) }
+    })
+    .await;
+    let queue = shop.store().queue(id).await.unwrap().unwrap();
+    assert_eq!((queue.locked_at, queue.joined), (None, 0));
+    Stack::get().run(&["start", "redis"]).await;
+    assert_all_are_in_the_list(&shop, &sale, &taken).await;
 }

@@ -9,7 +9,7 @@ use seckill::domain::queue::SEAT_GRACE_MS;
 use serde_json::Value;
 
 use super::super::start_shop;
-use super::super::waiting_room::{assert_all_are_in_the_list, join, own, take_places};
+use super::super::waiting_room::{assert_all_are_in_the_list, join, own, start_control, take_places};
 use super::super::waitlist::cancel;
 use super::{Backup, SETTLE_TIMEOUT, buy, start_relays, stop_relays};
 use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
@@ -207,5 +207,6 @@ async fn places_that_the_master_forgot_are_in_the_list() {
     let backup = Backup::take();
     let (sale, taken) = take_places(&mut shop, ACCOUNTS as u64).await;
     backup.restore().await;
-    assert_all_are_in_the_list(&mut shop, &sale, &taken).await;
+    start_control(&mut shop);
+    assert_all_are_in_the_list(&shop, &sale, &taken).await;
 }
