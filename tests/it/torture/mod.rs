@@ -120,7 +120,7 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     println!("\ntorture: seed {seed}, {duration:?}, {} faults, payment window {window:?}", faults.len());
     let arena = Arena::start(cast, &format!("{}s", window.as_secs()), &sales).await;
 
-    let waiters = turns::open_all(&arena.shop).await;
+    let waiters = turns::open_all(&arena.shop, &mut random).await;
 
     let began = Instant::now();
     let waiting: JoinSet<_> = waiters.into_iter().map(|waiter| waiter.live(seed, window, began + duration)).collect();

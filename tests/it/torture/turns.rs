@@ -2,7 +2,8 @@
 //! press out of turn, give units back and come again while everything breaks.
 //!
 //! A place or an entry that was answered stays, no unit is granted before its turn, and once the faults are lifted every unit
-//! goes to one of those who wait. The audit recomputes the order itself. Taking part costs a deposit ([`super::deposits`]).
+//! goes to one of those who wait. The audit recomputes the order itself. Taking part costs a deposit ([`super::deposits`]),
+//! except in three waiting rooms of four: there Redis gives the places, which the database does where they cost a deposit.
 
 use std::time::Duration;
 
@@ -25,8 +26,9 @@ const UNITS: i64 = 4;
 const SHOPPERS: u64 = 8;
 /// Their numbers begin here.
 const FIRST_SHOPPER: u64 = 3_000_000;
-/// Shoppers join the waiting room until then.
-const QUEUE_OPENS_IN: Duration = Duration::from_secs(8);
+/// Shoppers join the waiting room until then, and begin late enough for Redis to give the places ([`NewSale::prequeue`]).
+const QUEUE_OPENS_IN: Duration = Duration::from_secs(10);
+const PREQUEUE_S: i64 = 7;
 /// While it is open, shoppers enter the draw.
 const DRAW_OPENS_IN: Duration = Duration::from_secs(2);
 const DRAW_CLOSES_IN: Duration = Duration::from_secs(14);
@@ -44,12 +46,18 @@ enum Wait {
 impl Wait {
     const ALL: [Wait; 3] = [Wait::Queue, Wait::Draw, Wait::Waitlist];
 
-    fn sale(self) -> NewSale {
-        let sale = NewSale::of(UNITS).deposit(DEPOSIT);
+    fn sale(self, random: &mut StdRng) -> NewSale {
+        let sale = NewSale::of(UNITS);
         match self {
-            Wait::Queue => sale.opens_in(QUEUE_OPENS_IN).queue(),
-            Wait::Draw => sale.opens_in(DRAW_OPENS_IN).closes_in(DRAW_CLOSES_IN).draw(),
-            Wait::Waitlist => sale,
+            Wait::Queue => {
+                let sale = sale.opens_in(QUEUE_OPENS_IN).queue().prequeue(PREQUEUE_S);
+                let has_deposit = random.random_ratio(1, 4);
+                let giver = if has_deposit { "the database" } else { "Redis" };
+                println!("          {giver} gives the places of the waiting room");
+                if has_deposit { sale.deposit(DEPOSIT) } else { sale }
+            }
+            Wait::Draw => sale.deposit(DEPOSIT).opens_in(DRAW_OPENS_IN).closes_in(DRAW_CLOSES_IN).draw(),
+            Wait::Waitlist => sale.deposit(DEPOSIT),
         }
     }
 
@@ -82,15 +90,15 @@ pub struct Waiter {
 }
 
 /// Fills the wallets and creates the sales. Their shoppers begin at once.
-pub async fn open_all(shop: &Shop) -> Vec<Waiter> {
+pub async fn open_all(shop: &Shop, random: &mut StdRng) -> Vec<Waiter> {
     let (mut waiters, shoppers) = (Vec::new(), shop.shoppers());
     let crowds: Vec<(Wait, u64)> = Wait::ALL.into_iter().zip((FIRST_SHOPPER..).step_by(1_000)).collect();
     let all = crowds.iter().flat_map(|(_, first)| *first..*first + SHOPPERS);
     join_all(all.map(async |n| shoppers(n).top_up(DEPOSIT).await)).await;
     for (wait, first) in crowds {
         let sale = match wait {
-            Wait::Waitlist => shop.open(wait.sale()).await,
-            Wait::Queue | Wait::Draw => shop.create(wait.sale()).await,
+            Wait::Waitlist => shop.open(wait.sale(random)).await,
+            Wait::Queue | Wait::Draw => shop.create(wait.sale(random)).await,
         };
         waiters.extend((first..first + SHOPPERS).map(|n| {
             let diary = Diary::new(n, shoppers(n));
