@@ -9,7 +9,8 @@ use crate::in_process::{CONCURRENT_PURCHASES, InProcessShop, RequestKind, runtim
 /// Enough that the occasional growth of a table does not show.
 const REQUESTS: usize = 20 * CONCURRENT_PURCHASES;
 
-fn count(kind: RequestKind) {
+/// Returns the allocations of a request.
+fn count(kind: RequestKind) -> f64 {
     runtime().block_on(async {
         let shop = InProcessShop::of(kind, 10 * REQUESTS as i64).await;
         // The first requests fill caches and load scripts.
@@ -21,7 +22,8 @@ fn count(kind: RequestKind) {
         let per_request = |all: usize| all as f64 / REQUESTS as f64;
         let allocations = per_request(change.allocations + change.reallocations);
         check(kind.name(), &[("allocations", allocations), ("bytes", per_request(change.bytes_allocated))]);
-    });
+        allocations
+    })
 }
 
 #[test]
@@ -40,8 +42,11 @@ fn refused_purchase() {
 }
 
 mod stack {
+    use super::{RequestKind, count};
+    use crate::figures::check_turn;
+
     #[test]
-    fn accepted_purchase() {
-        super::count(super::RequestKind::Purchase);
+    fn accepted_purchase_also_in_turn() {
+        check_turn("allocations", count(RequestKind::PurchaseInTurn), count(RequestKind::Purchase));
     }
 }

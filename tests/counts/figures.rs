@@ -3,6 +3,9 @@
 /// A test fails above this multiple of a figure.
 const MAX_FACTOR: f64 = 1.5;
 
+/// A purchase in a waiting room may cost this multiple of another.
+const MAX_TURN_FACTOR: f64 = 1.15;
+
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/counts/figures.toml");
 
 /// Prints every count, and fails when one exceeds its budget.
@@ -25,5 +28,15 @@ pub fn check(section: &str, counted: &[(&str, f64)]) {
         over_budget.is_empty(),
         "over budget: {over_budget:?}. Find the cause; if the cost is intended, write the new figure into \
          tests/counts/figures.toml and give the reason in the commit"
+    );
+}
+
+/// Fails when a purchase in a waiting room costs much more than another, counted in the same run.
+#[track_caller]
+pub fn check_turn(what: &str, in_turn: f64, otherwise: f64) {
+    println!("{what} of a purchase in turn: {:.3} of those of another, at most {MAX_TURN_FACTOR}", in_turn / otherwise);
+    assert!(
+        in_turn <= otherwise * MAX_TURN_FACTOR,
+        "{what} of a purchase in turn: {in_turn:.2} instead of {otherwise:.2}"
     );
 }

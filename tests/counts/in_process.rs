@@ -10,7 +10,7 @@ use seckill::accounts::Session;
 use seckill::app::Services;
 use seckill::config::{Config, RedisConfig, ServiceAddress, sqlite_in};
 use seckill::control::sales_admin::SaleCommand;
-use seckill::domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, SaleMode, UserId, Window};
+use seckill::domain::{Bilingual, Currency, Money, Phase, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
 use seckill::store::{GoodsDraft, Role, SaleDraft, User};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -34,6 +34,8 @@ pub enum RequestKind {
     Refusal,
     /// With Redis: gate, batch, script and outbox. Redis itself is another process and is not counted.
     Purchase,
+    /// The same in a waiting room, by a shopper who was called.
+    PurchaseInTurn,
 }
 
 impl RequestKind {
@@ -44,6 +46,7 @@ impl RequestKind {
             RequestKind::Button => "button",
             RequestKind::Refusal => "refusal",
             RequestKind::Purchase => "purchase",
+            RequestKind::PurchaseInTurn => "purchase_in_turn",
         }
     }
 
@@ -52,8 +55,12 @@ impl RequestKind {
             RequestKind::Noop => 204,
             RequestKind::Button => 200,
             RequestKind::Refusal => 409,
-            RequestKind::Purchase => 202,
+            RequestKind::Purchase | RequestKind::PurchaseInTurn => 202,
         }
+    }
+
+    fn is_accepted_purchase(self) -> bool {
+        self.expected() == 202
     }
 }
 
@@ -78,6 +85,7 @@ impl InProcessShop {
             RequestKind::Noop | RequestKind::Button => InProcessShop::on(None, units).await,
             RequestKind::Refusal => InProcessShop::on(None, 1).await.sold_out().await,
             RequestKind::Purchase => InProcessShop::on(Some(Rung::Redis), units).await,
+            RequestKind::PurchaseInTurn => InProcessShop::on(Some(Rung::Redis), 1).await.with_waiting_room(units).await,
         }
     }
 
@@ -100,7 +108,7 @@ impl InProcessShop {
         }
         let services = Services::build(&config).await.unwrap();
         services.accounts().refresh().await.unwrap();
-        let sale = open_sale(&services, units).await;
+        let sale = open_sale(&services, units, SaleMode::Rush).await;
         let shop = InProcessShop { router: services.router(), services, sale, _dir: dir, fixture };
         shop.wait_for_phase(Phase::Open).await;
         shop
@@ -108,12 +116,19 @@ impl InProcessShop {
 
     /// The same shop with another sale, which is sold out.
     pub async fn sold_out(mut self) -> InProcessShop {
-        self.sale = open_sale(&self.services, 1).await;
+        self.sale = open_sale(&self.services, 1, SaleMode::Rush).await;
         self.wait_for_phase(Phase::Open).await;
         let winner = UserId(Uuid::now_v7());
         let purchases = self.services.purchases();
         purchases.buy(purchases.request_admission(winner, self.sale).unwrap(), 1, None).await.unwrap();
         self.wait_for_phase(Phase::SoldOut).await;
+        self
+    }
+
+    /// The same shop with another sale, which has a waiting room.
+    pub async fn with_waiting_room(mut self, units: i64) -> InProcessShop {
+        self.sale = open_sale(&self.services, units, SaleMode::Queue(QueuePlan::USUAL)).await;
+        self.wait_for_phase(Phase::Open).await;
         self
     }
 
@@ -147,8 +162,13 @@ impl InProcessShop {
         let (method, path) = match kind {
             RequestKind::Noop => (Method::POST, "/api/ping".to_owned()),
             RequestKind::Button => (Method::GET, format!("/api/sales/{sale}/button")),
-            RequestKind::Refusal | RequestKind::Purchase => (Method::POST, format!("/api/sales/{sale}/orders")),
+            RequestKind::Refusal | RequestKind::Purchase | RequestKind::PurchaseInTurn => {
+                (Method::POST, format!("/api/sales/{sale}/orders"))
+            }
         };
+        // The end of the seat of a shopper who was called.
+        let now = self.services.clock.now();
+        let seat = (kind == RequestKind::PurchaseInTurn).then(|| now + Duration::from_secs(180));
         let request = |n| {
             let user = UserId(Uuid::now_v7());
             let mut request = Request::builder().method(method.clone()).uri(&path).header("host", "shop.example");
@@ -156,7 +176,7 @@ impl InProcessShop {
                 return request.body(Body::empty()).unwrap();
             }
             request = request.header("cookie", self.cookie(user, n)).header("content-type", "application/json");
-            let token = self.services.gate.issue_token(sale, user, None).unwrap().token;
+            let token = self.services.gate.issue_token(sale, user, seat).unwrap().token;
             request.body(Body::from(format!(r#"{{"quantity":1,"token":"{token}"}}"#))).unwrap()
         };
         (0..count).map(request).collect()
@@ -171,7 +191,7 @@ impl InProcessShop {
 
     /// Sends all requests: [`CONCURRENT_PURCHASES`] at a time for purchases, others one after the other.
     pub async fn send_all(&self, kind: RequestKind, requests: Vec<Request<Body>>) {
-        let concurrent = if kind == RequestKind::Purchase { CONCURRENT_PURCHASES } else { 1 };
+        let concurrent = if kind.is_accepted_purchase() { CONCURRENT_PURCHASES } else { 1 };
         let mut requests = requests.into_iter().peekable();
         while requests.peek().is_some() {
             let responses = requests.by_ref().take(concurrent).map(|request| self.router.clone().call(request));
@@ -182,7 +202,7 @@ impl InProcessShop {
     }
 }
 
-async fn open_sale(services: &Services, units: i64) -> SaleId {
+async fn open_sale(services: &Services, units: i64, mode: SaleMode) -> SaleId {
     let text = Bilingual::new("计数", "Counting");
     let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
     let sales_admin = services.sales_admin();
@@ -195,7 +215,7 @@ async fn open_sale(services: &Services, units: i64) -> SaleId {
         per_user_limit: 1,
         window: Window { opens_at: None, closes_at: None },
         rush: Rush::default(),
-        mode: SaleMode::Rush,
+        mode,
         eligibility: Default::default(),
     };
     let sale = sales_admin.create_sale(draft, "counts").await.unwrap();

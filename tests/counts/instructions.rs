@@ -17,7 +17,8 @@ const TASK: &str = "SECKILL_COUNTS_TASK";
 const REQUESTS: usize = 2 * CONCURRENT_PURCHASES;
 
 /// In the order in which they are counted.
-const KINDS: [RequestKind; 4] = [RequestKind::Noop, RequestKind::Button, RequestKind::Purchase, RequestKind::Refusal];
+const KINDS: [RequestKind; 5] =
+    [RequestKind::Noop, RequestKind::Button, RequestKind::Purchase, RequestKind::PurchaseInTurn, RequestKind::Refusal];
 
 /// The part that runs under valgrind.
 #[test]
@@ -29,9 +30,11 @@ fn task() {
     let runtime = runtime();
     let mut shop = runtime.block_on(InProcessShop::on(Some(Rung::Redis), 10_000));
     for kind in KINDS {
-        if kind == RequestKind::Refusal {
-            shop = runtime.block_on(shop.sold_out());
-        }
+        shop = match kind {
+            RequestKind::PurchaseInTurn => runtime.block_on(shop.with_waiting_room(10_000)),
+            RequestKind::Refusal => runtime.block_on(shop.sold_out()),
+            RequestKind::Noop | RequestKind::Button | RequestKind::Purchase => shop,
+        };
         // The first requests fill caches and load scripts.
         runtime.block_on(shop.send_all(kind, shop.requests(kind, CONCURRENT_PURCHASES)));
         counted_by_callgrind(&runtime, &shop, kind, shop.requests(kind, REQUESTS));
@@ -53,7 +56,7 @@ fn counted(dir: &Path, n: usize) -> f64 {
 
 mod stack {
     use super::*;
-    use crate::figures::check;
+    use crate::figures::{check, check_turn};
 
     #[test]
     fn requests_of_each_kind() {
@@ -69,8 +72,12 @@ mod stack {
             .expect("valgrind is needed: scripts/test installs it");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         assert!(done.status.success(), "{}\n{}", text(&done.stderr), text(&done.stdout));
-        for (n, kind) in KINDS.into_iter().enumerate() {
-            check(kind.name(), &[("instructions", counted(dir.path(), n + 1) / REQUESTS as f64)]);
+        let counts = (1..=KINDS.len()).map(|n| counted(dir.path(), n) / REQUESTS as f64);
+        let counts: Vec<(RequestKind, f64)> = KINDS.into_iter().zip(counts).collect();
+        for (kind, count) in &counts {
+            check(kind.name(), &[("instructions", *count)]);
         }
+        let count_of = |kind| counts.iter().find(|(counted, _)| *counted == kind).expect("a counted kind").1;
+        check_turn("instructions", count_of(RequestKind::PurchaseInTurn), count_of(RequestKind::Purchase));
     }
 }
