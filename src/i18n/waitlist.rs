@@ -6,6 +6,7 @@ texts! {
         head_waiting: "候补中", "You’re on the waitlist";
         head_offered: "轮到你了！", "It’s your turn!";
         head_paid: "候补成功", "It’s yours";
+        head_bought: "你已有本场订单", "You have an order here";
         head_passed: "机会已顺延", "Your turn has passed";
         head_over: "候补已结束", "This waitlist is over";
         head_not_needed: "现在无需候补", "No need to wait";
@@ -26,6 +27,7 @@ texts! {
         waiting: "你在候补中，目前排第 {} 位。", "You are on the waitlist, currently number {}.";
         offered: "订单已为你保留，请在截止时间前付款。", "An order is reserved for you. Please pay before the time below.";
         paid: "你已通过候补购得商品。", "You got yours through the waitlist.";
+        bought: "每个账号在本场最多一个订单，无需候补。", "Each account has at most one order in this sale, so there is nothing to wait for.";
         lapsed: "轮到你时的订单已取消或未按时付款，已顺延给下一位。还想要可以重新候补。",
             "Your order was cancelled or not paid in time, so it went to the next person. You can join again.";
         skipped: "轮到你时账号不可用，或你已有本场订单，已顺延给下一位。",

@@ -37,6 +37,7 @@ pub async fn show(
         price: known.sale.price,
         per_user_limit: status.per_user_limit,
         place: shop.waitlist.place(sale, session.user_id).await?,
+        live_order: shop.store.live_order_of(sale, session.user_id).await?,
         waiting: shop.store.count_waiters(sale).await?,
         chrome: visitor.chrome(),
     };

@@ -205,6 +205,9 @@ async fn joining_is_for_accounts_without_an_order_of_a_sale_that_is_sold_out() {
     let order = lei.buy(&open, 2).await.json()["order"]["id"].as_str().unwrap().to_owned();
     shop.parts.gate.refresh_winners().await;
     assert_eq!(ask(&lei, &open, 1).await, problem(409, "has_order"));
+    let shown = lei.get(&format!("/en/sales/{open}/waitlist")).await;
+    assert!(shown.text().contains(&format!("class=\"big\" href=\"/en/orders/{open}/{order}\"")), "{}", shown.text());
+    assert!(!shown.text().contains("Join the waitlist"), "{}", shown.text());
     assert_eq!(ask(&mei, &open, 0).await, problem(422, "bad_quantity"));
     assert_eq!(ask(&mei, &open, 3).await, problem(422, "over_limit"));
     assert_eq!(mei.get(&path(&open)).await.problem(), problem(404, "not_waiting"));

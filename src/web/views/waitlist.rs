@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::{Money, Order, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
+use crate::domain::{Money, Order, OrderId, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
 use crate::i18n::fill;
 use crate::pages::filters;
 use crate::pages::onward::OnwardSale;
@@ -27,6 +27,8 @@ pub struct WaitlistPage {
     pub per_user_limit: i64,
     /// `None`: the account never joined.
     pub place: Option<OwnPlace>,
+    /// What the account has bought in this sale without the waitlist, or with an offer.
+    pub live_order: Option<OrderId>,
     /// Accounts that wait, as far as they are counted.
     pub waiting: i64,
     /// Where to go on meanwhile.
@@ -62,8 +64,17 @@ impl WaitlistPage {
         self.place.as_ref()?.order.as_ref().filter(|order| order.status == OrderStatus::Paid)
     }
 
+    /// An order that did not come from an offer; the sale refuses a second one.
+    fn bought(&self) -> Option<OrderId> {
+        self.live_order.filter(|_| self.offer().is_none() && self.paid().is_none() && !self.is_waiting())
+    }
+
+    fn has_order(&self) -> bool {
+        self.offer().is_some() || self.paid().is_some() || self.bought().is_some()
+    }
+
     fn can_join(&self) -> bool {
-        self.phase == Phase::SoldOut && !self.is_waiting() && self.offer().is_none() && self.paid().is_none()
+        self.phase == Phase::SoldOut && !self.is_waiting() && !self.has_order()
     }
 
     fn takes_one(&self) -> bool {
@@ -95,7 +106,7 @@ impl WaitlistPage {
     fn look(&self) -> &'static str {
         match self.state() {
             _ if self.offer().is_some() => "called",
-            _ if self.paid().is_some() => "bought",
+            _ if self.has_order() => "bought",
             Some(WaiterState::Skipped | WaiterState::Offered) => "missed",
             _ => "waiting",
         }
@@ -106,6 +117,7 @@ impl WaitlistPage {
         match self.state() {
             _ if self.offer().is_some() => t.head_offered,
             _ if self.paid().is_some() => t.head_paid,
+            _ if self.bought().is_some() => t.head_bought,
             _ if self.phase == Phase::Ended => t.head_over,
             Some(WaiterState::Waiting) => t.head_waiting,
             Some(WaiterState::Skipped | WaiterState::Offered) => t.head_passed,
@@ -119,6 +131,7 @@ impl WaitlistPage {
         let text = match self.state() {
             _ if self.offer().is_some() => t.offered,
             _ if self.paid().is_some() => t.paid,
+            _ if self.bought().is_some() => t.bought,
             _ if self.phase == Phase::Ended => t.over,
             Some(WaiterState::Waiting) => return fill(t.waiting, self.position().unwrap_or_default()),
             Some(WaiterState::Skipped) => t.skipped,
@@ -152,6 +165,7 @@ mod tests {
             phase,
             per_user_limit: 1,
             place: None,
+            live_order: None,
             waiting: 0,
             onward: Vec::new(),
         }
