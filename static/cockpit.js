@@ -137,7 +137,7 @@ function showState(s) {
   if (!phase) return;
   root.querySelector('.state').dataset.phase = phase;
   write(slot('phase'), sayShared(`phase_${phase}`) || phase);
-  write(slot('meaning'), state === 'draft' ? say('mean_draft') : say(`mean_${phase}`));
+  write(slot('meaning'), say(state === 'draft' ? 'mean_draft' : root.dataset.phases + phase));
 }
 
 // ---- plots ----

@@ -70,6 +70,7 @@ mod tests {
             unreleased: 0,
             waiting: 0,
             open_offers: 0,
+            entries: None,
             line: None,
         };
         Sample {

@@ -67,6 +67,8 @@ pub struct SaleFacts {
     pub waiting: i64,
     /// Orders of the waitlist that wait for payment.
     pub open_offers: i64,
+    /// Entries of a draw, as far as they are counted; `None` for other sales.
+    pub entries: Option<i64>,
     /// `None` without a waiting room.
     pub line: Option<LineFacts>,
 }
@@ -80,9 +82,10 @@ pub struct LineFacts {
 }
 
 impl SaleFacts {
-    /// Accounts that wait: in the waiting room, or on the waitlist.
+    /// Accounts that wait: in the waiting room, for the draw, or on the waitlist.
     pub fn waiting(&self) -> i64 {
-        self.line.map_or(self.waiting, |line| (line.joined - line.called).max(0))
+        let in_line = self.line.map(|line| (line.joined - line.called).max(0));
+        in_line.or(self.entries).unwrap_or(self.waiting)
     }
 }
 
@@ -214,7 +217,7 @@ pub struct Point {
     pub paid_units: Option<i64>,
     /// In percent of the orders.
     pub paid_share: Option<f64>,
-    /// Accounts in the waiting room or on the waitlist.
+    /// Accounts in the waiting room or on the waitlist, or entries of the draw.
     pub waiting: Option<i64>,
     /// Calls of the waiting room.
     #[serde(skip_serializing_if = "Option::is_none")]

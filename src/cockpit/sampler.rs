@@ -184,6 +184,10 @@ async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> 
         true => sources.store.queue(id).await?.map(|queue| LineFacts { joined: queue.joined, called: queue.called }),
         false => None,
     };
+    let entries = match sale.mode.is_draw() {
+        true => Some(sources.store.count_entries(id).await?),
+        false => None,
+    };
     Ok(SaleFacts {
         state: sale.state,
         version: sale.version,
@@ -194,6 +198,7 @@ async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> 
         unreleased: sources.store.unreleased(id).await?,
         waiting: sources.store.count_waiters(id).await?,
         open_offers: sources.store.count_open_offers(id).await?,
+        entries,
         line,
     })
 }

@@ -21,6 +21,11 @@ texts! {
         mean_sold_out: "库存已全部锁定，超时未付款的会重新开售。", "All stock is reserved. Unpaid units go back on sale.";
         mean_paused: "已暂停，不能抢购。", "Paused. No one can buy.";
         mean_ended: "已结束，不再销售。", "Ended. Nothing more is sold.";
+        mean_draw_upcoming: "尚未开放报名。", "Entries have not opened yet.";
+        mean_draw_open: "报名中，截止后抽签。", "Open for entries. The draw follows after they close.";
+        mean_draw_sold_out: "中签者的订单已生成，超时未付款的顺延给下一位。", "Winners have their orders. What they do not pay for goes to the next in order.";
+        mean_draw_paused: "已暂停，不能报名。", "Paused. No one can enter.";
+        mean_draw_ended: "报名已截止。进展见抽签页。", "Entries are closed. The page of the draw shows its steps.";
         controls: "操作", "Controls";
         look_only: "你的角色只能查看。", "Your role is read-only.";
         stock: "库存", "Stock";
@@ -64,6 +69,7 @@ texts! {
         tile_revenue: "收入（已付款）", "Revenue (paid)";
         tile_paid: "付款率", "Paid";
         tile_waiting: "等候", "Waiting";
+        tile_entries: "报名", "Entries";
         tile_rate: "抢到（件/秒）", "Sold per second";
         tile_p99: "P99（毫秒）", "p99 (ms)";
         alarms: "告警", "Alarms";

@@ -33,6 +33,9 @@ async fn staff_exclude_entries_until_the_lock_and_try_the_draw_out() {
     for client in &clients {
         enter(client, &sale).await;
     }
+    let cockpit = admin.get(&format!("/admin/sales/{sale}?lang=en")).await;
+    assert!(cockpit.text().contains("<div data-tile=\"waiting\"><dt>Entries</dt><dd>3</dd>"), "{}", cockpit.text());
+    assert!(cockpit.text().contains("Open for entries."), "{}", cockpit.text());
     let entry = own(&clients[0], &sale).await["id"].as_str().unwrap().to_owned();
     let exclude = format!("{}/entries/{entry}/exclude?lang=en", console(&sale));
     assert_eq!(admin.send_form(&exclude, "reason=duplicate").await.status, 422, "not confirmed");

@@ -103,15 +103,20 @@ impl CockpitPage {
         self.chrome.text().phase(&self.phase())
     }
 
-    /// One sentence about the state.
+    /// One sentence about the state. The script finds it by the same names.
     fn meaning(&self) -> &'static str {
         let t = self.text();
         match (self.state, self.phase()) {
             (SaleState::Draft, _) => t.mean_draft,
+            (_, Phase::Upcoming) if self.is_draw => t.mean_draw_upcoming,
             (_, Phase::Upcoming) => t.mean_upcoming,
+            (_, Phase::Open) if self.is_draw => t.mean_draw_open,
             (_, Phase::Open) => t.mean_open,
+            (_, Phase::SoldOut) if self.is_draw => t.mean_draw_sold_out,
             (_, Phase::SoldOut) => t.mean_sold_out,
+            (_, Phase::Paused) if self.is_draw => t.mean_draw_paused,
             (_, Phase::Paused) => t.mean_paused,
+            (_, Phase::Ended) if self.is_draw => t.mean_draw_ended,
             (_, Phase::Ended) => t.mean_ended,
         }
     }
@@ -134,7 +139,7 @@ impl CockpitPage {
             ("left", t.tile_left, point.left.map(grouped)),
             ("revenue", t.tile_revenue, revenue.map(|revenue| revenue.to_string())),
             ("paid_share", t.tile_paid, point.paid_share.map(|share| format!("{share}%"))),
-            ("waiting", t.tile_waiting, point.waiting.map(grouped)),
+            ("waiting", if self.is_draw { t.tile_entries } else { t.tile_waiting }, point.waiting.map(grouped)),
             ("rate", t.tile_rate, point.accepted.map(|rate| rate.to_string())),
             ("p99", t.tile_p99, point.p99_ms.map(|ms| format!("{ms:.0}"))),
         ]
