@@ -56,6 +56,11 @@ texts! {
         recovery_title: "请保存恢复码", "Save your recovery codes";
         recovery_text: "两步验证已开启。手机丢失时，可用恢复码代替验证码，每个限用一次。恢复码只显示这一次。",
             "Two-step verification is on. If you lose your phone, each code below works once in place of a verification code. They’re shown only once.";
+        factor_how: "两步验证怎么用", "How two-step verification works";
+        factor_how_log_in: "登录时，先输入密码，再输入手机验证器上的 6 位数字。", "When you log in, enter your password, then the 6 digits that the app on your phone shows.";
+        factor_how_changes: "数字每 30 秒更换一次，手机没有信号也能显示。", "The digits change every 30 seconds. Your phone needs no signal to show them.";
+        factor_how_lost: "手机丢失或更换时，用恢复码登录，再重新绑定。", "If you lose or replace your phone, log in with a recovery code and set it up again.";
+        recovery_where: "把恢复码放在手机以外的地方：打印出来，或存进密码管理器。", "Keep the codes away from your phone: on paper, or in a password manager.";
         recovery_print: "打印", "Print";
         recovery_done: "已保存，返回账号", "I’ve saved them";
         data_head: "我的数据", "Your data";

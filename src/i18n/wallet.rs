@@ -34,6 +34,13 @@ texts! {
         pay_holds: "钱包余额 {}。", "Wallet balance: {}.";
         pay_deposit: "其中 {} 为将退回的保证金。", "That includes the deposit of {}, which comes back.";
         pay_short: "钱包余额 {}，不足以支付此订单。", "Your wallet balance of {} doesn’t cover this order.";
+        prove_why: "为什么要再验证一次", "Why we ask again";
+        prove_yours: "钱只由你本人动用", "Only you spend your money";
+        prove_yours_text: "即使有人用了你没有关闭的浏览器。", "Even if someone else uses a browser that you left open.";
+        prove_nothing: "还没有扣款", "Nothing has been paid yet";
+        prove_nothing_text: "取消不会改变任何内容。", "Cancelling changes nothing.";
+        prove_once: "12 小时内不再询问", "Not again for 12 hours";
+        prove_once_text: "在这台设备上验证一次即可。", "Once on this device is enough.";
         filled_in: "你填写的内容", "What you filled in";
         prove_lead: "距上次验证身份已超过 12 小时，使用钱包前请再次输入密码。刚才填写的内容会保留。",
             "It’s been more than 12 hours since you logged in. Enter your password to use your wallet. What you’ve filled in is kept.";
