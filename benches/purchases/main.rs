@@ -130,8 +130,8 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
         let (noop, buy) = (dir.join("noop"), dir.join("buy"));
         write_requests(&shop.noops(sale, shoppers)?, &noop)?;
         write_requests(&shop.purchases(sale, shoppers)?, &buy)?;
-        let below = wrk(config, Load { requests: &noop, expected: 204 }, dir, connections, plan.seconds)?;
-        let above = wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
+        let below = wrk(config, Load { requests: &noop, expected: Some(204) }, dir, connections, plan.seconds)?;
+        let above = wrk(config, Load { requests: &buy, expected: Some(202) }, dir, connections, plan.seconds)?;
         pairs.push((above, below));
         if plan.scope == Scope::All {
             persist(&shop.services, sale, THIS_PROGRAM).await?;
@@ -156,7 +156,7 @@ async fn pipeline(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
             let sale = shop.open_sale(shoppers as i64).await?;
             let buy = dir.join("buy");
             write_requests(&shop.purchases(sale, shoppers)?, &buy)?;
-            wrk(config, Load { requests: &buy, expected: 202 }, dir, connections, plan.seconds)?;
+            wrk(config, Load { requests: &buy, expected: Some(202) }, dir, connections, plan.seconds)?;
             rates.push(persist(&shop.services, sale, program).await?);
             shop.stop_sale(sale).await?;
         }
@@ -210,7 +210,7 @@ fn in_rounds(
             write_requests(&in_turn(shop, sales, plan.shoppers())?, &file)?;
             rates.push(wrk(
                 &shop.services.config,
-                Load { requests: &file, expected: 202 },
+                Load { requests: &file, expected: Some(202) },
                 dir,
                 connections,
                 plan.seconds,
@@ -296,7 +296,7 @@ async fn refused_and_button(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
     // The shop's gate reads the list of winners within a second.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let rate = |name: &str, expected| {
-        wrk(&services.config, Load { requests: &file(name), expected }, dir, connections, plan.seconds)
+        wrk(&services.config, Load { requests: &file(name), expected: Some(expected) }, dir, connections, plan.seconds)
     };
     let (mut refusals, mut buttons) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {
