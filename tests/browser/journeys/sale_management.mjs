@@ -180,6 +180,7 @@ async function runIt(visitor, shopper, sale) {
   await state('ended');
   same(await panel.getByRole('button').count(), 0, 'an ended sale has no actions');
   await phase(shopper, 'ended');
+  await shopper.button(shopper.labels.seeOrder).waitFor();
 }
 
 function phase(shopper, name) {
