@@ -27,7 +27,7 @@ pub struct WaitlistPage {
     pub per_user_limit: i64,
     /// `None`: the account never joined.
     pub place: Option<OwnPlace>,
-    /// What the account has bought in this sale without the waitlist, or with an offer.
+    /// The account's live order in this sale, whether it came from an offer or not.
     pub live_order: Option<OrderId>,
     /// Accounts that wait, as far as they are counted.
     pub waiting: i64,
