@@ -6,6 +6,8 @@ use super::GroupTotals;
 
 /// Standard deviations of a normal distribution within which 95 % lie.
 const WITHIN_95_PERCENT: f64 = 1.96;
+/// Where nothing was counted, fewer than this were to be expected with 95 % confidence ("rule of three", Hanley and Lippman-Hand 1983).
+const EXPECTED_AT_ZERO: f64 = 3.0;
 
 /// A = (units per bot account) ÷ (units per shopper). 1 is fair.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -17,11 +19,15 @@ pub struct Advantage {
 }
 
 impl Advantage {
-    /// The risk ratio of two groups with its interval (Katz, on a logarithmic scale). `None` while one group got nothing: the
-    /// ratio is then 0 or infinite, with an interval that says nothing.
+    /// The risk ratio of two groups with its interval (Katz, on a logarithmic scale). `None` where a group is empty, and where
+    /// shoppers got nothing: the ratio is then infinite.
     pub fn of(bots: &GroupTotals, shoppers: &GroupTotals) -> Option<Advantage> {
-        if [bots, shoppers].iter().any(|group| group.accounts == 0 || group.units == 0) {
+        if bots.accounts == 0 || shoppers.units == 0 {
             return None;
+        }
+        if bots.units == 0 {
+            let high = EXPECTED_AT_ZERO / bots.accounts as f64 / shoppers.units_per_account();
+            return Some(Advantage { ratio: 0.0, low: 0.0, high });
         }
         let spread = |group: &GroupTotals| (1.0 / group.units as f64 - 1.0 / group.accounts as f64).max(0.0);
         let ratio = bots.units_per_account() / shoppers.units_per_account();
@@ -48,7 +54,9 @@ mod tests {
             (fair.ratio - 1.0).abs() < 1e-9 && (0.5..0.6).contains(&fair.low) && (1.7..2.0).contains(&fair.high),
             "{fair:?}"
         );
-        for (bots, shoppers) in [(group(0, 0), group(5, 5)), (group(5, 5), group(9, 0)), (group(5, 0), group(9, 9))] {
+        let none = of(group(20, 0), group(2_000, 100)).unwrap();
+        assert!(none.ratio == 0.0 && none.low == 0.0 && (none.high - 3.0).abs() < 1e-9, "{none:?}");
+        for (bots, shoppers) in [(group(0, 0), group(5, 5)), (group(5, 5), group(9, 0)), (group(5, 0), group(9, 0))] {
             assert_eq!(of(bots, shoppers), None);
         }
     }

@@ -123,7 +123,7 @@ pub struct RehearsalReport {
     #[serde(rename = "people")]
     pub shoppers: GroupTotals,
     pub bots: GroupTotals,
-    /// `None` when one of the groups got nothing.
+    /// `None` where a group is empty, and where no shopper got a unit.
     pub advantage: Option<Advantage>,
     pub audit: Vec<AuditCheck>,
 }

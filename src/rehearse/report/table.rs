@@ -48,7 +48,7 @@ fn write_all(out: &mut String, report: &RehearsalReport) -> std::fmt::Result {
             "A bot's chance is {ratio:.2} times a shopper's (A; {low:.2} to {high:.2} with 95 % confidence), {}",
             order_of(&report.settings)
         )?,
-        None => writeln!(out, "A bot's chance cannot be compared: one group is empty or got nothing")?,
+        None => writeln!(out, "A bot's chance cannot be compared: a group is empty, or no shopper got a unit")?,
     }
     writeln!(out)?;
     for criterion in &report.criteria {
