@@ -143,9 +143,12 @@ async function goods(run) {
   const share = page.locator('[data-share]');
   await share.waitFor();
   if (!await page.evaluate(() => Boolean(navigator.share))) {
-    await share.click();
-    const address = await page.evaluate(() => navigator.clipboard.readText());
-    ok(address.endsWith(visitor.path(`/sales/${sale}`)), address);
+    // The journeys of a run share one clipboard.
+    await eventually('the address is copied', async () => {
+      await share.click();
+      const address = await page.evaluate(() => navigator.clipboard.readText());
+      return address.endsWith(visitor.path(`/sales/${sale}`));
+    });
   }
   await visitor.inspect('goods-in-depth');
   const poster = await page.request.get(visitor.path(`/sales/${sale}/poster.svg`));
