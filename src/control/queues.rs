@@ -4,17 +4,18 @@
 //! A step may be interrupted anywhere and made again: each part is one transaction that checks whether it is still due. Each
 //! waiting room on its own: one that fails is tried again later and later, and delays no other.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use jiff::Timestamp;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::domain::{Sale, SaleId, SaleState, Segment, draw, hex};
 use crate::metrics::Metrics;
 use crate::periodic::Backoff;
-use crate::store::{Store, StoreError};
-use crate::waiting_rooms::gathering::{Gathering, OpenList};
+use crate::store::{Queue, Store, StoreError};
+use crate::waiting_rooms::gathering::{ClosedList, Gathering, HANDED_OVER_AFTER, OpenList};
 
 /// Transactions that call, of one step.
 const MAX_CALLS: usize = 10;
@@ -30,19 +31,22 @@ pub struct Queues {
     store: Store,
     /// `None` where the database gives all places.
     gathering: Option<Gathering>,
+    /// Lists of which Redis has lost places, and since when that is known.
+    lost: Mutex<HashMap<SaleId, Instant>>,
     metrics: Arc<Metrics>,
     backoff: Backoff<SaleId>,
 }
 
 impl Queues {
     pub fn new(store: Store, gathering: Option<Gathering>, metrics: Arc<Metrics>) -> Queues {
-        Queues { store, gathering, metrics, backoff: Backoff::new("waiting room of a sale") }
+        Queues { store, gathering, lost: Mutex::default(), metrics, backoff: Backoff::new("waiting room of a sale") }
     }
 
     /// Moves every waiting room on as far as it goes now.
     pub async fn step(&self) -> Result<(), StoreError> {
         let open = if self.gathering.is_some() { self.store.open_lists().await? } else { Vec::new() };
         let running = self.store.running_queues().await?;
+        self.lost().retain(|sale, _| open.contains(sale));
         for sale in open.iter().chain(&running).copied().collect::<BTreeSet<_>>() {
             if !self.backoff.is_waiting(&sale) {
                 let moved = self.follow(sale, open.contains(&sale), running.contains(&sale)).await;
@@ -61,7 +65,7 @@ impl Queues {
     }
 
     /// Lets Redis give places while the list is open, and writes those that it has given. Returns whether the list may be locked: Redis
-    /// gives no more, and the database has all.
+    /// gives no more, and the database has all, or all that a process remembers.
     async fn gather(&self, gathering: &Gathering, id: SaleId) -> anyhow::Result<bool> {
         let (Some(sale), Some(queue)) = (self.store.sale(id).await?, self.store.queue(id).await?) else {
             return Ok(true);
@@ -74,8 +78,18 @@ impl Queues {
             }
             None => false,
         };
-        if !is_open && gathering.close(id).await? {
-            return Ok(true);
+        if is_open {
+            self.lost().remove(&id);
+            if !queue.gathers {
+                // A second before shoppers may join, or earlier.
+                self.store.set_gathers(id, true).await?;
+            }
+        }
+        if !is_open {
+            let list = gathering.close(id).await?;
+            if list.is_written {
+                return self.is_handed_over(&queue, list).await;
+            }
         }
         let enough = if is_open { MAX_WRITTEN } else { MAX_WRITTEN_CLOSED };
         let mut written = 0;
@@ -88,7 +102,32 @@ impl Queues {
             gathering.forget(id, &arrivals).await?;
             written += arrivals.places.len();
         }
-        Ok(!is_open && gathering.close(id).await?)
+        if is_open {
+            return Ok(false);
+        }
+        let list = gathering.close(id).await?;
+        Ok(list.is_written && self.is_handed_over(&queue, list).await?)
+    }
+
+    /// Whether the database has all places of a closed list. Processes write what Redis has lost, within a time that begins when it is known.
+    async fn is_handed_over(&self, queue: &Queue, list: ClosedList) -> anyhow::Result<bool> {
+        if !queue.gathers {
+            return Ok(true);
+        }
+        if list.is_whole {
+            self.store.set_gathers(queue.sale_id, false).await?;
+            return Ok(true);
+        }
+        let mut lost = self.lost();
+        let since = lost.entry(queue.sale_id).or_insert_with(|| {
+            warn!(sale = %queue.sale_id, "Redis has lost places; the list is locked once the processes have written them");
+            Instant::now()
+        });
+        Ok(since.elapsed() >= HANDED_OVER_AFTER)
+    }
+
+    fn lost(&self) -> MutexGuard<'_, HashMap<SaleId, Instant>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn advance(&self, sale: SaleId) -> anyhow::Result<()> {

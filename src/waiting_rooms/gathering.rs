@@ -9,6 +9,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -73,12 +74,24 @@ pub struct OpenList {
     pub epoch: Option<Timestamp>,
 }
 
+/// A list that gives no more places.
+#[derive(Debug, Clone, Copy)]
+pub struct ClosedList {
+    /// Whether the database has all places that Redis still has.
+    pub is_written: bool,
+    /// Whether Redis has lost none, so that no process has to write what it told.
+    pub is_whole: bool,
+}
+
 /// Places that the database does not have yet, with the stream entries that name them.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     ids: Vec<String>,
     pub places: Vec<GatheredPlace>,
 }
+
+/// By then the processes have written the places that Redis has lost.
+pub const HANDED_OVER_AFTER: Duration = Duration::from_secs(10);
 
 /// Batches of places that are read at once.
 const MAX_ARRIVALS: usize = 128;
@@ -154,11 +167,11 @@ impl Gathering {
         Ok(open == 1)
     }
 
-    /// Has no more places given, and deletes the list once the database has all. Returns whether it has.
-    pub async fn close(&self, sale: SaleId) -> Result<bool, Unavailable> {
+    /// Has no more places given, and deletes the list once the database has all that is left.
+    pub async fn close(&self, sale: SaleId) -> Result<ClosedList, Unavailable> {
         let call = self.scripts.close.key(&list_keys(Gathering::bucket(sale)));
-        let left: i64 = call.invoke_async(&mut self.master.clone()).await?;
-        Ok(left == 0)
+        let (left, is_whole): (i64, bool) = call.invoke_async(&mut self.master.clone()).await?;
+        Ok(ClosedList { is_written: left == 0, is_whole })
     }
 
     /// The oldest places that the database does not have yet: `enough` or a batch more, or what there is. A batch that cannot be parsed

@@ -30,16 +30,13 @@ use crate::periodic::Periodic;
 use crate::rate_limit::UserLimit;
 use crate::signing::{ShopSecret, Signer};
 use crate::store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
-use gathering::{Gathered, Gathering};
+use gathering::{Gathered, Gathering, HANDED_OVER_AFTER};
 use joins::{JoinDecision, Joins};
 
 /// The age of the line in memory, as of the button in caches.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The age of a line that cannot change by itself.
 const RESTING_INTERVAL: Duration = Duration::from_secs(30);
-
-/// By then the processes have written the places that Redis has forgotten.
-const HANDED_OVER_AFTER: Duration = Duration::from_secs(5);
 
 /// Why an account has no place.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ mod stack {
     use seckill::redis::replay::Replay;
     use seckill::redis::{connection, keys};
     use seckill::store::{GatheredPlace, GoodsDraft, Joining, SaleChange, SaleDraft, Store};
-    use seckill::waiting_rooms::gathering::{Gathered, Gathering, OpenList};
+    use seckill::waiting_rooms::gathering::{Gathered, Gathering, HANDED_OVER_AFTER, OpenList};
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung};
@@ -234,11 +234,41 @@ mod stack {
     }
 
     #[tokio::test]
+    async fn list_that_redis_has_forgotten_is_locked_once_the_processes_have_written_it() {
+        let mut list = List::open().await;
+        let given = list.take_for(&users::<3>()).await;
+        list.step().await;
+        let unwritten = list.take_for(&users::<5>()).await;
+        for key in list.keys().await {
+            let () = list.redis.del(key).await.unwrap();
+        }
+        list.change(SaleChange::Start { at: list.clock.now() }).await;
+        // Another process takes data control over.
+        let other = Queues::new(list.store.clone(), Some(list.gathering.clone()), Default::default());
+        for control in [&list.queues, &other] {
+            control.step().await.unwrap();
+            assert_eq!(list.store.queue(list.sale).await.unwrap().unwrap().locked_at, None);
+        }
+        list.replay().await;
+        list.assert_rows_are(&[&given[..], &unwritten].concat()).await;
+        tokio::time::sleep(HANDED_OVER_AFTER).await;
+        other.step().await.unwrap();
+        let queue = list.store.queue(list.sale).await.unwrap().unwrap();
+        let segments = list.store.waiting_segments(list.sale).await.unwrap();
+        assert!(queue.root.is_some());
+        // One of them was called.
+        assert_eq!(segments.iter().map(|segment| segment.places).collect::<Vec<_>>(), [8]);
+    }
+
+    #[tokio::test]
     async fn list_that_was_not_open_when_shoppers_could_join_is_left_to_the_database() {
         let list = List::announced().await;
         tokio::time::sleep(JOINING_IN).await;
         list.step().await;
         assert_eq!(list.ask(&[request(users::<1>()[0])]).await, None);
+        list.change(SaleChange::Start { at: list.clock.now() }).await;
+        list.step().await;
+        assert!(list.store.queue(list.sale).await.unwrap().unwrap().locked_at.is_some(), "nothing is waited for");
     }
 
     #[tokio::test]

@@ -49,6 +49,12 @@ impl Store {
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
+    /// Notes whether Redis gives places of a list, so that the database may lack some.
+    pub async fn set_gathers(&self, id: SaleId, gathers: bool) -> Result<(), StoreError> {
+        let sql = "UPDATE queues SET gathers = $2 WHERE sale_id = $1";
+        Ok(sqlx::query(sql).bind(id.0).bind(i64::from(gathers)).execute(&self.pool).await.map(drop)?)
+    }
+
     /// Locks the list of a waiting room once its time has come: from now on joins go to segments of latecomers. Returns when it was
     /// locked; `None` while it takes in the first segment.
     pub async fn lock_queue(&self, id: SaleId) -> Result<Option<Timestamp>, StoreError> {

@@ -23,6 +23,8 @@ pub struct Queue {
     /// Public once the list is locked.
     pub seed: QueueSeed,
     pub locked_at: Option<Timestamp>,
+    /// Whether Redis has given places, and the database may lack some.
+    pub gathers: bool,
     /// The root of the entries of segment 0, in hexadecimal digits.
     pub root: Option<String>,
     /// How often a place was taken.
@@ -41,7 +43,7 @@ pub struct Queue {
 
 macro_rules! columns {
     () => {
-        "sale_id, seed, locked_at_ms, root, \
+        "sale_id, seed, locked_at_ms, gathers, root, \
          joined + (SELECT CAST(COALESCE(SUM(places), 0) AS BIGINT) FROM queue_joins \
            WHERE queue_joins.sale_id = queues.sale_id) AS joined, \
          called, closed_segment, serving_segment, serving_number, held, per_minute"
@@ -55,6 +57,7 @@ fn queue(row: &AnyRow) -> Result<Queue, sqlx::Error> {
         sale_id: SaleId(row::int(row, "sale_id")?),
         seed: row::parsed(row, "seed")?,
         locked_at: row::optional_time(row, "locked_at_ms")?,
+        gathers: row::int(row, "gathers")? == 1,
         root: row.try_get("root")?,
         joined: row::int(row, "joined")?,
         called: row::int(row, "called")?,
