@@ -77,6 +77,21 @@ impl AuditAction {
     /// Whether the action itself tells the new state of its subject.
     pub fn tells_state(self) -> bool {
         use AuditAction::*;
-        matches!(self, Schedule | Unschedule | Start | Pause | Resume | Stop | Cancel | Refund | Hold | ReleaseHold)
+        matches!(
+            self,
+            Schedule
+                | Unschedule
+                | Start
+                | Pause
+                | Resume
+                | Stop
+                | Cancel
+                | Refund
+                | Hold
+                | ReleaseHold
+                | Answer
+                | HideQuestion
+                | UnhideQuestion
+        )
     }
 }

@@ -1,3 +1,5 @@
+use crate::domain::shop_page::ShopPageName;
+
 texts! {
     /// The shop's own pages, and the console's form of them.
     AboutText {
@@ -21,5 +23,18 @@ texts! {
         changed: "这个页面刚刚在别处被修改，你填写的还在下面，再次保存会覆盖它。",
             "This page was just changed elsewhere. What you entered is still below; saving again replaces it.";
         too_long: "最多 10000 个字符。", "At most 10,000 characters.";
+    }
+}
+
+impl AboutText {
+    /// The title of a page.
+    pub fn title_of(&self, page: ShopPageName) -> &'static str {
+        match page {
+            ShopPageName::Returns => self.returns,
+            ShopPageName::Contact => self.contact,
+            ShopPageName::Terms => self.terms,
+            ShopPageName::Privacy => self.privacy,
+            ShopPageName::Licence => self.licence,
+        }
     }
 }

@@ -26,7 +26,7 @@ texts! {
         category: "分类 {}", "Category {}";
         all_categories: "商品分类", "The categories";
         question: "提问 {}", "Question {}";
-        page: "页面 {}", "Page {}";
+        page: "页面“{}”", "Page “{}”";
         f_goods: "商品", "Product";
         f_category: "分类", "Category";
         f_order_of_all: "顺序", "Order";

@@ -4,20 +4,8 @@ use askama::Template;
 
 use super::Chrome;
 use crate::domain::shop_page::{ShopPage, ShopPageName};
-use crate::i18n::AboutText;
 use crate::pages::filters;
 use crate::pages::onward::OnwardSale;
-
-/// The title of a page.
-fn title(name: ShopPageName, t: &AboutText) -> &'static str {
-    match name {
-        ShopPageName::Returns => t.returns,
-        ShopPageName::Contact => t.contact,
-        ShopPageName::Terms => t.terms,
-        ShopPageName::Privacy => t.privacy,
-        ShopPageName::Licence => t.licence,
-    }
-}
 
 /// The pages that are written, one below the other.
 #[derive(Debug, Template)]
@@ -33,7 +21,7 @@ pub struct AboutPage {
 
 impl AboutPage {
     fn title(&self, page: &ShopPage) -> &'static str {
-        title(page.name, &self.chrome.text().about)
+        self.chrome.text().about.title_of(page.name)
     }
 }
 
@@ -57,7 +45,7 @@ pub struct ShopPagesPage {
 
 impl ShopPagesPage {
     fn title(&self, page: &ShopPage) -> &'static str {
-        title(page.name, &self.chrome.text().about)
+        self.chrome.text().about.title_of(page.name)
     }
 
     fn notice_of(&self, page: &ShopPage) -> Option<ShopPageNotice> {

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::domain::{ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, RefundKind, SaleState};
+use crate::domain::{
+    ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, QuestionStatus, RefundKind, SaleState,
+};
 use crate::i18n::{AuditText, Text, fill};
 use crate::store::{PaymentStatus, Role};
 
@@ -25,6 +27,7 @@ pub(super) enum FieldKind {
     Mode,
     OrderStatus,
     PaymentStatus,
+    QuestionStatus,
     Approval,
     RefundKind,
     CaseKind,
@@ -76,6 +79,7 @@ static FIELDS: &[Row] = &{
         ("sale", "entry", |t| t.f_entry, Plain, MAIN),
         ("sale", "held", |t| t.f_held, Flag, MAIN),
         ("sale", "user_id", |t| t.f_owner, User, MAIN),
+        ("question", "status", |t| t.f_status, QuestionStatus, MAIN),
         ("question", "goods_id", |t| t.f_goods, Goods, MAIN),
         ("", "goods_id", |t| t.f_goods, Goods, MINOR),
         ("", "category_id", |t| t.f_category, Category, MINOR),
@@ -163,6 +167,9 @@ pub(super) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String
         FieldKind::OrderStatus => named(stored.parse::<OrderStatus>().ok().map(|status| text.status(&status))),
         FieldKind::PaymentStatus => {
             named(stored.parse::<PaymentStatus>().ok().map(|status| text.payment_status(&status)))
+        }
+        FieldKind::QuestionStatus => {
+            named(stored.parse::<QuestionStatus>().ok().map(|status| text.questions.status(status)))
         }
         FieldKind::Approval => named(stored.parse::<ApprovalStatus>().ok().map(|s| text.approval_status(&s))),
         FieldKind::RefundKind => named(stored.parse::<RefundKind>().ok().map(|kind| text.refund_kind(&kind))),

@@ -167,8 +167,9 @@ impl<'a> LogWords<'a> {
             let [old, new] = [before.get(key), after.get(key)].map(|value| value.filter(|value| !value.is_null()));
             // What a new record does not say is the default.
             let is_default = is_whole && [old, new].into_iter().flatten().all(is_off);
-            let is_told = matches!(field.kind, FieldKind::SaleState | FieldKind::OrderStatus)
-                && action.is_some_and(AuditAction::tells_state);
+            let is_state =
+                matches!(field.kind, FieldKind::SaleState | FieldKind::OrderStatus | FieldKind::QuestionStatus);
+            let is_told = is_state && action.is_some_and(AuditAction::tells_state);
             if old == new || is_default || is_told || is_whole && !field.is_main {
                 continue;
             }
@@ -224,7 +225,10 @@ impl<'a> LogWords<'a> {
             "order" => of(format!("/admin/orders/{id}?lang={lang}"), fill(t.order, short(id))),
             "packet" => of(format!("/admin/packets/{id}?lang={lang}"), fill(t.packet, short(id))),
             "question" => of(format!("/admin/questions/{id}?lang={lang}"), fill(t.question, short(id))),
-            "page" => of(format!("/admin/pages?lang={lang}#{id}"), fill(t.page, id)),
+            "page" => {
+                let title = id.parse().ok().map(|page| self.text.about.title_of(page));
+                of(format!("/admin/pages?lang={lang}#{id}"), fill(t.page, title.unwrap_or(id)))
+            }
             "payment" => of(format!("/admin/orders/payments?lang={lang}"), fill(t.payment, short(id))),
             "dead-letter" => LogLink { path: None, name: fill(t.letter, id) },
             "staff" => of(format!("/admin/staff?lang={lang}"), t.all_staff.to_owned()),

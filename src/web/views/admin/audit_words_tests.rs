@@ -38,6 +38,14 @@ fn in_words(locale: Locale, row: AuditRow) -> (String, Vec<String>) {
 }
 
 #[test]
+fn questions_and_pages_are_told_in_words() {
+    let answered = row("answer", "question 8", r#"{"status":"open"}"#, r#"{"status":"answered","answer":"两张"}"#);
+    assert_eq!(in_words(Locale::Zh, answered), ("答复了[提问 8]".to_owned(), vec!["答复:  → *两张*".to_owned()]));
+    let edited = row("edit", "page contact", r#"{"text":{"en":"a"}}"#, r#"{"text":{"en":"b"}}"#);
+    assert!(in_words(Locale::En, edited).0.contains("[Page “Contact”]"));
+}
+
+#[test]
 fn categories_are_told_by_their_names() {
     let moved = |from: &str, to: &str| {
         in_words(
