@@ -279,14 +279,16 @@ pub struct Column<'a> {
     pub label: String,
 }
 
-/// Columns from zero, with a horizontal mark.
+/// Columns from zero, with a horizontal mark whose label stands beside them.
 pub fn columns(title: &str, columns: &[Column], mark: Option<(f64, &str)>) -> String {
     const HEIGHT: f64 = 220.0;
+    const MARK: f64 = 84.0;
+    let right = if mark.is_some() { WIDTH - MARK } else { WIDTH - RIGHT };
     let values = columns.iter().map(|column| column.value);
     let y = Axis::new(Scale::Linear, values.chain(mark.map(|mark| mark.0)), (HEIGHT - BOTTOM, TOP + 12.0));
-    let width = (WIDTH - RIGHT) / columns.len().max(1) as f64;
+    let width = right / columns.len().max(1) as f64;
     let mut svg = open(title, HEIGHT);
-    let _ = write!(svg, r#"<path class="grid" d="M0 {:.1}H{:.1}"/>"#, HEIGHT - BOTTOM, WIDTH - RIGHT);
+    let _ = write!(svg, r#"<path class="grid" d="M0 {:.1}H{right:.1}"/>"#, HEIGHT - BOTTOM);
     for (n, Column { name, value, label }) in columns.iter().enumerate() {
         let (x, top) = (width * n as f64, y.position(*value));
         let height = HEIGHT - BOTTOM - top;
@@ -301,8 +303,8 @@ pub fn columns(title: &str, columns: &[Column], mark: Option<(f64, &str)>) -> St
     }
     if let Some((value, label)) = mark {
         let at = y.position(value);
-        let _ = write!(svg, r#"<path class="limit" d="M0 {at:.1}H{:.1}"/>"#, WIDTH - RIGHT);
-        text(&mut svg, "note end", WIDTH - RIGHT - 4.0, at - 5.0, &escape(label));
+        let _ = write!(svg, r#"<path class="limit" d="M0 {at:.1}H{right:.1}"/>"#);
+        text(&mut svg, "note", right + 6.0, at + 4.0, &escape(label));
     }
     svg + "</svg>"
 }

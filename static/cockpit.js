@@ -136,7 +136,7 @@ function showState(s) {
   }
   if (!phase) return;
   root.querySelector('.state').dataset.phase = phase;
-  write(slot('phase'), sayShared(`phase_${phase}`) || phase);
+  write(slot('phase'), say(root.dataset.phases.replace('mean', 'phase') + phase) || sayShared(`phase_${phase}`) || phase);
   write(slot('meaning'), say(state === 'draft' ? 'mean_draft' : root.dataset.phases + phase));
 }
 

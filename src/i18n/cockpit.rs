@@ -21,6 +21,7 @@ texts! {
         mean_sold_out: "库存已全部锁定，超时未付款的会重新开售。", "All stock is reserved. Unpaid units go back on sale.";
         mean_paused: "已暂停，不能抢购。", "Paused. No one can buy.";
         mean_ended: "已结束，不再销售。", "Ended. Nothing more is sold.";
+        phase_draw_open: "报名中", "Open for entries";
         mean_draw_upcoming: "尚未开放报名。", "Entries have not opened yet.";
         mean_draw_open: "报名中，截止后抽签。", "Open for entries. The draw follows after they close.";
         mean_draw_sold_out: "中签者的订单已生成，超时未付款的顺延给下一位。", "Winners have their orders. What they do not pay for goes to the next in order.";

@@ -1,3 +1,5 @@
+use crate::domain::ModeName;
+
 texts! {
     /// What a shopper reads who got a unit, or none, and where to go on from there.
     OutcomeText {
@@ -12,14 +14,25 @@ texts! {
         current: "正在和即将开售", "On now and coming up";
         next_again: "去同款的下一场", "Go to the next sale of this product";
         again: "同款另一场", "Same product again";
-        other_draw: "抽签", "Draw";
-        other_rush: "秒杀", "Flash sale";
-        other_queue: "等候室", "Waiting room";
+        mode_draw: "抽签", "Draw";
+        mode_rush: "秒杀", "Flash sale";
+        mode_queue: "等候室", "Waiting room";
         again_short: "同款还有一场，去看看", "There is another sale of this product";
         others_short: "看看还有哪些机会", "See where you still have a chance";
         lost: "接下来可以", "What you can do now";
         see_sale: "看看本场还有没有", "See if any are left in this sale";
         wait: "加入本场候补", "Join this sale’s waitlist";
         all_sales: "全部秒杀", "All sales";
+    }
+}
+
+impl OutcomeText {
+    /// How a sale is sold, in a word or two.
+    pub fn mode(&self, mode: ModeName) -> &'static str {
+        match mode {
+            ModeName::Rush => self.mode_rush,
+            ModeName::Queue => self.mode_queue,
+            ModeName::Draw => self.mode_draw,
+        }
     }
 }

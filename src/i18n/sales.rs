@@ -75,8 +75,8 @@ texts! {
         danger: "其他操作", "More actions";
         back: "返回场次列表", "Back to sales";
         locked: "场次 {} 已开始", "Sale {} has started";
-        until: "{} 后", "in {}";
-        ago: "{} 前", "{} ago";
+        until: "{}后", "in {}";
+        ago: "{}前", "{} ago";
         unit_day: "{} 天", "{} d";
         unit_hour: "{} 小时", "{} h";
         unit_minute: "{} 分钟", "{} min";

@@ -41,12 +41,7 @@ impl OnwardSale {
 
     /// Why it is here.
     pub fn label(&self, t: &OutcomeText) -> &'static str {
-        match self.mode {
-            _ if self.is_again => t.again,
-            ModeName::Rush => t.other_rush,
-            ModeName::Queue => t.other_queue,
-            ModeName::Draw => t.other_draw,
-        }
+        if self.is_again { t.again } else { t.mode(self.mode) }
     }
 }
 

@@ -100,7 +100,10 @@ impl CockpitPage {
     }
 
     fn phase_words(&self) -> &'static str {
-        self.chrome.text().phase(&self.phase())
+        match self.phase() {
+            Phase::Open if self.is_draw => self.text().phase_draw_open,
+            phase => self.chrome.text().phase(&phase),
+        }
     }
 
     /// One sentence about the state. The script finds it by the same names.

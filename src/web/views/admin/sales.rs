@@ -9,7 +9,7 @@ use super::saved_views::ListBar;
 use crate::control::today::Today;
 use crate::domain::sale::SaleMove;
 use crate::domain::wire::wire_enum;
-use crate::domain::{Goods, Locale, Phase, Picture, Sale, SaleId, SaleState};
+use crate::domain::{Goods, Locale, ModeName, Phase, Picture, Sale, SaleId, SaleState};
 use crate::i18n::{fill, text};
 use crate::pages::filters;
 use crate::store::MAX_COUNTED_PAST;
@@ -135,6 +135,17 @@ impl AdminSale {
 
     fn is_planned(&self) -> bool {
         self.sale.state.is_planned()
+    }
+
+    /// Whether the phase says more than the state. A draw that is open takes entries, and sells nothing yet.
+    fn tells_phase(&self) -> bool {
+        !self.is_planned() && !self.is_over() && (self.sale.mode.name() != ModeName::Draw || self.phase != Phase::Open)
+    }
+
+    /// How it is sold, unless to whoever comes first.
+    fn mode(&self, chrome: &Chrome) -> Option<&'static str> {
+        let mode = self.sale.mode.name();
+        (mode != ModeName::Rush).then(|| chrome.text().outcome.mode(mode))
     }
 
     /// Reserved or sold units, in percent of the total.
