@@ -72,6 +72,8 @@ texts! {
         city: "城市", "City";
         line1: "详细地址", "Street address";
         line1_help: "区县、街道、门牌号", "District, street, house number";
+        district: "区县", "District";
+        street_help: "街道、门牌号", "Street, house number";
         line2: "楼栋、单元、室（选填）", "Apartment, floor (optional)";
         postal_code: "邮政编码", "Postal code";
         postal_help: "中国大陆地址选填。", "Optional in many places.";

@@ -88,6 +88,7 @@ embed! {
     "queue.css"
     "queue.js"
     "ready.js"
+    "regions.js"
     "register.js"
     "reminder.js"
     "report.css"
@@ -102,6 +103,7 @@ embed! {
     "store.css"
     "tables.js"
     "vendor/pico.min.css"
+    "vendor/regions.json"
     "vendor/uPlot.iife.min.js"
     "vendor/uPlot.min.css"
     "waitlist.js"
@@ -201,6 +203,7 @@ fn content_type(name: &str) -> Option<&'static str> {
     match name.rsplit_once('.')?.1 {
         "css" => Some("text/css; charset=utf-8"),
         "js" => Some("text/javascript; charset=utf-8"),
+        "json" => Some("application/json"),
         "svg" => Some("image/svg+xml"),
         "png" => Some("image/png"),
         "webp" => Some("image/webp"),

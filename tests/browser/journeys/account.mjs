@@ -18,7 +18,7 @@ export default async function account(run) {
   visitor.expect(401, /\/login(\/code)?$/);
 
   await logIn(visitor, name, PASSWORD, '/orders');
-  await visitor.page.getByRole('banner').getByRole('link', { name }).click();
+  await visitor.page.locator('.top .who:visible, .dock a:last-child:visible').click();
   await visitor.page.waitForURL(visitor.path('/account'));
   await visitor.inspect('account');
   await visitor.switchLanguage();
@@ -99,6 +99,8 @@ async function manageAddresses(visitor) {
   await visitor.inspect('addresses');
   await visitor.switchLanguage();
 
+  if (visitor.locale === 'zh') await placesFromLists(visitor);
+
   const second = () => cards.filter({ hasText: away.line1 }).filter({ hasNotText: home.line2 });
   await second().locator('a').click();
   await page.waitForURL(visitor.path('/account/addresses/*'));
@@ -117,6 +119,30 @@ async function manageAddresses(visitor) {
   await page.waitForURL(visitor.path('/account/addresses?done=deleted'));
   same(await cards.count(), 1);
   await showsAddress(visitor, away);
+}
+
+/** The lists follow each other, and another country has text fields with what was chosen. */
+async function placesFromLists(visitor) {
+  const { page } = visitor;
+  const names = (id) => page.locator(`select#${id} option`).count();
+  const value = (id) => page.locator(`#${id}`).inputValue();
+  await page.locator('.addresses > li a').first().click();
+  await page.locator('#district').waitFor();
+  const { region, city, district, line1 } = exampleAddress(visitor);
+  same([await value('region'), await value('city'), await value('district'), await value('line1')], [region, city, district, line1]);
+  await page.locator('#country').selectOption('JP');
+  same([await value('region'), await value('city'), await value('line1')], [region, city, district + line1]);
+  same(await page.locator('select#region, #district').count(), 0, 'no lists for another country');
+  await page.locator('#country').selectOption('CN');
+  same([await value('district'), await value('line1')], [district, line1]);
+  await page.locator('#region').selectOption('重庆市');
+  same([await value('city'), await value('district')], ['重庆市', ''], 'a city without another one in its province is chosen');
+  ok((await names('district')) > 30, 'the districts of Chongqing');
+  await page.locator('#region').selectOption('湖北省');
+  await page.locator('#city').selectOption('仙桃市');
+  same(await page.locator('#district').isVisible(), false, 'a city without districts needs none');
+  await visitor.inspect('address-lists');
+  await page.goBack();
 }
 
 /** The export contains the user's data and no secrets. */

@@ -2,7 +2,7 @@
 // read each reason, and appeal with and without scripts.
 
 import { eventually, ok, same } from '../lib/check.mjs';
-import { exampleAddress } from '../lib/address.mjs';
+import { sentAddress } from '../lib/address.mjs';
 import { confirmAction, isConfirmed } from '../lib/console.mjs';
 
 const WORDS = {
@@ -25,7 +25,7 @@ export default async function clusters(run) {
   await staff.inspect('clusters-empty');
 
   const buyers = await Promise.all([shop.register(), shop.register(), shop.register()]);
-  const orders = await Promise.all(buyers.map((buyer) => deliveredOrder(buyer, sale, exampleAddress(staff))));
+  const orders = await Promise.all(buyers.map((buyer) => deliveredOrder(buyer, sale, sentAddress(staff))));
   await staff.page.goto(`/admin/sales/${sale}?lang=${locale}`);
   const more = staff.page.locator('.breadcrumb summary');
   if (await more.isVisible()) await more.click();

@@ -1,7 +1,7 @@
 // A sale with a deposit, without scripts: the form of the sale leads to the rules, they lead to the top-up, and that leads back.
 // The wallet then tells what is set aside. With scripts the button says what is lacking.
 
-import { exampleAddress } from '../lib/address.mjs';
+import { sentAddress } from '../lib/address.mjs';
 import { same } from '../lib/check.mjs';
 
 const RULES = { deposit: { amount: 1_000, currency: 'CNY' }, total: 5 };
@@ -12,7 +12,7 @@ export default async function deposit(run) {
   await buttonTells(await (await run.visit()).logInAsNewUser(), sale);
   const visitor = await run.visit({ scripts: false });
   await visitor.logInAsNewUser();
-  await visitor.account.ask('POST', '/api/addresses', { address: exampleAddress(visitor) });
+  await visitor.account.ask('POST', '/api/addresses', { address: sentAddress(visitor) });
   await takePart(visitor, sale);
   await readWallet(visitor);
   const staff = await run.visit();

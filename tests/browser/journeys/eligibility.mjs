@@ -2,7 +2,7 @@
 // buys. Another account at the same address is told so. Without scripts the same forms work.
 
 import { ok, same } from '../lib/check.mjs';
-import { exampleAddress, typeAddress } from '../lib/address.mjs';
+import { exampleAddress, sentAddress, typeAddress } from '../lib/address.mjs';
 
 const RULES = { one_per_address: true, invitation: true, total: 5 };
 
@@ -66,7 +66,7 @@ async function withoutScripts(run, sale, code) {
   const visitor = await run.visit({ scripts: false });
   visitor.expect(409, /./);
   await visitor.logInAsNewUser();
-  await visitor.account.ask('POST', '/api/addresses', { address: exampleAddress(visitor, { recipient: 'Li Lei' }) });
+  await visitor.account.ask('POST', '/api/addresses', { address: sentAddress(visitor, { recipient: 'Li Lei' }) });
   await visitor.go(`/sales/${sale}`);
   await visitor.button(visitor.labels.buy).click();
   await visitor.page.waitForURL(visitor.path(`/sales/${sale}/eligibility`));
@@ -76,7 +76,7 @@ async function withoutScripts(run, sale, code) {
   await visitor.inspect('eligibility-taken');
   same((await visitor.account.ask('GET', `/api/sales/${sale}/eligibility`)).rules.map(({ lacks }) => lacks), ['address_taken', null]);
   same((await visitor.account.orders()).length, 0);
-  await visitor.account.ask('POST', '/api/addresses', { address: exampleAddress(visitor, { line2: '99' }), is_default: true });
+  await visitor.account.ask('POST', '/api/addresses', { address: sentAddress(visitor, { line2: '99' }), is_default: true });
   await visitor.go(`/sales/${sale}`);
   await visitor.button(visitor.labels.buy).click();
   await visitor.page.waitForURL(visitor.path(`/orders/${sale}/*`));

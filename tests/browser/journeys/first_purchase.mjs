@@ -28,6 +28,12 @@ class Hands {
     await target.click();
     await target.pressSequentially(text, { delay: KEY_MS });
   }
+
+  async choose(list, name) {
+    this.fields += 1;
+    await this.page.waitForTimeout(LOOK_MS);
+    await list.selectOption(name);
+  }
 }
 
 export default async function firstPurchase(run) {
@@ -49,11 +55,13 @@ export default async function firstPurchase(run) {
   await hands.click(visitor.button(labels.buy));
   await page.locator('main[data-status="unpaid"]').waitFor();
   await hands.click(visitor.button(labels.pay));
-  const { recipient, phone, region, city, line1, postal_code: code, country } = exampleAddress(visitor);
+  const { recipient, phone, region, city, district, line1, postal_code: code, country } = exampleAddress(visitor);
   await page.locator('#country').selectOption(country);
-  for (const [id, text] of Object.entries({ recipient, phone, line1, city, region, postal_code: code })) {
-    await hands.type(page.locator(`#${id}`), text);
-  }
+  // In China the place is chosen from lists, and needs no postal code.
+  const chosen = district ? { region, city, district } : {};
+  for (const [id, name] of Object.entries(chosen)) await hands.choose(page.locator(`select#${id}`), name);
+  const typed = district ? { line1, recipient, phone } : { recipient, phone, line1, city, region, postal_code: code };
+  for (const [id, text] of Object.entries(typed)) await hands.type(page.locator(`#${id}`), text);
   await hands.click(page.locator('button[name=then][value=pay]'));
   await page.waitForURL('/sandbox/cashier/*');
   await hands.click(visitor.button(labels.payAtCashier));

@@ -1,7 +1,7 @@
 // Details of the shop's pages: what is ready before the rush, the countdown in the button, notes that end with their phase,
 // errors of every field, labels below the header.
 
-import { exampleAddress } from '../lib/address.mjs';
+import { exampleAddress, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 
 /** Enough time to look at the page in its last seconds. */
@@ -17,6 +17,29 @@ export default async function pageDetails(run) {
   await envelope(run);
   await listOfOrders(run);
   await describedForOthers(run);
+  await mainPagesOnAPhone(run);
+}
+
+/** On a phone the main pages are along the bottom; a wide screen has them in the header, and the page of a sale its button. */
+async function mainPagesOnAPhone(run) {
+  const sale = await run.shop.openSale();
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const { page } = visitor;
+  const isPhone = visitor.width < 768;
+  for (const [n, path] of ['/', '/packets', '/orders', '/account'].entries()) {
+    await visitor.go(path);
+    same(await page.locator('.dock').isVisible(), isPhone, path);
+    const marked = await page.locator('.dock a').evaluateAll((tabs) => tabs.map((tab) => tab.getAttribute('aria-current')));
+    same(marked, [0, 1, 2, 3].map((of) => (of === n ? 'page' : null)), path);
+    same(await page.locator('.top .language').isVisible(), true, 'the other language');
+    same(await page.locator('.top nav a[href$="/orders"]:not(.language)').isVisible(), !isPhone, path);
+  }
+  if (isPhone) {
+    await page.locator('.dock a').nth(2).click();
+    await page.waitForURL(visitor.path('/orders'));
+  }
+  await visitor.go(`/sales/${sale}`);
+  same(await page.locator('.dock').count(), 0, 'the button has its place');
 }
 
 /** The page marks what is true, and without a session the button is the way to the log-in. */
@@ -37,8 +60,13 @@ async function readyBeforeTheRush(run) {
   await visitor.go(`/sales/${sale}`);
   await page.locator('[data-ready="user"][data-done]').waitFor();
   same(await done(), ['user']);
-  await visitor.account.ask('POST', '/api/addresses', { address: exampleAddress(visitor) });
-  await page.reload();
+  await page.locator('[data-ready="address"]').click();
+  await page.waitForURL(visitor.path(`/account/addresses/new?sale=${sale}`));
+  await eventually('the countdown goes on', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('.strip b').textContent()));
+  await visitor.inspect('ready-address');
+  await typeAddress(visitor, exampleAddress(visitor));
+  await visitor.button(labels.save).click();
+  await page.waitForURL(visitor.path(`/sales/${sale}`));
   await page.locator('[data-ready="address"][data-done]').waitFor();
   await visitor.slot('remind').click();
   await visitor.slot('remind').and(page.locator('[aria-pressed="true"]')).waitFor();

@@ -66,7 +66,7 @@ async function shopper(run) {
   await visitor.inspect('login-passkey');
   await page.locator('#passkey-log-in button').click();
   await page.waitForURL(visitor.path('/account'));
-  await page.getByRole('banner').getByRole('link', { name }).waitFor();
+  await page.getByRole('banner').locator('bdi', { hasText: name }).waitFor({ state: 'attached' });
 
   await visitor.unfold('passkeys');
   await page.locator('#passkeys li summary').click();

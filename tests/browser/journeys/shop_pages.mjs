@@ -1,6 +1,6 @@
 // Every page that a shopper can see without buying is inspected. `console_pages` does the same for the console.
 
-import { exampleAddress } from '../lib/address.mjs';
+import { sentAddress } from '../lib/address.mjs';
 import { ok, same } from '../lib/check.mjs';
 import { GOODS } from '../lib/shop.mjs';
 
@@ -78,7 +78,7 @@ async function accountPages(visitor) {
     await page.getByRole('heading', { level: 1 }).waitFor();
     await visitor.inspect(name);
   }
-  await visitor.account.ask('POST', '/api/addresses', { address: exampleAddress(visitor) });
+  await visitor.account.ask('POST', '/api/addresses', { address: sentAddress(visitor) });
   await visitor.go('/account/addresses');
   await page.locator('address.place').waitFor();
   await visitor.inspect('addresses');
