@@ -8,11 +8,10 @@ export async function showReady(list, user) {
   const mark = (key) => {
     const item = list.querySelector(`[data-ready="${key}"]`);
     item.dataset.done = '';
+    item.href = item.dataset.saved ?? item.href;
     write(item, say(`ready_${key}`));
   };
   if (!user) return;
-  const login = list.querySelector('[data-ready="user"]');
-  login.href = login.dataset.account;
   mark('user');
   const check = async () => {
     const { data } = await call('GET', '/api/addresses');

@@ -48,7 +48,7 @@ function runOrder() {
       ring.classList.toggle('soon', ms < 120_000);
       show(due, ms > 0 ? digits(ms) : say('time_over'));
       due.classList.toggle('soon', ms < 120_000);
-      if (ms < -3000 && ms > -4000) location.reload();
+      if (page === 'orders' && ms < -3000 && ms > -4000) location.reload();
     };
     tick();
     setInterval(tick, 1000);
@@ -78,8 +78,8 @@ function runOpening() {
   setInterval(tick, 1000);
 }
 
-/** Counts down in each row that waits for its payment. */
-function runOrders() {
+/** Counts down wherever an order waits for its payment. A list is shown anew at the end; a form keeps what was entered. */
+function runPaymentTimes() {
   const places = [...main.querySelectorAll('[data-pay-by]')];
   if (places.length === 0) return;
   const tick = () => places.forEach((place) => {
@@ -203,6 +203,6 @@ runOpening();
 copyButtons();
 printButtons();
 fillAccount();
-({ order: runOrder, orders: runOrders, retry: () => runRetry() })[page]?.();
+({ order: runOrder, orders: runPaymentTimes, 'order-address': runPaymentTimes, retry: () => runRetry() })[page]?.();
 // The worker has marked a page that it kept. The browser may know the page itself for a minute, so that its answer says nothing.
 if (document.documentElement.hasAttribute('data-kept')) runRetry('/api/ping');

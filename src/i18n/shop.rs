@@ -5,6 +5,9 @@ texts! {
         tagline: "准点开抢，售完即止", "Limited stock, right on time";
         skip: "跳到正文", "Skip to content";
         nav: "主导航", "Main";
+        dock: "常用页面", "Main pages";
+        dock_sales: "秒杀", "Sales";
+        dock_account: "我的", "Account";
         nav_orders: "我的订单", "Orders";
         nav_login: "登录", "Log in";
         nav_logout: "退出", "Log out";

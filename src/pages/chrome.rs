@@ -20,6 +20,16 @@ pub struct Chrome {
     pub is_compact: bool,
 }
 
+/// A tab along the bottom of a phone.
+#[derive(Debug)]
+pub(crate) struct DockTab {
+    pub path: String,
+    pub name: &'static str,
+    /// The path of its drawing, on a field of 24 by 24.
+    pub icon: &'static str,
+    pub is_here: bool,
+}
+
 impl Chrome {
     /// The frame of a page that is the same for all visitors.
     pub(crate) fn anonymous(locale: Locale, path: String) -> Chrome {
@@ -57,6 +67,25 @@ impl Chrome {
     /// Whether controls for owners are shown.
     pub(crate) fn owns(&self) -> bool {
         self.role == Role::Admin
+    }
+
+    /// The tabs along the bottom of a phone.
+    pub(crate) fn dock(&self) -> [DockTab; 4] {
+        let t = self.text();
+        let within = |paths: &[&str]| paths.iter().any(|path| self.is_at(&format!("/{}{path}", self.locale)));
+        let tab =
+            |path: &str, name, icon, is_here| DockTab { path: format!("/{}{path}", self.locale), name, icon, is_here };
+        [
+            tab("/", t.shop.dock_sales, "M13 3 5 14h6l-1 7 9-11h-6z", within(&["/", "/archive", "/categories"])),
+            tab("/packets", t.packets.nav, "M6 3h12v18H6zM6 8q6 5 12 0M12 9.5v3.5", within(&["/packets"])),
+            tab("/orders", t.shop.nav_orders, "M6 3h12v18l-3-2-3 2-3-2-3 2zM9 8h6M9 12h6", within(&["/orders"])),
+            tab(
+                "/account",
+                t.shop.dock_account,
+                "M12 11a3.75 3.75 0 1 0 0-7.5 3.75 3.75 0 0 0 0 7.5zM4.5 20.5c1.5-7 13.5-7 15 0",
+                within(&["/account", "/wallet"]),
+            ),
+        ]
     }
 
     /// The console's sections that this role sees, with their names.

@@ -6,17 +6,20 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::UserVisit;
+use super::sign_in::sale_ahead;
 use crate::domain::address::AddressError;
-use crate::domain::{Address, AddressId, Locale, SaleId};
+use crate::domain::{Address, AddressId, Locale};
 use crate::store::{AddressEdit, AddressRefusal};
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::paths::eligibility_path;
+use crate::web::shared::paths::{eligibility_path, sale_path};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{AddressAlert, AddressCard, AddressForm, AddressPage, AddressesPage, EditedAddress};
+use crate::web::views::{
+    AddressAlert, AddressCard, AddressForm, AddressPage, AddressesPage, EditedAddress, SaleBeside,
+};
 
 /// The fields of an address as entered, and those that the forms around them add.
 #[derive(Debug, Default, Deserialize)]
@@ -32,7 +35,7 @@ pub struct AddressInput {
     postal_code: String,
     /// The version of the address that the form was filled with.
     version: String,
-    /// The sale whose rules ask for an address, to go back there.
+    /// The sale that the address is for, to go back there.
     sale: String,
     /// `yes` to make it the default.
     as_default: String,
@@ -89,11 +92,11 @@ pub struct NewAddressQuery {
 }
 
 pub async fn blank(
-    _: SignedIn,
-    visitor: Visitor,
+    (State(shop), _, visitor): UserVisit,
     Query(NewAddressQuery { sale }): Query<NewAddressQuery>,
 ) -> Result<Response, Problem> {
-    show(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None, sale.parse().ok())
+    let sale = sale.parse().ok().and_then(|sale| sale_ahead(&shop, visitor.locale, sale));
+    show(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None, sale)
 }
 
 pub async fn edit(
@@ -113,7 +116,7 @@ fn show(
     form: AddressForm,
     as_default: bool,
     alert: Option<AddressAlert>,
-    sale: Option<SaleId>,
+    sale: Option<SaleBeside>,
 ) -> Result<Response, Problem> {
     let page = edited.as_ref().map_or_else(|| "new".to_owned(), |edited| edited.id.to_string());
     let chrome = visitor.chrome_at(format!("/{}/account/addresses/{page}", visitor.locale));
@@ -139,7 +142,7 @@ async fn save(
     input: AddressInput,
 ) -> Result<Response, Problem> {
     let (locale, as_default) = (visitor.locale, input.as_default == "yes");
-    let sale = input.sale.parse::<SaleId>().ok();
+    let sale = input.sale.parse().ok().and_then(|sale| sale_ahead(&shop, locale, sale));
     let mut edited = id.map(|id| EditedAddress { id, version: input.version.clone() });
     let (status, errors, alert) = match input.address().checked() {
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, None),
@@ -150,8 +153,12 @@ async fn save(
             match shop.store.save_address(session.user_id, edit.as_ref(), &address, as_default, shop.clock.now()).await
             {
                 Ok(_) => {
-                    let list = || list_path(visitor.locale, "saved");
-                    return Ok(see_other(&sale.map_or_else(list, |sale| eligibility_path(visitor.locale, sale))));
+                    let back = match sale {
+                        None => list_path(locale, "saved"),
+                        Some(sale) if sale.has_rules => eligibility_path(locale, sale.sale),
+                        Some(sale) => sale_path(locale, sale.sale),
+                    };
+                    return Ok(see_other(&back));
                 }
                 Err(AddressRefusal::TooMany) => (StatusCode::CONFLICT, Vec::new(), Some(AddressAlert::Full)),
                 Err(AddressRefusal::ChangedMeanwhile) => {

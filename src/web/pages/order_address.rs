@@ -103,6 +103,7 @@ pub async fn page(
         keep: state.keep,
         needed: state.needed,
         from_wallet: state.from == WALLET,
+        pay_by: is_unpaid.then_some(order.pay_by),
         can_pay: is_unpaid && (state.from == WALLET || shop.payments.is_online()),
     };
     personal(state.status, &page)

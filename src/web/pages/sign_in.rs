@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::accounts::{AccountRefusal, Device, RegistrationPayment, Session};
 use crate::catalogue::CatalogueEntry;
-use crate::domain::{Locale, Phase};
+use crate::domain::{Locale, Phase, SaleId};
 use crate::web::Shop;
 use crate::web::extract::visitor::{Visitor, login_path, own_path};
 use crate::web::extract::{Form, Query, Secret};
@@ -116,12 +116,11 @@ pub(super) fn beside(shop: &Shop, locale: Locale, next: &str) -> Beside {
 
 /// The sale that the visitor came from, otherwise the next one to start, otherwise one that is open.
 fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<SaleBeside> {
+    if let Some(sale) = sale_of_path(next).and_then(|id| sale_ahead(shop, locale, id)) {
+        return Some(sale);
+    }
     let now = shop.clock.now();
     let public = shop.catalogue.public();
-    let destination = sale_of_path(next).and_then(|id| public.iter().find(|entry| entry.sale.id == id));
-    if let Some(entry) = destination {
-        return Some(SaleBeside::new(entry, locale, phase_of(shop, entry), now, true));
-    }
     let listed: Vec<_> =
         public.iter().filter(|entry| !entry.sale.shadow).map(|entry| (phase_of(shop, entry), entry)).collect();
     let upcoming =
@@ -130,6 +129,13 @@ fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<SaleBeside> {
         .min_by_key(|(_, entry)| (entry.sale.window.opens_at, entry.sale.id))
         .or_else(|| listed.iter().find(|(phase, _)| *phase == Phase::Open))?;
     Some(SaleBeside::new(entry, locale, *phase, now, false))
+}
+
+/// The sale that a form leads back to.
+pub(super) fn sale_ahead(shop: &Shop, locale: Locale, sale: SaleId) -> Option<SaleBeside> {
+    let public = shop.catalogue.public();
+    let entry = public.iter().find(|entry| entry.sale.id == sale)?;
+    Some(SaleBeside::new(entry, locale, phase_of(shop, entry), shop.clock.now(), true))
 }
 
 /// As the button of the sale has it.

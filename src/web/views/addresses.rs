@@ -1,8 +1,9 @@
 //! A shopper's addresses, and the choice of an address for an order.
 
 use askama::Template;
+use jiff::Timestamp;
 
-use super::Chrome;
+use super::{Chrome, SaleBeside};
 use crate::domain::address::COUNTRIES;
 use crate::domain::{Address, AddressId, Locale, Money, OrderId, SaleId};
 use crate::i18n::{OrdersText, country, field_error, text};
@@ -120,8 +121,8 @@ pub struct AddressPage {
     pub form: AddressForm,
     pub as_default: bool,
     pub alert: Option<AddressAlert>,
-    /// The sale whose rules ask for the address.
-    pub sale: Option<SaleId>,
+    /// The sale that the address is for.
+    pub sale: Option<SaleBeside>,
 }
 
 /// The address that the form changes.
@@ -161,6 +162,8 @@ pub struct OrderAddressPage {
     pub from_wallet: bool,
     /// Whether a payment can follow.
     pub can_pay: bool,
+    /// Until when an unpaid order waits for its payment.
+    pub pay_by: Option<Timestamp>,
 }
 
 impl OrderAddressPage {

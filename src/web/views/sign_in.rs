@@ -50,8 +50,10 @@ pub struct SaleBeside {
     pub opens_at: Option<Timestamp>,
     /// The time at the shop.
     pub now: Timestamp,
-    /// Whether the visitor goes there after the log-in.
+    /// Whether the visitor goes there after the form.
     pub is_destination: bool,
+    /// Whether it has rules about who may take part.
+    pub has_rules: bool,
 }
 
 impl SaleBeside {
@@ -72,6 +74,7 @@ impl SaleBeside {
             opens_at: sale.window.opens_at.filter(|_| phase == Phase::Upcoming),
             now,
             is_destination,
+            has_rules: !sale.eligibility.are_none(),
         }
     }
 

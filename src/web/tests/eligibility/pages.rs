@@ -48,6 +48,18 @@ async fn shopper_reads_what_is_lacking_and_comes_back_from_the_address() {
 }
 
 #[tokio::test]
+async fn address_for_a_sale_without_rules_leads_back_to_its_page() {
+    let (shop, _, sale) = rush(json!({})).await;
+    let mei = shop.shopper("mei").await;
+    let form = mei.get(&format!("/en/account/addresses/new?sale={sale}")).await;
+    assert!(form.text().contains(&format!("href=\"/en/sales/{sale}\"")), "{}", form.text());
+    let saved = mei.send_form("/en/account/addresses", &format!("{}&sale={sale}", addresses::FORM)).await;
+    assert!(saved.leads_to(&format!("/en/sales/{sale}")), "{saved:?}");
+    let unknown = mei.send_form("/en/account/addresses", &format!("{}&sale=999", addresses::FORM)).await;
+    assert!(unknown.leads_to("/en/account/addresses?done=saved"), "{unknown:?}");
+}
+
+#[tokio::test]
 async fn forms_of_a_draw_and_a_waiting_room_lead_to_the_rules() {
     let clock = hour_before();
     let shop = shop_at(&clock).await;
