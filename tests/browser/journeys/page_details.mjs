@@ -62,7 +62,7 @@ async function readyBeforeTheRush(run) {
   same(await done(), ['user']);
   await page.locator('[data-ready="address"]').click();
   await page.waitForURL(visitor.path(`/account/addresses/new?sale=${sale}`));
-  await eventually('the countdown goes on', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('.strip b').textContent()));
+  await eventually('the countdown goes on', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('.remaining b').textContent()));
   await visitor.inspect('ready-address');
   await typeAddress(visitor, exampleAddress(visitor));
   await visitor.button(labels.save).click();

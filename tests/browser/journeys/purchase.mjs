@@ -117,7 +117,7 @@ async function giveAddress(visitor) {
   visitor.expect(422, /\/(pay|address)$/);
   await visitor.button(labels.pay).click();
   await page.locator('#recipient').waitFor();
-  await eventually('the time to pay runs on', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('.strip b').textContent()));
+  await eventually('the time to pay runs on', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('.remaining b').textContent()));
   await visitor.inspect('order-address');
   // The page was the answer to a form; the language switch leads to the address of the form itself.
   for (const locale of [visitor.locale === 'zh' ? 'en' : 'zh', visitor.locale]) {
