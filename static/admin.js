@@ -4,11 +4,13 @@
 import { call, count, create, main, say, show, sleep, slot, table, timeZone, translator, utcOf, write } from './lib.js';
 import { installDensity } from './density.js';
 import { installPalette } from './palette.js';
+import { installPauseKey } from './pause_key.js';
 import { installShortcuts } from './shortcuts.js';
 
 installPalette();
 installDensity();
 installShortcuts();
+installPauseKey();
 showSection();
 
 /** On a phone the line of sections begins at the present one. */
@@ -26,9 +28,9 @@ const POLL_INTERVAL_MS = 1000;
 const POLL_TIMEOUT_MS = 5000;
 const STALE_AFTER_MS = 4000;
 
-/** Reloads, because the server renders the buttons of a state. Not while a dialog is open, a filter is being typed or rows are ticked. */
+/** Reloads, because the server renders the buttons of a state. Not while a dialog is open, a filter is being typed, rows are ticked or a key waits. */
 function reload() {
-  if (!document.querySelector('dialog[open], details[open], .filter :focus, [data-bulk].some')) location.reload();
+  if (!document.querySelector('dialog[open], details[open], .filter :focus, [data-bulk].some, .pending')) location.reload();
 }
 
 function fill(row, sale) {

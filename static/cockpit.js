@@ -85,7 +85,7 @@ function showLine(s) {
   const all = { called, seats, bought, missed, waiting: Math.max(0, joined - called), called_last_minute: line.called_last_minute };
   for (const [key, value] of Object.entries(all)) showNumber(`line.${key}`, value);
   // The server renders the buttons. A line that was older than this page differed from it at first.
-  if (heldChanged && String(line.held) !== queue.dataset.held && !document.querySelector('dialog[open], details[open]:not(.buckets)')) location.reload();
+  if (heldChanged && String(line.held) !== queue.dataset.held && !document.querySelector('dialog[open], details[open]:not(.buckets), .pending')) location.reload();
 }
 
 function showDrift(s) {

@@ -1,5 +1,5 @@
 // The console's list of keys: a dialog that `?` opens and closes, and the button beside the sections. The keys themselves belong
-// to `palette.js` and `tables.js`.
+// to `palette.js`, `tables.js` and `pause_key.js`.
 
 export function installShortcuts() {
   const opener = document.querySelector('[data-shortcuts]');

@@ -12,6 +12,9 @@ texts! {
         key_move: "列表中的下一行、上一行", "Next and previous row of a list";
         key_open: "打开所在的行", "Open the row";
         key_tick: "勾选或取消所在的行", "Tick the row, or untick it";
+        key_pause: "暂停或恢复所在的场次（5 秒内可撤销）", "Pause the sale of the row, or resume it (undo within 5 s)";
+        pause_left: "{} 秒后执行", "in {} s";
+        pause_undo: "撤销", "Undo";
         key_close: "关闭对话框", "Close a dialog";
         key_help: "显示快捷键", "Show these shortcuts";
         close: "关闭", "Close";

@@ -78,6 +78,7 @@ embed! {
     "packets.css"
     "packets.js"
     "palette.js"
+    "pause_key.js"
     "passkeys.js"
     "place.js"
     "proof.js"
