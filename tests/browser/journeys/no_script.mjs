@@ -53,7 +53,7 @@ async function declineThenPay(visitor) {
   await page.locator('#recipient').waitFor();
   await visitor.inspect('no-script-address');
   const place = exampleAddress(visitor);
-  await typeAddress(visitor, place, { lists: false });
+  await typeAddress(visitor, place);
   await page.locator('button[name=then][value=pay]').click();
   await page.waitForURL('/sandbox/cashier/*');
   await visitor.button(labels.decline).click();

@@ -19,9 +19,9 @@ export function sentAddress(visitor, changes = {}) {
 }
 
 /** Fills the form. Places in mainland China are chosen from lists on Chinese pages, and are texts without scripts. */
-export async function typeAddress({ page, locale }, place, { lists = locale === 'zh' } = {}) {
+export async function typeAddress({ page, locale, scripts }, place) {
   const { district = '', ...fields } = place;
-  const hasLists = lists && place.country === 'CN';
+  const hasLists = scripts && locale === 'zh' && place.country === 'CN';
   if (!hasLists) fields.line1 = district + fields.line1;
   await page.locator('#country').selectOption(place.country);
   if (hasLists) {
