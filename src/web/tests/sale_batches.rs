@@ -103,7 +103,7 @@ async fn stop_of_sales_says_what_it_costs_and_asks_for_their_number() {
     assert!(act(&admin, "stop", &all, "confirm=yes").await.text().contains("This isn’t the number of items."));
     assert_eq!(state(&admin, &running).await, "live");
     let done = act(&admin, "stop", &all, "confirm=yes&typed=3").await;
-    assert!(done.text().contains("Done: 3. Not done: 0.") && !done.text().contains("Undo"), "{}", done.text());
+    assert!(done.text().contains("Done: 3. Not done: 0.") && !done.text().contains("Undo:"), "{}", done.text());
     for sale in all {
         assert_eq!((state(&admin, sale).await.as_str(), log_lines(&admin, "stop", sale).await), ("ended", 1));
     }
@@ -143,7 +143,7 @@ async fn only_drafts_are_deleted_and_archived_goods_are_not_announced() {
     let before = summary(&admin, "delete", &[&running, &draft]).await;
     assert!(before.text().contains("Acts on 1, leaves out 1.") && before.text().contains("its status is “Live”"));
     let done = act(&admin, "delete", &[&running, &draft], "confirm=yes").await;
-    assert!(done.text().contains("Done: 1. Not done: 1.") && !done.text().contains("Undo"), "{}", done.text());
+    assert!(done.text().contains("Done: 1. Not done: 1.") && !done.text().contains("Undo:"), "{}", done.text());
     assert_eq!((state(&admin, &running).await, state(&admin, &draft).await), ("live".into(), "none".into()));
     let again = act(&admin, "delete", &[&draft], "confirm=yes").await;
     assert!(again.text().contains("Done: 0. Not done: 1.") && again.text().contains("no such item"));
