@@ -48,7 +48,7 @@ function runOrder() {
       ring.classList.toggle('soon', ms < 120_000);
       show(due, ms > 0 ? digits(ms) : say('time_over'));
       due.classList.toggle('soon', ms < 120_000);
-      if (page === 'orders' && ms < -3000 && ms > -4000) location.reload();
+      if (ms < -3000 && ms > -4000) location.reload();
     };
     tick();
     setInterval(tick, 1000);
@@ -86,7 +86,7 @@ function runPaymentTimes() {
     const ms = Date.parse(place.dataset.payBy) - clock.now();
     show(place, ms > 0 ? digits(ms) : say('time_over'));
     // The order is cancelled by now.
-    if (ms < -3000 && ms > -4000) location.reload();
+    if (page === 'orders' && ms < -3000 && ms > -4000) location.reload();
   });
   tick();
   setInterval(tick, 1000);
