@@ -2,6 +2,7 @@
 // seconds, in which it can be undone: by the button, by Esc, or by leaving the page.
 
 import { create, main, table, translator, write } from './lib.js';
+import { isCommand } from './shortcuts.js';
 
 const WAIT_S = 5;
 const say = translator(table('pause-words'));
@@ -44,8 +45,7 @@ function sendSoon(form) {
 
 export function installPauseKey() {
   addEventListener('keydown', (event) => {
-    const typing = event.target.closest('input:not([type="checkbox"]), textarea, select, dialog, [contenteditable]');
-    if (event.key !== 'p' || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key !== 'p' || !isCommand(event)) return;
     const form = formHere();
     if (!form || document.querySelector('.pending')) return;
     event.preventDefault();

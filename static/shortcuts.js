@@ -1,6 +1,11 @@
 // The console's list of keys: a dialog that `?` opens and closes, and the button beside the sections. The keys themselves belong
 // to `palette.js`, `tables.js` and `pause_key.js`.
 
+/** Whether a key is meant for the page: no modifier, and nothing is typed or asked. */
+export function isCommand(event) {
+  return !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest('input:not([type="checkbox"]), textarea, select, dialog, [contenteditable]');
+}
+
 export function installShortcuts() {
   const opener = document.querySelector('[data-shortcuts]');
   const dialog = document.getElementById('shortcuts');

@@ -1,6 +1,7 @@
 // Lists of the console whose rows can be ticked: all at once, the number of ticked ones, and single keys that move and tick.
 
 import { write } from './lib.js';
+import { isCommand } from './shortcuts.js';
 
 /** The form around a table, or what is around the cards and the form that they belong to. */
 const batch = document.querySelector('[data-bulk]');
@@ -46,8 +47,7 @@ function tick() {
 const KEYS = { j: () => move(1), k: () => move(-1), x: tick };
 
 addEventListener('keydown', (event) => {
-  const typing = event.target.closest('input:not([type="checkbox"]), textarea, select, dialog, [contenteditable]');
-  if (!rows.length || typing || event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
+  if (!rows.length || !KEYS[event.key] || !isCommand(event)) return;
   event.preventDefault();
   KEYS[event.key]();
 });

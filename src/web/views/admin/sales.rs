@@ -142,7 +142,7 @@ impl AdminSale {
         !self.is_planned() && !self.is_over() && (self.sale.mode.name() != ModeName::Draw || self.phase != Phase::Open)
     }
 
-    /// How it is sold, unless to whoever comes first.
+    /// The mode, where it is another one than a rush.
     fn mode(&self, chrome: &Chrome) -> Option<&'static str> {
         let mode = self.sale.mode.name();
         (mode != ModeName::Rush).then(|| chrome.text().outcome.mode(mode))
