@@ -1,5 +1,5 @@
 //! Demo goods and sales: one sale that is open, a draw that takes entries for some minutes, one with a waiting room that opens soon,
-//! one tomorrow, and a draft to start by hand.
+//! two variants of one product tomorrow, and a draft to start by hand.
 
 use std::time::Duration;
 
@@ -17,8 +17,10 @@ use crate::store::{AskOutcome, CategoryDraft, GoodsDraft, NewQuestion, SaleChang
 const ACTOR: &str = "demo";
 
 struct Demo {
-    /// The cover. Further drawings of the same goods are named after it.
-    image: &'static str,
+    /// The cover, the same goods from another side, and in detail.
+    pictures: [&'static str; 3],
+    /// The name of the variant, and for all variants but the first the cover of that one.
+    variant: (&'static str, &'static str, Option<&'static str>),
     name: (&'static str, &'static str),
     /// Its place among [`CATEGORIES`].
     category: usize,
@@ -40,9 +42,12 @@ const CATEGORIES: [(&str, &str); 3] = [("数码", "Electronics"), ("厨房", "Ki
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
-const DEMOS: [Demo; 5] = [
+const NO_VARIANT: (&str, &str, Option<&str>) = ("", "", None);
+
+const DEMOS: [Demo; 6] = [
     Demo {
-        image: "phone.svg",
+        pictures: ["phone.svg", "phone-2.svg", "phone-3.svg"],
+        variant: NO_VARIANT,
         name: ("极光 X1 手机", "Aurora X1 phone"),
         category: 0,
         description: (
@@ -58,7 +63,8 @@ const DEMOS: [Demo; 5] = [
         mode: SaleMode::Rush,
     },
     Demo {
-        image: "headphones.svg",
+        pictures: ["headphones.svg", "headphones-2.svg", "headphones-3.svg"],
+        variant: NO_VARIANT,
         name: ("静海降噪耳机", "Stillwater headphones"),
         category: 0,
         description: (
@@ -74,7 +80,8 @@ const DEMOS: [Demo; 5] = [
         mode: SaleMode::Queue(QueuePlan::USUAL),
     },
     Demo {
-        image: "espresso.svg",
+        pictures: ["espresso.svg", "espresso-2.svg", "espresso-3.svg"],
+        variant: ("珊瑚红", "Coral red", None),
         name: ("晨光意式咖啡机", "Daybreak espresso machine"),
         category: 1,
         description: (
@@ -90,7 +97,8 @@ const DEMOS: [Demo; 5] = [
         mode: SaleMode::Rush,
     },
     Demo {
-        image: "sneakers.svg",
+        pictures: ["sneakers.svg", "sneakers-2.svg", "sneakers-3.svg"],
+        variant: NO_VARIANT,
         name: ("云步跑鞋", "Cloudstep sneakers"),
         category: 2,
         description: (
@@ -106,7 +114,8 @@ const DEMOS: [Demo; 5] = [
         mode: SaleMode::Rush,
     },
     Demo {
-        image: "handheld.svg",
+        pictures: ["handheld.svg", "handheld-2.svg", "handheld-3.svg"],
+        variant: NO_VARIANT,
         name: ("星野掌机", "Starfield handheld"),
         category: 0,
         description: (
@@ -121,6 +130,23 @@ const DEMOS: [Demo; 5] = [
         // A visitor sees all of it.
         open: Duration::from_secs(5 * 60),
         mode: SaleMode::Draw(DrawPlan { window_s: 15 * 60, review_s: 20, beacon: Some(Beacon::Sandbox) }),
+    },
+    Demo {
+        pictures: ["espresso-green.svg", "espresso-2.svg", "espresso-green-3.svg"],
+        variant: ("冷杉绿", "Fir green", Some("espresso.svg")),
+        name: ("晨光意式咖啡机 冷杉绿", "Daybreak espresso machine, fir green"),
+        category: 1,
+        description: (
+            "十五秒预热，九巴恒压，奶泡细到能写字。\n冷杉绿，与珊瑚红同时开抢。",
+            "Fifteen seconds to heat, a steady nine bars, and milk foam fine enough to write in.\nIn fir green, on sale together with the coral red one.",
+        ),
+        price: 88_800,
+        list_price: 188_800,
+        total: 30,
+        per_user_limit: 1,
+        opens_in: Some(DAY),
+        open: WEEK,
+        mode: SaleMode::Rush,
     },
 ];
 
@@ -161,7 +187,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     let categories = add_categories(store, now).await?;
     let mut sales = Vec::with_capacity(DEMOS.len());
     for demo in &DEMOS {
-        let pictures = pictures(demo.image);
+        let pictures: Vec<_> = demo.pictures.into_iter().map(Picture::drawing).collect();
         for picture in &pictures {
             store.put_picture(picture, now).await?;
         }
@@ -169,6 +195,8 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
             name: Some(Bilingual::new(demo.name.0, demo.name.1)),
             description: Some(Bilingual::new(demo.description.0, demo.description.1)),
             category_id: Some(categories.get(demo.category).copied()),
+            variant_of: Some(demo.variant.2.and_then(|first| goods_with(&sales, first))),
+            variant: Some(Bilingual::new(demo.variant.0, demo.variant.1)),
             pictures: Some(pictures),
             ..GoodsDraft::default()
         };
@@ -180,7 +208,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     sales.sort_by_key(|(_, demo)| !demo.mode.is_draw());
     for (goods, demo) in sales {
         let sale = add_sale(store, goods, demo, now).await?;
-        for (_, locale, text, answer) in ANSWERS.into_iter().filter(|(image, ..)| *image == demo.image) {
+        for (_, locale, text, answer) in ANSWERS.into_iter().filter(|(cover, ..)| *cover == demo.pictures[0]) {
             let new = NewQuestion { user: None, goods, sale, locale, text: text.to_owned() };
             if let AskOutcome::Asked(question) = store.ask_question(&new).await? {
                 store.change_question(question.id, None, QuestionChange::Answer(answer.to_owned()), ACTOR).await?;
@@ -193,11 +221,9 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The cover, and the same goods from another side and in detail: `phone.svg`, `phone-2.svg`, `phone-3.svg`.
-fn pictures(cover: &str) -> Vec<Picture> {
-    let (stem, extension) = cover.rsplit_once('.').unwrap_or((cover, "svg"));
-    let further = (2..=3).map(|number| format!("{stem}-{number}.{extension}"));
-    std::iter::once(cover.to_owned()).chain(further).map(Picture::drawing).collect()
+/// The goods with this cover.
+fn goods_with(added: &[(GoodsId, &Demo)], cover: &str) -> Option<GoodsId> {
+    added.iter().find(|(_, demo)| demo.pictures[0] == cover).map(|(id, _)| *id)
 }
 
 /// Adds the categories and returns their ids in the same order.
@@ -236,14 +262,10 @@ mod tests {
     use crate::pages::assets;
 
     #[test]
-    fn every_demo_product_has_three_drawings() {
-        for demo in &DEMOS {
-            let addresses: Vec<_> = pictures(demo.image).iter().map(|picture| assets::picture(&picture.name)).collect();
-            let stem = demo.image.trim_end_matches(".svg");
-            for (address, name) in addresses.iter().zip([stem.to_owned(), format!("{stem}-2"), format!("{stem}-3")]) {
-                assert!(address.starts_with(&format!("/static/goods/{name}.")), "{address}");
-            }
-            assert_eq!(addresses.len(), 3);
+    fn every_drawing_of_the_demo_exists() {
+        for picture in DEMOS.iter().flat_map(|demo| demo.pictures) {
+            let (address, stem) = (assets::picture(picture), picture.trim_end_matches(".svg"));
+            assert!(address.starts_with(&format!("/static/goods/{stem}.")), "{address}");
         }
     }
 }

@@ -33,6 +33,10 @@ pub struct Goods {
     pub name: Bilingual,
     pub description: Bilingual,
     pub category_id: Option<CategoryId>,
+    /// The goods of which these are a variant, in another colour for example. Those are a variant of none.
+    pub variant_of: Option<GoodsId>,
+    /// What tells them from the other variants of the product; empty where that was not said.
+    pub variant: Bilingual,
     /// The gallery in display order. The first picture is the cover.
     pub pictures: Vec<Picture>,
     /// Later with every change.
@@ -44,6 +48,17 @@ pub struct Goods {
 impl Goods {
     pub fn cover(&self) -> Option<&Picture> {
         self.pictures.first()
+    }
+
+    /// The product, which all its variants share: the id of the goods of which the others are variants.
+    pub fn product(&self) -> GoodsId {
+        self.variant_of.unwrap_or(self.id)
+    }
+
+    /// The name of the variant, or that of the goods where nothing tells it from the others.
+    pub fn variant_name(&self, locale: Locale) -> &str {
+        let name = self.variant.get(locale);
+        if name.is_empty() { self.name.get(locale) } else { name }
     }
 
     /// Changes with every change of the goods.

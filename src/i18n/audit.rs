@@ -29,6 +29,9 @@ texts! {
         page: "页面“{}”", "Page “{}”";
         f_goods: "商品", "Product";
         f_category: "分类", "Category";
+        f_variant_of: "款式所属商品", "Variant of";
+        f_variant_zh: "款式名（中文）", "Variant (Chinese)";
+        f_variant_en: "款式名（英文）", "Variant (English)";
         f_order_of_all: "顺序", "Order";
         f_products: "商品数", "Products";
         f_price: "秒杀价", "Sale price";

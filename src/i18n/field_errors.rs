@@ -54,6 +54,8 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("overlap", "同一商品在该时间段已有其他场次。", "The same product is already on sale at that time."),
     ("no_such_goods", "请选择在售商品。", "Choose a product from the list."),
     ("no_such_category", "该分类已被删除，请重新选择。", "This category no longer exists. Choose another one."),
+    ("variant_of_variant", "请选择另一件商品，且它本身不是别的商品的款式。", "Choose another product that isn’t itself a variant."),
+    ("has_variants", "这件商品已有其他款式，不能再成为别的商品的款式。", "This product has variants, so it can’t be a variant of another one."),
     ("other_categories", "须列出全部分类，每个一次。", "List every category exactly once."),
     ("name_taken", "已有同名分类。", "Another category has this name."),
     ("bad_picture", "图片无法使用，只支持 PNG、JPEG 或 WebP（不支持 SVG、GIF）。",

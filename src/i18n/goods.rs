@@ -50,6 +50,16 @@ texts! {
         earlier: "前移", "Move earlier";
         later: "后移", "Move later";
         moved: "图片已移到第 {} 位，保存后生效。", "Moved to position {}. Save to apply.";
+        variants: "款式", "Variants";
+        variants_help: "颜色、尺寸等款式各是一件商品，各有场次和库存；商品页上可以互相切换。",
+            "A variant, in another colour or size, is a product with sales and stock of its own. Their pages lead to each other.";
+        variant_of: "属于哪件商品", "Variant of";
+        variant_of_none: "不是其他商品的款式", "Not a variant of another product";
+        variant_zh: "款式名（中文）", "Name of the variant (Chinese)";
+        variant_en: "款式名（英文）", "Name of the variant (English)";
+        variant_name_help: "例如“曜石黑”。留空则显示商品名。", "For example “Black”. Left empty, the product name is shown.";
+        has_variants: "其他款式：", "Other variants:";
+        variant_note: "商品 {} 的款式", "Variant of product {}";
         preview: "预览", "Preview";
         preview_title: "顾客看到的样子", "What shoppers will see";
         preview_note: "尚未保存。", "Not saved yet.";

@@ -13,6 +13,7 @@ texts! {
         onward: "还有机会", "More chances";
         current: "正在和即将开售", "On now and coming up";
         next_again: "去同款的下一场", "Go to the next sale of this product";
+        other_variant: "另一款式", "Another variant";
         again: "同款另一场", "Same product again";
         mode_draw: "抽签", "Draw";
         mode_rush: "秒杀", "Flash sale";

@@ -31,6 +31,7 @@ texts! {
         units: "{} 件", "{}";
         limit: "每人限购", "Limit per person";
         back_to_list: "全部秒杀", "All sales";
+        variant: "款式", "Variant";
         quantity: "数量", "Quantity";
         buy: "立即抢购", "Buy now";
         before_script: "开抢后点击按钮即可抢购。", "Press the button when the sale starts.";

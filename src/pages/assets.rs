@@ -49,6 +49,8 @@ embed! {
     "gallery.js"
     "goods/espresso-2.svg"
     "goods/espresso-3.svg"
+    "goods/espresso-green-3.svg"
+    "goods/espresso-green.svg"
     "goods/espresso.svg"
     "goods/handheld-2.svg"
     "goods/handheld-3.svg"

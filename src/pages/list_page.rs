@@ -15,7 +15,7 @@ use crate::pages::action::action;
 use crate::pages::categories::{categories_of, category_path};
 use crate::pages::discount::discount_label;
 
-/// Past sales on the list, one per goods. The archive has all.
+/// Past sales on the list, one per product. The archive has all.
 const MAX_PAST_SALES: usize = 8;
 /// Starts with a tab of their own. Sales that start later share the last one.
 const MAX_SESSIONS: usize = 5;
@@ -29,15 +29,15 @@ struct Session<'a> {
     /// When its sales start; `None` for those that are on, that have no time yet, or that start after the other sessions.
     opens_at: Option<Timestamp>,
     is_live: bool,
-    /// One sale per goods.
+    /// One sale per product.
     sales: Vec<Listed<'a>>,
-    /// Further sales of goods that the session shows already.
+    /// Further sales of products that the session shows already, of other variants for example.
     repeated: Vec<Listed<'a>>,
 }
 
 impl<'a> Session<'a> {
     fn new(id: String, opens_at: Option<Timestamp>, is_live: bool, all: Vec<Listed<'a>>) -> Session<'a> {
-        let (sales, repeated) = once_per_goods(all);
+        let (sales, repeated) = once_per_product(all);
         Session { id, opens_at, is_live, sales, repeated }
     }
 
@@ -56,10 +56,10 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The first sale of each goods and mode, and the others.
-fn once_per_goods(all: Vec<Listed<'_>>) -> (Vec<Listed<'_>>, Vec<Listed<'_>>) {
+/// The first sale of each product and mode, and the others.
+fn once_per_product(all: Vec<Listed<'_>>) -> (Vec<Listed<'_>>, Vec<Listed<'_>>) {
     let mut seen = HashSet::new();
-    all.into_iter().partition(|(sale, _)| seen.insert((sale.goods_id, sale.mode.name())))
+    all.into_iter().partition(|(sale, goods)| seen.insert((goods.product(), sale.mode.name())))
 }
 
 #[derive(Template)]
@@ -98,7 +98,7 @@ impl<'a> ListPage<'a> {
         });
         next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
         past.sort_by_key(|(sale, _)| Reverse((sale.window.opens_at, sale.id)));
-        let mut past = once_per_goods(past).0;
+        let mut past = once_per_product(past).0;
         past.truncate(MAX_PAST_SALES);
         let mut sessions = vec![Session::new("now".to_owned(), None, true, live)];
         sessions.extend(upcoming(next));
@@ -204,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn repeated_goods_of_one_session_are_folded_away() {
+    fn repeated_products_of_one_session_are_folded_away() {
         let (first, mut again, mut draw) = (sample(1, "Phone"), sample(2, "Phone"), sample(3, "Phone"));
-        (again.0.goods_id, draw.0.goods_id) = (GoodsId(1), GoodsId(1));
+        (again.1.variant_of, draw.1.id) = (Some(GoodsId(1)), GoodsId(1));
         draw.0.mode = SaleMode::Draw(crate::domain::DrawPlan { window_s: 900, review_s: 20, beacon: None });
         let list = page(&[&first, &again, &draw]);
         assert_eq!((ids(&list.sessions[1].sales), ids(&list.sessions[1].repeated)), (vec![1, 3], vec![2]));

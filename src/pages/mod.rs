@@ -28,6 +28,7 @@ pub mod picture;
 pub mod publish;
 mod reminder;
 pub mod sale_pages;
+pub mod variants;
 pub mod worker;
 
 pub use chrome::Chrome;

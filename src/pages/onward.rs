@@ -1,4 +1,4 @@
-//! Where a shopper goes on from a sale: the next sale of the same goods, and other sales.
+//! Where a shopper goes on from a sale: the next sale of the same goods, and sales of other products.
 //!
 //! Pages that any cache may keep show it. That a sale opens changes nothing here: at that moment the pages of all other sales
 //! would be rendered again.
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::domain::{Goods, Locale, ModeName, Money, Picture, Sale, SaleId, SaleState};
 use crate::i18n::OutcomeText;
 
-/// Other sales below one sale, one per goods.
+/// Other sales below one sale, one per product.
 const MAX_OTHERS: usize = 3;
 
 /// A sale to go on to.
@@ -22,12 +22,29 @@ pub struct OnwardSale {
     pub price: Money,
     pub opens_at: Option<Timestamp>,
     pub mode: ModeName,
-    /// Whether it sells the same goods.
-    pub is_again: bool,
+    pub sells: Sells,
+}
+
+/// What a sale to go on to sells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sells {
+    SameGoods,
+    OtherVariant,
+    OtherProduct,
+}
+
+impl Sells {
+    fn of(goods: &Goods, from: &Goods) -> Sells {
+        match (goods.id == from.id, goods.product() == from.product()) {
+            (true, _) => Sells::SameGoods,
+            (false, true) => Sells::OtherVariant,
+            (false, false) => Sells::OtherProduct,
+        }
+    }
 }
 
 impl OnwardSale {
-    fn new(locale: Locale, sale: &Sale, goods: &Goods, is_again: bool) -> OnwardSale {
+    fn new(locale: Locale, sale: &Sale, goods: &Goods, sells: Sells) -> OnwardSale {
         OnwardSale {
             sale: sale.id,
             goods_name: goods.name.get(locale).to_owned(),
@@ -35,17 +52,25 @@ impl OnwardSale {
             price: sale.price,
             opens_at: sale.window.opens_at,
             mode: sale.mode.name(),
-            is_again,
+            sells,
         }
     }
 
     /// Why it is here.
     pub fn label(&self, t: &OutcomeText) -> &'static str {
-        if self.is_again { t.again } else { t.mode(self.mode) }
+        match self.sells {
+            Sells::SameGoods => t.again,
+            Sells::OtherVariant => t.other_variant,
+            Sells::OtherProduct => t.mode(self.mode),
+        }
+    }
+
+    pub fn is_again(&self) -> bool {
+        self.sells == Sells::SameGoods
     }
 }
 
-/// The sales to go on to from one sale: another one of the same goods first, then those of goods of the same category, then
+/// The sales to go on to from one sale: another one of the same goods first, then one of another variant, then those of goods of the same category, then
 /// the others, each in the order of their start.
 pub fn onward<'a>(
     locale: Locale,
@@ -56,13 +81,13 @@ pub fn onward<'a>(
     let is_similar = |goods: &Goods| of.category_id.is_some() && goods.category_id == of.category_id;
     ahead.sort_by_key(|(sale, goods)| {
         let opens_at = sale.window.opens_at;
-        (sale.goods_id != from.goods_id, !is_similar(goods), opens_at.is_none(), opens_at, sale.id)
+        (Sells::of(goods, of), !is_similar(goods), opens_at.is_none(), opens_at, sale.id)
     });
     let mut seen = HashSet::new();
-    ahead.retain(|(sale, _)| seen.insert(sale.goods_id));
-    let has_again = ahead.first().is_some_and(|(sale, _)| sale.goods_id == from.goods_id);
+    ahead.retain(|(_, goods)| seen.insert((goods.id == of.id, goods.product())));
+    let has_again = ahead.first().is_some_and(|(_, goods)| goods.id == of.id);
     let shown = ahead.into_iter().take(MAX_OTHERS + usize::from(has_again));
-    shown.map(|(sale, goods)| OnwardSale::new(locale, sale, goods, sale.goods_id == from.goods_id)).collect()
+    shown.map(|(sale, goods)| OnwardSale::new(locale, sale, goods, Sells::of(goods, of))).collect()
 }
 
 /// The sales to go on to from a page that belongs to none, in the order of their start.
@@ -70,12 +95,16 @@ pub fn current<'a>(locale: Locale, all: impl Iterator<Item = (&'a Sale, &'a Good
     let mut ahead: Vec<_> = all.filter(|(sale, _)| is_ahead(sale)).collect();
     ahead.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
     let mut seen = HashSet::new();
-    ahead.retain(|(sale, _)| seen.insert(sale.goods_id));
-    ahead.into_iter().take(MAX_OTHERS).map(|(sale, goods)| OnwardSale::new(locale, sale, goods, false)).collect()
+    ahead.retain(|(_, goods)| seen.insert(goods.product()));
+    ahead
+        .into_iter()
+        .take(MAX_OTHERS)
+        .map(|(sale, goods)| OnwardSale::new(locale, sale, goods, Sells::OtherProduct))
+        .collect()
 }
 
 /// Whether the sale is on, or is to come, for all to see.
-fn is_ahead(sale: &Sale) -> bool {
+pub fn is_ahead(sale: &Sale) -> bool {
     !matches!(sale.state, SaleState::Draft | SaleState::Ended) && !sale.shadow
 }
 
@@ -89,11 +118,11 @@ mod tests {
     fn same_goods_come_first_and_each_goods_once() {
         let here = sample(1, "Phone");
         let mut again = sample(2, "Phone");
-        again.0.goods_id = GoodsId(1);
+        (again.0.goods_id, again.1.id) = (GoodsId(1), GoodsId(1));
         let mut live = sample(3, "Radio");
         live.0.state = SaleState::Live;
         let mut repeated = sample(4, "Radio");
-        repeated.0.goods_id = GoodsId(3);
+        (repeated.0.goods_id, repeated.1.id) = (GoodsId(3), GoodsId(3));
         let mut ended = sample(5, "Old");
         ended.0.state = SaleState::Ended;
         let mut rehearsed = sample(6, "Rehearsed");
@@ -105,14 +134,14 @@ mod tests {
         let found = onward(Locale::En, (&here.0, &here.1), all.into_iter().map(|(sale, goods)| (sale, goods)));
         let ids: Vec<_> = found.iter().map(|sale| sale.sale.0).collect();
         assert_eq!(ids, [2, 7, 3, 8]);
-        assert!(found[0].is_again && !found[1].is_again);
+        assert!(found[0].is_again() && !found[1].is_again());
     }
 
     #[test]
     fn goods_of_the_same_category_come_before_others() {
         let (mut here, mut similar, mut again) = (sample(1, "Phone"), sample(2, "Tablet"), sample(3, "Phone"));
         let (mut sooner, mut elsewhere) = (sample(4, "Lamp"), sample(5, "Chair"));
-        again.0.goods_id = GoodsId(1);
+        (again.0.goods_id, again.1.id) = (GoodsId(1), GoodsId(1));
         for (sale, category) in [(&mut here, 7), (&mut similar, 7), (&mut again, 7), (&mut elsewhere, 8)] {
             sale.1.category_id = Some(CategoryId(category));
         }
@@ -127,6 +156,20 @@ mod tests {
         assert_eq!(ids(&here), [3, 2, 4, 5]);
         here.1.category_id = None;
         assert_eq!(ids(&here), [3, 4, 5, 2], "goods without a category are similar to none");
+    }
+
+    #[test]
+    fn variants_are_one_product() {
+        let (here, mut variant) = (sample(1, "Phone"), sample(2, "Black phone"));
+        variant.1.variant_of = Some(GoodsId(1));
+        let (radio, mut red_radio) = (sample(3, "Radio"), sample(4, "Red radio"));
+        red_radio.1.variant_of = Some(GoodsId(3));
+        let all = || [&here, &variant, &radio, &red_radio].into_iter().map(|(sale, goods)| (sale, goods));
+        let ids = |found: Vec<OnwardSale>| found.iter().map(|sale| sale.sale.0).collect::<Vec<_>>();
+        assert_eq!(ids(onward(Locale::En, (&here.0, &here.1), all())), [2, 3]);
+        assert_eq!(ids(onward(Locale::En, (&red_radio.0, &red_radio.1), all())), [3, 1]);
+        assert_eq!(onward(Locale::En, (&here.0, &here.1), all())[0].sells, Sells::OtherVariant);
+        assert_eq!(ids(current(Locale::En, all())), [1, 3]);
     }
 
     #[test]
@@ -146,11 +189,11 @@ mod tests {
         sooner.0.window.opens_at = Some(at("2026-11-20T12:00:00Z"));
         ended.0.state = SaleState::Ended;
         let (mut again, more) = (sample(4, "Later"), [sample(5, "Lamp"), sample(6, "Chair")]);
-        again.0.goods_id = GoodsId(1);
+        (again.0.goods_id, again.1.id) = (GoodsId(1), GoodsId(1));
         let all = [&later, &sooner, &ended, &again, &more[0], &more[1]];
         let found = current(Locale::En, all.into_iter().map(|(sale, goods)| (sale, goods)));
         assert_eq!(found.iter().map(|sale| sale.sale.0).collect::<Vec<_>>(), [2, 1, 5]);
-        assert!(found.iter().all(|sale| !sale.is_again));
+        assert!(found.iter().all(|sale| !sale.is_again()));
     }
 
     #[test]

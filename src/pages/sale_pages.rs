@@ -21,6 +21,7 @@ use crate::pages::discount::discount_label;
 use crate::pages::list_page::render_lists;
 use crate::pages::markdown::to_plain;
 use crate::pages::onward::{OnwardSale, onward};
+use crate::pages::variants::{VariantSale, variants};
 use crate::pages::{Chrome, reminder};
 
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
@@ -49,24 +50,38 @@ pub fn render_all(
         if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
             pages.push((format!("{path}/{REMINDER}"), reminder));
         }
-        let onward = onward(locale, (sale, goods), listed.iter().map(|(sale, goods)| (sale, goods)));
+        let all = || listed.iter().map(|(sale, goods)| (sale, goods));
+        let of_sale = (sale, goods);
+        let links = links(locale, of_sale, all);
         let category = category_of(categories, goods.category_id);
         let answers = answers.get(&goods.id).map_or(&[][..], |answers| answers.of(locale));
-        pages.push((path, render_sale(locale, origin, (sale, goods), (category, answers), onward)?));
+        pages.push((path, render_sale(locale, origin, of_sale, (category, answers), links)?));
     }
     Ok(pages)
 }
 
-/// The page of one sale in one language, with the answers in it. `origin` is as for [`render_all`]; `onward` is where it leads.
+/// The page of one sale in one language, with the answers in it. `origin` is as for [`render_all`]; It leads to the variants and to the
+/// other sales.
 pub fn render_sale(
     locale: Locale,
     origin: &str,
     (sale, goods): (&Sale, &Goods),
     (category, answers): (Option<&Category>, &[ShownAnswer]),
-    onward: Vec<OnwardSale>,
+    (variants, onward): (Vec<VariantSale>, Vec<OnwardSale>),
 ) -> askama::Result<String> {
     let chrome = Chrome::anonymous(locale, sale_path(locale, sale));
-    SalePage { chrome, origin, sale, goods, category, answers, onward }.render()
+    SalePage { chrome, origin, sale, goods, category, answers, variants, onward }.render()
+}
+
+/// Where the page of a sale leads: the variants of its goods, and then sales of other products or of the same goods.
+pub fn links<'a, A: Iterator<Item = (&'a Sale, &'a Goods)>>(
+    locale: Locale,
+    (sale, goods): (&'a Sale, &'a Goods),
+    all: impl Fn() -> A,
+) -> (Vec<VariantSale>, Vec<OnwardSale>) {
+    let is_other_variant = |other: &Goods| other.product() == goods.product() && other.id != goods.id;
+    let others = all().filter(|(_, other)| !is_other_variant(other));
+    (variants(locale, (sale, goods), all()), onward(locale, (sale, goods), others))
 }
 
 /// The choices of a quantity field.
@@ -88,6 +103,7 @@ struct SalePage<'a> {
     /// That of the goods.
     category: Option<&'a Category>,
     answers: &'a [ShownAnswer],
+    variants: Vec<VariantSale>,
     onward: Vec<OnwardSale>,
 }
 
@@ -98,14 +114,14 @@ impl SalePage<'_> {
 
     /// Whether another sale of the same goods is on or comes.
     fn comes_again(&self) -> bool {
-        self.onward.first().is_some_and(|next| next.is_again)
+        self.onward.first().is_some_and(OnwardSale::is_again)
     }
 
     /// Where an ended sale leads: the next sale of the same goods, otherwise the list of sales.
     fn next_path(&self) -> String {
         let locale = self.chrome.locale;
         match self.onward.first() {
-            Some(next) if next.is_again => format!("/{locale}/sales/{}", next.sale),
+            Some(next) if next.is_again() => format!("/{locale}/sales/{}", next.sale),
             _ => format!("/{locale}/"),
         }
     }
@@ -248,6 +264,9 @@ impl SalePage<'_> {
             "description": to_plain(self.chrome.say(&self.goods.description)),
             "offers": offer,
         });
+        if self.goods.variant_of.is_some() || !self.variants.is_empty() {
+            product["inProductGroupWithID"] = json!(self.goods.product());
+        }
         if let Some(category) = self.category {
             product["category"] = json!(self.chrome.say(&category.name));
         }

@@ -163,6 +163,8 @@ mod tests {
             name: text.clone(),
             description: text,
             category_id: None,
+            variant_of: None,
+            variant: Bilingual::new("", ""),
             pictures: vec![crate::domain::Picture::drawing("phone.svg")],
             updated_at: at(0),
             archived_at: None,

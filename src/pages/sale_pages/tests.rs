@@ -13,6 +13,8 @@ pub fn sample(id: i64, name: &str) -> (Sale, Goods) {
         name: Bilingual::new(name, name),
         description: Bilingual::new("介绍", "About it"),
         category_id: None,
+        variant_of: None,
+        variant: Bilingual::new("", ""),
         pictures: vec![Picture::drawing("phone.svg")],
         updated_at: at("2026-11-01T00:00:00Z"),
         archived_at: None,
@@ -145,9 +147,27 @@ fn ended_sale_leads_on_and_offers_nothing_to_buy() {
     assert!(alone.contains(r#"class="big" href="/en/">Browse sales"#), "{alone}");
     assert!(!alone.contains("<select") && !alone.contains("poster.svg") && !alone.contains(r#"<ol class="steps">"#));
     let (mut again, other) = (sample(8, "Phone"), sample(9, "Radio"));
-    again.0.goods_id = over.0.goods_id;
+    (again.0.goods_id, again.1.id) = (over.0.goods_id, over.1.id);
     let with = page(&[over, again, other]);
     assert!(with.contains(r#"class="big" href="/en/sales/8">"#), "{with}");
     let place = |part: &str| with.find(part).unwrap();
     assert!(place("id=\"onward\"") < place("class=\"below\""), "what comes next stands before what was");
+}
+
+#[test]
+fn variants_are_chosen_beside_the_price() {
+    let (blue, mut black) = (sample(7, "Phone"), sample(8, "Black phone"));
+    (black.1.variant_of, black.1.variant) = (Some(GoodsId(7)), Bilingual::new("曜石黑", "Black"));
+    let pages = render(&[blue.clone(), black]);
+    let page = |path: &str| &pages.iter().find(|(at, _)| at == path).unwrap().1;
+    let (of_blue, of_black) = (page("/en/sales/7"), page("/en/sales/8"));
+    assert!(
+        of_blue.contains(r#"href="/en/sales/7" aria-current="page">"#) && of_blue.contains("<strong>Black</strong>")
+    );
+    assert!(
+        of_black.contains(r#"href="/en/sales/8" aria-current="page">"#) && of_black.contains(r#"href="/en/sales/7">"#)
+    );
+    assert!(of_black.contains(r#""inProductGroupWithID":"7""#), "for search engines");
+    assert!(!of_blue.contains(r#"id="onward""#), "they are not offered twice");
+    assert!(!render(&[blue])[2].1.contains("variants-title"));
 }

@@ -23,6 +23,9 @@ pub struct GoodsDraft {
     pub description: Option<Bilingual>,
     /// `Some(None)` takes the goods out of their category.
     pub category_id: Option<Option<CategoryId>>,
+    /// `Some(None)` makes the goods a product of their own.
+    pub variant_of: Option<Option<GoodsId>>,
+    pub variant: Option<Bilingual>,
     /// The gallery, of pictures that are in the database.
     pub pictures: Option<Vec<Picture>>,
     /// Attempts of one request create goods once.
@@ -41,6 +44,10 @@ pub enum GoodsRefusal {
     NoSuchGoods,
     #[error("there is no such category")]
     NoSuchCategory,
+    #[error("variants are of goods that are a variant of none")]
+    VariantOfVariant,
+    #[error("other goods are variants of these")]
+    HasVariants,
     #[error("a sale of the goods is running or scheduled")]
     OnSale,
     #[error("the goods are of another version")]
@@ -66,7 +73,8 @@ pub(in crate::store) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual
 
 macro_rules! columns {
     () => {
-        "id, name_zh, name_en, description_zh, description_en, category_id, updated_at_ms, archived_at_ms"
+        "id, name_zh, name_en, description_zh, description_en, category_id, variant_of, variant_zh, variant_en, \
+         updated_at_ms, archived_at_ms"
     };
 }
 
@@ -76,6 +84,8 @@ fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
         name: Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?),
         description: Bilingual::new(row::text(row, "description_zh")?, row::text(row, "description_en")?),
         category_id: row.try_get::<Option<i64>, _>("category_id")?.map(CategoryId),
+        variant_of: row.try_get::<Option<i64>, _>("variant_of")?.map(GoodsId),
+        variant: Bilingual::new(row::text(row, "variant_zh")?, row::text(row, "variant_en")?),
         pictures,
         updated_at: row::time(row, "updated_at_ms")?,
         archived_at: row::optional_time(row, "archived_at_ms")?,
@@ -129,11 +139,16 @@ impl Store {
             name: draft.name.unwrap_or(present.name),
             description: draft.description.unwrap_or(present.description),
             category_id: draft.category_id.unwrap_or(present.category_id),
+            variant_of: draft.variant_of.unwrap_or(present.variant_of),
+            variant: draft.variant.unwrap_or(present.variant),
             pictures: draft.pictures.unwrap_or(present.pictures),
             ..present
         };
         if after.category_id != before.as_ref().and_then(|goods| goods.category_id) {
             check_category(&mut tx, after.category_id).await?;
+        }
+        if after.variant_of != before.as_ref().and_then(|goods| goods.variant_of) {
+            check_variant_of(&mut tx, &after).await?;
         }
         let action = if before.is_some() { AuditAction::Edit } else { AuditAction::Create };
         record_made(&mut tx, draft.request, &after.id.to_string()).await?;
@@ -186,8 +201,10 @@ fn blank(id: GoodsId, now: Timestamp) -> Goods {
     Goods {
         id,
         name: empty.clone(),
-        description: empty,
+        description: empty.clone(),
         category_id: None,
+        variant_of: None,
+        variant: empty,
         pictures: Vec::new(),
         updated_at: now,
         archived_at: None,
@@ -199,6 +216,19 @@ async fn check_category(tx: &mut Tx, id: Option<CategoryId>) -> Result<(), Goods
     let Some(id) = id else { return Ok(()) };
     let found = sqlx::query("SELECT id FROM categories WHERE id = $1").bind(id.0).fetch_optional(&mut **tx).await?;
     found.map(|_| ()).ok_or(GoodsRefusal::NoSuchCategory)
+}
+
+/// Refuses a variant of goods that do not exist or are a variant themselves, and one that has variants: all variants of a product name
+/// the same goods.
+async fn check_variant_of(tx: &mut Tx, goods: &Goods) -> Result<(), GoodsRefusal> {
+    let Some(product) = goods.variant_of else { return Ok(()) };
+    let sql = "SELECT id FROM goods WHERE id = $1 AND id <> $2 AND variant_of IS NULL";
+    if sqlx::query(sql).bind(product.0).bind(goods.id.0).fetch_optional(&mut **tx).await?.is_none() {
+        return Err(GoodsRefusal::VariantOfVariant);
+    }
+    let sql = "SELECT id FROM goods WHERE variant_of = $1 LIMIT 1";
+    let variant = sqlx::query(sql).bind(goods.id.0).fetch_optional(&mut **tx).await?;
+    variant.map_or(Ok(()), |_| Err(GoodsRefusal::HasVariants))
 }
 
 async fn read(connection: &mut Connection, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
@@ -227,12 +257,13 @@ async fn write(
     let after = Goods { updated_at: now.max(next), ..after };
     sqlx::query(
         "INSERT INTO goods (id, name_zh, name_en, description_zh, description_en, updated_at_ms, archived_at_ms,
-           category_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+           category_id, variant_of, variant_zh, variant_en)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
          ON CONFLICT (id) DO UPDATE SET name_zh = excluded.name_zh, name_en = excluded.name_en,
            description_zh = excluded.description_zh, description_en = excluded.description_en,
            updated_at_ms = excluded.updated_at_ms, archived_at_ms = excluded.archived_at_ms,
-           category_id = excluded.category_id",
+           category_id = excluded.category_id, variant_of = excluded.variant_of,
+           variant_zh = excluded.variant_zh, variant_en = excluded.variant_en",
     )
     .bind(after.id.0)
     .bind(&after.name.zh)
@@ -242,6 +273,9 @@ async fn write(
     .bind(after.version())
     .bind(after.archived_at.map(Timestamp::as_millisecond))
     .bind(after.category_id.map(|id| id.0))
+    .bind(after.variant_of.map(|id| id.0))
+    .bind(&after.variant.zh)
+    .bind(&after.variant.en)
     .execute(&mut *tx)
     .await?;
     let old_gallery = before.as_ref().map_or(&[][..], |goods| &goods.pictures);

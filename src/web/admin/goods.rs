@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::domain::picture::MAX_GALLERY_PICTURES;
-use crate::domain::{Bilingual, Category, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
+use crate::domain::{Bilingual, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
 use crate::i18n;
 use crate::store::{GoodsDraft, GoodsRefusal, RequestId};
 use crate::web::Shop;
@@ -21,7 +21,7 @@ use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
 use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::validation::{check_description, check_name};
+use crate::web::shared::validation::{check_description, check_name, check_variant};
 use crate::web::views::{AdminGoodsForm, AdminGoodsList, UploadError};
 
 /// Goods on the list. A search finds the others.
@@ -151,15 +151,14 @@ async fn set_archived(
 }
 
 pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>) -> Result<Response, Problem> {
-    let categories = shop.store.categories().await?;
-    personal(StatusCode::OK, &goods_form(&visitor, None, blank_goods(&shop), categories))
+    personal(StatusCode::OK, &goods_form(&shop, &visitor, None, blank_goods(&shop)).await?)
 }
 
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, GoodsId>,
 ) -> Result<Response, Problem> {
     let goods = shop.store.goods(id).await?.ok_or(Code::NotFound)?;
-    personal(StatusCode::OK, &goods_form(&visitor, Some(id), goods, shop.store.categories().await?))
+    personal(StatusCode::OK, &goods_form(&shop, &visitor, Some(id), goods).await?)
 }
 
 pub async fn create(
@@ -178,12 +177,25 @@ pub async fn edit(
 }
 
 /// The form with these values and without errors.
-fn goods_form(visitor: &Visitor, id: Option<GoodsId>, goods: Goods, categories: Vec<Category>) -> AdminGoodsForm {
+async fn goods_form(
+    shop: &Shop,
+    visitor: &Visitor,
+    id: Option<GoodsId>,
+    goods: Goods,
+) -> Result<AdminGoodsForm, Problem> {
     let page = id.map_or_else(|| "new".to_owned(), |id| id.to_string());
     let chrome = visitor.chrome_at(format!("/admin/goods/{page}?lang={}", visitor.locale));
     let version = id.map(|_| goods.version().to_string()).unwrap_or_default();
     let (errors, uploads) = (Vec::new(), Vec::new());
-    AdminGoodsForm { chrome, id, goods, categories, version, others: None, preview: false, errors, uploads }
+    let categories = shop.store.categories().await?;
+    let (variants, mut products): (Vec<_>, Vec<_>) =
+        shop.store.all_goods().await?.into_iter().partition(|other| id.is_some() && other.variant_of == id);
+    products.retain(|other| {
+        let is_chosen = goods.variant_of == Some(other.id);
+        is_chosen || (other.variant_of.is_none() && !other.is_archived() && Some(other.id) != id)
+    });
+    let (others, preview) = (None, false);
+    Ok(AdminGoodsForm { chrome, id, goods, categories, products, variants, version, others, preview, errors, uploads })
 }
 
 /// Goods without any value.
@@ -193,6 +205,8 @@ fn blank_goods(shop: &Shop) -> Goods {
         name: Bilingual::new("", ""),
         description: Bilingual::new("", ""),
         category_id: None,
+        variant_of: None,
+        variant: Bilingual::new("", ""),
         pictures: Vec::new(),
         updated_at: shop.clock.now(),
         archived_at: None,
@@ -213,12 +227,13 @@ async fn save(
     let current = goods.version();
     // A form of an older program has no version.
     let versions = form.version.parse().ok().map(|version| vec![version]);
-    let mut page = goods_form(&visitor, id, goods, shop.store.categories().await?);
+    let mut page = goods_form(&shop, &visitor, id, goods).await?;
     page.version.clone_from(&form.version);
     page.goods.name = Bilingual::new(form.name[0].trim(), form.name[1].trim());
     page.goods.description = Bilingual::new(form.description[0].trim(), form.description[1].trim());
     page.errors = check_name(&page.goods.name);
     choose_category(&mut page, form.category.as_deref());
+    choose_product(&mut page, form.variant_of.as_deref(), &form.variant);
     page.errors.extend(check_description(&page.goods.description));
     update_gallery(&shop, &mut page, form).await?;
     if !page.errors.is_empty() || !page.uploads.is_empty() {
@@ -227,16 +242,26 @@ async fn save(
     if preview {
         return personal(StatusCode::OK, &AdminGoodsForm { preview, ..page });
     }
-    let Goods { name, description, category_id, pictures, .. } = page.goods.clone();
-    let (name, description, pictures) = (Some(name), Some(description), Some(pictures));
-    let draft = GoodsDraft { name, description, category_id: Some(category_id), pictures, request, versions };
+    let goods = page.goods.clone();
+    let draft = GoodsDraft {
+        name: Some(goods.name),
+        description: Some(goods.description),
+        category_id: Some(goods.category_id),
+        variant_of: Some(goods.variant_of),
+        variant: Some(goods.variant),
+        pictures: Some(goods.pictures),
+        request,
+        versions,
+    };
     let goods = match shop.sales_admin.put_goods(id, draft, staff.actor()).await {
         // Deleted at this moment.
         Err(GoodsRefusal::NoSuchCategory) => {
-            page.errors.push(FieldError::new("category_id", "no_such_category"));
             page.goods.category_id = None;
-            return personal(StatusCode::UNPROCESSABLE_ENTITY, &page);
+            return show_error(page, "category_id", "no_such_category");
         }
+        // Another one was made a variant at this moment.
+        Err(GoodsRefusal::VariantOfVariant) => return show_error(page, "variant_of", "variant_of_variant"),
+        Err(GoodsRefusal::HasVariants) => return show_error(page, "variant_of", "has_variants"),
         Err(GoodsRefusal::ChangedMeanwhile) => return show_changed(&shop, page, current).await,
         saved => saved?.ok_or(Code::NotFound)?,
     };
@@ -250,6 +275,23 @@ fn choose_category(page: &mut AdminGoodsForm, chosen: Option<&str>) {
     if !chosen.is_empty() && page.goods.category_id.is_none() {
         page.errors.push(FieldError::new("category_id", "no_such_category"));
     }
+}
+
+/// Sets of what the goods are a variant, and how it is called. A form of an older program has neither.
+fn choose_product(page: &mut AdminGoodsForm, chosen: Option<&str>, [zh, en]: &[String; 2]) {
+    let Some(chosen) = chosen else { return };
+    page.goods.variant = Bilingual::new(zh.trim(), en.trim());
+    page.errors.extend(check_variant(&page.goods.variant));
+    page.goods.variant_of = chosen.parse().ok().filter(|id: &GoodsId| page.products.iter().any(|p| p.id == *id));
+    if !chosen.is_empty() && page.goods.variant_of.is_none() {
+        page.errors.push(FieldError::new("variant_of", "variant_of_variant"));
+    }
+}
+
+/// The form again, with a mistake that the database found.
+fn show_error(mut page: AdminGoodsForm, field: &'static str, code: &'static str) -> Result<Response, Problem> {
+    page.errors.push(FieldError::new(field, code));
+    personal(StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
 /// The form again, with everything that was entered and what others changed meanwhile. It replaces `current` when it is sent

@@ -9,12 +9,15 @@ use crate::web::views::OtherChanges;
 /// Changes that are looked at, the newest ones.
 const MAX_CHANGES: i64 = 20;
 /// The fields of goods in the audit log, and their names in the form.
-const FIELDS: [(&str, &str); 7] = [
+const FIELDS: [(&str, &str); 10] = [
     ("/name/zh", "name_zh"),
     ("/name/en", "name_en"),
     ("/description/zh", "description_zh"),
     ("/description/en", "description_en"),
     ("/category_id", "category_id"),
+    ("/variant_of", "variant_of"),
+    ("/variant/zh", "variant_zh"),
+    ("/variant/en", "variant_en"),
     ("/pictures", "pictures"),
     ("/archived_at", "archived"),
 ];

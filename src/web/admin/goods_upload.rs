@@ -34,6 +34,9 @@ pub struct GoodsForm {
     pub description: [String; 2],
     /// The id of a category; empty for none.
     pub category: Option<String>,
+    /// The id of the goods of which these are a variant; empty for none.
+    pub variant_of: Option<String>,
+    pub variant: [String; 2],
     /// Names of the gallery's pictures in their present order.
     pictures: Vec<String>,
     /// The place typed for each picture, by its name.
@@ -90,6 +93,9 @@ async fn read(mut multipart: Multipart) -> Result<GoodsForm, Problem> {
             "description_zh" => form.description[0] = lines(&text),
             "description_en" => form.description[1] = lines(&text),
             "category_id" => form.category = Some(text),
+            "variant_of" => form.variant_of = Some(text),
+            "variant_zh" => form.variant[0] = text,
+            "variant_en" => form.variant[1] = text,
             "action" => form.preview = text == "preview",
             // Up to twice the gallery's limit: a form that is shown again lists the pictures uploaded with it as well.
             "picture" if form.pictures.len() < 2 * MAX_GALLERY_PICTURES => form.pictures.push(text),

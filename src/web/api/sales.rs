@@ -114,6 +114,8 @@ struct ListedGoods<'a> {
     id: GoodsId,
     name: &'a Bilingual,
     category_id: Option<CategoryId>,
+    variant_of: Option<GoodsId>,
+    variant: &'a Bilingual,
     /// The URL of the cover.
     image: String,
 }
@@ -135,6 +137,8 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
                 id: goods.id,
                 name: &goods.name,
                 category_id: goods.category_id,
+                variant_of: goods.variant_of,
+                variant: &goods.variant,
                 image: picture::address(goods.cover()),
             },
             price: sale.price,

@@ -69,7 +69,6 @@ use crate::web::cache_policy::Cache;
 use crate::web::extract::visitor::locale;
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::negotiation::Content;
-use crate::web::shared::onward::onward_from;
 
 /// What most pages of a signed-in user extract.
 type UserVisit = (State<Arc<Shop>>, SignedIn, Visitor);
@@ -91,12 +90,13 @@ pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap)
 fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Problem> {
     let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
     let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
-    let onward = onward_from(&shop.catalogue, locale, &entry);
     let (categories, answers) = (shop.catalogue.categories(), shop.catalogue.answers());
     let category = category_of(&categories, entry.goods.category_id);
     let answers = answers.get(&entry.goods.id).map_or(&[][..], |answers| answers.of(locale));
     let of_sale = (&entry.sale, &entry.goods);
-    let page = sale_pages::render_sale(locale, &shop.config.public_url, of_sale, (category, answers), onward)?;
+    let listed = shop.catalogue.listed();
+    let links = sale_pages::links(locale, of_sale, || listed.iter().map(|other| (&other.sale, &other.goods)));
+    let page = sale_pages::render_sale(locale, &shop.config.public_url, of_sale, (category, answers), links)?;
     let body = Bytes::from(page);
     let etag = compression::etag(&body);
     let content_type = "text/html; charset=utf-8";

@@ -9,6 +9,8 @@ impl From<GoodsRefusal> for Problem {
         match refusal {
             GoodsRefusal::NoSuchGoods | GoodsRefusal::Gallery(GalleryRefusal::NoSuchPicture) => Code::NotFound.into(),
             GoodsRefusal::NoSuchCategory => Problem::invalid_field("category_id", "no_such_category"),
+            GoodsRefusal::VariantOfVariant => Problem::invalid_field("variant_of", "variant_of_variant"),
+            GoodsRefusal::HasVariants => Problem::invalid_field("variant_of", "has_variants"),
             GoodsRefusal::OnSale => Code::GoodsOnSale.into(),
             GoodsRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
             GoodsRefusal::Gallery(GalleryRefusal::Full) => Problem::invalid_field("pictures", "too_many_pictures"),

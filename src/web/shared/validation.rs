@@ -12,6 +12,8 @@ use crate::web::shared::FieldError;
 const MAX_NAME_CHARS: usize = 200;
 /// Names of categories share one line.
 const MAX_CATEGORY_NAME_CHARS: usize = 40;
+/// Names of variants stand beside each other.
+const MAX_VARIANT_CHARS: usize = 30;
 const MAX_DESCRIPTION_CHARS: usize = 10_000;
 
 impl From<FieldError> for FieldProblem {
@@ -40,6 +42,16 @@ fn check_name_of(name: &Bilingual, max_chars: usize) -> Vec<FieldError> {
     let checks = fields.map(|(field, text)| match text {
         "" => (false, field, "required"),
         text => (text.chars().count() <= max_chars, field, "too_long"),
+    });
+    failed(checks).collect()
+}
+
+/// The name of a variant is given in both languages or in none.
+pub fn check_variant(variant: &Bilingual) -> Vec<FieldError> {
+    let [zh, en] = [variant.zh.trim(), variant.en.trim()];
+    let checks = [("variant_zh", zh, en), ("variant_en", en, zh)].map(|(field, text, other)| match text {
+        "" => (other.is_empty(), field, "required"),
+        text => (text.chars().count() <= MAX_VARIANT_CHARS, field, "too_long"),
     });
     failed(checks).collect()
 }

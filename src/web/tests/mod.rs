@@ -62,6 +62,7 @@ mod step_up;
 mod strictness;
 mod support;
 mod tables;
+mod variants;
 mod waitlist;
 mod wallet;
 

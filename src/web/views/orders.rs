@@ -252,7 +252,7 @@ mod tests {
             price: Money::new(9_900, Currency::CNY),
             opens_at: None,
             mode: ModeName::Rush,
-            is_again: false,
+            sells: crate::pages::onward::Sells::OtherProduct,
         };
         let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
         let onward = if lost { vec![next] } else { Vec::new() };

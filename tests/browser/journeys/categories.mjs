@@ -1,17 +1,18 @@
-// A shopper filters sales by category; staff create, rename, order and delete categories. The demo's goods have some.
+// A shopper filters sales by category and chooses a variant; staff create, rename, order and delete categories. The demo's goods have some.
 
 import { eventually, ok, same } from '../lib/check.mjs';
 import { isConfirmed } from '../lib/console.mjs';
 import { newName } from '../lib/shop.mjs';
 
 const WORDS = {
-  zh: { electronics: '数码', kitchen: '厨房', all: '全部', rename: '改名', remove: '删除', create: '创建', nothing: '这个分类暂时没有在售的商品。' },
-  en: { electronics: 'Electronics', kitchen: 'Kitchen', all: 'All', rename: 'Rename', remove: 'Delete', create: 'Create', nothing: 'Nothing in this category is on sale right now.' },
+  zh: { electronics: '数码', red: '珊瑚红', green: '冷杉绿', kitchen: '厨房', all: '全部', rename: '改名', remove: '删除', create: '创建', nothing: '这个分类暂时没有在售的商品。' },
+  en: { electronics: 'Electronics', red: 'Coral red', green: 'Fir green', kitchen: 'Kitchen', all: 'All', rename: 'Rename', remove: 'Delete', create: 'Create', nothing: 'Nothing in this category is on sale right now.' },
 };
 
 export default async function categories(run) {
   const words = WORDS[(await run.visit()).locale];
   await filter(await run.visit(), words);
+  await chooseVariant(await run.visit(), words);
   await manage(await (await run.visit()).logInAs(run.shop.admin), run.shop, words);
 }
 
@@ -44,6 +45,21 @@ async function filter(visitor, words) {
   visitor.expect(404, /\/categories\/999$/);
   await visitor.go('/categories/999');
   await visitor.inspect('categories-unknown');
+}
+
+async function chooseVariant(visitor, words) {
+  const { page } = visitor;
+  await visitor.go('/');
+  await page.getByRole('link', { name: { zh: '晨光意式咖啡机', en: 'Daybreak espresso machine' }[visitor.locale], exact: true }).first().click();
+  const chosen = page.locator('.variants [aria-current]');
+  same((await chosen.locator('strong').textContent()).trim(), words.red);
+  const first = page.url();
+  await page.locator('.variants').getByRole('link', { name: words.green }).click();
+  await page.waitForURL((url) => url.href !== first);
+  same((await chosen.locator('strong').textContent()).trim(), words.green);
+  await visitor.inspect('variants-detail');
+  await page.locator('.variants').getByRole('link', { name: words.red }).click();
+  await page.waitForURL(first);
 }
 
 async function manage(visitor, shop, words) {

@@ -18,7 +18,7 @@ use crate::web::extract::session::{ManageSales, ViewConsole};
 use crate::web::extract::{Json, PathIds, body};
 use crate::web::problem::{Code, FieldProblem, Problem};
 use crate::web::shared::response::created;
-use crate::web::shared::validation::{check_description, check_name};
+use crate::web::shared::validation::{check_description, check_name, check_variant};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +26,9 @@ pub struct NewGoods {
     name: Bilingual,
     description: Bilingual,
     category_id: Option<CategoryId>,
+    /// The goods of which the new ones are a variant.
+    variant_of: Option<GoodsId>,
+    variant: Option<Bilingual>,
 }
 
 #[derive(Deserialize)]
@@ -36,6 +39,10 @@ pub struct GoodsEdit {
     /// `null` takes the goods out of their category.
     #[serde(default, deserialize_with = "present")]
     category_id: Option<Option<CategoryId>>,
+    /// `null` makes the goods a product of their own.
+    #[serde(default, deserialize_with = "present")]
+    variant_of: Option<Option<GoodsId>>,
+    variant: Option<Bilingual>,
 }
 
 /// Goods in JSON.
@@ -79,21 +86,23 @@ pub async fn create(
     Repeatable(request): Repeatable,
     Json(new): Json<NewGoods>,
 ) -> Result<Response, Problem> {
-    let category_id = Some(new.category_id);
-    let draft = GoodsDraft { request, category_id, ..draft(Some(new.name), Some(new.description))? };
+    let (category_id, variant_of) = (Some(new.category_id), Some(new.variant_of));
+    let draft = draft(Some(new.name), Some(new.description), new.variant)?;
+    let draft = GoodsDraft { request, category_id, variant_of, ..draft };
     let goods = save(call, None, draft).await?;
     let version = [(ETAG, entity_tag(goods.version()))];
     Ok((version, created(format!("/api/admin/goods/{}", goods.id), OneGoods { goods: goods.into() })).into_response())
 }
 
-/// Changes texts and category of goods. With `If-Match` only a version that it names.
+/// Changes texts and category of goods, and of what they are a variant. With `If-Match` only a version that it names.
 pub async fn edit(
     (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
     headers: HeaderMap,
     Json(edit): Json<GoodsEdit>,
 ) -> Result<Response, Problem> {
-    let (versions, category_id) = (expected_versions(&headers), edit.category_id);
-    let draft = GoodsDraft { versions, category_id, ..draft(edit.name, edit.description)? };
+    let GoodsEdit { name, description, category_id, variant_of, variant } = edit;
+    let versions = expected_versions(&headers);
+    let draft = GoodsDraft { versions, category_id, variant_of, ..draft(name, description, variant)? };
     Ok(answer(StatusCode::OK, save((shop, admin), Some(id), draft).await?))
 }
 
@@ -178,15 +187,20 @@ fn answer(status: StatusCode, goods: Goods) -> Response {
     (status, version, axum::Json(OneGoods { goods: goods.into() })).into_response()
 }
 
-fn draft(name: Option<Bilingual>, description: Option<Bilingual>) -> Result<GoodsDraft, Problem> {
+fn draft(
+    name: Option<Bilingual>,
+    description: Option<Bilingual>,
+    variant: Option<Bilingual>,
+) -> Result<GoodsDraft, Problem> {
     let mut errors = name.as_ref().map(check_name).unwrap_or_default();
     errors.extend(description.as_ref().map(check_description).unwrap_or_default());
+    errors.extend(variant.as_ref().map(check_variant).unwrap_or_default());
     if !errors.is_empty() {
         // The form's `name_zh` is `name.zh` in JSON.
         let errors = errors.into_iter();
         return Err(Problem::invalid(errors.map(|e| FieldProblem { field: e.field.replace('_', "."), code: e.code })));
     }
-    Ok(GoodsDraft { name, description, ..GoodsDraft::default() })
+    Ok(GoodsDraft { name, description, variant, ..GoodsDraft::default() })
 }
 
 async fn save(

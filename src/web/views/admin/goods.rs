@@ -108,6 +108,10 @@ pub struct AdminGoodsForm {
     pub goods: Goods,
     /// The categories to choose from.
     pub categories: Vec<Category>,
+    /// The goods of which these can be a variant.
+    pub products: Vec<Goods>,
+    /// The goods that are variants of these.
+    pub variants: Vec<Goods>,
     /// The version that saving replaces; empty for new goods.
     pub version: String,
     /// Set when the goods were no longer that version. Saving again overwrites knowingly.
@@ -126,6 +130,9 @@ impl AdminGoodsForm {
     fn label<'a>(&self, field: &'a str) -> &'a str {
         match field {
             "category_id" => self.chrome.text().categories.field,
+            "variant_of" => self.chrome.text().goods.variant_of,
+            "variant_zh" => self.chrome.text().goods.variant_zh,
+            "variant_en" => self.chrome.text().goods.variant_en,
             "pictures" => self.chrome.text().goods.pictures,
             "archived" => self.chrome.text().goods.archived,
             _ => label(&self.chrome, field),
@@ -148,6 +155,10 @@ impl AdminGoodsForm {
 
     fn is_chosen(&self, category: &Category) -> bool {
         self.goods.category_id == Some(category.id)
+    }
+
+    fn is_product(&self, goods: &Goods) -> bool {
+        self.goods.variant_of == Some(goods.id)
     }
 
     fn upload_error_text(&self, code: &&'static str) -> &'static str {
