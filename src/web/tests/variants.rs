@@ -71,5 +71,6 @@ async fn staff_choose_what_goods_are_a_variant_of() {
     // A form of an older program knows nothing of variants, and changes nothing about them.
     assert_eq!(save("/2", &[]).await.status, 303);
     assert_eq!(admin.get("/api/admin/goods/2").await.json()["goods"]["variant_of"], json!(blue));
+    admin.edit_goods("2", json!({"variant_of": null})).await;
     assert!(admin.get("/admin/log?lang=en").await.text().contains("Variant of"), "the log names the field");
 }
