@@ -90,6 +90,12 @@ impl OrderId {
     pub fn short(&self) -> String {
         self.to_string().chars().skip(24).collect()
     }
+
+    /// A short number as people type or copy it, like `…F64F2422D634`.
+    pub fn read_short(text: &str) -> Option<String> {
+        let short = text.trim().trim_start_matches('…').to_ascii_lowercase();
+        (short.len() == 12 && short.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(short)
+    }
 }
 
 #[cfg(test)]
@@ -104,5 +110,16 @@ mod tests {
         }
         assert!("0198c0de-0000-7000-8000-000000000001".parse::<OrderId>().is_ok());
         assert!("0198c0de000070008000000000000001".parse::<OrderId>().is_err());
+    }
+
+    #[test]
+    fn short_number_of_an_order_is_read_as_it_is_shown() {
+        let id: OrderId = "0198c0de-0000-7000-8000-f64f2422d634".parse().unwrap();
+        for typed in [id.short(), format!(" …{}", id.short()), id.short().to_uppercase()] {
+            assert_eq!(OrderId::read_short(&typed), Some(id.short()), "{typed:?}");
+        }
+        for other in ["", "f64f2422d63", "f64f2422d6345", "mei-f64f2422", &id.to_string()] {
+            assert_eq!(OrderId::read_short(other), None, "{other:?}");
+        }
     }
 }

@@ -16,6 +16,8 @@ use crate::store::{AnyQuery, Store, StoreError, bind_ids, list, padded, row};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderSearch {
     pub order: Option<OrderId>,
+    /// The end of the id, as [`OrderId::short`] shows it.
+    pub number: Option<String>,
     pub user: Option<UserId>,
     pub sale: Option<SaleId>,
     /// The order has one of these statuses. Empty matches every status.
@@ -106,6 +108,7 @@ impl OrderSearch {
         };
         let all = [
             (is, self.order.map(|id| Value::Text(id.to_string()))),
+            ("substr(id, 25) =", self.number.clone().map(Value::Text)),
             ("user_id =", self.user.map(|id| Value::Text(id.to_string()))),
             (of_sale, self.sale.map(|id| Value::Int(id.0))),
             (from, self.from.map(|at| Value::Text(first_id_of(at)))),
@@ -119,7 +122,7 @@ impl OrderSearch {
     fn filter(&self) -> String {
         let mut conditions: Vec<String> =
             self.conditions().iter().enumerate().map(|(i, (sql, _))| format!("{sql} ${}", i + 2)).collect();
-        let narrowed = self.order.is_some() || self.user.is_some() || self.sale.is_some();
+        let narrowed = self.order.is_some() || self.number.is_some() || self.user.is_some() || self.sale.is_some();
         let status = if narrowed { STATUS_UNINDEXED } else { "status" };
         conditions.extend(status_condition(status, &self.statuses));
         conditions.extend(self.held.map(|held| match held {
@@ -336,6 +339,7 @@ mod tests {
         let by = |statuses: &[OrderStatus]| OrderSearch { statuses: statuses.to_vec(), ..OrderSearch::default() };
         let cases = [
             (OrderSearch { order: Some(id), ..by(&[]) }, "id=?"),
+            (OrderSearch { number: Some(id.short()), ..by(&[]) }, "orders_by_number (<expr>=?"),
             (OrderSearch { user: Some(UserId(id.0)), ..by(&[]) }, "orders_by_user (user_id=?"),
             (OrderSearch { user: Some(UserId(id.0)), before: Some(id), ..by(&[OrderStatus::Paid]) }, "user_id=?"),
             (OrderSearch { sale: Some(SaleId(1)), before: Some(id), ..by(&[]) }, "orders_by_sale (sale_id=? AND id<?"),

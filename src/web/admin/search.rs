@@ -12,7 +12,7 @@ use serde_json::json;
 use super::StaffVisit;
 use crate::domain::{OrderId, SaleId};
 use crate::i18n;
-use crate::store::{FoundQuestion, UserSearch};
+use crate::store::{FoundOrder, FoundQuestion, OrderSearch, UserSearch};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::Query;
@@ -60,7 +60,7 @@ async fn find(shop: &Shop, visitor: &Visitor, q: &str) -> Result<Vec<SearchHit>,
     // Without words the palette offers the pages alone.
     if !words.is_empty() {
         hits.extend(sales(shop, visitor, words));
-        hits.extend(order(shop, visitor, words).await?);
+        hits.extend(orders(shop, visitor, words).await?);
         hits.extend(users(shop, visitor, words).await?);
         hits.extend(questions(shop, visitor, words).await?);
     }
@@ -120,11 +120,19 @@ fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     hits
 }
 
-async fn order(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Option<SearchHit>, Problem> {
-    let Ok(id) = words.parse::<OrderId>() else { return Ok(None) };
-    let Some(order) = shop.store.order_with_id(id).await? else { return Ok(None) };
-    let detail = format!("{} · {}", i18n::text(visitor.locale).status(&order.status), order.amount);
-    Ok(Some(hit(visitor, HitKind::Order, id.to_string(), detail, &format!("/admin/orders/{id}"))))
+/// Orders by their id, or by the short number at its end.
+async fn orders(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
+    let (order, number) = (words.parse().ok(), OrderId::read_short(words));
+    if order.is_none() && number.is_none() {
+        return Ok(Vec::new());
+    }
+    let search = OrderSearch { order, number, ..OrderSearch::default() };
+    let found = shop.store.find_orders(&search, MAX_OF_A_KIND as i64).await?.into_iter();
+    let hits = found.map(|FoundOrder { order, .. }| {
+        let detail = format!("{} · {}", i18n::text(visitor.locale).status(&order.status), order.amount);
+        hit(visitor, HitKind::Order, order.id.to_string(), detail, &format!("/admin/orders/{}", order.id))
+    });
+    Ok(hits.collect())
 }
 
 async fn users(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {

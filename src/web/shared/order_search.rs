@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::domain::{OrderStatus, UserId};
+use crate::domain::{OrderId, OrderStatus, UserId};
 use crate::store::{OrderSearch, Store, StoreError};
 use crate::web::shared::FieldError;
 use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
@@ -14,6 +14,7 @@ use crate::web::shared::validation::{optional, time};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrderSearchQuery {
+    /// An id, or the short number at its end.
     pub order: String,
     /// A name or an id.
     pub user: String,
@@ -87,8 +88,10 @@ impl OrderSearchQuery {
             "oldest" => search.oldest_first = true,
             _ => errors.push(FieldError::new("sort", "unknown")),
         }
+        search.number = OrderId::read_short(&self.order);
         match optional(&self.order, |text| text.parse().ok()) {
             Some(order) => search.order = order,
+            None if search.number.is_some() => {}
             None => errors.push(FieldError::new("order", "bad_id")),
         }
         match optional(&self.sale, |text| text.parse().ok()) {
