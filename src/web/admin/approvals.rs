@@ -15,7 +15,7 @@ use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::ApprovalsPage;
 
@@ -57,7 +57,7 @@ struct PageState {
 }
 
 async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
-    let found = shop.staff_refunds.approvals(state.decided, before, LARGE_PAGE_SIZE).await?;
+    let found = shop.staff_refunds.approvals(state.decided, before, DEFAULT_PAGE_SIZE).await?;
     let decided = if state.decided { "&decided=true" } else { "" };
     let page = ApprovalsPage {
         chrome: visitor.chrome_at(format!("{PATH}?lang={}{decided}", visitor.locale)),

@@ -17,7 +17,7 @@ use crate::web::extract::session::{SupportShoppers, ViewConsole};
 use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::PaymentCasesPage;
 
@@ -61,7 +61,7 @@ struct PageState {
 }
 
 async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
-    let found = shop.payments.cases(state.settled, before, LARGE_PAGE_SIZE).await?;
+    let found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
     let settled = if state.settled { "&settled=true" } else { "" };
     let page = PaymentCasesPage {
         chrome: visitor.chrome_at(format!("{PATH}?lang={}{}", visitor.locale, settled)),

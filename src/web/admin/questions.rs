@@ -16,7 +16,7 @@ use crate::web::extract::visitor::Visitor;
 use crate::web::extract::{Form, PathIds, Query};
 use crate::web::problem::{Code, Problem};
 use crate::web::shared::FieldError;
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use crate::web::shared::response::{personal, see_other};
 use crate::web::views::{AdminQuestionsPage, AnswerFormState, QuestionNotice};
 
@@ -41,8 +41,8 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let status = query.status.parse().unwrap_or(QuestionStatus::Open);
     let cursor = query.before.read("before")?;
-    let found = shop.store.questions(status, cursor, LARGE_PAGE_SIZE as i64 + 1).await?;
-    let found = Page::cut(found, LARGE_PAGE_SIZE, |found| found.question.id);
+    let found = shop.store.questions(status, cursor, DEFAULT_PAGE_SIZE as i64 + 1).await?;
+    let found = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
     let page = AdminQuestionsPage {
         chrome: visitor.chrome_at(format!("{PATH}?lang={}&status={status}", visitor.locale)),
         status: Some(status),
