@@ -44,14 +44,19 @@ fn write_record(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
 }
 
 /// Prefixes a cell that a spreadsheet would run as a formula. The full-width signs begin formulas under East Asian
-/// keyboards. A telephone number stays as it is for programs: digits alone call no function and refer to no cell.
+/// keyboards. A telephone number and a negative number stay as they are for programs: digits alone call no function and refer to no cell.
 fn escape_formula(cell: String) -> String {
     let is_phone = |rest: &str| {
         let is_part = |byte: u8| byte.is_ascii_digit() || b" -()".contains(&byte);
         rest.starts_with(|first: char| first.is_ascii_digit()) && rest.bytes().all(is_part)
     };
+    let is_number = |rest: &str| {
+        rest.starts_with(|first: char| first.is_ascii_digit())
+            && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
     match cell.chars().next() {
         Some('+') if is_phone(&cell[1..]) => cell,
+        Some('-') if is_number(&cell[1..]) => cell,
         Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') => format!("'{cell}"),
         _ => cell,
     }
@@ -63,10 +68,12 @@ mod tests {
 
     #[test]
     fn formulas_are_escaped_and_other_cells_stay() {
-        for evil in ["=1+1", "+1+cmd", "+A1", "+", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1"] {
+        for evil in ["=1+1", "+1+cmd", "+A1", "+", "-", "-A1", "-1+1", "-1-1", "-.5", "@SUM(A1)", "\t=1", "\r=1", "＝1"]
+        {
             assert_eq!(escape_formula(evil.to_owned()), format!("'{evil}"));
         }
-        for plain in ["", "+1 415 555 0123", "+86 (10) 6552 9988", "mei", "1999.00", "王=小美", " =x"] {
+        for plain in ["", "+1 415 555 0123", "+86 (10) 6552 9988", "mei", "1999.00", "-2", "-19.90", "王=小美", " =x"]
+        {
             assert_eq!(escape_formula(plain.to_owned()), plain);
         }
     }
