@@ -11,8 +11,12 @@ use super::evenness::Group;
 /// Widths of the slots of a plot, in milliseconds, from a second to a day.
 const WIDTHS_MS: [i64; 11] =
     [1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
-/// A sale is divided into at most so many slots. Payments after its end have as many more.
-const MAX_SLOTS: i64 = 120;
+/// A sale is divided into at least about so many slots, where a second is not too wide for that.
+const MIN_SLOTS: i64 = 120;
+/// The widest slot of sales that last up to a week.
+const MINUTE_MS: i64 = 60_000;
+/// A sale is divided into at most so many slots, the minutes of a week. Payments after its end have as many more as the sale.
+const MAX_SLOTS: i64 = 7 * 24 * 60;
 
 /// The upper bounds of an account's age at the opening, in milliseconds: an hour, a day, a week, 30 days. The last group is
 /// of older ones.
@@ -54,6 +58,9 @@ pub struct SaleDigest {
     pub tenths: Vec<Group>,
     /// Accounts on the waitlist by their state.
     pub waiters: BTreeMap<String, i64>,
+    /// Later payments are counted in this one.
+    #[serde(skip)]
+    last_slot: i64,
     /// Units held at the last order, for [`SaleDigest::sold_out_ms`].
     #[serde(skip)]
     held: i64,
@@ -72,7 +79,8 @@ impl SaleDigest {
     /// An empty one of a sale that opened and closed, or has not closed yet, at these times.
     pub fn new(opened: Timestamp, until: Timestamp) -> SaleDigest {
         let lasted = until.as_millisecond() - opened.as_millisecond();
-        let slot_ms = WIDTHS_MS.into_iter().find(|width| lasted / width < MAX_SLOTS).unwrap_or(WIDTHS_MS[10]);
+        let width = |slots: i64| WIDTHS_MS.into_iter().find(|width| lasted / width < slots).unwrap_or(WIDTHS_MS[10]);
+        let slot_ms = width(MIN_SLOTS).min(MINUTE_MS.max(width(MAX_SLOTS + 1)));
         SaleDigest {
             from_ms: opened.as_millisecond(),
             slot_ms,
@@ -83,6 +91,7 @@ impl SaleDigest {
             ages: vec![Group::default(); AGE_BOUNDS_MS.len() + 1],
             tenths: Vec::new(),
             waiters: BTreeMap::new(),
+            last_slot: 2 * (lasted / slot_ms).max(MIN_SLOTS) - 1,
             held: 0,
             returning: BTreeMap::new(),
         }
@@ -122,7 +131,7 @@ impl SaleDigest {
     }
 
     fn count(&mut self, at: Timestamp, units: i64, slots: impl Fn(&mut SaleDigest) -> &mut Vec<i64>) {
-        let slot = ((at.as_millisecond() - self.from_ms).max(0) / self.slot_ms).min(2 * MAX_SLOTS - 1) as usize;
+        let slot = ((at.as_millisecond() - self.from_ms).max(0) / self.slot_ms).min(self.last_slot) as usize;
         let slots = slots(self);
         slots.resize(slots.len().max(slot + 1), 0);
         slots[slot] += units;
@@ -157,7 +166,8 @@ mod tests {
     #[test]
     fn slots_are_as_wide_as_the_sale_needs() {
         let width = |seconds: i64| SaleDigest::new(at(0), at(seconds * 1_000)).slot_ms;
-        assert_eq!([0, 119, 120, 3_600, 86_400].map(width), [1_000, 1_000, 5_000, 60_000, 1_800_000]);
+        assert_eq!([0, 119, 120, 3_600, 86_400].map(width), [1_000, 1_000, 5_000, 60_000, 60_000]);
+        assert_eq!([7, 8].map(|days| width(days * 86_400)), [60_000, 300_000], "a week is kept by the minute");
         assert_eq!(width(10_000 * 86_400), 86_400_000);
     }
 

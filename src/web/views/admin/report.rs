@@ -10,6 +10,8 @@ use crate::i18n::{ReportText, fill};
 use crate::pages::filters::{self, grouped};
 use crate::plot::{Column, LinePlot, Scale, Series, columns};
 
+/// Points of the plot of units. A long sale has more slots.
+const MAX_POINTS: usize = 240;
 /// Points of the plot of an opening; slots are added up to that many.
 const MAX_OPENING_POINTS: usize = 50;
 
@@ -188,14 +190,18 @@ impl ReportPage {
         if slots == 0 {
             return None;
         }
-        let (unit_ms, unit) = match digest.slot_ms {
+        // A point of the plot is the end of several slots of a long sale.
+        let every = slots.div_ceil(MAX_POINTS);
+        let (slots, width) = (slots.next_multiple_of(every), digest.slot_ms * every as i64);
+        let (unit_ms, unit) = match width {
             ..60_000 => (1_000, t.units_second),
             60_000..3_600_000 => (60_000, t.units_minute),
             3_600_000..86_400_000 => (3_600_000, t.units_hour),
             _ => (86_400_000, t.units_day),
         };
-        let step = digest.slot_ms as f64 / unit_ms as f64;
-        let (reserved, paid) = (sums(&digest.reserved, slots), sums(&digest.paid, slots));
+        let step = width as f64 / unit_ms as f64;
+        let points = |units: &[i64]| -> Vec<i64> { sums(units, slots).into_iter().step_by(every).collect() };
+        let (reserved, paid) = (points(&digest.reserved), points(&digest.paid));
         let series = [("plot-1", t.reserved, &reserved, true), ("plot-3", t.paid, &paid, false)];
         let plot = LinePlot {
             title: t.plot_units,
@@ -206,7 +212,7 @@ impl ReportPage {
             marks: Vec::new(),
             limit: None,
         };
-        let times = (0..=slots).map(|slot| format!("{} {unit}", trimmed(slot as f64 * step)));
+        let times = (0..).map(|point| format!("{} {unit}", trimmed(point as f64 * step)));
         let rows = times.zip(reserved.iter().zip(&paid)).map(|(time, (one, other))| (time, *one, *other)).collect();
         Some(TimePlot { svg: plot.draw(), rows })
     }
