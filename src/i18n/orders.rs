@@ -24,6 +24,12 @@ texts! {
         given_to_payer: "原路退回", "to your original payment method";
         given_soon: "处理中", "on its way";
         payment_declined: "支付未成功，没有扣款。订单仍为你保留，请在倒计时结束前重新支付。", "The payment was declined, and nothing was charged. The order is still yours: pay again before the time is up.";
+        next_title: "接下来", "What happens next";
+        next_address: "填写收货地址，商店才能发货", "Add a delivery address, so that the shop can send it";
+        next_send: "商店按你的收货地址备货、发货", "The shop packs it and sends it to your address";
+        next_returns: "配送和退换说明", "Delivery and returns";
+        next_contact: "有问题？联系商店，并报上订单号", "Questions? Contact the shop and name the order number";
+        payment_failed: "支付未成功", "Payment declined";
         refund_how: "退款将退回原付款账户，无需任何操作。", "Refunds go to your original payment method. No action needed.";
         deliver_to: "收货地址", "Delivery address";
         deliver_none: "还没有收货地址，付款前请填写。", "No delivery address yet. You’ll need one before you pay.";

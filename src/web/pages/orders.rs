@@ -106,7 +106,8 @@ pub async fn list(
     for order in page.items {
         let entry = shop.catalogue.entry(order.sale_id).await?;
         let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), visitor.locale);
-        cards.push(OrderCard { order, goods_name, picture });
+        let payment_declined = shop.orders.is_declined(&order).await?;
+        cards.push(OrderCard { order, goods_name, picture, payment_declined });
     }
     let older = page.next.map(|id| id.to_string());
     let statuses = shop.store.order_statuses_of(session.user_id, MAX_COUNTED_ORDERS + 1).await?;
@@ -192,10 +193,11 @@ async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result
         }
         false => None,
     };
-    let is_lost = matches!(order.status, OrderStatus::Cancelled | OrderStatus::Rejected);
-    let onward = match is_lost {
-        true => onward_from(&shop.catalogue, locale, &entry),
-        false => Vec::new(),
+    let onward = match order.status {
+        OrderStatus::Cancelled | OrderStatus::Rejected | OrderStatus::Paid => {
+            onward_from(&shop.catalogue, locale, &entry)
+        }
+        _ => Vec::new(),
     };
     let total = (sale.per_user_limit == 1).then_some(sale.total);
     let goes_on = sale.phase(shop.clock.now()) != Phase::Ended;

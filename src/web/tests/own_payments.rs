@@ -66,12 +66,16 @@ async fn declined_payment_is_shown_until_the_next_attempt() {
     shop.decline_payment(first).await;
     assert!(mei.get(&page).await.text().contains(words));
     assert_eq!(mei.get(url).await.json()["order"]["payment_declined"], json!(true));
+    assert!(mei.get("/en/orders").await.text().contains("· Payment declined"));
     let second = begin().await;
     assert!(!mei.get(&page).await.text().contains(words), "another attempt is under way");
     shop.decline_payment(second).await;
     shop.make_payment(begin().await).await;
     assert_eq!(mei.get(url).await.json()["order"]["payment_declined"], Value::Null);
-    assert!(!mei.get(&page).await.text().contains(words));
+    let paid = mei.get(&page).await;
+    assert!(!paid.text().contains(words) && !mei.get("/en/orders").await.text().contains("Payment declined"));
+    let next = ["What happens next", "Add a delivery address, so that the shop can send it", "/en/about#returns"];
+    assert!(next.iter().all(|words| paid.text().contains(words)), "{}", paid.text());
 }
 
 #[tokio::test]

@@ -20,6 +20,8 @@ pub struct OrderCard {
     pub order: Order,
     pub goods_name: String,
     pub picture: Option<Picture>,
+    /// Whether the last attempt to pay was declined.
+    pub payment_declined: bool,
 }
 
 impl OrderCard {
@@ -142,7 +144,7 @@ pub struct SaleOfOrder {
     pub total: Option<i64>,
     /// Whether the sale may still have units.
     pub goes_on: bool,
-    /// Where to go on from an order that came to nothing.
+    /// Where to go on from an order that came to nothing or is paid.
     pub onward: Vec<OnwardSale>,
 }
 
@@ -167,6 +169,16 @@ impl OrderPage {
     /// Whether the order came to nothing.
     fn is_lost(&self) -> bool {
         self.is(OrderStatus::Cancelled) || self.is(OrderStatus::Rejected)
+    }
+
+    /// Whether the shop sends what was bought.
+    fn goes_out(&self) -> bool {
+        self.is(OrderStatus::Paid) && self.hold().is_none()
+    }
+
+    fn onward_title(&self) -> &'static str {
+        let t = &self.chrome.text().outcome;
+        if self.is_lost() { t.onward } else { t.current }
     }
 
     fn onward(&self) -> &[OnwardSale] {
@@ -345,7 +357,12 @@ mod tests {
             onward: Vec::new(),
         };
         assert!(empty.render().unwrap().contains("No orders yet"));
-        let card = OrderCard { order: order(OrderStatus::Paid), goods_name: "Phone".into(), picture: None };
+        let card = OrderCard {
+            order: order(OrderStatus::Paid),
+            goods_name: "Phone".into(),
+            picture: None,
+            payment_declined: false,
+        };
         let full = OrdersPage {
             chrome: test_chrome(Locale::En, "/en/orders"),
             orders: vec![card],
@@ -369,7 +386,8 @@ mod tests {
     #[test]
     fn unpaid_row_counts_down_and_pays() {
         for status in OrderStatus::ALL {
-            let card = OrderCard { order: order(status), goods_name: "Phone".into(), picture: None };
+            let card =
+                OrderCard { order: order(status), goods_name: "Phone".into(), picture: None, payment_declined: false };
             let page = OrdersPage {
                 chrome: test_chrome(Locale::En, "/en/orders"),
                 orders: vec![card],
