@@ -68,8 +68,8 @@ const DEMOS: [Demo; 6] = [
         name: ("静海降噪耳机", "Stillwater headphones"),
         category: 0,
         description: (
-            "主动降噪，四十小时续航，戴一整天也不压耳。",
-            "Active noise cancelling, forty hours of battery, light enough to forget.",
+            "主动降噪，四十小时续航，戴一整天也不压耳。\n\n| | |\n|---|---|\n| 续航 | 40 小时 |\n| 重量 | 218 克 |\n| 连接 | 蓝牙 5.3，双设备 |",
+            "Active noise cancelling, forty hours of battery, light enough to forget.\n\n| | |\n|---|---|\n| Battery | 40 hours |\n| Weight | 218 g |\n| Connection | Bluetooth 5.3, two devices |",
         ),
         price: 49_900,
         list_price: 129_900,
@@ -85,8 +85,8 @@ const DEMOS: [Demo; 6] = [
         name: ("晨光意式咖啡机", "Daybreak espresso machine"),
         category: 1,
         description: (
-            "十五秒预热，九巴恒压，奶泡细到能写字。",
-            "Fifteen seconds to heat, a steady nine bars, and milk foam fine enough to write in.",
+            "十五秒预热，九巴恒压，奶泡细到能写字。\n\n| | |\n|---|---|\n| 压力 | 9 巴 |\n| 水箱 | 1.8 升 |\n| 尺寸 | 28 × 36 × 33 厘米 |",
+            "Fifteen seconds to heat, a steady nine bars, and milk foam fine enough to write in.\n\n| | |\n|---|---|\n| Pressure | 9 bars |\n| Water tank | 1.8 litres |\n| Size | 28 × 36 × 33 cm |",
         ),
         price: 88_800,
         list_price: 188_800,
@@ -102,8 +102,8 @@ const DEMOS: [Demo; 6] = [
         name: ("云步跑鞋", "Cloudstep sneakers"),
         category: 2,
         description: (
-            "回弹中底，一体织面，雨天也抓地。",
-            "A springy sole, a knitted upper, and grip that holds in the rain.",
+            "回弹中底，一体织面，雨天也抓地。\n\n| | |\n|---|---|\n| 重量 | 236 克（42 码） |\n| 落差 | 8 毫米 |\n| 鞋面 | 再生织物 |",
+            "A springy sole, a knitted upper, and grip that holds in the rain.\n\n| | |\n|---|---|\n| Weight | 236 g (EU 42) |\n| Drop | 8 mm |\n| Upper | recycled knit |",
         ),
         price: 29_900,
         list_price: 69_900,
@@ -119,8 +119,8 @@ const DEMOS: [Demo; 6] = [
         name: ("星野掌机", "Starfield handheld"),
         category: 0,
         description: (
-            "口袋里的一片星空，五小时续航。\n只有三台，抽签决定。",
-            "A pocket full of stars, five hours of battery.\nThree of them, decided by draw.",
+            "口袋里的一片星空，五小时续航。\n只有三台，抽签决定。\n\n| | |\n|---|---|\n| 屏幕 | 5 英寸 |\n| 续航 | 5 小时 |\n| 重量 | 282 克 |",
+            "A pocket full of stars, five hours of battery.\nThree of them, decided by draw.\n\n| | |\n|---|---|\n| Display | 5 inches |\n| Battery | 5 hours |\n| Weight | 282 g |",
         ),
         price: 129_900,
         list_price: 219_900,
@@ -137,8 +137,8 @@ const DEMOS: [Demo; 6] = [
         name: ("晨光意式咖啡机 冷杉绿", "Daybreak espresso machine, fir green"),
         category: 1,
         description: (
-            "十五秒预热，九巴恒压，奶泡细到能写字。\n冷杉绿，与珊瑚红同时开抢。",
-            "Fifteen seconds to heat, a steady nine bars, and milk foam fine enough to write in.\nIn fir green, on sale together with the coral red one.",
+            "十五秒预热，九巴恒压，奶泡细到能写字。\n冷杉绿，与珊瑚红同时开抢。\n\n| | |\n|---|---|\n| 压力 | 9 巴 |\n| 水箱 | 1.8 升 |\n| 尺寸 | 28 × 36 × 33 厘米 |",
+            "Fifteen seconds to heat, a steady nine bars, and milk foam fine enough to write in.\nIn fir green, on sale together with the coral red one.\n\n| | |\n|---|---|\n| Pressure | 9 bars |\n| Water tank | 1.8 litres |\n| Size | 28 × 36 × 33 cm |",
         ),
         price: 88_800,
         list_price: 188_800,
@@ -151,7 +151,7 @@ const DEMOS: [Demo; 6] = [
 ];
 
 /// What visitors of a demo read about the shop.
-const PAGES: [(ShopPageName, &str, &str); 2] = [
+const PAGES: [(ShopPageName, &str, &str); 5] = [
     (
         ShopPageName::Returns,
         "这是演示店铺，不会真的发货，也不会真的收款。\n\n正式的店铺在这里写明配送时间、运费和退货方式。",
@@ -161,6 +161,21 @@ const PAGES: [(ShopPageName, &str, &str); 2] = [
         ShopPageName::Contact,
         "正式的店铺在这里写明客服的联系方式和服务时间。",
         "A real shop writes here how to reach its support, and when.",
+    ),
+    (
+        ShopPageName::Terms,
+        "正式的店铺在这里写明购买条款：合同何时成立，多久内付款，什么情况下会取消订单。",
+        "A real shop writes its terms here: when a contract is made, how long there is to pay, and when an order is cancelled.",
+    ),
+    (
+        ShopPageName::Privacy,
+        "正式的店铺在这里写明保存哪些个人信息、保存多久，以及如何查阅和删除。",
+        "A real shop writes here which personal data it keeps, for how long, and how to see and delete them.",
+    ),
+    (
+        ShopPageName::Licence,
+        "正式的店铺在这里公示营业执照和许可证编号。",
+        "A real shop names its business licence here.",
     ),
 ];
 
