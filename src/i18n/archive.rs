@@ -5,7 +5,8 @@ texts! {
         now: "正在抢", "Now";
         later: "更晚", "Later";
         all: "全部", "All";
-        search: "搜索与往期", "Search and past";
+        while_stocks_last: "抢完即止", "While stocks last";
+        past: "含往期", "With past sales";
         one_more: "以上商品还有 1 场", "One more sale of products above";
         more: "以上商品还有 {} 场", "{} more sales of products above";
         see_past: "查看全部往期", "See all past sales";
@@ -25,6 +26,8 @@ texts! {
         share: "分享", "Share";
         copied: "链接已复制", "Link copied";
         poster: "海报", "Poster";
+        poster_save: "保存图片", "Save picture";
+        poster_close: "关闭", "Close";
         poster_scan: "扫码准点抢", "Scan to be there on time";
         older: "更早的场次", "Older sales";
         newest: "回到最新", "Back to newest";

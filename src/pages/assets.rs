@@ -83,6 +83,7 @@ embed! {
     "passkeys.js"
     "pause_key.js"
     "place.js"
+    "poster.js"
     "proof.js"
     "purchase.js"
     "push.js"

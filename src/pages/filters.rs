@@ -12,8 +12,12 @@ use super::picture::{AsPicture, PictureView, Placement};
 /// `2026-11-21 20:00 UTC`, for browsers whose script does not replace it by local time.
 #[askama::filter_fn]
 pub fn utc(at: &Timestamp, _: &dyn Values) -> Result<String> {
+    Ok(utc_text(*at))
+}
+
+pub fn utc_text(at: Timestamp) -> String {
     let seconds = if at.as_second() % 60 == 0 { "" } else { ":%S" };
-    Ok(at.to_zoned(TimeZone::UTC).strftime(&format!("%Y-%m-%d %H:%M{seconds} UTC")).to_string())
+    at.to_zoned(TimeZone::UTC).strftime(&format!("%Y-%m-%d %H:%M{seconds} UTC")).to_string()
 }
 
 /// Replaces `{}` in a text by a value.

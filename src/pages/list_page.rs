@@ -14,6 +14,7 @@ use crate::pages::Chrome;
 use crate::pages::action::action;
 use crate::pages::categories::{categories_of, category_path};
 use crate::pages::discount::discount_label;
+use crate::pages::sale_pages::icon;
 
 /// Past sales on the list, one per product. The archive has all.
 const MAX_PAST_SALES: usize = 8;
@@ -66,6 +67,7 @@ fn once_per_product(all: Vec<Listed<'_>>) -> (Vec<Listed<'_>>, Vec<Listed<'_>>) 
 #[template(path = "list.html")]
 pub struct ListPage<'a> {
     chrome: Chrome,
+    origin: &'a str,
     /// `None` for the list of all sales.
     category: Option<&'a Category>,
     /// The categories to choose from: those with sales that are on or come, and this one.
@@ -78,7 +80,7 @@ pub struct ListPage<'a> {
 impl<'a> ListPage<'a> {
     /// `sales` contains no drafts, and also those of other categories.
     fn new(
-        chrome: Chrome,
+        (chrome, origin): (Chrome, &'a str),
         sales: &[Listed<'a>],
         categories: &'a [Category],
         category: Option<&'a Category>,
@@ -102,13 +104,21 @@ impl<'a> ListPage<'a> {
         past.truncate(MAX_PAST_SALES);
         let mut sessions = vec![Session::new("now".to_owned(), None, true, live)];
         sessions.extend(upcoming(next));
-        ListPage { chrome, category, choices, sessions, past }
+        ListPage { chrome, origin, category, choices, sessions, past }
     }
 
     /// Whether one or two sessions of one sale each are to come, which have a line to themselves.
     fn has_few_sessions(&self) -> bool {
         let ahead = &self.sessions[1..];
         ahead.len() <= 2 && ahead.iter().all(|session| session.columns(self.leading()) == 1)
+    }
+
+    fn title(&self) -> &str {
+        self.category.map_or(self.chrome.text().shop.list_title, |category| self.chrome.say(&category.name))
+    }
+
+    fn url(&self) -> String {
+        format!("{}{}", self.origin, self.chrome.path)
     }
 
     fn is_this(&self, category: &Category) -> bool {
@@ -137,6 +147,7 @@ impl<'a> ListPage<'a> {
 /// The list of all sales and that of each category, with their addresses.
 pub(super) fn render_lists(
     locale: Locale,
+    origin: &str,
     sales: &[Listed<'_>],
     categories: &[Category],
 ) -> askama::Result<Vec<(String, String)>> {
@@ -145,7 +156,7 @@ pub(super) fn render_lists(
         .map(|category| {
             let path = category.map_or_else(|| format!("/{locale}/"), |category| category_path(locale, category.id));
             let chrome = Chrome::anonymous(locale, path.clone());
-            Ok((path, ListPage::new(chrome, sales, categories, category).render()?))
+            Ok((path, ListPage::new((chrome, origin), sales, categories, category).render()?))
         })
         .collect()
 }
@@ -182,7 +193,7 @@ mod tests {
     use crate::pages::sale_pages::tests::{at, sample};
 
     fn page<'a>(sales: &[Listed<'a>]) -> ListPage<'a> {
-        ListPage::new(Chrome::anonymous(Locale::En, "/en/".into()), sales, &[], None)
+        ListPage::new((Chrome::anonymous(Locale::En, "/en/".into()), "https://shop.example"), sales, &[], None)
     }
 
     fn ids(sales: &[Listed<'_>]) -> Vec<i64> {

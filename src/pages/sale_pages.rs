@@ -22,7 +22,7 @@ use crate::pages::list_page::render_lists;
 use crate::pages::markdown::to_plain;
 use crate::pages::onward::{OnwardSale, onward};
 use crate::pages::variants::{VariantSale, variants};
-use crate::pages::{Chrome, reminder};
+use crate::pages::{Chrome, assets, reminder};
 
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
 const MAX_QUANTITY_CHOICE: i64 = 10;
@@ -44,7 +44,7 @@ pub fn render_all(
 ) -> askama::Result<Vec<(String, String)>> {
     let mut pages = Vec::with_capacity(2 * sales.len() + categories.len() + 1);
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
-    pages.extend(render_lists(locale, &listed, categories)?);
+    pages.extend(render_lists(locale, origin, &listed, categories)?);
     for (sale, goods) in sales {
         let path = sale_path(locale, sale);
         if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
@@ -87,6 +87,11 @@ pub fn links<'a, A: Iterator<Item = (&'a Sale, &'a Goods)>>(
 /// The choices of a quantity field.
 pub fn quantities(sale: &Sale) -> std::ops::RangeInclusive<i64> {
     1..=sale.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
+}
+
+/// The shop's own picture, for previews of links to pages without another.
+pub(super) fn icon(origin: &str) -> String {
+    format!("{origin}{}", assets::url("icon-512.png"))
 }
 
 fn sale_path(locale: Locale, sale: &Sale) -> String {
@@ -234,6 +239,24 @@ impl SalePage<'_> {
         let cover = self.goods.cover().filter(|cover| cover.has_copies())?;
         let width = cover.widths().find(|width| *width >= MIN_SHARED_WIDTH).unwrap_or(cover.width);
         Some(format!("{}/uploads/{}", self.origin, cover.copy(width, "jpg")))
+    }
+
+    /// The picture in previews of links, and whether it is one of the goods, which is shown large.
+    fn preview_picture(&self) -> (String, bool) {
+        match self.shared_picture() {
+            Some(picture) => (picture, true),
+            None => (icon(self.origin), false),
+        }
+    }
+
+    /// Price and start in one line.
+    fn summary(&self) -> String {
+        let t = self.chrome.text();
+        let price = format!("{} {}", t.shop.sale_price, self.sale.price);
+        match self.sale.window.opens_at.filter(|_| self.sale.state == SaleState::Scheduled) {
+            Some(at) => format!("{price} · {} {}", t.shop.opens, filters::utc_text(at)),
+            None => price,
+        }
     }
 
     /// The product and its offer for search engines (schema.org), as JSON in which no markup can begin. The remaining units

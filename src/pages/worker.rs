@@ -33,6 +33,7 @@ const SHELL: [&str; 24] = [
     "push.js",
     "spread.js",
     "share.js",
+    "poster.js",
     "gallery.js",
     "draw.js",
     "queue.js",

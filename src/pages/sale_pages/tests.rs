@@ -171,3 +171,17 @@ fn variants_are_chosen_beside_the_price() {
     assert!(!of_blue.contains(r#"id="onward""#), "they are not offered twice");
     assert!(!render(&[blue])[2].1.contains("variants-title"));
 }
+
+#[test]
+fn links_to_list_and_sales_unfold_with_a_picture() {
+    for (path, html) in render(&[sample(7, "Phone")]) {
+        if path.ends_with(REMINDER) {
+            continue;
+        }
+        // Previews show no drawings, so the shop's own picture stands for them.
+        let picture = format!(r#"og:image" content="https://shop.example{}""#, assets::url("icon-512.png"));
+        assert!(html.contains(&picture) && html.contains(r#"twitter:card" content="summary""#), "{path}");
+        assert!(html.contains(&format!(r#"og:url" content="https://shop.example{path}""#)), "{path}");
+        assert_eq!(html.contains("2026-11-21 12:00 UTC\">"), path.contains("/sales/"), "the start of {path}");
+    }
+}

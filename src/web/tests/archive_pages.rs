@@ -33,6 +33,7 @@ async fn poster_has_the_code_of_the_sale_and_its_picture() {
     let sale = shop.open_sale(&admin, 1).await;
     let poster = shop.visitor().get(&format!("/zh/sales/{sale}/poster.svg")).await;
     assert_eq!((poster.status.as_u16(), poster.header("content-type")), (200, "image/svg+xml"));
+    assert!(poster.text().contains("<tspan data-opens=\""), "the script shows the visitor's time");
     assert!(poster.text().contains("手机") && poster.text().contains("href=\"data:image/svg+xml;base64,"));
     assert!(!poster.text().contains(" style="), "the security policy forbids styles");
     assert_eq!(shop.visitor().get("/zh/sales/999/poster.svg").await.status, 404);
