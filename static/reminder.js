@@ -98,8 +98,9 @@ export function reminder(sale, button, opensAt, report) {
     storage.set(key, opensAt());
     draw();
     plan();
-    const allowed = await mayNotify();
-    const reached = await keep(true) && allowed && await subscribe();
+    // The question of the browser may stay open: the shop keeps the reminder meanwhile.
+    const [kept, allowed] = await Promise.all([keep(true), mayNotify()]);
+    const reached = kept && allowed && await subscribe();
     report(say(reached ? 'remind_push' : allowed ? 'remind_set' : 'remind_quiet'));
   });
   button.disabled = false;

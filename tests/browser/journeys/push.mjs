@@ -12,6 +12,7 @@ export default async function push(run) {
   await visitor.context.grantPermissions(['notifications']);
   visitor.expectConsole('does not support the Push API in incognito mode');
   await remindsOnEveryDevice(run, visitor, sale);
+  await keptBeforeTheBrowserIsAnswered(run, sale);
   await switchTellsTheTruth(visitor);
   await messageOpensItsPage(visitor, sale);
   await withoutScripts(run);
@@ -36,6 +37,18 @@ async function remindsOnEveryDevice(run, visitor, sale) {
   await other.slot('remind').and(other.page.locator('[aria-pressed="true"]')).waitFor();
   await other.slot('remind').click();
   await eventually('the reminder is off', async () => !(await own()).set);
+}
+
+/** The browser asks whether notifications may be shown, and gets no answer. */
+async function keptBeforeTheBrowserIsAnswered(run, sale) {
+  const visitor = await (await run.visit()).logInAsNewUser();
+  await visitor.page.addInitScript(() => {
+    Object.defineProperty(Notification, 'permission', { value: 'default' });
+    Notification.requestPermission = () => new Promise(() => {});
+  });
+  await visitor.go(`/sales/${sale}`);
+  await visitor.slot('remind').click();
+  await eventually('the shop keeps the reminder', async () => (await visitor.account.ask('GET', `/api/sales/${sale}/reminder`)).set);
 }
 
 /** Without a push service nothing is claimed to be on. */
