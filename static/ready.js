@@ -1,28 +1,37 @@
-// What a visitor has ready before the rush: a session, an address to deliver to, and the right to take part where a sale has rules
-// about it. The reminder marks itself.
+// What a visitor has ready before the rush: a session, an address to deliver to, the right to take part where a sale has rules
+// about it, and money in the wallet. The reminder marks itself.
 
 import { call, main, say, write } from './lib.js';
 
+/** What an order of this sale can be paid with: the balance, and the deposit that is set aside for it. */
+function purse({ balance, deposits }) {
+  const own = deposits.find((deposit) => deposit.sale_id === main.dataset.sale);
+  return balance.amount + (own?.amount.amount ?? 0);
+}
+
 /** Marks what is done. Without an answer, nothing is claimed. */
 export async function showReady(list, user) {
+  const item = (key) => list.querySelector(`[data-ready="${key}"]`);
   const mark = (key) => {
-    const item = list.querySelector(`[data-ready="${key}"]`);
-    item.dataset.done = '';
-    item.href = item.dataset.saved ?? item.href;
-    write(item, say(`ready_${key}`));
+    const link = item(key);
+    link.dataset.done = '';
+    link.href = link.dataset.saved ?? link.href;
+    write(link, say(`ready_${key}`));
   };
   if (!user) return;
   mark('user');
   const check = async () => {
-    const { data } = await call('GET', '/api/addresses');
+    const [{ data }, own, wallet] = await Promise.all([
+      call('GET', '/api/addresses'),
+      item('eligible') && call('GET', `/api/sales/${main.dataset.sale}/eligibility`),
+      item('payment') && call('GET', '/api/wallet'),
+    ]);
     if (data.addresses?.length > 0) mark('address');
-    if (list.querySelector('[data-ready="eligible"]')) {
-      const { data: own } = await call('GET', `/api/sales/${main.dataset.sale}/eligibility`);
-      if (own.eligible) mark('eligible');
-    }
+    if (own?.data.eligible) mark('eligible');
+    if (wallet?.ok && purse(wallet.data) >= Number(item('payment').dataset.price)) mark('payment');
   };
   await check();
-  // The address may be added in another tab.
+  // The address or the money may be added in another tab.
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden && list.querySelector('[data-ready]:not([data-done])')) check();
   });

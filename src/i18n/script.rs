@@ -65,6 +65,7 @@ texts! {
         ready_user: "已登录", "Logged in";
         ready_eligible: "满足参与条件", "You can take part";
         ready_address: "地址已填好", "Address set";
+        ready_payment: "余额够付，一键付款", "Balance covers it: one tap to pay";
         left: "剩余 {} 件", "{} left";
         taken: "已抢 {}%", "{}% claimed";
         claimed_of: "抢到 {} / {} 件", "{} of {} claimed";

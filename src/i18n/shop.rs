@@ -41,6 +41,7 @@ texts! {
             "JavaScript is off. This page won’t update by itself, but you can still buy.";
         ready_title: "开抢前准备好", "Ready before the rush";
         ready_address: "填写收货地址", "Add an address";
+        ready_payment: "充值余额，一键付款（可选）", "Top up to pay in one tap (optional)";
         remind_calendar: "加入日历", "Add to calendar";
         remind_tab: "开抢提醒", "Remind me";
         state: "秒杀状态", "Sale status";

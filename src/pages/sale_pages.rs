@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
+use crate::domain::wallet::CURRENCY;
 use crate::domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, ShownAnswer};
 use crate::domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Sale, SaleMode, SaleState, category_of,
@@ -189,6 +190,11 @@ impl SalePage<'_> {
     /// Whether there is a calendar file.
     fn has_reminder(&self) -> bool {
         self.is_awaited() && !self.sale.shadow
+    }
+
+    /// Whether the sale can be paid from a wallet.
+    fn is_in_wallet_currency(&self) -> bool {
+        self.sale.price.currency == CURRENCY
     }
 
     /// The phase that the state implies, until the script knows the current one.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::UserVisit;
 use super::checkout::redirect_to_checkout;
 use crate::domain::wallet::{CURRENCY, TOP_UP_LIMITS, money};
-use crate::domain::{Money, SaleId, SaleState, UserId};
+use crate::domain::{Locale, Money, SaleId, SaleState, UserId};
 use crate::payments::PaymentError;
 use crate::store::EntryCursor;
 use crate::web::Shop;
@@ -19,7 +19,7 @@ use crate::web::problem::Problem;
 use crate::web::shared::FieldError;
 use crate::web::shared::goods::goods_name_and_cover;
 use crate::web::shared::pagination::Cursor;
-use crate::web::shared::paths::{eligibility_path, wallet_path};
+use crate::web::shared::paths::{eligibility_path, sale_path, wallet_path};
 use crate::web::shared::response::personal;
 use crate::web::shared::validation::{price, price_text};
 use crate::web::shared::wallet::{balance_of, set_aside, wallet_entries};
@@ -29,7 +29,7 @@ use crate::web::views::{HeldDeposit, WalletPage};
 pub struct WalletPageQuery {
     #[serde(default)]
     before: Cursor,
-    /// The sale whose deposit is to be topped up for.
+    /// The sale that is to be topped up for.
     #[serde(default)]
     sale: String,
 }
@@ -39,26 +39,38 @@ pub async fn show(
     Query(query): Query<WalletPageQuery>,
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
-    let sale = sale_with_deposit(&shop, &query.sale).await?;
-    let typed = match sale {
-        Some((_, deposit)) => price_text(missing(&shop, session.user_id, deposit).await?),
+    let goal = top_up_goal(&shop, visitor.locale, &query.sale).await?;
+    let typed = match &goal {
+        Some(goal) => price_text(missing(&shop, session.user_id, goal.amount).await?),
         None => String::new(),
     };
-    let form = TopUpState { sale: sale.map(|(sale, _)| sale), typed, errors: Vec::new() };
+    let form = TopUpState { sale: goal.map(|goal| goal.sale), typed, errors: Vec::new() };
     page(&shop, session.user_id, &visitor, before, form).await
 }
 
-/// The sale that a page names, and its deposit; `None` for one that asks for none.
-async fn sale_with_deposit(shop: &Shop, sale: &str) -> Result<Option<(SaleId, Money)>, Problem> {
-    let Ok(sale) = sale.parse() else { return Ok(None) };
-    let known = shop.catalogue.entry(sale).await?.filter(|known| known.sale.state != SaleState::Draft);
-    Ok(known.and_then(|known| Some((sale, known.sale.eligibility.deposit?))))
+/// What a top-up is for: the deposit of a sale, or the price of one unit.
+struct TopUpGoal {
+    sale: SaleId,
+    amount: Money,
+    /// Where the payer goes on.
+    back: String,
 }
 
-/// What a wallet lacks of a deposit, at least the smallest top-up.
-async fn missing(shop: &Shop, user: UserId, deposit: Money) -> Result<Money, Problem> {
+/// The goal that a page names; `None` for a sale in a currency that wallets do not hold.
+async fn top_up_goal(shop: &Shop, locale: Locale, sale: &str) -> Result<Option<TopUpGoal>, Problem> {
+    let Ok(id) = sale.parse() else { return Ok(None) };
+    let known = shop.catalogue.entry(id).await?.filter(|known| known.sale.state != SaleState::Draft);
+    Ok(known.and_then(|known| match known.sale.eligibility.deposit {
+        Some(deposit) => Some(TopUpGoal { sale: id, amount: deposit, back: eligibility_path(locale, id) }),
+        None if known.sale.price.currency != CURRENCY => None,
+        None => Some(TopUpGoal { sale: id, amount: known.sale.price, back: sale_path(locale, id) }),
+    }))
+}
+
+/// What a wallet lacks of an amount, within the bounds of a top-up.
+async fn missing(shop: &Shop, user: UserId, wanted: Money) -> Result<Money, Problem> {
     let balance = balance_of(&shop.store, user).await?;
-    Ok(money((deposit.amount - balance.amount).max(*TOP_UP_LIMITS.start())))
+    Ok(money((wanted.amount - balance.amount).clamp(*TOP_UP_LIMITS.start(), *TOP_UP_LIMITS.end())))
 }
 
 /// The form of a top-up as it is shown.
@@ -115,14 +127,14 @@ pub struct TopUpForm {
     sale: String,
 }
 
-/// Begins a payment into the wallet and redirects to the provider, which returns to the wallet, or to the rules of the sale that
-/// the money is for.
+/// Begins a payment into the wallet and redirects to the provider, which returns to the wallet, or to the sale that the money is
+/// for.
 pub async fn top_up(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Form(form): Form<TopUpForm>,
 ) -> Result<Response, Problem> {
-    let sale = sale_with_deposit(&shop, &form.sale).await?.map(|(sale, _)| sale);
-    let back = sale.map_or_else(|| wallet_path(visitor.locale), |sale| eligibility_path(visitor.locale, sale));
+    let goal = top_up_goal(&shop, visitor.locale, &form.sale).await?;
+    let (sale, back) = goal.map_or_else(|| (None, wallet_path(visitor.locale)), |goal| (Some(goal.sale), goal.back));
     let code = match price(&form.amount, CURRENCY) {
         None => "bad_price",
         Some(amount) => match shop.payments.top_up(session.user_id, amount, back).await {

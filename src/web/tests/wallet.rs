@@ -56,6 +56,20 @@ async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
 }
 
 #[tokio::test]
+async fn top_up_for_a_sale_covers_its_price_and_leads_back() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    fill(&shop, &mei, 100_000).await;
+    let form = mei.get(&format!("/en/wallet?sale={sale}")).await;
+    assert!(form.text().contains("value=\"999\"") && form.text().contains("you return to the sale"), "{form:?}");
+    let begun = mei.send_form("/en/wallet/top-ups", &format!("amount=999&sale={sale}")).await;
+    let cashier = mei.get(begun.header("location")).await;
+    assert!(cashier.text().contains(&format!("href=\"/en/sales/{sale}\"")), "{cashier:?}");
+    assert!(!mei.get("/en/wallet?sale=999").await.text().contains("you return to the sale"));
+}
+
+#[tokio::test]
 async fn wallet_lists_its_entries_page_by_page() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);

@@ -30,7 +30,7 @@ pub struct WalletPage {
     /// What is set aside for sales, and the sum of it.
     pub deposits: Vec<HeldDeposit>,
     pub set_aside: Money,
-    /// The sale whose deposit the top-up is for, to go back there.
+    /// The sale that the top-up is for, to go back there.
     pub sale: Option<SaleId>,
     /// Whether a payment provider is on: only then can the wallet be topped up.
     pub online: bool,

@@ -68,6 +68,12 @@ async function readyBeforeTheRush(run) {
   await visitor.button(labels.save).click();
   await page.waitForURL(visitor.path(`/sales/${sale}`));
   await page.locator('[data-ready="address"][data-done]').waitFor();
+  same(await done(), ['user', 'address']);
+  same(await page.locator('[data-ready="payment"]').getAttribute('href'), visitor.path(`/wallet?sale=${sale}`));
+  await visitor.account.fillWallet(199_900);
+  await page.reload();
+  await page.locator('[data-ready="payment"][data-done]').waitFor();
+  same(await done(), ['user', 'address', 'payment']);
   await visitor.slot('remind').click();
   await visitor.slot('remind').and(page.locator('[aria-pressed="true"]')).waitFor();
   const pattern = visitor.locale === 'zh' ? /^\d\d:\d\d:\d\d 后开抢/ : /^Opens in \d\d:\d\d:\d\d/;
