@@ -2,6 +2,7 @@
 // rendered with. The entry's page is loaded again when the draw has moved on: its owner's result is in it.
 
 import { call, clock, count, digits, jitter, main, poll, show, slot, table, translator, write } from './lib.js';
+import { ready } from './ready.js';
 
 const say = translator(table('draw-words'));
 const place = slot('draw');
@@ -16,11 +17,13 @@ const OVER = ['settled', 'called_off'];
 
 let { stage, until } = place.dataset;
 let entries = null;
+const awaitsStart = ready((text) => show(slot('note'), text), () => (stage === 'announced' ? until : null));
 
 function draw() {
   const ms = clock.until(until);
   write(slot('stage', place), say(stage));
   const numbers = entries !== null && place.dataset.units ? say('numbers', count(entries)).replace('{}', count(Number(place.dataset.units))) : '';
+  awaitsStart(stage === 'announced');
   show(slot('until', place), ms > 0 ? `${say(`until_${stage}`)} ${digits(ms)}` : numbers);
 }
 

@@ -14,9 +14,9 @@ const isJoining = (card, sale) => ['upcoming', 'open'].includes(sale.phase) && c
 /** The key of what a card invites to. The twin of `action` in `src/pages/action.rs`, which knows no phases. */
 function actionOf(card, { mode, phase, drawn }) {
   if (phase === 'paused') return 'go_paused';
-  if (mode === 'draw') return { upcoming: 'go_see_draw', ended: drawn ? 'go_result' : 'go_over' }[phase] ?? 'go_enter';
+  if (mode === 'draw') return { upcoming: 'go_remind', ended: drawn ? 'go_result' : 'go_over' }[phase] ?? 'go_enter';
   if (phase === 'ended') return 'go_over';
-  if (mode === 'queue') return phase === 'sold_out' ? 'go_gone' : isJoining(card, { phase }) ? 'go_join' : 'go_see_line';
+  if (mode === 'queue') return phase === 'sold_out' ? 'go_gone' : isJoining(card, { phase }) ? 'go_join' : 'go_remind';
   return { upcoming: 'go_remind', open: 'go_buy', sold_out: 'go_wait' }[phase];
 }
 

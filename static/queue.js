@@ -2,10 +2,14 @@
 
 import { call, clock, count, drawCountdown, main, poll, show, slot, storage, table, translator, write } from './lib.js';
 import { nextPoll } from './place.js';
+import { ready } from './ready.js';
 
 const say = translator(table('queue-words'));
 const { sale } = main.dataset;
 let line = null;
+/** What the reminder says. */
+let noted = '';
+const awaitsStart = ready((text) => { noted = text; draw(); });
 
 /** What became of a sale that is over. */
 async function showResult() {
@@ -27,6 +31,7 @@ function draw() {
   const [text, at] = awaited();
   const ms = clock.until(at);
   if (text) write(slot('head'), say(text));
+  awaitsStart(text === 'until_joining');
   slot('opens').hidden = ms > 0 || line.phase !== 'upcoming';
   if (ms > 0) drawCountdown(slot('countdown'), ms);
   else slot('countdown').hidden = true;
@@ -36,7 +41,7 @@ function draw() {
   show(slot('joined'), text === 'calling' ? say('counts', waiting).replace('{}', count(line.left)) : joined);
   const taken = line.unpaid > 0 ? say('all_taken', count(line.unpaid)) : say('sold_out');
   const stopped = line.phase === 'paused' ? say('paused') : line.held ? say('held') : '';
-  show(slot('note'), stopped || (line.left === 0 && line.phase !== 'ended' ? taken : ''));
+  show(slot('note'), stopped || (line.left === 0 && line.phase !== 'ended' ? taken : noted));
 }
 
 const field = main.querySelector('input[name="pass"]');

@@ -1,7 +1,8 @@
-// What a visitor has ready before the rush: a session, an address to deliver to, the right to take part where a sale has rules
+// What a visitor has ready before the start of a sale: a session, an address to deliver to, the right to take part where a sale has rules
 // about it, and money in the wallet. The reminder marks itself.
 
-import { call, main, say, write } from './lib.js';
+import { call, currentUser, main, say, slot, write } from './lib.js';
+import { reminder } from './reminder.js';
 
 /** What an order of this sale can be paid with: the balance, and the deposit that is set aside for it. */
 function purse({ balance, deposits }) {
@@ -10,7 +11,7 @@ function purse({ balance, deposits }) {
 }
 
 /** Marks what is done. Without an answer, nothing is claimed. */
-export async function showReady(list, user) {
+async function showReady(list) {
   const item = (key) => list.querySelector(`[data-ready="${key}"]`);
   const mark = (key) => {
     const link = item(key);
@@ -18,7 +19,7 @@ export async function showReady(list, user) {
     link.href = link.dataset.saved ?? link.href;
     write(link, say(`ready_${key}`));
   };
-  if (!user) return;
+  if (!(await currentUser())) return;
   mark('user');
   const check = async () => {
     const [{ data }, own, wallet] = await Promise.all([
@@ -35,4 +36,22 @@ export async function showReady(list, user) {
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden && list.querySelector('[data-ready]:not([data-done])')) check();
   });
+}
+
+/**
+ * Shows what is ready, and enables the reminder. `report` shows a line on the page, `opensAt` returns the opening as far as the page
+ * knows it. Returns a function to call with whether the start is still awaited.
+ */
+export function ready(report, opensAt = () => main.dataset.opens) {
+  const list = slot('ready');
+  if (!list) return () => {};
+  showReady(list);
+  const plan = reminder(list, opensAt, report);
+  let awaited;
+  return (now) => {
+    if (now === awaited) return;
+    awaited = now;
+    list.classList.toggle('done', !now);
+    plan();
+  };
 }

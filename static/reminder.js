@@ -2,7 +2,7 @@
 // title and a line on the page; that choice is stored per sale. For an account the shop keeps it as well, and tells by mail and by
 // push, five minutes before.
 
-import { call, clock, count, currentUser, say, slot, storage, write } from './lib.js';
+import { call, clock, count, currentUser, main, say, slot, storage, write } from './lib.js';
 import { mayNotify, subscribe } from './push.js';
 
 const LEAD_TIME_MS = 60_000;
@@ -30,13 +30,18 @@ function flashTitle(text) {
 }
 
 /**
- * Enables the reminder button. `opensAt` returns the start as far as the page knows it, `report` shows a line on the page.
- * Returns a function to call when the page learns more about the sale.
+ * Enables the reminder button. `opensAt` returns the opening as far as the page knows it; shoppers may start earlier, as `list`
+ * says. `report` shows a line on the page. Returns a function to call when the page learns more about the sale.
  */
-export function reminder(sale, button, opensAt, report) {
+export function reminder(list, opensAt, report) {
+  const { sale } = main.dataset;
+  const { ahead, begun } = list.dataset;
+  const button = slot('remind', list);
   const key = `remind:${sale}`;
   const kept = `/api/sales/${sale}/reminder`;
   let timer = 0;
+
+  const untilStart = (opens) => clock.until(opens) - Number(ahead);
 
   const draw = () => {
     const on = storage.get(key) !== null;
@@ -49,11 +54,12 @@ export function reminder(sale, button, opensAt, report) {
     const { ok, data, took } = await call('GET', `/api/sales/${sale}/button`);
     if (ok) clock.learn(data.now, took);
     const opens = ok ? data.opens_at : opensAt();
-    if (ok && data.phase === 'upcoming' && !(clock.until(opens) <= LEAD_TIME_MS + 2000)) return plan(opens);
+    const ms = untilStart(opens);
+    if (ok && data.phase === 'upcoming' && !(ms <= LEAD_TIME_MS + 2000)) return plan(opens);
     storage.set(key, null);
     draw();
     if (ok && data.phase !== 'upcoming' && data.phase !== 'open') return;
-    const text = say(ok && data.phase === 'open' ? 'now_open' : 'remind_soon');
+    const text = ok && (data.phase === 'open' || ms <= 0) ? begun : say('remind_soon');
     notify(text, document.querySelector('h1').textContent, key);
     flashTitle(text);
     report(text);
@@ -61,7 +67,7 @@ export function reminder(sale, button, opensAt, report) {
 
   function plan(opens = opensAt()) {
     clearTimeout(timer);
-    const ms = clock.until(opens) - LEAD_TIME_MS;
+    const ms = untilStart(opens) - LEAD_TIME_MS;
     if (storage.get(key) === null || Number.isNaN(ms)) return;
     timer = setTimeout(() => (ms > MAX_TIMER_MS ? plan() : ring()), Math.min(Math.max(0, ms), MAX_TIMER_MS));
   }

@@ -2,8 +2,7 @@
 
 import { call, clock, count, create, currentUser, digits, drawCountdown, fetchOrder, jitter, locale, main, percentTaken, poll, say, shortDigits, show, sleep, slot, storage, table, write } from './lib.js';
 import { forget, liveOrder, purchase, Tokens, unfinished } from './purchase.js';
-import { showReady } from './ready.js';
-import { reminder } from './reminder.js';
+import { ready } from './ready.js';
 import { nextPoll } from './spread.js';
 
 const id = main.dataset.sale;
@@ -61,7 +60,7 @@ function drawClock() {
   panel.toggleAttribute('data-final', waits && ms > 0 && ms <= FINAL_MS);
   show(slot('final'), panel.hasAttribute('data-final') ? finalSeconds(ms) : '');
   drawStock(!waits && live.total > 0, live);
-  slot('reminder')?.classList.toggle('done', !waits);
+  awaitsStart(waits);
   const waitlist = slot('waitlist');
   waitlist?.toggleAttribute('data-shown', phase === 'sold_out' && !state.order);
 }
@@ -187,7 +186,6 @@ function phaseChanged(before, phase) {
     if (before === 'sold_out') note(say('back_again'));
     prepare();
   }
-  updateReminder?.();
 }
 
 /** Fetches a token in advance for a user who is logged in. */
@@ -253,7 +251,6 @@ async function follow({ order, statusUrl = `${api}/orders/${order.id}` }) {
 async function resume() {
   state.user = await currentUser();
   draw();
-  if (readyList) showReady(readyList, state.user);
   if (!state.user) return;
   const interrupted = unfinished(id);
   const order = await liveOrder(id);
@@ -291,9 +288,7 @@ addEventListener('pageshow', (event) => {
 });
 
 keepQuantity();
-const remindButton = slot('remind');
-const updateReminder = remindButton && reminder(id, remindButton, () => state.live?.opens_at ?? main.dataset.opens, note);
-const readyList = slot('reminder');
+const awaitsStart = ready(note, () => state.live?.opens_at ?? main.dataset.opens);
 (function tick() {
   draw();
   const isFinal = state.phase === 'upcoming' && clock.until(state.live.opens_at) <= FINAL_MS;

@@ -205,6 +205,11 @@ impl Sale {
         Some((plan.joining_from(opens), plan.locks_at(opens)))
     }
 
+    /// When shoppers may first take part: join the waiting room, enter the draw or buy.
+    pub fn starts_at(&self) -> Option<Timestamp> {
+        self.queue_times().map(|(joining, _)| joining).or(self.window.opens_at)
+    }
+
     /// Whether shoppers may have taken places in the waiting room of an announced sale.
     pub fn is_joined(&self, now: Timestamp) -> bool {
         self.state == SaleState::Scheduled && self.queue_times().is_some_and(|(joining, _)| joining <= now)

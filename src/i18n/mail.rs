@@ -59,8 +59,8 @@ texts! {
         question_subject: "{}：你的提问有答复了", "{}: your question was answered";
         question: "你关于「{}」的提问已有答复：", "Your question about {} was answered:";
         until: "时间：{} UTC", "Time: {} UTC";
-        sale_starts_subject: "{}：即将开抢", "{}: a sale opens soon";
-        sale_starts: "你设置了提醒：「{}」即将开抢。", "You wanted to be reminded: {} opens soon.";
+        sale_starts_subject: "{}：即将开始", "{}: a sale starts soon";
+        sale_starts: "你设置了提醒：「{}」即将开始。", "You wanted to be reminded: {} starts soon.";
         turn_called_subject: "{}：轮到你了", "{}: it’s your turn";
         turn_called: "等候室叫到你了，请在下面的时间前购买：{}", "The waiting room called you. Please buy before the time below: {}";
         payment_ends_subject: "{}：付款时间快到了", "{}: your time to pay ends soon";

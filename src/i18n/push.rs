@@ -1,7 +1,7 @@
 texts! {
     /// Messages to browsers, and the switch for them.
     PushText {
-        sale_starts: "「{}」5 分钟内开抢", "{} opens within five minutes";
+        sale_starts: "「{}」5 分钟内开始", "{} starts within five minutes";
         turn_called: "轮到你了：{}", "It’s your turn: {}";
         draw_won: "中签了：{}，请尽快付款", "You won the draw: {}. Please pay soon";
         unit_offered: "候补到货，已为你保留，请尽快付款", "A unit came back and is held for you. Please pay soon";

@@ -15,9 +15,7 @@ texts! {
         go_buy: "立即抢购", "Buy now";
         go_remind: "提醒我", "Remind me";
         go_join: "进入等候室", "Join the line";
-        go_see_line: "了解等候室", "See the waiting room";
         go_enter: "报名抽签", "Enter the draw";
-        go_see_draw: "了解抽签", "See the draw";
         go_result: "查看结果", "See the result";
         go_wait: "去候补", "Join the waitlist";
         go_gone: "已抢光", "All gone";
@@ -76,15 +74,15 @@ texts! {
         starts_in_ten: "还有 10 秒开抢", "Starts in ten seconds";
         now_open: "已开抢！", "The sale is open!";
         back_again: "又有货了，快来抢！", "Back in stock. You can buy now.";
-        remind_off: "开抢提醒", "Remind me";
+        remind_off: "提醒我", "Remind me";
         remind_on: "已设置提醒", "Reminder set";
-        remind_set: "开抢前 1 分钟提醒你，请保持本页打开。", "We’ll remind you one minute before the start. Keep this tab open.";
+        remind_set: "开始前 1 分钟提醒你，请保持本页打开。", "We’ll remind you one minute before the start. Keep this tab open.";
         remind_quiet: "浏览器未允许通知，届时将通过本页和标签页标题提醒你。",
             "Notifications are off, so we’ll remind you on this page and in the tab title.";
-        remind_push: "开抢前 5 分钟推送通知，可以关闭本页。", "This device gets a notification five minutes before the start. You can close this tab.";
+        remind_push: "开始前 5 分钟推送通知，可以关闭本页。", "This device gets a notification five minutes before the start. You can close this tab.";
         remind_people: "{} 人已设提醒", "{} set a reminder";
         remind_unset: "已取消提醒。", "Reminder off.";
-        remind_soon: "即将开抢，不到 1 分钟", "Starts in less than a minute";
+        remind_soon: "即将开始，不到 1 分钟", "Starts in less than a minute";
         time_over: "付款已超时", "Payment time has expired";
         data_old: "数据已有 {} 秒未更新", "Last updated {} s ago";
         data_live: "实时", "Live";

@@ -40,12 +40,16 @@ texts! {
         no_script: "浏览器未启用 JavaScript：页面不会自动更新，但可以正常购买。",
             "JavaScript is off. This page won’t update by itself, but you can still buy.";
         ready_title: "开抢前准备好", "Ready before the rush";
+        ready_start: "开始前准备好", "Ready before the start";
         ready_address: "填写收货地址", "Add an address";
         ready_payment: "充值余额，一键付款（可选）", "Top up to pay in one tap (optional)";
         remind_calendar: "加入日历", "Add to calendar";
-        remind_tab: "开抢提醒", "Remind me";
+        remind_tab: "提醒我", "Remind me";
         state: "秒杀状态", "Sale status";
         calendar_summary: "秒杀开抢：{}", "Flash sale starts: {}";
+        calendar_draw: "抽签报名：{}", "Entries open: {}";
+        calendar_queue: "等候室开放：{}", "Waiting room opens: {}";
+        calendar_price: "秒杀价 {}，请提前登录。", "Sale price {}. Log in early to be ready.";
         calendar_text: "秒杀价 {}，准点开抢，请提前登录。", "Only {} while stock lasts. Log in early to be ready.";
         try_again: "再试一次", "Try again";
         own_moment: "你的时刻：", "Your moment:";

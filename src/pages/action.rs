@@ -6,9 +6,7 @@ use crate::i18n::ScriptText;
 /// The action that mode and state imply, until the script knows the phase. The twin of `actionOf` in `static/list.js`.
 pub fn action(sale: &Sale, t: &ScriptText) -> &'static str {
     match (sale.state, sale.mode.name()) {
-        (SaleState::Draft | SaleState::Scheduled, ModeName::Queue) => t.go_see_line,
-        (SaleState::Draft | SaleState::Scheduled, ModeName::Draw) => t.go_see_draw,
-        (SaleState::Draft | SaleState::Scheduled, ModeName::Rush) => t.go_remind,
+        (SaleState::Draft | SaleState::Scheduled, _) => t.go_remind,
         (SaleState::Live, ModeName::Rush) => t.go_buy,
         (SaleState::Live, ModeName::Queue) => t.go_join,
         (SaleState::Live, ModeName::Draw) => t.go_enter,

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::{Goods, Locale, Sale, SaleState};
+use crate::domain::{Goods, Locale, ModeName, Sale, SaleState};
 use crate::i18n::{fill, text};
 
 /// Length of the calendar entry unless the sale closes earlier. A flash sale is decided within minutes.
@@ -16,12 +16,17 @@ const MAX_LINE_LEN: usize = 75;
 /// A sale has one `UID` in both languages and after changes, so that a calendar that reads the file again moves the entry
 /// instead of adding one. The content does not depend on the time of rendering: `DTSTAMP` is the product's last change.
 pub fn reminder(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Option<String> {
-    let opens = sale.window.opens_at.filter(|_| sale.state != SaleState::Ended)?;
-    let ends = opens.checked_add(ENTRY_DURATION).ok()?;
-    let ends = sale.window.closes_at.filter(|closes| *closes > opens).map_or(ends, |closes| closes.min(ends));
+    let starts = sale.starts_at().filter(|_| sale.state != SaleState::Ended)?;
+    let ends = starts.checked_add(ENTRY_DURATION).ok()?;
+    let ends = sale.window.closes_at.filter(|closes| *closes > starts).map_or(ends, |closes| closes.min(ends));
     let words = &text(locale).shop;
-    let summary = escape(&fill(words.calendar_summary, goods.name.get(locale)));
-    let price = fill(words.calendar_text, sale.price);
+    let (summary, price) = match sale.mode.name() {
+        ModeName::Rush => (words.calendar_summary, words.calendar_text),
+        ModeName::Draw => (words.calendar_draw, words.calendar_price),
+        ModeName::Queue => (words.calendar_queue, words.calendar_price),
+    };
+    let summary = escape(&fill(summary, goods.name.get(locale)));
+    let price = fill(price, sale.price);
     let page = format!("{origin}/{locale}/sales/{}", sale.id);
     let host = origin.split_once("://").map_or(origin, |(_, host)| host);
     let lines = [
@@ -32,7 +37,7 @@ pub fn reminder(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Opt
         "BEGIN:VEVENT".to_owned(),
         format!("UID:sale-{}@{}", sale.id, escape(host)),
         format!("DTSTAMP:{}", utc(goods.updated_at)),
-        format!("DTSTART:{}", utc(opens)),
+        format!("DTSTART:{}", utc(starts)),
         format!("DTEND:{}", utc(ends)),
         format!("SUMMARY:{summary}"),
         format!("DESCRIPTION:{}", escape(&format!("{price}\n{page}"))),
@@ -85,6 +90,7 @@ fn fold(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{QueuePlan, SaleMode};
     use crate::pages::sale_pages::tests::{at, sample};
 
     const ORIGIN: &str = "https://shop.example";
@@ -115,6 +121,16 @@ mod tests {
         }
         assert_eq!((lines[0].as_str(), lines.last().unwrap().as_str()), ("BEGIN:VCALENDAR", "END:VCALENDAR"));
         assert!(lines.iter().any(|l| l.starts_with("SUMMARY:") && l.contains("Phone")));
+    }
+
+    #[test]
+    fn waiting_room_is_entered_when_it_opens() {
+        let (mut sale, goods) = sample(7, "Phone");
+        sale.mode = SaleMode::Queue(QueuePlan { prequeue_s: 1_800, ..QueuePlan::USUAL });
+        let lines = read(&reminder(Locale::En, ORIGIN, &sale, &goods).unwrap());
+        for line in ["DTSTART:20261121T113000Z", "DTEND:20261121T114500Z", "SUMMARY:Waiting room opens: Phone"] {
+            assert!(lines.iter().any(|l| l == line), "{line} in {lines:?}");
+        }
     }
 
     #[test]

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
-use crate::domain::wallet::CURRENCY;
 use crate::domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, ShownAnswer};
+use crate::domain::wallet::CURRENCY;
 use crate::domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Sale, SaleMode, SaleState, category_of,
 };
@@ -190,6 +190,22 @@ impl SalePage<'_> {
     /// Whether there is a calendar file.
     fn has_reminder(&self) -> bool {
         self.is_awaited() && !self.sale.shadow
+    }
+
+    /// How long before the opening the sale starts for shoppers, in milliseconds.
+    fn ahead_ms(&self) -> i64 {
+        let times = self.sale.window.opens_at.zip(self.sale.starts_at());
+        times.map_or(0, |(opens, starts)| opens.as_millisecond() - starts.as_millisecond())
+    }
+
+    /// What a reminder says that comes after the start.
+    fn begun(&self) -> &'static str {
+        let t = &self.chrome.text().script;
+        match self.sale.mode.name() {
+            ModeName::Rush => t.now_open,
+            ModeName::Draw => t.draw_open,
+            ModeName::Queue => t.phase_joining,
+        }
     }
 
     /// Whether the sale can be paid from a wallet.

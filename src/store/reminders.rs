@@ -68,11 +68,12 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), exported).await
     }
 
-    /// Sales that start within [`LEAD_TIME`].
+    /// Sales that start ([`Sale::starts_at`](crate::domain::Sale::starts_at)) within [`LEAD_TIME`].
     pub async fn sales_about_to_start(&self) -> Result<Vec<SaleId>, StoreError> {
         let now = self.now().await?;
         let sql =
-            "SELECT id FROM sales WHERE state = 'scheduled' AND opens_at_ms > $1 AND opens_at_ms <= $2 ORDER BY id";
+            "SELECT id FROM sales WHERE state = 'scheduled' AND opens_at_ms - COALESCE(queue_prequeue_s, 0) * 1000 > $1
+             AND opens_at_ms - COALESCE(queue_prequeue_s, 0) * 1000 <= $2 ORDER BY id";
         let query = sqlx::query(sql).bind(now.as_millisecond()).bind((now + LEAD_TIME).as_millisecond());
         self.all(query, |row| Ok(SaleId(row::int(row, "id")?))).await
     }
@@ -81,8 +82,8 @@ impl Store {
     pub async fn tell_of_start(&self, id: SaleId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(false) };
-        let opens_at = sale.window.opens_at.filter(|at| sale.state == SaleState::Scheduled && *at > tx.now);
-        let Some(opens_at) = opens_at else { return Ok(false) };
+        let starts_at = sale.starts_at().filter(|at| sale.state == SaleState::Scheduled && *at > tx.now);
+        let Some(starts_at) = starts_at else { return Ok(false) };
         let sql = "SELECT user_id FROM reminders WHERE sale_id = $1 AND told_at_ms IS NULL ORDER BY user_id LIMIT $2";
         let rows = sqlx::query(sql).bind(id.0).bind(MAX_NOTICES).fetch_all(&mut *tx).await?;
         let users = rows.iter().map(|row| row::parsed(row, "user_id")).collect::<Result<Vec<UserId>, _>>()?;
@@ -94,8 +95,8 @@ impl Store {
             let query = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(tx.now.as_millisecond());
             bind_ids(query, &chunk).execute(&mut *tx).await?;
         }
-        let facts = json!({"goods": goods::name(&mut tx, sale.goods_id).await?, "sale": id, "at": opens_at});
-        mail::notify_all(&mut tx, &users, MailKind::SaleStarts, &facts, Some(opens_at)).await?;
+        let facts = json!({"goods": goods::name(&mut tx, sale.goods_id).await?, "sale": id, "at": starts_at});
+        mail::notify_all(&mut tx, &users, MailKind::SaleStarts, &facts, Some(starts_at)).await?;
         tx.commit().await?;
         Ok(users.len() as i64 == MAX_NOTICES)
     }

@@ -1,7 +1,7 @@
 //! Pages of sales from samples.
 
 use super::*;
-use crate::domain::{Bilingual, Currency, GoodsId, Money, Picture, SaleId, Window};
+use crate::domain::{Bilingual, Currency, DrawPlan, GoodsId, Money, Picture, QueuePlan, SaleId, Window};
 
 pub fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -65,6 +65,35 @@ fn pages_show_product_time_and_price() {
     assert!(detail.contains(r#"action="/en/sales/7/buy""#) && detail.contains("−33%"));
     assert!(detail.contains(r#"href="/zh/sales/7""#), "the switch keeps the page");
     assert!(detail.contains(r#"href="/en/sales/7/reminder.ics""#));
+}
+
+#[test]
+fn every_mode_says_what_is_ready_before_the_start() {
+    for (mode, ahead) in [
+        (SaleMode::Rush, "0"),
+        (SaleMode::Draw(DrawPlan::new(None)), "0"),
+        (SaleMode::Queue(QueuePlan { prequeue_s: 60, ..QueuePlan::USUAL }), "60000"),
+    ] {
+        let (mut sale, goods) = sample(7, "Phone");
+        sale.mode = mode;
+        let page = |sale: &Sale| render(&[(sale.clone(), goods.clone())])[5].1.clone();
+        let awaited = page(&sale);
+        for part in [
+            &format!("data-slot=\"ready\" data-ahead=\"{ahead}\""),
+            "data-ready=\"user\"",
+            "data-ready=\"address\"",
+            "data-ready=\"payment\" data-price=\"199900\"",
+            "href=\"/en/wallet?sale=7\"",
+            "data-slot=\"remind\"",
+            "href=\"/en/sales/7/reminder.ics\"",
+        ] {
+            assert!(awaited.contains(part), "{part} with {mode:?}");
+        }
+        let in_dollars = page(&Sale { price: Money::new(100, Currency::parse("USD").unwrap()), ..sale.clone() });
+        assert!(!in_dollars.contains("data-ready=\"payment\""), "wallets hold another currency");
+        sale.state = SaleState::Live;
+        assert!(!page(&sale).contains("data-slot=\"ready\""), "{mode:?}");
+    }
 }
 
 #[test]

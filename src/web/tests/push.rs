@@ -120,15 +120,16 @@ fn kinds(kinds: &[(&str, &str)]) -> Vec<(String, String)> {
     kinds.iter().map(|(kind, sale)| ((*kind).to_owned(), (*sale).to_owned())).collect()
 }
 
-/// A sale that starts in an hour.
-async fn sale_in_an_hour(admin: &TestClient<'_>, clock: &Clock) -> String {
+/// A sale that opens in an hour.
+async fn sale_in_an_hour(admin: &TestClient<'_>, clock: &Clock, mode: Value) -> String {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
     let opens_at = clock.now() + jiff::SignedDuration::from_hours(1);
-    let sale = json!({
+    let mut sale = json!({
         "goods_id": goods["goods"]["id"], "price": {"amount": 100, "currency": "CNY"}, "total": 5,
         "per_user_limit": 1, "opens_at": opens_at,
     });
+    sale.as_object_mut().unwrap().extend(mode.as_object().unwrap().clone());
     admin.post("/api/admin/sales", sale).await.json()["sale"]["id"].as_str().unwrap().to_owned()
 }
 
@@ -137,7 +138,7 @@ async fn start_of_a_sale_is_told_once_to_those_who_asked() {
     let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
     let shop = TestShop::open_at(&clock).await;
     let admin = shop.admin().await;
-    let sale = sale_in_an_hour(&admin, &clock).await;
+    let sale = sale_in_an_hour(&admin, &clock, json!({})).await;
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
     for client in [&mei, &lei] {
         let name = client.exported().await["account"]["username"].as_str().unwrap().to_owned();
@@ -161,6 +162,31 @@ async fn start_of_a_sale_is_told_once_to_those_who_asked() {
     assert_eq!(shop.execute("UPDATE sales SET state = 'ended'").await, 1);
     assert!(!store.purge_reminders().await.unwrap());
     assert!(mei.exported().await["reminders"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn opening_of_a_waiting_room_is_told_before_shoppers_may_join() {
+    let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let admin = shop.admin().await;
+    let sale = sale_in_an_hour(&admin, &clock, json!({"mode": "queue", "queue_prequeue_s": 1800})).await;
+    let mei = shop.shopper("mei").await;
+    mei.put("/api/push", browser(&format!("{ENDPOINT}mei"))).await;
+    assert_eq!(mei.put(&format!("/api/sales/{sale}/reminder"), json!({})).await.status, 204);
+    let store = &shop.parts.store;
+    clock.advance(std::time::Duration::from_secs(24 * 60));
+    assert!(store.sales_about_to_start().await.unwrap().is_empty(), "six minutes are left");
+    clock.advance(std::time::Duration::from_secs(60));
+    let soon = store.sales_about_to_start().await.unwrap();
+    assert_eq!(soon.len(), 1);
+    assert!(!store.tell_of_start(soon[0]).await.unwrap());
+    let (told, _) = store.pushes_due(1).await.unwrap().remove(0);
+    assert_eq!(
+        (told.facts["at"].as_str(), told.expires_at),
+        (Some("2026-11-24T12:30:00Z"), clock.now() + jiff::SignedDuration::from_mins(5))
+    );
+    clock.advance(std::time::Duration::from_secs(5 * 60));
+    assert!(store.sales_about_to_start().await.unwrap().is_empty(), "shoppers may join");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ const OPENS_IN_MS = 14_000;
 
 export default async function pageDetails(run) {
   await readyBeforeTheRush(run);
+  await readyInEveryMode(run);
   await lastSeconds(run);
   await nothingToChoose(run);
   await openSaleWithoutScripts(run);
@@ -81,6 +82,30 @@ async function readyBeforeTheRush(run) {
   // A screen reader gets a name that does not change every second.
   await visitor.button(labels.notOpen).waitFor();
   await visitor.inspect('ready');
+}
+
+/** A draw and a waiting room have the same list, until shoppers can take part. */
+async function readyInEveryMode(run) {
+  const { shop } = run;
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const { page } = visitor;
+  const sales = {
+    draw: await shop.newSale({ opensIn: 7_200_000, closesIn: 9_000_000, reviewS: 60 }),
+    queue: await shop.newSale({ mode: 'queue', opensIn: 7_200_000, queue_prequeue_s: 1800, queue_gather_s: 0, queue_seat_s: 120 }),
+  };
+  for (const [mode, sale] of Object.entries(sales)) {
+    await shop.shows(sale, 'upcoming');
+    await visitor.go(`/sales/${sale}`);
+    await page.locator('[data-ready="user"][data-done]').waitFor();
+    same(await page.locator('a[type="text/calendar"]').count(), 1, mode);
+    await visitor.slot('remind').click();
+    await eventually('the shop keeps the reminder', async () => (await visitor.account.ask('GET', `/api/sales/${sale}/reminder`)).set);
+    await visitor.slot('note').filter({ hasText: /\S/ }).waitFor();
+    await visitor.inspect(`ready-${mode}`);
+  }
+  await visitor.go(`/sales/${await shop.newWaitingRoom(900_000)}`);
+  await visitor.slot('joined').or(visitor.slot('countdown')).first().waitFor();
+  await page.locator('.ready').waitFor({ state: 'hidden' });
 }
 
 /** The reminder's note ends when the sale opens, and the button does not move. */

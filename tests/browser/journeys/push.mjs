@@ -73,7 +73,7 @@ async function messageOpensItsPage(visitor, sale) {
   await visitor.go('/');
   const inbox = await Inbox.of(visitor);
   const path = visitor.path(`/sales/${sale}`);
-  const message = { title: visitor.locale === 'zh' ? '5 分钟内开抢' : 'Opens soon', path, tag: `sale-${sale}` };
+  const message = { title: visitor.locale === 'zh' ? '5 分钟内开始' : 'Starts soon', path, tag: `sale-${sale}` };
   await inbox.deliver(JSON.stringify(message));
   same(await inbox.shown(), [{ ...message, body: '' }]);
   await inbox.deliver(JSON.stringify(message));

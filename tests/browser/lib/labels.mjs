@@ -4,7 +4,7 @@ export const LABELS = {
   zh: {
     checkRules: '看看我能否参与', redeem: '使用邀请码', makeCodes: '生成并下载',
     joinWaitlist: '加入候补', leaveWaitlist: '退出候补', payOffer: '查看订单并付款',
-    logIn: '登录', logOut: '退出', toRegister: '还没有账号？注册一个', register: '注册并登录', logInToBuy: '登录后抢购', soonOpen: '即将开抢，不到 1 分钟',
+    logIn: '登录', logOut: '退出', toRegister: '还没有账号？注册一个', register: '注册并登录', logInToBuy: '登录后抢购', soonOpen: '即将开始，不到 1 分钟',
     username: '用户名', password: '密码', other: 'English',
     buy: '立即抢购', notOpen: '尚未开始', soldOut: '已售罄', seeOrder: '查看订单', orders: '我的订单',
     pay: /^去付款/, payAtCashier: '模拟付款成功', decline: '模拟付款失败', cancel: '取消订单', keep: '再想想', reallyCancel: '确认取消',
