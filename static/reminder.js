@@ -72,24 +72,34 @@ export function reminder(list, opensAt, report) {
     timer = setTimeout(() => (ms > MAX_TIMER_MS ? plan() : ring()), Math.min(Math.max(0, ms), MAX_TIMER_MS));
   }
 
-  /** Shows how many accounts have a reminder, and takes over one that this account set on another device. */
+  /**
+   * Shows how many accounts have a reminder, and takes over one that this account set on another device. Returns what the shop
+   * knows of the account's own.
+   */
   async function readKept() {
-    if (!(await currentUser())) return;
-    const { ok, data } = await call('GET', kept);
-    if (!ok) return;
-    write(slot('people'), data.accounts > 0 ? say('remind_people', count(data.accounts)) : '');
-    if (!data.set || storage.get(key) !== null) return;
-    storage.set(key, opensAt());
-    draw();
-    plan();
+    const { ok, data } = await call('GET', (await currentUser()) ? kept : `${kept}s`);
+    if (!ok) return {};
+    write(slot('people', list), data.accounts > 0 ? say('remind_people', count(data.accounts)) : '');
+    slot('reach', list).hidden = !data.set || data.push || Boolean(data.mail);
+    if (data.set && storage.get(key) === null) {
+      storage.set(key, opensAt());
+      draw();
+      plan();
+    }
+    return data;
   }
 
-  /** Changes the reminder that the shop keeps. Returns whether it is kept. */
+  /** Changes the reminder that the shop keeps. */
   async function keep(on) {
-    if (!(await currentUser())) return false;
-    const { ok } = await call(on ? 'PUT' : 'DELETE', kept);
-    await readKept();
-    return ok && on;
+    if (await currentUser()) await call(on ? 'PUT' : 'DELETE', kept);
+    return readKept();
+  }
+
+  /** Says how a reminder that is still on comes. What the shop does not keep comes in this tab only. */
+  function tell({ set, push, mail }, allowed) {
+    if (storage.get(key) === null) return;
+    const byShop = set && (mail ? (push ? 'remind_both' : 'remind_mail') : push && 'remind_push');
+    report(say(byShop || (allowed ? 'remind_set' : 'remind_quiet'), mail));
   }
 
   button.addEventListener('click', async () => {
@@ -105,9 +115,12 @@ export function reminder(list, opensAt, report) {
     draw();
     plan();
     // The question of the browser may stay open: the shop keeps the reminder meanwhile.
-    const [kept, allowed] = await Promise.all([keep(true), mayNotify()]);
-    const reached = kept && allowed && await subscribe();
-    report(say(reached ? 'remind_push' : allowed ? 'remind_set' : 'remind_quiet'));
+    const answer = mayNotify();
+    const own = await keep(true);
+    tell(own, true);
+    const allowed = await answer;
+    const reached = own.set && allowed && await subscribe();
+    tell(reached ? await readKept() : own, allowed);
   });
   button.disabled = false;
   draw();

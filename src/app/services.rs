@@ -322,6 +322,7 @@ impl Services {
             letters: self.mailer.letters.clone(),
             push: self.pusher.keys.clone(),
             sends_mail: self.config.mail.smtp.is_some(),
+            reminder_counts: web::reminder_counts(self.clock.clone()),
             payment_window: self.config.payment_window,
             lists: web::list_limit::limit(self.config.web.user_rate),
         }))

@@ -79,7 +79,10 @@ texts! {
         remind_set: "开始前 1 分钟提醒你，请保持本页打开。", "We’ll remind you one minute before the start. Keep this tab open.";
         remind_quiet: "浏览器未允许通知，届时将通过本页和标签页标题提醒你。",
             "Notifications are off, so we’ll remind you on this page and in the tab title.";
-        remind_push: "开始前 5 分钟推送通知，可以关闭本页。", "This device gets a notification five minutes before the start. You can close this tab.";
+        remind_push: "开始前 5 分钟推送通知到你的设备，可以关闭本页。", "A notification comes to your devices five minutes before the start. You can close this tab.";
+        remind_mail: "开始前 5 分钟发邮件到 {}，可以关闭本页。", "An email goes to {} five minutes before the start. You can close this tab.";
+        remind_both: "开始前 5 分钟推送通知，并发邮件到 {}，可以关闭本页。",
+            "Five minutes before the start a notification comes to your devices, and an email to {}. You can close this tab.";
         remind_people: "{} 人已设提醒", "{} set a reminder";
         remind_unset: "已取消提醒。", "Reminder off.";
         remind_soon: "即将开始，不到 1 分钟", "Starts in less than a minute";

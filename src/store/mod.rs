@@ -128,6 +128,7 @@ pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, Wit
 pub use queues::Queue;
 pub use queues::pace::{QueuePace, QueuePaceChange};
 pub use queues::places::{GatheredPlace, JoinOutcome, Joining};
+pub use reminders::OwnReminder;
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{
     Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,

@@ -3,8 +3,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
 use crate::domain::{MailKind, OrderId, SaleId, SaleState, UserId};
@@ -13,6 +13,18 @@ use crate::domain::{MailKind, OrderId, SaleId, SaleState, UserId};
 const LEAD_TIME: SignedDuration = SignedDuration::from_mins(5);
 /// Accounts of one transaction.
 const MAX_NOTICES: i64 = 256;
+
+/// A reminder as its account sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnReminder {
+    pub is_set: bool,
+    /// How many accounts have one.
+    pub accounts: i64,
+    /// The verified address of the account.
+    pub address: Option<String>,
+    /// Whether a browser of the account has subscribed.
+    pub is_pushed: bool,
+}
 
 /// Removes the reminders of an account that is deleted.
 pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
@@ -52,12 +64,25 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Whether an account has a reminder of a sale, and how many accounts have one.
-    pub async fn reminder(&self, sale: SaleId, user: UserId) -> Result<(bool, i64), StoreError> {
+    /// Whether an account has a reminder of a sale, and what reaches it.
+    pub async fn reminder(&self, sale: SaleId, user: UserId) -> Result<OwnReminder, StoreError> {
         let sql = "SELECT COALESCE((SELECT accounts FROM reminder_counts WHERE sale_id = $1), 0) AS accounts,
-               (SELECT COUNT(*) FROM reminders WHERE sale_id = $1 AND user_id = $2) AS own";
+               (SELECT COUNT(*) FROM reminders WHERE sale_id = $1 AND user_id = $2) AS own,
+               (SELECT address FROM mail_addresses WHERE user_id = $2) AS address,
+               (SELECT COUNT(*) FROM push_subscriptions WHERE user_id = $2) AS browsers";
         let row = sqlx::query(sql).bind(sale.0).bind(user.to_string()).fetch_one(&self.pool).await?;
-        Ok((row::int(&row, "own")? > 0, row::int(&row, "accounts")?))
+        Ok(OwnReminder {
+            is_set: row::int(&row, "own")? > 0,
+            accounts: row::int(&row, "accounts")?,
+            address: row.try_get("address")?,
+            is_pushed: row::int(&row, "browsers")? > 0,
+        })
+    }
+
+    /// How many accounts have a reminder of a sale.
+    pub async fn reminder_count(&self, sale: SaleId) -> Result<i64, StoreError> {
+        let query = sqlx::query("SELECT accounts FROM reminder_counts WHERE sale_id = $1").bind(sale.0);
+        Ok(self.optional(query, |row| row::int(row, "accounts")).await?.unwrap_or_default())
     }
 
     pub(super) async fn reminders_for_export(&self, user: UserId) -> Result<Vec<Value>, StoreError> {

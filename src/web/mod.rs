@@ -80,6 +80,7 @@ use crate::waiting_rooms::WaitingRooms;
 use crate::waitlist::WaitlistRequests;
 
 pub use api::admin::live::EventStreams;
+pub use api::push::{ReminderCounts, reminder_counts};
 pub use router::router;
 pub use server::serve;
 
@@ -118,6 +119,8 @@ pub struct Shop {
     pub push: Arc<VapidKeys>,
     /// Whether a mail server is configured. Without one, owners read links in the console.
     pub sends_mail: bool,
+    /// How many accounts have a reminder of a sale.
+    pub reminder_counts: ReminderCounts,
     /// How long an order waits for its payment.
     pub payment_window: Duration,
     /// How often an account reads its lists.

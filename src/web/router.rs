@@ -56,13 +56,14 @@ fn hot_path() -> Routes {
 }
 
 fn public_api() -> Routes {
-    use super::api::{accounts, draws, packets, passkeys, questions, queues, recovery, sales};
+    use super::api::{accounts, draws, packets, passkeys, push, questions, queues, recovery, sales};
 
     Router::new()
         .route("/api/sales", get(sales::list))
         .route("/api/categories", get(sales::categories))
         .route("/api/sales/{sale}/spread", get(sales::spread))
         .route("/api/sales/{sale}/line", get(queues::line))
+        .route("/api/sales/{sale}/reminders", get(push::reminders))
         .route("/api/sales/{sale}/questions", get(questions::shown).post(questions::ask))
         .route("/api/sales/{sale}/draw", get(draws::show))
         .route("/api/sales/{sale}/draw/proof.json", get(draws::proof))

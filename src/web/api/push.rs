@@ -9,8 +9,12 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
+use crate::clock::Clock;
+use crate::domain::mail::masked;
 use crate::domain::push::{PushEndpoint, PushKeys};
 use crate::domain::{Locale, SaleId, SaleState};
+use crate::revalidating_cache::RevalidatingCache;
+use crate::store::StoreError;
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;
@@ -69,6 +73,34 @@ struct ReminderResponse {
     set: bool,
     /// How many accounts have one.
     accounts: i64,
+    /// The address that gets a mail, masked. `null`: none does.
+    mail: Option<String>,
+    /// Whether a browser of the account shows messages.
+    push: bool,
+}
+
+/// How many accounts have a reminder, by sale.
+pub type ReminderCounts = RevalidatingCache<SaleId, i64, StoreError>;
+
+/// Sales whose count is kept. Few are awaited at a time.
+const MAX_COUNTED_SALES: usize = 256;
+
+pub fn reminder_counts(clock: Clock) -> ReminderCounts {
+    RevalidatingCache::new("reminders of sales", MAX_COUNTED_SALES, clock)
+}
+
+#[derive(Serialize)]
+struct ReminderCount {
+    sale_id: SaleId,
+    accounts: i64,
+}
+
+/// How many accounts have a reminder, for everyone: up to a minute old.
+pub async fn reminders(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    announced(&shop, sale).await?;
+    let store = shop.store.clone();
+    let known = shop.reminder_counts.wait(sale, async move { store.reminder_count(sale).await }).await?;
+    Ok((Cache::Live, Answer(ReminderCount { sale_id: sale, accounts: *known.value })).into_response())
 }
 
 pub async fn reminder(
@@ -76,8 +108,15 @@ pub async fn reminder(
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
     announced(&shop, sale).await?;
-    let (set, accounts) = shop.store.reminder(sale, session.user_id).await?;
-    Ok((Cache::Private, Answer(ReminderResponse { sale_id: sale, set, accounts })).into_response())
+    let own = shop.store.reminder(sale, session.user_id).await?;
+    let response = ReminderResponse {
+        sale_id: sale,
+        set: own.is_set,
+        accounts: own.accounts,
+        mail: own.address.filter(|_| shop.sends_mail).map(|address| masked(&address)),
+        push: own.is_pushed,
+    };
+    Ok((Cache::Private, Answer(response)).into_response())
 }
 
 /// The account is told a few minutes before the start: by mail, and in its browsers that have subscribed.

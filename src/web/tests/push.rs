@@ -94,7 +94,8 @@ async fn reminders_are_counted_and_go_with_their_account() {
     for client in [&mei, &mei, &lei] {
         assert_eq!(client.put(&path, json!({})).await.status, 204);
     }
-    assert_eq!(mei.get(&path).await.json(), json!({"sale_id": sale, "set": true, "accounts": 2}));
+    let own = json!({"sale_id": sale, "set": true, "accounts": 2, "mail": null, "push": false});
+    assert_eq!(mei.get(&path).await.json(), own);
     assert_eq!(lei.exported().await["reminders"][0]["sale_id"], json!(sale));
     lei.put("/api/push", browser(&format!("{ENDPOINT}lei"))).await;
     let gone = lei.post("/api/account/delete", json!({"username": "lei", "password": "correct horse"})).await;
@@ -104,10 +105,46 @@ async fn reminders_are_counted_and_go_with_their_account() {
     for _ in 0..2 {
         assert_eq!(mei.send("DELETE", &path, &[], "").await.status, 204);
     }
-    assert_eq!(mei.get(&path).await.json(), json!({"sale_id": sale, "set": false, "accounts": 0}));
+    assert_eq!(mei.get(&path).await.json()["set"], false);
+    assert_eq!(mei.get(&path).await.json()["accounts"], 0);
     admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
     assert_eq!(mei.put(&path, json!({})).await.problem(), problem(409, "ended"));
     assert_eq!(mei.get("/api/sales/99/reminder").await.problem(), problem(404, "no_such_sale"));
+}
+
+#[tokio::test]
+async fn visitors_read_the_number_of_reminders_from_memory() {
+    let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let admin = shop.admin().await;
+    let sale = sale_in_an_hour(&admin, &clock, json!({})).await;
+    let (mei, visitor) = (shop.shopper("mei").await, shop.visitor());
+    let count = async || visitor.get(&format!("/api/sales/{sale}/reminders")).await;
+    assert_eq!(count().await.json(), json!({"sale_id": sale, "accounts": 0}));
+    assert_eq!(count().await.header("cache-control"), "public, max-age=1");
+    assert_eq!(mei.put(&format!("/api/sales/{sale}/reminder"), json!({})).await.status, 204);
+    assert_eq!(count().await.json()["accounts"], 0, "the database is not read again");
+    clock.advance(std::time::Duration::from_secs(60));
+    assert_eq!(count().await.json()["accounts"], 1);
+    assert_eq!(visitor.get("/api/sales/99/reminders").await.problem(), problem(404, "no_such_sale"));
+}
+
+#[tokio::test]
+async fn reminder_says_what_reaches_the_account() {
+    let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
+    let shop = TestShop::build(|config| config.mail.smtp = Some("smtp://mail.example".into()), clock.clone()).await;
+    let admin = shop.admin().await;
+    let path = format!("/api/sales/{}/reminder", sale_in_an_hour(&admin, &clock, json!({})).await);
+    let mei = shop.shopper("mei").await;
+    let reached = async || {
+        let own = mei.get(&path).await.json();
+        (own["mail"].clone(), own["push"].clone())
+    };
+    assert_eq!(reached().await, (json!(null), json!(false)));
+    mei.put("/api/push", browser(&format!("{ENDPOINT}mei"))).await;
+    assert_eq!(reached().await, (json!(null), json!(true)));
+    mei.verify("mei@shop.example").await;
+    assert_eq!(reached().await, (json!("m•••@shop.example"), json!(true)));
 }
 
 /// What waits for browsers: kind and the sale that it is about.

@@ -12,6 +12,7 @@ export default async function push(run) {
   await visitor.context.grantPermissions(['notifications']);
   visitor.expectConsole('does not support the Push API in incognito mode');
   await remindsOnEveryDevice(run, visitor, sale);
+  await noteTellsTheWay(run, sale);
   await keptBeforeTheBrowserIsAnswered(run, sale);
   await switchTellsTheTruth(visitor);
   await messageOpensItsPage(visitor, sale);
@@ -30,13 +31,38 @@ async function remindsOnEveryDevice(run, visitor, sale) {
   await eventually('the shop keeps the reminder', async () => (await own()).set);
   await eventually('it is counted', async () => /1/.test(await people.textContent()));
   await visitor.slot('note').waitFor();
+  await visitor.slot('reach').waitFor();
   await visitor.inspect('reminder-kept');
+  same(await visitor.slot('reach').locator('a').getAttribute('href'), visitor.path('/account#notices'), 'nothing reaches the account');
+
+  const stranger = await run.visit();
+  await eventually('everyone sees the number', async () => {
+    await stranger.go(`/sales/${sale}`);
+    await stranger.slot('people').filter({ hasText: /\S/ }).waitFor();
+    return /1/.test(await stranger.slot('people').textContent());
+  });
+  same(await stranger.slot('reach').isVisible(), false);
 
   const other = await (await run.visit()).logInAs(visitor.account);
   await other.go(`/sales/${sale}`);
   await other.slot('remind').and(other.page.locator('[aria-pressed="true"]')).waitFor();
   await other.slot('remind').click();
   await eventually('the reminder is off', async () => !(await own()).set);
+}
+
+/** The note names what the shop has: an address, or a browser that it can reach. */
+async function noteTellsTheWay(run, sale) {
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const own = { sale_id: sale, set: false, accounts: 1, mail: 'm•••@shop.example', push: false };
+  await visitor.page.route(`**/api/sales/${sale}/reminder`, (route) => {
+    if (route.request().method() === 'GET') return route.fulfill({ json: own });
+    own.set = true;
+    return route.fulfill({ status: 204 });
+  });
+  await visitor.go(`/sales/${sale}`);
+  await visitor.slot('remind').click();
+  await visitor.slot('note').filter({ hasText: own.mail }).waitFor();
+  same(await visitor.slot('reach').isVisible(), false);
 }
 
 /** The browser asks whether notifications may be shown, and gets no answer. */
