@@ -52,12 +52,12 @@ function drawClock() {
   show(slot('until'), phase === 'open' && ms > 0 ? digits(ms) : '');
   if (waits && ms > 0) {
     drawCountdown(slot('countdown'), ms);
-    slot('countdown').hidden = ms <= FINAL_MS;
+    slot('countdown').hidden = isFinal(ms);
     warn(ms);
   } else {
     slot('countdown').hidden = true;
   }
-  panel.toggleAttribute('data-final', waits && ms > 0 && ms <= FINAL_MS);
+  panel.toggleAttribute('data-final', waits && isFinal(ms));
   show(slot('final'), panel.hasAttribute('data-final') ? finalSeconds(ms) : '');
   drawStock(!waits && live.total > 0, live);
   awaitsStart(waits);
@@ -65,8 +65,10 @@ function drawClock() {
   waitlist?.toggleAttribute('data-shown', phase === 'sold_out' && !state.order);
 }
 
-/** The last seconds as eyes see them: with tenths, unless motion is unwelcome. */
-const finalSeconds = (ms) => (calm.matches ? String(Math.ceil(ms / 1000)) : (Math.ceil(ms / 100) / 10).toFixed(1));
+/** Whether the last part of the countdown is shown as such. Where motion is unwelcome it goes on as before. */
+const isFinal = (ms) => ms > 0 && ms <= FINAL_MS && !calm.matches;
+
+const finalSeconds = (ms) => (Math.ceil(ms / 100) / 10).toFixed(1);
 
 /** Announces the start twice to screen readers, which do not read the countdown. */
 function warn(ms) {
@@ -111,10 +113,9 @@ function countedMs() {
 /** The button before the start: the way to the log-in, or the countdown. */
 function drawWaiting() {
   const ms = countedMs();
-  button.toggleAttribute('data-final', ms > 0 && ms <= FINAL_MS);
+  button.toggleAttribute('data-final', isFinal(ms));
   if (state.user === null) label(say('button_login'), true);
-  else if (ms > FINAL_MS) label(say('button_upcoming'), false, say('button_starts', shortDigits(ms)));
-  else if (ms > 0) label(say('button_upcoming'), false, say('button_final', finalSeconds(ms)));
+  else if (ms > 0) label(say('button_upcoming'), false, isFinal(ms) ? say('button_final', finalSeconds(ms)) : say('button_starts', shortDigits(ms)));
   else label(say(ms <= 0 ? 'button_opening' : 'button_upcoming'), false);
 }
 
@@ -291,7 +292,6 @@ keepQuantity();
 const awaitsStart = ready(note, () => state.live?.opens_at ?? main.dataset.opens);
 (function tick() {
   draw();
-  const isFinal = state.phase === 'upcoming' && clock.until(state.live.opens_at) <= FINAL_MS;
-  setTimeout(tick, isFinal && !calm.matches ? 100 : 250);
+  setTimeout(tick, state.phase === 'upcoming' && isFinal(clock.until(state.live.opens_at)) ? 100 : 250);
 })();
 resume();

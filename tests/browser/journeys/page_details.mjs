@@ -11,6 +11,7 @@ export default async function pageDetails(run) {
   await readyBeforeTheRush(run);
   await readyInEveryMode(run);
   await lastSeconds(run);
+  await stockMoves(run);
   await nothingToChoose(run);
   await openSaleWithoutScripts(run);
   await bothFieldsAreNamed(run);
@@ -75,6 +76,7 @@ async function readyBeforeTheRush(run) {
   await page.reload();
   await page.locator('[data-ready="payment"][data-done]').waitFor();
   same(await done(), ['user', 'address', 'payment']);
+  await listIsInView(page);
   await visitor.slot('remind').click();
   await visitor.slot('remind').and(page.locator('[aria-pressed="true"]')).waitFor();
   const pattern = visitor.locale === 'zh' ? /^\d\d:\d\d:\d\d 后开抢/ : /^Opens in \d\d:\d\d:\d\d/;
@@ -82,6 +84,14 @@ async function readyBeforeTheRush(run) {
   // A screen reader gets a name that does not change every second.
   await visitor.button(labels.notOpen).waitFor();
   await visitor.inspect('ready');
+}
+
+/** On a phone the button stays along the bottom, and covers nothing of the list before anything is scrolled. */
+async function listIsInView(page) {
+  await page.evaluate(() => scrollTo(0, 0));
+  const [list, bar] = await Promise.all(['.ready', '.buy'].map((part) => page.locator(part).boundingBox()));
+  const isApart = list.y + list.height <= bar.y || list.y >= bar.y + bar.height;
+  ok(isApart || page.viewportSize().width > 500, `the list ends at ${list.y + list.height}, the button begins at ${bar.y}`);
 }
 
 /** A draw and a waiting room have the same list, until shoppers can take part. */
@@ -98,6 +108,7 @@ async function readyInEveryMode(run) {
     await visitor.go(`/sales/${sale}`);
     await page.locator('[data-ready="user"][data-done]').waitFor();
     same(await page.locator('a[type="text/calendar"]').count(), 1, mode);
+    await listIsInView(page);
     await visitor.slot('remind').click();
     await eventually('the shop keeps the reminder', async () => (await visitor.account.ask('GET', `/api/sales/${sale}/reminder`)).set);
     await visitor.slot('note').filter({ hasText: /\S/ }).waitFor();
@@ -108,25 +119,60 @@ async function readyInEveryMode(run) {
   await page.locator('.ready').waitFor({ state: 'hidden' });
 }
 
-/** The reminder's note ends when the sale opens, and the button does not move. */
+/**
+ * The last seconds are large, with tenths and a pulse; where motion is unwelcome the countdown goes on as before. The reminder's note
+ * ends when the sale opens, and the button does not move.
+ */
 async function lastSeconds(run) {
   const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });
   await run.shop.shows(sale, 'upcoming');
   const visitor = await (await run.visit()).logInAsNewUser();
+  const moving = await (await run.visit({ motion: true })).logInAs(visitor.account);
   const { page, labels } = visitor;
+  await moving.go(`/sales/${sale}`);
   await visitor.go(`/sales/${sale}`);
   await visitor.slot('remind').click();
   await visitor.slot('note').filter({ hasText: labels.soonOpen }).waitFor();
-  const pattern = visitor.locale === 'zh' ? /^\d+ 秒后开抢/ : /^Opens in \d+ s/;
-  await eventually('the last seconds are large', async () => (await visitor.slot('button').and(page.locator('[data-final]')).count()) > 0
-    && pattern.test(await visitor.slot('button').textContent()));
-  await visitor.inspect('last-seconds');
+  const [tenths, whole] = visitor.locale === 'zh' ? [/^\d\.\d 秒后开抢/, /^00:0\d 后开抢/] : [/^Opens in \d\.\d s/, /^Opens in 00:0\d/];
+  const reads = async (who, pattern) => pattern.test(await who.slot('button').textContent());
+  const pulse = (part) => part.evaluate((element) => getComputedStyle(element).animationName);
+  await eventually('the button counts tenths', () => reads(moving, tenths));
+  ok(/^\d\.\d$/.test(await moving.slot('final').textContent()), 'the panel too');
+  same([await pulse(moving.slot('final')), await pulse(moving.slot('button').locator('.count'))], ['beat', 'beat']);
+  await eventually('without motion it counts seconds', () => reads(visitor, whole));
+  same([await page.locator('[data-final]').count(), await visitor.slot('final').isVisible()], [0, false]);
+  same(await pulse(visitor.slot('button').locator('.count')), 'none');
+  await moving.inspect('last-seconds');
   const place = () => page.locator('.buy .row').evaluate((row) => row.getBoundingClientRect().top + scrollY);
   const before = await place();
   await visitor.button(labels.buy).waitFor({ timeout: OPENS_IN_MS + 4000 });
   await visitor.slot('note').waitFor({ state: 'hidden' });
   if (visitor.width > 500) same(await place(), before, 'the button moved at the opening');
   await visitor.inspect('opened');
+}
+
+/** The bar of the stock moves to its new length, unless motion is unwelcome. With a very long transition a moving bar stays. */
+async function stockMoves(run) {
+  const sale = await run.shop.openSale({ total: 2 });
+  const slow = () => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync('progress[value]::-webkit-progress-value { transition-duration: 10000s !important; }');
+    document.adoptedStyleSheets = [sheet];
+  };
+  const bars = [];
+  for (const motion of [true, false]) {
+    const visitor = await run.visit({ motion });
+    await visitor.go(`/sales/${sale}`);
+    await visitor.slot('stock').waitFor();
+    await visitor.page.evaluate(slow);
+    const bar = visitor.page.locator('.stock progress');
+    bars.push({ visitor, bar, before: await bar.screenshot() });
+  }
+  await (await run.shop.register()).buy(sale);
+  for (const [n, { visitor, bar, before }] of bars.entries()) {
+    await visitor.page.locator('.stock [data-slot="taken"]').filter({ hasText: '50' }).waitFor();
+    same(before.equals(await bar.screenshot()), n === 0, visitor.locale);
+  }
 }
 
 /** No quantity to choose where nothing can be bought; it can be chosen again when units return. */

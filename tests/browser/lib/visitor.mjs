@@ -17,7 +17,7 @@ const PLACES = {
 };
 
 export class Visitor {
-  static async open(browser, shop, { locale, width, settings }, { scripts = true } = {}) {
+  static async open(browser, shop, { locale, width, settings }, { scripts = true, motion = false } = {}) {
     const visitor = new Visitor();
     Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [] });
     // Leaving a page aborts its requests.
@@ -27,7 +27,7 @@ export class Visitor {
       ...PLACES[locale],
       baseURL: shop.origin,
       javaScriptEnabled: scripts,
-      reducedMotion: 'reduce',
+      reducedMotion: motion ? 'no-preference' : 'reduce',
     });
     visitor.context.setDefaultTimeout(15_000);
     visitor.watch();
