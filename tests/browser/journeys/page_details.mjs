@@ -1,17 +1,8 @@
-// Details of the shop's pages: what is ready before the rush, the countdown in the button, notes that end with their phase,
-// errors of every field, labels below the header.
+// Details of the shop's pages: what can be chosen, errors of every field, labels below the header.
 
-import { exampleAddress, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 
-/** Enough time to look at the page in its last seconds. */
-const OPENS_IN_MS = 14_000;
-
 export default async function pageDetails(run) {
-  await readyBeforeTheRush(run);
-  await readyInEveryMode(run);
-  await lastSeconds(run);
-  await stockMoves(run);
   await nothingToChoose(run);
   await openSaleWithoutScripts(run);
   await bothFieldsAreNamed(run);
@@ -42,137 +33,6 @@ async function mainPagesOnAPhone(run) {
   }
   await visitor.go(`/sales/${sale}`);
   same(await page.locator('.dock').count(), 0, 'the button has its place');
-}
-
-/** The page marks what is true, and without a session the button is the way to the log-in. */
-async function readyBeforeTheRush(run) {
-  const sale = await run.shop.newSale({ opensIn: 7_200_000 });
-  await run.shop.shows(sale, 'upcoming');
-  const visitor = await run.visit();
-  const { page, labels } = visitor;
-  const done = () => page.locator('[data-ready][data-done]').evaluateAll((all) => all.map((item) => item.dataset.ready));
-  await visitor.go(`/sales/${sale}`);
-  await visitor.button(labels.logInToBuy).waitFor();
-  same(await done(), []);
-  await visitor.inspect('ready-visitor');
-  await visitor.button(labels.logInToBuy).click();
-  await page.waitForURL(visitor.path('/login?*'));
-
-  await visitor.logInAsNewUser();
-  await visitor.go(`/sales/${sale}`);
-  await page.locator('[data-ready="user"][data-done]').waitFor();
-  same(await done(), ['user']);
-  await page.locator('[data-ready="address"]').click();
-  await page.waitForURL(visitor.path(`/account/addresses/new?sale=${sale}`));
-  await eventually('the countdown goes on', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('.remaining b').textContent()));
-  await visitor.inspect('ready-address');
-  await typeAddress(visitor, exampleAddress(visitor));
-  await visitor.button(labels.save).click();
-  await page.waitForURL(visitor.path(`/sales/${sale}`));
-  await page.locator('[data-ready="address"][data-done]').waitFor();
-  same(await done(), ['user', 'address']);
-  same(await page.locator('[data-ready="payment"]').getAttribute('href'), visitor.path(`/wallet?sale=${sale}`));
-  await visitor.account.fillWallet(199_900);
-  await page.reload();
-  await page.locator('[data-ready="payment"][data-done]').waitFor();
-  same(await done(), ['user', 'address', 'payment']);
-  await listIsInView(page);
-  await visitor.slot('remind').click();
-  await visitor.slot('remind').and(page.locator('[aria-pressed="true"]')).waitFor();
-  const pattern = visitor.locale === 'zh' ? /^\d\d:\d\d:\d\d 后开抢/ : /^Opens in \d\d:\d\d:\d\d/;
-  await eventually('the button counts', async () => pattern.test(await visitor.slot('button').textContent()));
-  // A screen reader gets a name that does not change every second.
-  await visitor.button(labels.notOpen).waitFor();
-  await visitor.inspect('ready');
-}
-
-/** On a phone the button stays along the bottom, and covers nothing of the list before anything is scrolled. */
-async function listIsInView(page) {
-  await page.evaluate(() => scrollTo(0, 0));
-  const [list, bar] = await Promise.all(['.ready', '.buy'].map((part) => page.locator(part).boundingBox()));
-  const isApart = list.y + list.height <= bar.y || list.y >= bar.y + bar.height;
-  ok(isApart || page.viewportSize().width > 500, `the list ends at ${list.y + list.height}, the button begins at ${bar.y}`);
-}
-
-/** A draw and a waiting room have the same list, until shoppers can take part. */
-async function readyInEveryMode(run) {
-  const { shop } = run;
-  const visitor = await (await run.visit()).logInAsNewUser();
-  const { page } = visitor;
-  const sales = {
-    draw: await shop.newSale({ opensIn: 7_200_000, closesIn: 9_000_000, reviewS: 60 }),
-    queue: await shop.newSale({ mode: 'queue', opensIn: 7_200_000, queue_prequeue_s: 1800, queue_gather_s: 0, queue_seat_s: 120 }),
-  };
-  for (const [mode, sale] of Object.entries(sales)) {
-    await shop.shows(sale, 'upcoming');
-    await visitor.go(`/sales/${sale}`);
-    await page.locator('[data-ready="user"][data-done]').waitFor();
-    same(await page.locator('a[type="text/calendar"]').count(), 1, mode);
-    await listIsInView(page);
-    await visitor.slot('remind').click();
-    await eventually('the shop keeps the reminder', async () => (await visitor.account.ask('GET', `/api/sales/${sale}/reminder`)).set);
-    await visitor.slot('note').filter({ hasText: /\S/ }).waitFor();
-    await visitor.inspect(`ready-${mode}`);
-  }
-  await visitor.go(`/sales/${await shop.newWaitingRoom(900_000)}`);
-  await visitor.slot('joined').or(visitor.slot('countdown')).first().waitFor();
-  await page.locator('.ready').waitFor({ state: 'hidden' });
-}
-
-/**
- * The last seconds are large, with tenths and a pulse; where motion is unwelcome the countdown goes on as before. The reminder's note
- * ends when the sale opens, and the button does not move.
- */
-async function lastSeconds(run) {
-  const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });
-  await run.shop.shows(sale, 'upcoming');
-  const visitor = await (await run.visit()).logInAsNewUser();
-  const moving = await (await run.visit({ motion: true })).logInAs(visitor.account);
-  const { page, labels } = visitor;
-  await moving.go(`/sales/${sale}`);
-  await visitor.go(`/sales/${sale}`);
-  await visitor.slot('remind').click();
-  await visitor.slot('note').filter({ hasText: labels.soonOpen }).waitFor();
-  const [tenths, whole] = visitor.locale === 'zh' ? [/^\d\.\d 秒后开抢/, /^00:0\d 后开抢/] : [/^Opens in \d\.\d s/, /^Opens in 00:0\d/];
-  const reads = async (who, pattern) => pattern.test(await who.slot('button').textContent());
-  const pulse = (part) => part.evaluate((element) => getComputedStyle(element).animationName);
-  await eventually('the button counts tenths', () => reads(moving, tenths));
-  ok(/^\d\.\d$/.test(await moving.slot('final').textContent()), 'the panel too');
-  same([await pulse(moving.slot('final')), await pulse(moving.slot('button').locator('.count'))], ['beat', 'beat']);
-  await eventually('without motion it counts seconds', () => reads(visitor, whole));
-  same([await page.locator('[data-final]').count(), await visitor.slot('final').isVisible()], [0, false]);
-  same(await pulse(visitor.slot('button').locator('.count')), 'none');
-  await moving.inspect('last-seconds');
-  const place = () => page.locator('.buy .row').evaluate((row) => row.getBoundingClientRect().top + scrollY);
-  const before = await place();
-  await visitor.button(labels.buy).waitFor({ timeout: OPENS_IN_MS + 4000 });
-  await visitor.slot('note').waitFor({ state: 'hidden' });
-  if (visitor.width > 500) same(await place(), before, 'the button moved at the opening');
-  await visitor.inspect('opened');
-}
-
-/** The bar of the stock moves to its new length, unless motion is unwelcome. With a very long transition a moving bar stays. */
-async function stockMoves(run) {
-  const sale = await run.shop.openSale({ total: 2 });
-  const slow = () => {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync('progress[value]::-webkit-progress-value { transition-duration: 10000s !important; }');
-    document.adoptedStyleSheets = [sheet];
-  };
-  const bars = [];
-  for (const motion of [true, false]) {
-    const visitor = await run.visit({ motion });
-    await visitor.go(`/sales/${sale}`);
-    await visitor.slot('stock').waitFor();
-    await visitor.page.evaluate(slow);
-    const bar = visitor.page.locator('.stock progress');
-    bars.push({ visitor, bar, before: await bar.screenshot() });
-  }
-  await (await run.shop.register()).buy(sale);
-  for (const [n, { visitor, bar, before }] of bars.entries()) {
-    await visitor.page.locator('.stock [data-slot="taken"]').filter({ hasText: '50' }).waitFor();
-    same(before.equals(await bar.screenshot()), n === 0, visitor.locale);
-  }
 }
 
 /** No quantity to choose where nothing can be bought; it can be chosen again when units return. */

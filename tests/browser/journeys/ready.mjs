@@ -1,0 +1,155 @@
+// Before a sale starts and as it does: what is ready, the countdown in the button, notes that end with their phase, motion.
+
+import { exampleAddress, typeAddress } from '../lib/address.mjs';
+import { eventually, ok, same } from '../lib/check.mjs';
+
+/** Enough time to look at the page in its last seconds. */
+const OPENS_IN_MS = 20_000;
+
+export default async function ready(run) {
+  await readyBeforeTheRush(run);
+  await readyInEveryMode(run);
+  await lastSeconds(run);
+  await stockMoves(run);
+}
+
+/** Adds to the styles of a page, which takes none from its text. */
+function addStyle(page, css) {
+  return page.evaluate((text) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+    document.adoptedStyleSheets = [sheet];
+  }, css);
+}
+
+/** The page marks what is true, and without a session the button is the way to the log-in. */
+async function readyBeforeTheRush(run) {
+  const sale = await run.shop.newSale({ opensIn: 7_200_000 });
+  await run.shop.shows(sale, 'upcoming');
+  const visitor = await run.visit();
+  const { page, labels } = visitor;
+  const done = () => page.locator('[data-ready][data-done]').evaluateAll((all) => all.map((item) => item.dataset.ready));
+  await visitor.go(`/sales/${sale}`);
+  await visitor.button(labels.logInToBuy).waitFor();
+  same(await done(), []);
+  await visitor.inspect('ready-visitor');
+  await visitor.button(labels.logInToBuy).click();
+  await page.waitForURL(visitor.path('/login?*'));
+
+  await visitor.logInAsNewUser();
+  await visitor.go(`/sales/${sale}`);
+  await page.locator('[data-ready="user"][data-done]').waitFor();
+  same(await done(), ['user']);
+  await page.locator('[data-ready="address"]').click();
+  await page.waitForURL(visitor.path(`/account/addresses/new?sale=${sale}`));
+  await eventually('the countdown goes on', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('.remaining b').textContent()));
+  await visitor.inspect('ready-address');
+  await typeAddress(visitor, exampleAddress(visitor));
+  await visitor.button(labels.save).click();
+  await page.waitForURL(visitor.path(`/sales/${sale}`));
+  await page.locator('[data-ready="address"][data-done]').waitFor();
+  same(await done(), ['user', 'address']);
+  same(await page.locator('[data-ready="payment"]').getAttribute('href'), visitor.path(`/wallet?sale=${sale}`));
+  await visitor.account.fillWallet(199_900);
+  await page.reload();
+  await page.locator('[data-ready="payment"][data-done]').waitFor();
+  same(await done(), ['user', 'address', 'payment']);
+  await listIsInView(page);
+  await visitor.slot('remind').click();
+  await visitor.slot('remind').and(page.locator('[aria-pressed="true"]')).waitFor();
+  const pattern = visitor.locale === 'zh' ? /^\d\d:\d\d:\d\d 后开抢/ : /^Opens in \d\d:\d\d:\d\d/;
+  await eventually('the button counts', async () => pattern.test(await visitor.slot('button').textContent()));
+  // A screen reader gets a name that does not change every second.
+  await visitor.button(labels.notOpen).waitFor();
+  await visitor.inspect('ready');
+}
+
+/** On a phone the button stays along the bottom, and covers nothing of the list before anything is scrolled. */
+async function listIsInView(page) {
+  await page.evaluate(() => scrollTo(0, 0));
+  const [list, bar] = await Promise.all(['.ready', '.buy'].map((part) => page.locator(part).boundingBox()));
+  const isApart = list.y + list.height <= bar.y || list.y >= bar.y + bar.height;
+  ok(isApart || page.viewportSize().width > 500, `the list ends at ${list.y + list.height}, the button begins at ${bar.y}`);
+}
+
+/** A draw and a waiting room have the same list, until shoppers can take part. */
+async function readyInEveryMode(run) {
+  const { shop } = run;
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const { page } = visitor;
+  const sales = {
+    draw: await shop.newSale({ opensIn: 7_200_000, closesIn: 9_000_000, reviewS: 60 }),
+    queue: await shop.newSale({ mode: 'queue', opensIn: 7_200_000, queue_prequeue_s: 1800, queue_gather_s: 0, queue_seat_s: 120 }),
+  };
+  for (const [mode, sale] of Object.entries(sales)) {
+    await shop.shows(sale, 'upcoming');
+    await visitor.go(`/sales/${sale}`);
+    await page.locator('[data-ready="user"][data-done]').waitFor();
+    same(await page.locator('a[type="text/calendar"]').count(), 1, mode);
+    await listIsInView(page);
+    await visitor.slot('remind').click();
+    await eventually('the shop keeps the reminder', async () => (await visitor.account.ask('GET', `/api/sales/${sale}/reminder`)).set);
+    await visitor.slot('note').filter({ hasText: /\S/ }).waitFor();
+    await visitor.inspect(`ready-${mode}`);
+  }
+  await visitor.go(`/sales/${await shop.newWaitingRoom(900_000)}`);
+  await visitor.slot('joined').or(visitor.slot('countdown')).first().waitFor();
+  await page.locator('.ready').waitFor({ state: 'hidden' });
+}
+
+/**
+ * The last seconds are large, with tenths and a pulse; where motion is unwelcome the countdown goes on as before. The reminder's note
+ * ends when the sale opens, and the button does not move.
+ */
+async function lastSeconds(run) {
+  const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });
+  await run.shop.shows(sale, 'upcoming');
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const moving = await (await run.visit({ motion: true })).logInAs(visitor.account);
+  const { page, labels } = visitor;
+  await moving.go(`/sales/${sale}`);
+  await visitor.go(`/sales/${sale}`);
+  await visitor.slot('remind').click();
+  await visitor.slot('note').filter({ hasText: labels.soonOpen }).waitFor();
+  const [tenths, whole] = visitor.locale === 'zh' ? [/^\d\.\d 秒后开抢/, /^00:0\d 后开抢/] : [/^Opens in \d\.\d s/, /^Opens in 00:0\d/];
+  const seen = (who, pattern) => eventually(`the button says ${pattern}`, async () => {
+    const state = await who.page.evaluate(() => {
+      const [button, panel] = ['button', 'final'].map((name) => document.querySelector(`[data-slot="${name}"]`));
+      const pulses = [panel, button.firstElementChild].map((part) => part && getComputedStyle(part).animationName);
+      return { button: button.textContent, panel: panel.textContent, finals: document.querySelectorAll('[data-final]').length, pulses };
+    });
+    return pattern.test(state.button) && state;
+  });
+  const [large, calm] = await Promise.all([seen(moving, tenths), seen(visitor, whole)]);
+  ok(/^\d+\.\d$/.test(large.panel), large.panel);
+  same([large.finals, large.pulses], [2, ['beat', 'beat']]);
+  same([calm.panel, calm.finals, calm.pulses[1]], ['', 0, 'none']);
+  // The themes change at once, so that their contrast can be seen.
+  await addStyle(moving.page, '* { transition: none !important; }');
+  await moving.inspect('last-seconds');
+  const place = () => page.locator('.buy .row').evaluate((row) => row.getBoundingClientRect().top + scrollY);
+  const before = await place();
+  await visitor.button(labels.buy).waitFor({ timeout: OPENS_IN_MS + 4000 });
+  await visitor.slot('note').waitFor({ state: 'hidden' });
+  if (visitor.width > 500) same(await place(), before, 'the button moved at the opening');
+  await visitor.inspect('opened');
+}
+
+/** The bar of the stock moves to its new length, unless motion is unwelcome. With a very long transition a moving bar stays. */
+async function stockMoves(run) {
+  const sale = await run.shop.openSale({ total: 2 });
+  const bars = [];
+  for (const motion of [true, false]) {
+    const visitor = await run.visit({ motion });
+    await visitor.go(`/sales/${sale}`);
+    await visitor.slot('stock').waitFor();
+    await addStyle(visitor.page, 'progress[value]::-webkit-progress-value { transition-duration: 10000s !important; }');
+    const bar = visitor.page.locator('.stock progress');
+    bars.push({ visitor, bar, before: await bar.screenshot() });
+  }
+  await (await run.shop.register()).buy(sale);
+  for (const [n, { visitor, bar, before }] of bars.entries()) {
+    await visitor.page.locator('.stock [data-slot="taken"]').filter({ hasText: '50' }).waitFor();
+    same(before.equals(await bar.screenshot()), n === 0, visitor.locale);
+  }
+}
