@@ -138,9 +138,10 @@ async function showChecklist(box) {
   box.replaceChildren(paragraph(problems.length ? anyway : ready), ...(problems.length ? [items] : []), link);
 }
 
-for (const box of document.querySelectorAll('[data-checklist]')) {
-  box.closest('details')?.querySelector('summary').addEventListener('click', () => showChecklist(box));
-}
+// Before the dialog takes the form out of its details. The dashboard replaces its dialogs, so each click is looked at.
+document.addEventListener('click', ({ target }) => {
+  target.closest('summary')?.parentElement.querySelectorAll(':scope > form [data-checklist]').forEach(showChecklist);
+}, true);
 
 // ---- the mode of a sale ----
 

@@ -2,7 +2,8 @@
 // shown as live, whether the connection broke, the tab slept or the server is silent.
 
 import { tiles } from './cockpit_tiles.js';
-import { call, count, create, language, poll, say as sayShared, slot, table, translator, write } from './lib.js';
+import { call, count, create, language, locale, poll, say as sayShared, slot, table, translator, write } from './lib.js';
+import { dialogs } from './shop.js';
 
 const root = document.querySelector('[data-cockpit]');
 const say = translator(table('cockpit-words'));
@@ -14,20 +15,25 @@ const timeOfDay = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '
 /** Events come once a second. */
 const STALE_AFTER_MS = 3500;
 const RETRY_MS = 3000;
+const RENEW_TIMEOUT_MS = 5000;
 const LINE_INTERVAL_MS = 2000;
 const HISTORY_S = 15 * 60;
 /** A difference between Redis and the database that lasts longer is shown as drift. */
 const DRIFT_AFTER_MS = 5000;
-const PLOT_HEIGHT = 180;
 
 /** Sets an attribute only if it differs. */
 const set = (element, name, value) => { if (element && element.getAttribute(name) !== value) element.setAttribute(name, value); };
 
 // ---- numbers ----
 
-const cells = new Map([...root.querySelectorAll('[data-key]')].map((e) => [e.dataset.key, e]));
-const bars = new Map([...root.querySelectorAll('[data-bar]')].map((e) => [e.dataset.bar, e]));
-const rows = new Map([...root.querySelectorAll('[data-row]')].map((e) => [e.dataset.row, e]));
+let cells, bars, rows, queue;
+
+/** Finds the places of the numbers, again after parts of the page were replaced. */
+function findPlaces() {
+  [cells, bars, rows] = ['key', 'bar', 'row'].map((name) => new Map([...root.querySelectorAll(`[data-${name}]`)].map((e) => [e.dataset[name], e])));
+  queue = root.querySelector('[data-line]');
+}
+findPlaces();
 
 const number = (n) => (n == null ? '–' : count(n));
 const percent = (part, all) => (all > 0 && part > 0 ? Math.min(100, (part / all) * 100) : 0);
@@ -72,7 +78,6 @@ function showFunnel(s) {
 
 // ---- the waiting room ----
 
-const queue = root.querySelector('[data-line]');
 let line = null;
 let heldChanged = false;
 
@@ -84,8 +89,8 @@ function showLine(s) {
   const missed = bought == null ? null : Math.max(0, called - seats - bought);
   const all = { called, seats, bought, missed, waiting: Math.max(0, joined - called), called_last_minute: line.called_last_minute };
   for (const [key, value] of Object.entries(all)) showNumber(`line.${key}`, value);
-  // The server renders the buttons. A line that was older than this page differed from it at first.
-  if (heldChanged && String(line.held) !== queue.dataset.held && !document.querySelector('dialog[open], details[open]:not(.buckets), .pending')) location.reload();
+  // A line that was older than this page differed from it at first.
+  if (heldChanged && String(line.held) !== queue.dataset.held) renew();
 }
 
 function showDrift(s) {
@@ -126,14 +131,39 @@ function showSources(s) {
   }
 }
 
+let renewing = false;
+
+/**
+ * Replaces the parts that the server renders for a state, such as its buttons, without leaving the page: that would end full
+ * screen. Not while a dialog is open or a key waits. Without an answer, the next sample asks again.
+ */
+async function renew() {
+  if (renewing || document.querySelector('dialog[open], details[open]:not(.buckets), .pending')) return;
+  renewing = true;
+  try {
+    const answer = await fetch(`${location.pathname}?lang=${locale}`, { signal: AbortSignal.timeout(RENEW_TIMEOUT_MS) });
+    const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector('[data-cockpit]');
+    if (!fresh) return;
+    Object.assign(root.dataset, { ...fresh.dataset, old: root.dataset.old });
+    for (const part of root.querySelectorAll('[data-part]')) {
+      const renewed = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
+      if (!renewed) continue;
+      const hadFocus = part.contains(document.activeElement);
+      part.replaceWith(renewed);
+      dialogs(renewed);
+      if (hadFocus) renewed.querySelector('summary, a')?.focus();
+    }
+    findPlaces();
+    drawSoon();
+  } catch { /* The connection is lost, which the page says by itself. */ } finally {
+    renewing = false;
+  }
+}
+
 function showState(s) {
   const phase = s.gate.value?.phase ?? s.sale.value?.phase;
   const state = s.sale.value?.state;
-  // The server renders the buttons of a state. Not while a dialog is open.
-  if (s.sale.value?.version > Number(root.dataset.saleVersion) && !document.querySelector('dialog[open], details[open]:not(.buckets)')) {
-    location.assign(`${location.pathname}?lang=${language.startsWith('zh') ? 'zh' : 'en'}`);
-    return;
-  }
+  if (s.sale.value?.version > Number(root.dataset.saleVersion)) renew();
   if (!phase) return;
   root.querySelector('.state').dataset.phase = phase;
   write(slot('phase'), say(root.dataset.phases.replace('mean', 'phase') + phase) || sayShared(`phase_${phase}`) || phase);
@@ -174,22 +204,29 @@ const fromZero = (u, min, max) => [0, max > 0 ? max * 1.1 : 1];
 /** Lines differ in their dashes too, for readers who cannot tell the colors apart. */
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 6]];
 
-function options(name, width) {
+/** A plot is as large as the style sheet makes its place. */
+const sizeOf = (plot) => {
+  const { clientWidth, clientHeight } = plot.figure.querySelector('[data-canvas]');
+  return { width: Math.max(200, clientWidth), height: clientHeight };
+};
+
+function options(name) {
+  // A wall has larger letters.
+  const rem = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   const ink = color('--pico-muted-color');
   const grid = color('--line');
-  const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: '12px system-ui' };
+  const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, size: 24 * rem + 8, font: `${12 * rem}px system-ui` };
   return {
-    width,
-    height: PLOT_HEIGHT,
+    ...sizeOf(plots[name]),
     legend: { show: false },
     cursor: { show: false },
     padding: [8, plots[name].data ? 28 : 8, 0, 0],
     scales: { x: { time: !plots[name].data }, y: { range: fromZero }, right: { range: fromZero } },
     axes: [
-      plots[name].data ? { ...axis, space: 60, values: (u, ticks) => ticks.map((t) => `${count(t)} ms`) } : { ...axis, space: 80, values: (u, ticks) => ticks.map((t) => timeOfDay.format(new Date(t * 1000)).slice(0, ticks[1] - ticks[0] < 60 ? 8 : 5)) },
-      { ...axis, size: 52, values: (u, ticks) => ticks.map((t) => tick.format(t)) },
+      plots[name].data ? { ...axis, space: 60 * rem, values: (u, ticks) => ticks.map((t) => `${count(t)} ms`) } : { ...axis, space: 80 * rem, values: (u, ticks) => ticks.map((t) => timeOfDay.format(new Date(t * 1000)).slice(0, ticks[1] - ticks[0] < 60 ? 8 : 5)) },
+      { ...axis, size: 52 * rem, values: (u, ticks) => ticks.map((t) => tick.format(t)) },
       // A line of much smaller values has its own axis, in the line's color.
-      ...(plots[name].lines.some(([, , , scale]) => scale) ? [{ ...axis, scale: 'right', side: 1, size: 46, stroke: lineColor(2), grid: { show: false }, values: (u, ticks) => ticks.map((t) => tick.format(t)) }] : []),
+      ...(plots[name].lines.some(([, , , scale]) => scale) ? [{ ...axis, scale: 'right', side: 1, size: 46 * rem, stroke: lineColor(2), grid: { show: false }, values: (u, ticks) => ticks.map((t) => tick.format(t)) }] : []),
     ],
     series: [{}, ...plots[name].lines.map(([key, , n, scale = 'y']) => ({ label: say(key), scale, stroke: lineColor(n), dash: DASHES[(n - 1) % 6], width: 2, points: { show: false }, spanGaps: false }))],
   };
@@ -234,8 +271,7 @@ function makePlots() {
     figure.hidden = false;
     plot.made?.destroy();
     plot.figure = figure;
-    const place = figure.querySelector('[data-canvas]');
-    plot.made = new window.uPlot(options(name, Math.max(200, place.clientWidth)), data(name), place);
+    plot.made = new window.uPlot(options(name), data(name), figure.querySelector('[data-canvas]'));
   }
 }
 
@@ -348,7 +384,6 @@ if (queue) {
 
 if (root) {
   connect();
-  makePlots();
   showAge();
   setInterval(showAge, 1000);
   document.addEventListener('visibilitychange', () => {
@@ -357,11 +392,8 @@ if (root) {
     // A connection that broke while the tab slept causes no event.
     if (Date.now() - receivedAt > STALE_AFTER_MS) connect();
   });
-  let width = root.clientWidth;
-  new ResizeObserver(() => {
-    if (root.clientWidth === width) return;
-    width = root.clientWidth;
-    for (const plot of Object.values(plots)) plot.made?.setSize({ width: Math.max(200, plot.figure.querySelector('[data-canvas]').clientWidth), height: PLOT_HEIGHT });
-  }).observe(root);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { makePlots(); drawSoon(); });
+  const again = () => { makePlots(); drawSoon(); };
+  const observer = new ResizeObserver(again);
+  root.querySelectorAll('[data-canvas]').forEach((place) => observer.observe(place));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
 }

@@ -120,14 +120,13 @@ function openTarget() {
 
 // ---- dialogs ----
 
-/** Turns each `<details data-dialog>` into a dialog. Without scripts it unfolds. */
-function dialogs() {
+/** Turns each `<details data-dialog>` into a dialog, which is in the document while it is open. Without scripts it unfolds. */
+export function dialogs(within = document) {
   if (typeof HTMLDialogElement === 'undefined') return;
-  for (const details of document.querySelectorAll('details[data-dialog]')) {
+  for (const details of within.querySelectorAll('details[data-dialog]')) {
     const form = details.querySelector('form');
     const article = create('article');
     const box = create('dialog', {}, article);
-    document.body.append(box);
     box.setAttribute('aria-label', form.querySelector('h2, h3')?.textContent ?? '');
     form.querySelectorAll('[data-close]').forEach((button) => {
       button.hidden = false;
@@ -138,10 +137,14 @@ function dialogs() {
     details.querySelector('summary').addEventListener('click', (event) => {
       event.preventDefault();
       article.append(form);
+      document.body.append(box);
       box.showModal();
     });
     box.addEventListener('click', (event) => event.target === box && box.close());
-    box.addEventListener('close', () => details.append(form));
+    box.addEventListener('close', () => {
+      details.append(form);
+      box.remove();
+    });
   }
 }
 

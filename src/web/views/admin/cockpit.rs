@@ -307,7 +307,6 @@ impl CockpitPage {
     fn plots(&self) -> Vec<(&'static str, &'static str)> {
         let t = self.text();
         let all = [
-            ("opening", t.plot_opening),
             ("requests", t.plot_requests),
             ("refusals", t.plot_refusals),
             ("latency", t.plot_latency),
