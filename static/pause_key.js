@@ -1,5 +1,5 @@
 // The key P in the console pauses the sale of the focused row, or of the dashboard, or resumes it. It takes effect after some
-// seconds, in which it can be undone: by the button, by Esc, or by leaving the page.
+// seconds, in which it can be undone: by the button, by Esc, or by leaving the page or full screen, which Esc does there.
 
 import { create, main, table, translator, write } from './lib.js';
 import { isCommand } from './shortcuts.js';
@@ -13,15 +13,26 @@ function formHere() {
   return place?.querySelector('form:is([action*="/pause?"], [action*="/resume?"])');
 }
 
+/** Sends a form. In full screen, which a navigation ends, only if the shop does not simply do it. */
+async function send(form) {
+  if (document.fullscreenElement) {
+    const answer = await fetch(form.action, { method: 'POST', body: new URLSearchParams(new FormData(form)) }).catch(() => null);
+    if (answer?.ok && new URL(answer.url).pathname === location.pathname) return;
+  }
+  form.requestSubmit();
+}
+
 /** Counts down to sending a form. The page does not load itself again meanwhile. */
 function sendSoon(form) {
   const left = create('span', { ariaHidden: 'true' });
   const undo = create('button', { type: 'button', className: 'outline', textContent: say('undo') });
   const notice = create('div', { className: 'pending', role: 'status' }, create('span', { textContent: form.querySelector('h3').textContent }), left, undo);
-  main.append(notice);
+  // In full screen nothing else is shown.
+  (document.fullscreenElement ?? main).append(notice);
   const end = () => {
     clearInterval(timer);
     removeEventListener('keydown', onEscape, true);
+    document.removeEventListener('fullscreenchange', end);
     notice.remove();
   };
   const onEscape = (event) => {
@@ -35,17 +46,18 @@ function sendSoon(form) {
     seconds -= 1;
     if (seconds >= 0) return;
     end();
-    form.requestSubmit();
+    send(form);
   };
   const timer = setInterval(tick, 1000);
   addEventListener('keydown', onEscape, true);
+  document.addEventListener('fullscreenchange', end);
   undo.addEventListener('click', end);
   tick();
 }
 
 export function installPauseKey() {
   addEventListener('keydown', (event) => {
-    if (event.key !== 'p' || !isCommand(event)) return;
+    if (event.key.toLowerCase() !== 'p' || !isCommand(event)) return;
     const form = formHere();
     if (!form || document.querySelector('.pending')) return;
     event.preventDefault();
