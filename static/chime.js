@@ -1,20 +1,28 @@
-// The sound of a turn that has come: two tones, made here. A browser plays it only on a page that was touched.
+// The sound of a turn that has come, or of an alarm: tones, made here. Many a browser plays it only on a page that was touched.
 
-import { storage } from './lib.js';
+import { create, storage } from './lib.js';
 
 const KEY = 'chime';
 const TONES = [[660, 0], [880, 0.22], [1320, 0.44]];
 const LENGTH_S = 1.1;
 
-/** Makes a button that switches the sound on and off. Its `ring` plays it, and ends when the sound does. */
+/**
+ * Makes a button that switches the sound on and off, and beside it the hint that the page has to be touched first. Its `ring`
+ * plays the sound, and ends when the sound does.
+ */
 export function chime(button) {
   let audio = null;
   let isOn = storage.get(KEY) === true;
 
-  const draw = () => button.setAttribute('aria-pressed', String(isOn));
+  const hint = create('small', { textContent: button.dataset.hint });
+  hint.setAttribute('role', 'status');
+  const draw = () => {
+    button.setAttribute('aria-pressed', String(isOn));
+    hint.hidden = !isOn || audio?.state === 'running';
+  };
   const wake = () => {
-    if (!isOn) return;
-    audio ??= new AudioContext();
+    if (!isOn || audio?.state === 'running') return;
+    audio ??= Object.assign(new AudioContext(), { onstatechange: draw });
     audio.resume();
   };
   async function ring() {
@@ -32,6 +40,7 @@ export function chime(button) {
     await new Promise((resolve) => { setTimeout(resolve, LENGTH_S * 1000); });
   }
 
+  button.after(hint);
   button.hidden = false;
   button.addEventListener('click', () => {
     isOn = !isOn;
@@ -42,7 +51,8 @@ export function chime(button) {
     ring();
   });
   // A page that was loaded with the sound on may play from the first touch on.
-  for (const touch of ['pointerdown', 'keydown']) addEventListener(touch, wake);
+  for (const touch of ['pointerdown', 'pointerup', 'keydown']) addEventListener(touch, wake);
+  wake();
   draw();
   return { ring };
 }

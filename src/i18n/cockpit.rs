@@ -80,6 +80,7 @@ texts! {
         alarm_drift: "两边的库存数不一致", "The stock differs between the services";
         alarm_nearly_sold: "库存已抢走九成", "Nine tenths of the stock are taken";
         sound: "告警声", "Sound";
+        sound_hint: "按任意键或点击一次页面，才能听到告警。", "Press any key or click once to hear alarms.";
         wall: "大屏模式", "Wall mode";
         wall_leave: "退出大屏", "Leave wall mode";
         orders_link: "本场订单", "Its orders";

@@ -73,6 +73,7 @@ texts! {
         drawn_at: "抽取时间", "Drawn at";
         in_room: "等候室人数", "In the room";
         sound: "轮到时响铃", "Sound on my turn";
+        sound_hint: "点击一次页面，轮到时才会响铃。", "Tap the page once, so that it can ring.";
         keep: "轮到你后有 {} 的时间购买；错过则位置让给后面的人，可重新排到队尾。换设备登录，位置不变；关掉页面也保留，但请记得回来看。",
             "On your turn you have {} to buy. If you miss it, your place goes on to the next, and you can join again at the end. Your place is the same on every device and stays if you close this page; just remember to look.";
         rules: "位置说明", "About your place";
