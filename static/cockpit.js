@@ -167,6 +167,7 @@ function showState(s) {
   if (!phase) return;
   root.querySelector('.state').dataset.phase = phase;
   write(slot('phase'), say(root.dataset.phases.replace('mean', 'phase') + phase) || sayShared(`phase_${phase}`) || phase);
+  write(slot('verdict'), s.verdict.map(({ key, numbers }) => numbers.reduce((text, n) => text.replace('{}', count(n)), say(key, '{}'))).join(' '));
   write(slot('meaning'), say(state === 'draft' ? 'mean_draft' : root.dataset.phases + phase));
 }
 

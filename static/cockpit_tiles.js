@@ -5,23 +5,20 @@ import { count, create, money, slot, write } from './lib.js';
 
 const CURVE_POINTS = 120;
 const CURVE_HEIGHT = 28;
-const SLOW_MS = 250;
-const NEARLY_SOLD = 0.1;
 const MAX_EVENTS = 8;
 
 const rounded = (n, digits = 1) => count(Number(n.toFixed(digits)));
-const share = (part, of) => (of > 0 ? (part / of) * 100 : null);
 
-/** Each tile: its value, how it is written, what is worth a color, and the value of a point for its curve. */
+/** Each tile: how its value is written, and the value of a point for its curve. */
 function tilesOf(price) {
   const revenue = (units) => money({ ...price, amount: price.amount * units });
   return {
-    left: { text: count, mood: (n, total) => (n > 0 && n <= total * NEARLY_SOLD ? 'warn' : 'calm'), curve: (p) => p.left },
+    left: { text: count, curve: (p) => p.left },
     revenue: { text: revenue, curve: (p) => p.paid_units },
     paid_share: { text: (n) => `${rounded(n)}%`, curve: (p) => p.paid_share },
     waiting: { text: count, curve: (p) => p.waiting },
     rate: { text: (n) => rounded(n), curve: (p) => p.accepted },
-    p99: { text: (n) => rounded(n, n < 10 ? 1 : 0), mood: (n, total, alarms) => (alarms.includes('slow') ? 'bad' : n > SLOW_MS ? 'warn' : 'calm'), curve: (p) => p.p99_ms },
+    p99: { text: (n) => rounded(n, n < 10 ? 1 : 0), curve: (p) => p.p99_ms },
   };
 }
 
@@ -45,14 +42,13 @@ export function tiles(root, say, time) {
 
   function showTiles(sample, points) {
     const last = sample.point;
-    const total = sample.sale.value?.total ?? 0;
     const values = { left: last.left, revenue: last.paid_units, paid_share: last.paid_share, waiting: last.waiting, rate: last.accepted, p99: last.p99_ms };
     const recent = points.slice(-CURVE_POINTS);
     for (const [name, tile] of Object.entries(all)) {
       const place = root.querySelector(`[data-tile="${name}"]`);
       const value = values[name];
       write(place.querySelector('dd'), value == null ? '–' : tile.text(value));
-      place.dataset.mood = value == null ? 'calm' : tile.mood?.(value, total, sample.alarms) ?? 'calm';
+      place.dataset.mood = sample.moods[name] ?? 'calm';
       place.querySelector('polyline').setAttribute('points', curve(recent.map(tile.curve)));
     }
   }

@@ -14,6 +14,7 @@ pub mod alarms;
 pub mod drift;
 pub mod report;
 pub mod sample;
+pub mod verdict;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +44,8 @@ use sampler::Sampler;
 
 /// A watched sale is sampled once a second: fast enough to follow, cheap enough to leave on.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+/// The rates of a sample are averages over as many seconds.
+pub const RATE_WINDOW_S: u64 = sampler::RATE_SAMPLES as u64 * SAMPLE_INTERVAL.as_secs();
 /// How far back the plots of a new viewer reach.
 pub const HISTORY_MS: i64 = 15 * 60 * 1000;
 /// An older sample is not shown as the current one.

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::alarms::Mood;
 use super::drift::Drift;
 use super::opening::OpeningCounts;
+use super::verdict::Sentence;
 use crate::counters::CounterSnapshot;
 use crate::domain::wire::wire_enum;
 use crate::domain::{Bucket, Phase, SaleState};
@@ -253,6 +255,13 @@ pub struct Sample {
     pub drift: Option<DriftSince>,
     pub point: Point,
     pub alarms: Vec<Alarm>,
+    /// Tiles whose value is beyond its bound.
+    pub moods: BTreeMap<&'static str, Mood>,
+    /// What the numbers mean.
+    pub verdict: Vec<Sentence>,
+    /// Since when the sale is seen as sold out.
+    #[serde(skip)]
+    pub sold_out_since: Option<Timestamp>,
     /// The opening so far; streams send it when it has changed.
     #[serde(skip)]
     pub opening: Option<OpeningCounts>,

@@ -1,7 +1,7 @@
 //! Samples one sale. All engines are queried at the same time, each with its own deadline, so that one that is down does
 //! not delay the others.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
 use super::Sources;
-use super::alarms::alarms;
+use super::alarms::{alarms, moods};
 use super::drift::{StockTotals, drift};
 use super::opening::OpeningCounts;
 use super::sample::{
     BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
     StockFacts,
 };
+use super::verdict::verdict;
 use crate::counters::CounterSnapshot;
-use crate::domain::Bucket;
-use crate::domain::SaleId;
+use crate::domain::{Bucket, Phase, SaleId};
 use crate::stock::load::{BucketState, StockCounters};
 
 /// How long one engine may take to answer: less than the interval between samples.
@@ -26,7 +26,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
 /// The gate reads its facts twenty times a second; older ones are shown as unknown.
 const MAX_FACTS_AGE_MS: i64 = 2_000;
 /// Samples over which rates are averaged. Processes write their counters once a second, but not at the same instant.
-const RATE_SAMPLES: usize = 3;
+pub(super) const RATE_SAMPLES: usize = 3;
+
 /// The counters at one sample, from which rates are computed.
 struct CounterReading {
     when: Instant,
@@ -84,6 +85,7 @@ impl Sampler {
             last.and_then(|last| last.queue.clone()).unwrap_or_default().after(facts, now)
         });
         let requests = numbers.as_ref().map(Requests::of);
+        let p99_ms = numbers.as_ref().and_then(|numbers| numbers.wait_ms(0.99));
         let opening = numbers.as_ref().and_then(OpeningCounts::of);
         let orders = orders.as_ref().map(OrderFacts::of);
         let mut sample = Sample {
@@ -98,13 +100,20 @@ impl Sampler {
             buckets,
             queue,
             alarms: Vec::new(),
+            moods: BTreeMap::new(),
+            verdict: Vec::new(),
+            sold_out_since: None,
             opening,
         };
         sample.point.left = sample.left();
         sample.point.paid_units = orders.map(|orders| orders.paid_units);
         sample.point.paid_share = orders.and_then(|orders| orders.paid_share());
         sample.point.waiting = sale.map(|sale| sale.waiting());
+        let before = last.and_then(|last| last.sold_out_since);
+        sample.sold_out_since = (sample.phase() == Some(Phase::SoldOut)).then(|| before.unwrap_or(now));
         sample.alarms = alarms(&sample);
+        sample.moods = moods(&sample);
+        sample.verdict = verdict(&sample, p99_ms);
         sample.point.alarms.clone_from(&sample.alarms);
         self.last = Some(sample.clone());
         sample

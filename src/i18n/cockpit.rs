@@ -27,6 +27,16 @@ texts! {
         mean_draw_sold_out: "中签者的订单已生成，超时未付款的顺延给下一位。", "Winners have their orders. What they do not pay for goes to the next in order.";
         mean_draw_paused: "已暂停，不能报名。", "Paused. No one can enter.";
         mean_draw_ended: "报名已截止。进展见抽签页。", "Entries are closed. The page of the draw shows its steps.";
+        verdict_sold_within: "{} / {} 件在开售 {} 秒内抢到，其中 {} 件已付款。", "{} of {} taken within {} s of the opening, {} of them paid.";
+        verdict_sold: "{} / {} 件已抢到，其中 {} 件已付款。", "{} of {} taken, {} of them paid.";
+        verdict_untouched: "{} 件都还没有人抢到。", "None of the {} units is taken.";
+        verdict_entries: "{} 人报名，共 {} 件。", "{} entries for {} units.";
+        verdict_errors: "系统繁忙：每秒有 {} 个请求被拒。", "Overloaded: {} requests per second are turned away.";
+        verdict_slow: "偏慢：目前 99% 的抢购用时达 {} 毫秒。", "Slow: purchases now take up to {} ms (99%).";
+        verdict_drift: "Redis 与数据库相差 {} 件。", "Redis and the database differ by {} units.";
+        verdict_unknown: "部分数据来源没有响应，无法完整判断。", "Some sources do not answer, so this may not be all.";
+        verdict_fine: "99% 的抢购在 {} 毫秒内完成，一切正常。", "99% of purchases took at most {} ms, nothing is wrong.";
+        verdict_calm: "一切正常。", "Nothing is wrong.";
         controls: "操作", "Controls";
         look_only: "你的角色只能查看。", "Your role is read-only.";
         stock: "库存", "Stock";
@@ -73,6 +83,11 @@ texts! {
         tile_entries: "报名", "Entries";
         tile_rate: "抢到（件/秒）", "Sold per second";
         tile_p99: "P99（毫秒）", "p99 (ms)";
+        bound_left: "不高于 {}% 时告警", "alarm at {}% or less";
+        bound_paid: "到期订单低于 {}% 时提示", "warns below {}% of orders due";
+        bound_waiting: "多于剩余件数时提示", "warns above the units left";
+        bound_rate: "{} 秒平均", "average of {} s";
+        bound_p99: "超过 {} 毫秒告警", "alarm above {} ms";
         alarms: "告警", "Alarms";
         no_alarms: "没有告警。", "No alarms.";
         alarm_slow: "抢到用时 P99 超过 500 毫秒", "Purchases are slow: p99 above 500 ms";

@@ -6,10 +6,11 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::cockpit::Sample;
-use crate::cockpit::alarms::DRIFT_AFTER_MS;
+use crate::cockpit::alarms::{DRIFT_AFTER_MS, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT, Mood};
 use crate::cockpit::drift::Drift;
-use crate::cockpit::sample::{Alarm, Part};
+use crate::cockpit::sample::Part;
+use crate::cockpit::verdict::Sentence;
+use crate::cockpit::{RATE_WINDOW_S, Sample};
 use crate::domain::sale::SaleMove;
 use crate::domain::{Line, Money, Phase, SaleId, SaleState};
 use crate::i18n::fill;
@@ -88,6 +89,9 @@ struct Tile {
     name: &'static str,
     label: &'static str,
     value: Option<String>,
+    /// Its bound, or how it is computed.
+    note: Option<String>,
+    mood: Option<Mood>,
 }
 
 impl CockpitPage {
@@ -138,24 +142,48 @@ impl CockpitPage {
         let (t, point) = (self.text(), &self.sample.point);
         let revenue =
             point.paid_units.map(|units| Money { amount: self.price.amount.saturating_mul(units), ..self.price });
+        let (waiting, of_waiting) = match self.is_draw {
+            true => (t.tile_entries, None),
+            false => (t.tile_waiting, Some(t.bound_waiting.to_owned())),
+        };
         [
-            ("left", t.tile_left, point.left.map(grouped)),
-            ("revenue", t.tile_revenue, revenue.map(|revenue| revenue.to_string())),
-            ("paid_share", t.tile_paid, point.paid_share.map(|share| format!("{share}%"))),
-            ("waiting", if self.is_draw { t.tile_entries } else { t.tile_waiting }, point.waiting.map(grouped)),
-            ("rate", t.tile_rate, point.accepted.map(|rate| rate.to_string())),
-            ("p99", t.tile_p99, point.p99_ms.map(|ms| format!("{ms:.0}"))),
+            ("left", t.tile_left, point.left.map(grouped), Some(fill(t.bound_left, MIN_LEFT_PERCENT))),
+            ("revenue", t.tile_revenue, revenue.map(|revenue| revenue.to_string()), None),
+            (
+                "paid_share",
+                t.tile_paid,
+                point.paid_share.map(|share| format!("{share}%")),
+                Some(fill(t.bound_paid, MIN_PAID_PERCENT)),
+            ),
+            ("waiting", waiting, point.waiting.map(grouped), of_waiting),
+            ("rate", t.tile_rate, point.accepted.map(|rate| rate.to_string()), Some(fill(t.bound_rate, RATE_WINDOW_S))),
+            ("p99", t.tile_p99, point.p99_ms.map(|ms| format!("{ms:.0}")), Some(fill(t.bound_p99, MAX_P99_MS))),
         ]
-        .map(|(name, label, value)| Tile { name, label, value })
+        .map(|(name, label, value, note)| Tile {
+            name,
+            label,
+            value,
+            note,
+            mood: self.sample.moods.get(name).copied(),
+        })
+    }
+
+    /// What the numbers mean. The script finds the words by the same names.
+    fn verdict(&self) -> String {
+        let number = |n: f64| if n.fract() == 0.0 { grouped(n as i64) } else { n.to_string() };
+        let sentence =
+            |s: &Sentence| s.numbers.iter().fold(self.words(s.key).to_owned(), |text, n| fill(&text, number(*n)));
+        self.sample.verdict.iter().map(sentence).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The text of a key that only a sample names.
+    fn words(&self, key: &str) -> &'static str {
+        self.text().entries().find(|(known, _)| *known == key).map_or("", |(_, words)| words)
     }
 
     /// What needs a look.
     fn alarms(&self) -> String {
-        let words = |alarm: &Alarm| {
-            let key = format!("alarm_{alarm}");
-            self.text().entries().find(|(known, _)| *known == key).map_or(alarm.as_str(), |(_, words)| words)
-        };
-        let all: Vec<&str> = self.sample.alarms.iter().map(words).collect();
+        let all: Vec<&str> = self.sample.alarms.iter().map(|alarm| self.words(&format!("alarm_{alarm}"))).collect();
         if all.is_empty() { self.text().no_alarms.to_owned() } else { all.join(" · ") }
     }
 

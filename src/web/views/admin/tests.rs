@@ -175,3 +175,12 @@ fn notice_says_how_far_the_stock_has_a_change() {
     assert_eq!(notice(Locale::Zh, "6-8"), "场次 7 已暂停。已应用到 6 个分桶（共 8 个），其余部分正在自动重试。");
     assert_eq!(notice(Locale::En, "<script>-8"), "Sale 7 paused.");
 }
+
+#[test]
+fn words_of_an_alarm_name_its_bound() {
+    use crate::cockpit::alarms::{MAX_P99_MS, MIN_LEFT_PERCENT};
+    for locale in Locale::ALL {
+        assert!(crate::i18n::text(locale).cockpit.alarm_slow.contains(&MAX_P99_MS.to_string()));
+    }
+    assert_eq!(MIN_LEFT_PERCENT, 10, "the words say nine tenths");
+}
