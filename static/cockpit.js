@@ -12,6 +12,9 @@ const compact = new Intl.NumberFormat(language, { notation: 'compact', maximumFr
 const tick = new Intl.NumberFormat(language, { notation: 'compact', maximumSignificantDigits: 3 });
 const timeOfDay = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 
+const dayAndTime = new Intl.DateTimeFormat(language, { dateStyle: 'short', timeStyle: 'medium' });
+const DAY_MS = 86_400_000;
+
 /** Events come once a second. */
 const STALE_AFTER_MS = 3500;
 const RETRY_MS = 3000;
@@ -286,7 +289,7 @@ function drawPlots() {
 
 // ---- the stream ----
 
-const showTiles = root && tiles(root, say, (at) => timeOfDay.format(at));
+const showTiles = root && tiles(root, say, (at) => (Date.now() - at < DAY_MS / 2 ? timeOfDay : dayAndTime).format(at));
 let sample = null;
 /** When the newest event arrived; 0 before the first. */
 let receivedAt = 0;

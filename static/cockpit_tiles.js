@@ -5,7 +5,6 @@ import { count, create, money, slot, write } from './lib.js';
 
 const CURVE_POINTS = 120;
 const CURVE_HEIGHT = 28;
-const MAX_EVENTS = 8;
 
 const rounded = (n, digits = 1) => count(Number(n.toFixed(digits)));
 
@@ -32,12 +31,13 @@ function curve(values) {
   return known.map(([n, value]) => `${((n / (values.length - 1)) * 100).toFixed(1)},${y(value).toFixed(1)}`).join(' ');
 }
 
-/** Shows tiles and alarms within the dashboard. `say` has its words, `time` writes the time of a day. */
+/** Shows tiles and alarms within the dashboard. `say` has its words, `time` writes a time. */
 export function tiles(root, say, time) {
   const all = tilesOf(JSON.parse(root.dataset.price));
   const title = document.title;
   const bell = root.querySelector('[data-sound]');
   const sound = bell && chime(bell);
+  const list = slot('alarm-events', root);
   let before = null;
 
   function showTiles(sample, points) {
@@ -53,7 +53,7 @@ export function tiles(root, say, time) {
     }
   }
 
-  function showAlarms(sample, points) {
+  function showAlarms(sample) {
     const { alarms } = sample;
     const place = slot('alarms', root);
     write(place, alarms.length ? alarms.map((alarm) => say(`alarm_${alarm}`)).join(' · ') : say('no_alarms'));
@@ -62,14 +62,13 @@ export function tiles(root, say, time) {
     if (before && alarms.some((alarm) => !before.includes(alarm))) sound?.ring();
     before = alarms;
 
-    const events = points.flatMap((point, n) => (point.alarms ?? []).filter((alarm) => !points[n - 1]?.alarms?.includes(alarm)).map((alarm) => [point.at, alarm]));
-    const list = slot('alarm-events', root);
-    const newest = events.slice(-MAX_EVENTS).reverse();
-    const shown = newest.map(([at, alarm]) => `${at} ${alarm}`).join();
+    const shown = JSON.stringify(sample.events);
     if (list.dataset.shown === shown) return;
     list.dataset.shown = shown;
-    list.hidden = newest.length === 0;
-    list.replaceChildren(...newest.map(([at, alarm]) => create('li', {}, create('time', { dateTime: new Date(at).toISOString() }, time(new Date(at))), ` ${say(`alarm_${alarm}`)}`)));
+    list.replaceChildren(...sample.events.map(({ alarm, rose_at: rose, ended_at: ended }) => {
+      const times = [rose, ended].filter(Boolean).map((at) => create('time', { dateTime: at, textContent: time(new Date(at)) }));
+      return create('li', {}, times[0], ' – ', ...times.slice(1), ` ${say(`alarm_${alarm}`)}`);
+    }));
   }
 
   const wall = root.querySelector('[data-wall]');
@@ -85,6 +84,6 @@ export function tiles(root, say, time) {
 
   return (sample, points) => {
     showTiles(sample, points);
-    showAlarms(sample, points);
+    showAlarms(sample);
   };
 }

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::drift::Drift;
-use super::sample::{Alarm, Sample};
+use super::sample::Sample;
 use crate::domain::wire::wire_enum;
-use crate::domain::{Phase, Refusal, SaleState};
+use crate::domain::{Alarm, Phase, Refusal, SaleState};
 
 /// Purchases that take longer are felt as slow.
 pub const MAX_P99_MS: f64 = 500.0;
@@ -135,6 +135,7 @@ pub(super) mod tests {
             drift: None,
             point: Point::default(),
             alarms: Vec::new(),
+            events: Vec::new(),
             moods: BTreeMap::new(),
             verdict: Vec::new(),
             sold_out_since: None,

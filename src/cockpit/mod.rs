@@ -29,12 +29,12 @@ use tracing::warn;
 pub use opening::OpeningCounts;
 pub use sample::Sample;
 
-use self::sample::{Alarm, Point};
+use self::sample::Point;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::control::stock_sync::StockSync;
 use crate::counters::{CounterRegistry, CounterSnapshot};
-use crate::domain::{SaleId, SaleState};
+use crate::domain::{Alarm, SaleId, SaleState};
 use crate::gate::Gate;
 use crate::periodic::{Periodic, run_every};
 use crate::pipeline::rabbit::Monitor;
@@ -198,21 +198,44 @@ impl Cockpit {
     async fn run_sampler(self, sale: SaleId, feed: Arc<SampleFeed>, history: History) {
         let mut sampler = Sampler::new(self.sources.clone(), sale);
         let mut alarms = Vec::new();
+        let mut recorded = None;
         let mut tick = tokio::time::interval(SAMPLE_INTERVAL);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 () = self.closing.cancelled() => return self.remove(sale),
-                () = feed.latest.closed() => if self.remove_unwatched(sale, &feed) { return },
+                () = feed.latest.closed() => if self.remove_unwatched(sale, &feed) {
+                    // Nothing would see them end.
+                    return self.record_alarms(sale, recorded.get_or_insert_default(), &[]).await;
+                },
                 _ = tick.tick() => {
                     let sampled = self.closing.run_until_cancelled(self.sample_in_turn(&mut sampler, sale, &feed)).await;
                     let Some(sample) = sampled else { continue };
                     remember(&history, &sample);
                     log_new_alarms(sale, &alarms, &sample);
                     alarms.clone_from(&sample.alarms);
+                    // Of a process that has ended.
+                    let standing = || sample.events.iter().filter(|event| event.ended_at.is_none());
+                    let recorded = recorded.get_or_insert_with(|| standing().map(|event| event.alarm).collect());
+                    self.record_alarms(sale, recorded, &alarms).await;
                     feed.latest.send_replace(Some(Arc::new(sample)));
                 }
             }
+        }
+    }
+
+    /// Records which alarms rose or ended since the last record. What the database does not take, the next sample records.
+    async fn record_alarms(&self, sale: SaleId, recorded: &mut Vec<Alarm>, alarms: &[Alarm]) {
+        let without = |all: &[Alarm], known: &[Alarm]| -> Vec<Alarm> {
+            all.iter().filter(|alarm| !known.contains(alarm)).copied().collect()
+        };
+        let (rose, ended) = (without(alarms, recorded), without(recorded, alarms));
+        if rose.is_empty() && ended.is_empty() {
+            return;
+        }
+        let Sources { store, clock, .. } = &*self.sources;
+        if sampler::within(store.record_alarms(sale, &rose, &ended, clock.now())).await.is_some() {
+            *recorded = alarms.to_vec();
         }
     }
 

@@ -13,8 +13,11 @@ use super::{Cockpit, counter_totals};
 use crate::control::digests::ReadDigest;
 use crate::domain::evenness::{ArrivalGroup, by_arrival};
 use crate::domain::wire::wire_enum;
-use crate::domain::{Money, Sale, SaleDigest, SaleState};
+use crate::domain::{AlarmEvent, Money, Sale, SaleDigest, SaleState};
 use crate::store::{Queue, StoreError};
+
+/// Alarms that a report lists.
+const MAX_ALARMS: i64 = 50;
 
 /// The entries of a draw, and how many of them were offered a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub struct SaleReport {
     pub digest: Arc<SaleDigest>,
     pub queue: Option<Queue>,
     pub draw: Option<DrawFigures>,
+    /// Newest first.
+    pub alarms: Vec<AlarmEvent>,
 }
 
 /// What became of the stock.
@@ -139,6 +144,7 @@ impl Cockpit {
             opening: OpeningCounts::of(&counters),
             queue: store.queue(sale.id).await?,
             draw,
+            alarms: store.alarms(sale.id, MAX_ALARMS).await?,
             digest: read.digest,
             sale,
         })

@@ -10,8 +10,7 @@ use super::drift::Drift;
 use super::opening::OpeningCounts;
 use super::verdict::Sentence;
 use crate::counters::CounterSnapshot;
-use crate::domain::wire::wire_enum;
-use crate::domain::{Bucket, Phase, SaleState};
+use crate::domain::{Alarm, AlarmEvent, Bucket, Phase, SaleState};
 use crate::store::OrderCounts;
 
 /// What one engine answered, or since when it has not answered.
@@ -88,20 +87,6 @@ impl SaleFacts {
     pub fn waiting(&self) -> i64 {
         let in_line = self.line.map(|line| (line.joined - line.called).max(0));
         in_line.or(self.entries).unwrap_or(self.waiting)
-    }
-}
-
-wire_enum! {
-    /// What about a sale needs a look ([`alarms`](super::alarms)).
-    pub enum Alarm {
-        /// Purchases are slow.
-        Slow = "slow",
-        /// Requests are turned away because the shop is overloaded.
-        Errors = "errors",
-        /// Redis and the database disagree for longer than orders are on their way.
-        Drift = "drift",
-        /// Nine tenths of an open sale's stock are reserved.
-        NearlySold = "nearly_sold",
     }
 }
 
@@ -224,8 +209,6 @@ pub struct Point {
     /// Calls of the waiting room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub called: Option<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alarms: Vec<Alarm>,
 }
 
 /// How Redis and the database differ, and since when.
@@ -255,6 +238,8 @@ pub struct Sample {
     pub drift: Option<DriftSince>,
     pub point: Point,
     pub alarms: Vec<Alarm>,
+    /// The newest alarms as they were recorded, newest first.
+    pub events: Vec<AlarmEvent>,
     /// Tiles whose value is beyond its bound.
     pub moods: BTreeMap<&'static str, Mood>,
     /// What the numbers mean.

@@ -25,6 +25,8 @@ use crate::stock::load::{BucketState, StockCounters};
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
 /// The gate reads its facts twenty times a second; older ones are shown as unknown.
 const MAX_FACTS_AGE_MS: i64 = 2_000;
+/// Alarms that the cockpit lists.
+const MAX_EVENTS: i64 = 8;
 /// Samples over which rates are averaged. Processes write their counters once a second, but not at the same instant.
 pub(super) const RATE_SAMPLES: usize = 3;
 
@@ -47,7 +49,7 @@ pub(super) struct Sampler {
 }
 
 /// The answer, or `None` after an error or [`ANSWER_TIMEOUT`].
-async fn within<T, E>(read: impl Future<Output = Result<T, E>>) -> Option<T> {
+pub(super) async fn within<T, E>(read: impl Future<Output = Result<T, E>>) -> Option<T> {
     timeout(ANSWER_TIMEOUT, read).await.ok()?.ok()
 }
 
@@ -61,10 +63,11 @@ impl Sampler {
         let sources = self.sources.clone();
         let stock = async { Some(within(sources.stock_sync.as_ref()?.survey_sale(self.sale)).await) };
         let queue = async { Some(within(sources.monitor.as_ref()?.depths()).await) };
-        let (sale, orders, others, stock, queue) = tokio::join!(
+        let (sale, orders, others, events, stock, queue) = tokio::join!(
             within(sale_facts(&sources, self.sale)),
             within(sources.store.count_orders(self.sale)),
             within(sources.counter_store.others(self.sale)),
+            within(sources.store.alarms(self.sale, MAX_EVENTS)),
             stock,
             queue,
         );
@@ -100,6 +103,7 @@ impl Sampler {
             buckets,
             queue,
             alarms: Vec::new(),
+            events: events.or(last.map(|last| last.events.clone())).unwrap_or_default(),
             moods: BTreeMap::new(),
             verdict: Vec::new(),
             sold_out_since: None,
@@ -114,7 +118,6 @@ impl Sampler {
         sample.alarms = alarms(&sample);
         sample.moods = moods(&sample);
         sample.verdict = verdict(&sample, p99_ms);
-        sample.point.alarms.clone_from(&sample.alarms);
         self.last = Some(sample.clone());
         sample
     }

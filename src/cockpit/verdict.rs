@@ -4,8 +4,8 @@
 use serde::Serialize;
 
 use super::drift::Drift;
-use super::sample::{Alarm, DriftSince, Sample};
-use crate::domain::{Phase, Refusal, SaleState};
+use super::sample::{DriftSince, Sample};
+use crate::domain::{Alarm, Phase, Refusal, SaleState};
 
 /// A text with its numbers, in the order of their places.
 #[derive(Debug, Clone, PartialEq, Serialize)]

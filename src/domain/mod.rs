@@ -9,6 +9,7 @@ pub mod locale;
 pub mod money;
 
 pub mod address;
+pub mod alarm;
 pub mod audit_action;
 pub mod books;
 pub mod bucket;
@@ -48,6 +49,7 @@ pub mod waitlist;
 pub mod wallet;
 
 pub use address::Address;
+pub use alarm::{Alarm, AlarmEvent};
 pub use audit_action::AuditAction;
 pub use bucket::Bucket;
 pub use category::{Category, MAX_CATEGORIES, category_of};

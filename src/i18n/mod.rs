@@ -121,7 +121,7 @@ pub use wallet::WalletText;
 use crate::domain::packet::PacketPhase;
 use crate::domain::sale::SaleMove;
 use crate::domain::wallet::TransferKind;
-use crate::domain::{Locale, OrderStatus, Phase, SaleState};
+use crate::domain::{Alarm, Locale, OrderStatus, Phase, SaleState};
 use crate::store::Role;
 
 /// Declares [`Text`] from one list of tables, with its value in each language.
@@ -249,6 +249,15 @@ impl Text {
             OrderStatus::RefundPending => self.orders.means_refunding_by_shop,
             OrderStatus::Refunded => self.orders.means_refunded_by_shop,
             other => self.status_means(other),
+        }
+    }
+
+    pub fn alarm(&self, alarm: &Alarm) -> &'static str {
+        match alarm {
+            Alarm::Slow => self.cockpit.alarm_slow,
+            Alarm::Errors => self.cockpit.alarm_errors,
+            Alarm::Drift => self.cockpit.alarm_drift,
+            Alarm::NearlySold => self.cockpit.alarm_nearly_sold,
         }
     }
 

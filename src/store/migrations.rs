@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 51] = [
+const MIGRATIONS: [(i64, &str, &str); 52] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -61,6 +61,7 @@ const MIGRATIONS: [(i64, &str, &str); 51] = [
     (62, "gathered lists", include_str!("../../migrations/0062_gathered_lists.sql")),
     (63, "variants", include_str!("../../migrations/0063_variants.sql")),
     (64, "order numbers", include_str!("../../migrations/0064_order_numbers.sql")),
+    (65, "sale alarms", include_str!("../../migrations/0065_sale_alarms.sql")),
 ];
 
 /// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an

@@ -42,6 +42,7 @@ const SHORT: &[&str] = &[
     "releases",
     "reminder_counts",
     "revocation_count",
+    "sale_alarms",
     "sale_buckets",
     "sale_reports",
     "sales",

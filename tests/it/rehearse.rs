@@ -17,7 +17,7 @@ const SMALL_REHEARSAL: [&str; 11] =
 
 /// Row counts of every table that a rehearsal writes to, except the audit log, which keeps its entries.
 async fn rows(shop: &Shop) -> Vec<(&'static str, i64)> {
-    const TABLES: [&str; 14] = [
+    const TABLES: [&str; 15] = [
         "sales",
         "sale_buckets",
         "orders",
@@ -30,6 +30,7 @@ async fn rows(shop: &Shop) -> Vec<(&'static str, i64)> {
         "webhook_events",
         "releases",
         "tallies",
+        "sale_alarms",
         "addresses",
         "revocations",
     ];

@@ -1,6 +1,7 @@
 //! Sales: their definition and their state transitions. Every change raises the catalogue's revision, which every
 //! process polls.
 
+pub(super) mod alarms;
 pub(super) mod announced_draw;
 pub(super) mod announced_queue;
 pub(super) mod buckets;

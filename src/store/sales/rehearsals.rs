@@ -12,7 +12,7 @@ use crate::store::{ListLock, MAX_ROWS, NewSession, Store, StoreError, User, plac
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
 /// refer to an order, a payment or a user before the row that they refer to.
-const DELETE_ALL: [&str; 27] = [
+const DELETE_ALL: [&str; 28] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
@@ -38,6 +38,7 @@ const DELETE_ALL: [&str; 27] = [
     "DELETE FROM draw_entries WHERE sale_id = $1",
     "DELETE FROM draws WHERE sale_id = $1",
     "DELETE FROM tallies WHERE sale_id = $1",
+    "DELETE FROM sale_alarms WHERE sale_id = $1",
     "DELETE FROM sale_reports WHERE sale_id = $1",
     "DELETE FROM sale_buckets WHERE sale_id = $1",
     "DELETE FROM addresses WHERE user_id IN (SELECT id FROM users WHERE rehearsal = $1)",
@@ -104,9 +105,10 @@ impl Store {
         Ok(true)
     }
 
-    /// Deletes counters of sales that no longer exist. A process may store counters while its sale is being removed.
+    /// Deletes counters and alarms of sales that no longer exist. A process may store some while its sale is being removed.
     pub async fn delete_orphaned_counters(&self) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM tallies WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
+        sqlx::query("DELETE FROM sale_alarms WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
         Ok(())
     }
 }

@@ -49,6 +49,7 @@ export default async function report(run) {
   await page.locator('.breadcrumb').getByRole('link', { name: labels.report, exact: true }).click();
   await visitor.slot('verdict').filter({ hasText: labels.soldOut }).waitFor();
   same(await page.locator('[data-final]').getAttribute('data-final'), 'false');
+  await page.locator('.alarms li').filter({ hasText: labels.nearly }).first().waitFor();
   await visitor.inspect('report');
   await withoutScripts(run, sale, labels);
 }
@@ -127,4 +128,7 @@ async function withoutScripts(run, sale, labels) {
   await page.locator('.report details summary').first().click();
   await page.locator('.report details[open] td').first().waitFor();
   await visitor.inspect('report-no-script');
+  await visitor.goAdmin(`/sales/${sale}`);
+  await page.locator('.alarms li').filter({ hasText: labels.nearly }).first().waitFor();
+  await visitor.slot('verdict').filter({ hasText: labels.judged }).waitFor();
 }

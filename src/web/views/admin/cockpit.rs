@@ -183,7 +183,7 @@ impl CockpitPage {
 
     /// What needs a look.
     fn alarms(&self) -> String {
-        let all: Vec<&str> = self.sample.alarms.iter().map(|alarm| self.words(&format!("alarm_{alarm}"))).collect();
+        let all: Vec<&str> = self.sample.alarms.iter().map(|alarm| self.chrome.text().alarm(alarm)).collect();
         if all.is_empty() { self.text().no_alarms.to_owned() } else { all.join(" · ") }
     }
 
