@@ -14,7 +14,7 @@ use crate::pages::compression::{self, Compressed, Effort};
 
 /// Styles and scripts of the list, of the pages of sales and of the page that says that there is no connection. Pictures are
 /// kept as they are seen.
-const SHELL: [&str; 24] = [
+const SHELL: [&str; 25] = [
     "vendor/pico.min.css",
     "shop.css",
     "gallery.css",
