@@ -62,7 +62,7 @@ async fn top_up_for_a_sale_covers_its_price_and_leads_back() {
     let sale = shop.open_sale(&admin, 2).await;
     fill(&shop, &mei, 100_000).await;
     let form = mei.get(&format!("/en/wallet?sale={sale}")).await;
-    assert!(form.text().contains("value=\"999\"") && form.text().contains("you return to the sale"), "{form:?}");
+    assert!(form.text().contains("value=\"999.00\"") && form.text().contains("you return to the sale"), "{form:?}");
     let begun = mei.send_form("/en/wallet/top-ups", &format!("amount=999&sale={sale}")).await;
     let cashier = mei.get(begun.header("location")).await;
     assert!(cashier.text().contains(&format!("href=\"/en/sales/{sale}\"")), "{cashier:?}");
