@@ -40,6 +40,26 @@ async function win(run, words) {
   ok(first > 90 && first <= 100, `${first} % of the time is left`);
   await eventually('the ring shrinks', async () => (await share()) < first);
   await visitor.inspect('won');
+  await decline(visitor, { order, sale });
+  await visitor.account.pay(order);
+  await visitor.go(`/orders/${sale}/${order.id}`);
+  await page.locator('main[data-status="paid"]').waitFor();
+  await page.locator('.order .steps a[href$="/address"]').waitFor();
+  ok(await page.locator('#onward a').first().isVisible(), 'further sales');
+  await visitor.inspect('paid');
+}
+
+/** A payment that the provider declines is told on the order and in the list. */
+async function decline(visitor, { order, sale }) {
+  const { account, page } = visitor;
+  const { payment } = await account.ask('POST', `/api/sales/${sale}/orders/${order.id}/payments`);
+  await fetch(`${account.origin}/sandbox/cashier/${payment.id}/decline`, { method: 'POST', redirect: 'manual' });
+  // The provider reports it by webhook, and the page loads itself again.
+  await page.locator('.win [role="alert"]').waitFor();
+  await visitor.inspect('declined');
+  await visitor.go('/orders');
+  const status = page.locator('.orders li').filter({ has: page.locator(`a[href$="${sale}/${order.id}"]`) }).locator('.status');
+  ok(/·/.test(await status.textContent()), 'the list tells it');
 }
 
 /** A sold-out sale leads on, and so does an order that came to nothing. */
@@ -153,6 +173,13 @@ async function goods(run) {
   await visitor.inspect('goods-in-depth');
   const poster = await page.request.get(visitor.path(`/sales/${sale}/poster.svg`));
   same([poster.status(), poster.headers()['content-type']], [200, 'image/svg+xml']);
+  await page.locator('[data-poster]').click();
+  const dialog = page.locator('dialog.poster');
+  await dialog.getByRole('img').waitFor();
+  ok((await dialog.locator('[download]').getAttribute('href')).startsWith('data:image/png;base64,'), 'a picture to keep');
+  await visitor.inspect('poster');
+  await dialog.getByRole('button', { name: { zh: '关闭', en: 'Close' }[visitor.locale] }).click();
+  await dialog.waitFor({ state: 'hidden' });
   await visitor.go('/about');
   await page.getByRole('heading', { level: 1 }).waitFor();
   await visitor.inspect('about');

@@ -153,6 +153,22 @@ async function resumeByKey(visitor, state) {
   await state('open');
 }
 
+/** The same key on a row of the list, beside the dashboard's page. */
+async function pauseRowByKey(visitor, sale) {
+  const list = await visitor.tab();
+  await list.goto(`/admin?lang=${visitor.locale}`);
+  const row = list.locator(`[data-sale="${sale}"]`);
+  const press = async (next) => {
+    await row.locator('h3 a').focus();
+    await list.keyboard.press('P');
+    await list.locator('.pending').waitFor();
+    await row.locator(`form[action*="/${next}?"]`).waitFor({ state: 'attached' });
+  };
+  await press('resume');
+  await press('pause');
+  await list.close();
+}
+
 /** The live dashboard updates by itself and has all actions of a running sale. */
 async function runIt(visitor, shopper, sale) {
   const { page, labels } = visitor;
@@ -184,6 +200,8 @@ async function runIt(visitor, shopper, sale) {
   await state('paused');
   await phase(shopper, 'paused');
   await resumeByKey(visitor, state);
+  await phase(shopper, 'open');
+  await pauseRowByKey(visitor, sale);
   await phase(shopper, 'open');
   await confirmAction(visitor, panel, labels.topUp, 'admin-top-up', async (dialog) => {
     await dialog.getByLabel(labels.units).fill('7');
