@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::drift::Drift;
-use super::sample::Sample;
-use crate::domain::wire::wire_enum;
+use super::sample::{Mood, Sample};
 use crate::domain::{Alarm, Phase, Refusal, SaleState};
 
 /// Purchases that take longer are felt as slow.
@@ -22,14 +21,6 @@ pub const MIN_LEFT_PERCENT: i64 = 10;
 const SOLD_OUT_ALARM_MS: i64 = 60_000;
 /// The share of orders that are paid, in percent. Orders that may still be paid do not count.
 pub const MIN_PAID_PERCENT: i64 = 50;
-
-wire_enum! {
-    /// The color of a tile whose value is beyond its bound. The texts are classes of the style sheet.
-    pub enum Mood {
-        Warn = "warn",
-        Bad = "bad",
-    }
-}
 
 /// The alarms of a sample, in the order of [`Alarm::ALL`].
 pub fn alarms(sample: &Sample) -> Vec<Alarm> {

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::alarms::Mood;
 use super::drift::Drift;
 use super::opening::OpeningCounts;
-use super::verdict::Sentence;
 use crate::counters::CounterSnapshot;
+use crate::domain::wire::wire_enum;
 use crate::domain::{Alarm, AlarmEvent, Bucket, Phase, SaleState};
 use crate::store::OrderCounts;
 
@@ -209,6 +208,27 @@ pub struct Point {
     /// Calls of the waiting room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub called: Option<f64>,
+}
+
+wire_enum! {
+    /// The color of a tile whose value is beyond its bound. The texts are classes of the style sheet.
+    pub enum Mood {
+        Warn = "warn",
+        Bad = "bad",
+    }
+}
+
+/// A text with its numbers, in the order of their places.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sentence {
+    pub key: &'static str,
+    pub numbers: Vec<f64>,
+}
+
+impl Sentence {
+    pub fn new<const N: usize>(key: &'static str, numbers: [f64; N]) -> Sentence {
+        Sentence { key, numbers: numbers.into() }
+    }
 }
 
 /// How Redis and the database differ, and since when.

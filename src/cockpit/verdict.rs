@@ -1,24 +1,9 @@
 //! What the numbers of a sample mean, in one or two sentences: what became of the stock, and whether something is wrong. The
 //! sentences are keys of the words, so the page and its script fill the same numbers into the same words.
 
-use serde::Serialize;
-
 use super::drift::Drift;
-use super::sample::{DriftSince, Sample};
+use super::sample::{DriftSince, Sample, Sentence};
 use crate::domain::{Alarm, Phase, Refusal, SaleState};
-
-/// A text with its numbers, in the order of their places.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Sentence {
-    pub key: &'static str,
-    pub numbers: Vec<f64>,
-}
-
-impl Sentence {
-    fn new<const N: usize>(key: &'static str, numbers: [f64; N]) -> Sentence {
-        Sentence { key, numbers: numbers.into() }
-    }
-}
 
 /// Judges a sample. `p99_ms` is that of all purchases of the sale. A draft has nothing to judge.
 pub fn verdict(sample: &Sample, p99_ms: Option<f64>) -> Vec<Sentence> {

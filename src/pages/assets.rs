@@ -215,6 +215,11 @@ fn content_type(name: &str) -> Option<&'static str> {
     }
 }
 
+/// The shop's own picture, for previews of links to pages without another.
+pub fn icon(origin: &str) -> String {
+    format!("{origin}{}", url("icon-512.png"))
+}
+
 /// The address of a file by its name under `static/`.
 ///
 /// # Panics

@@ -8,13 +8,12 @@ use std::collections::HashSet;
 use askama::Template;
 use jiff::Timestamp;
 
-use super::filters;
+use super::{assets, filters};
 use crate::domain::{Category, Goods, Locale, Sale, SaleState};
 use crate::pages::Chrome;
 use crate::pages::action::action;
 use crate::pages::categories::{categories_of, category_path};
 use crate::pages::discount::discount_label;
-use crate::pages::sale_pages::icon;
 
 /// Past sales on the list, one per product. The archive has all.
 const MAX_PAST_SALES: usize = 8;

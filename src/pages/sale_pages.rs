@@ -90,11 +90,6 @@ pub fn quantities(sale: &Sale) -> std::ops::RangeInclusive<i64> {
     1..=sale.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
 }
 
-/// The shop's own picture, for previews of links to pages without another.
-pub(super) fn icon(origin: &str) -> String {
-    format!("{origin}{}", assets::url("icon-512.png"))
-}
-
 fn sale_path(locale: Locale, sale: &Sale) -> String {
     format!("/{locale}/sales/{}", sale.id)
 }
@@ -267,7 +262,7 @@ impl SalePage<'_> {
     fn preview_picture(&self) -> (String, bool) {
         match self.shared_picture() {
             Some(picture) => (picture, true),
-            None => (icon(self.origin), false),
+            None => (assets::icon(self.origin), false),
         }
     }
 

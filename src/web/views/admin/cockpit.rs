@@ -6,10 +6,9 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::cockpit::alarms::{DRIFT_AFTER_MS, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT, Mood};
+use crate::cockpit::alarms::{DRIFT_AFTER_MS, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT};
 use crate::cockpit::drift::Drift;
-use crate::cockpit::sample::Part;
-use crate::cockpit::verdict::Sentence;
+use crate::cockpit::sample::{Mood, Part, Sentence};
 use crate::cockpit::{RATE_WINDOW_S, Sample};
 use crate::domain::sale::SaleMove;
 use crate::domain::{Line, Money, Phase, SaleId, SaleState};
