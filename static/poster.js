@@ -1,7 +1,7 @@
 // The poster of a sale as a picture to keep or to pass on: with the visitor's own time, and as PNG, which every gallery takes.
 // Without this file the link leads to the drawing.
 
-import { language } from './lib.js';
+import { create, language } from './lib.js';
 
 const WIDTH = 900;
 const HEIGHT = 1350;
@@ -31,13 +31,15 @@ async function painted(svg) {
 
 for (const link of document.querySelectorAll('[data-poster]')) {
   const dialog = link.parentElement.querySelector('dialog');
-  const [picture, save] = [dialog.querySelector('img'), dialog.querySelector('[download]')];
+  const [frame, save] = [dialog.querySelector('article'), dialog.querySelector('[download]')];
+  const picture = create('img', { alt: frame.dataset.alt, width: WIDTH, height: HEIGHT });
   link.addEventListener('click', async (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     link.setAttribute('aria-busy', 'true');
     try {
       picture.src = save.href = await painted(await drawing(link.href));
+      frame.prepend(picture);
       dialog.showModal();
     } catch {
       location.assign(link.href);

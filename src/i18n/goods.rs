@@ -59,7 +59,7 @@ texts! {
         variant_en: "款式名（英文）", "Name of the variant (English)";
         variant_name_help: "例如“曜石黑”。留空则显示商品名。", "For example “Black”. Left empty, the product name is shown.";
         has_variants: "其他款式：", "Other variants:";
-        variant_note: "商品 {} 的款式", "Variant of product {}";
+        variant_note: "商品 {} 的款式", "Variant of {}";
         preview: "预览", "Preview";
         preview_title: "顾客看到的样子", "What shoppers will see";
         preview_note: "尚未保存。", "Not saved yet.";
