@@ -15,6 +15,7 @@ pub fn utc(at: &Timestamp, _: &dyn Values) -> Result<String> {
     Ok(utc_text(*at))
 }
 
+/// The same outside of templates.
 pub fn utc_text(at: Timestamp) -> String {
     let seconds = if at.as_second() % 60 == 0 { "" } else { ":%S" };
     at.to_zoned(TimeZone::UTC).strftime(&format!("%Y-%m-%d %H:%M{seconds} UTC")).to_string()

@@ -39,6 +39,8 @@ async fn all_variants_name_the_same_goods() {
     }
     let half = admin.edit_goods(&white, json!({"variant": {"zh": "白", "en": " "}})).await;
     assert_eq!(half.json()["fields"], json!([{"field": "variant.en", "code": "required"}]));
+    let blank = admin.edit_goods(&white, json!({"variant": {"zh": " ", "en": " "}})).await;
+    assert_eq!(blank.json()["goods"]["variant"], json!({"zh": "", "en": ""}), "blanks are no name");
     let kept = admin.edit_goods(&black, json!({"name": {"zh": "黑", "en": "Coal"}})).await;
     assert_eq!(kept.json()["goods"]["variant_of"], json!(blue));
     assert_eq!(admin.edit_goods(&black, json!({"variant_of": null})).await.json()["goods"]["variant_of"], json!(null));

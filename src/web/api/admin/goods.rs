@@ -194,6 +194,8 @@ fn draft(
 ) -> Result<GoodsDraft, Problem> {
     let mut errors = name.as_ref().map(check_name).unwrap_or_default();
     errors.extend(description.as_ref().map(check_description).unwrap_or_default());
+    // Blanks would hide that there is no name.
+    let variant = variant.map(|variant| Bilingual::new(variant.zh.trim(), variant.en.trim()));
     errors.extend(variant.as_ref().map(check_variant).unwrap_or_default());
     if !errors.is_empty() {
         // The form's `name_zh` is `name.zh` in JSON.
