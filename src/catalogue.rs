@@ -2,7 +2,7 @@
 //! changes.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use crate::store::{Store, StoreError};
 
 /// How often the revision is read, which bounds the age of every process's copy.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// How often sold units are read: how soon the list shows a sale further up or down that is nearly or completely sold.
+const DEMAND_INTERVAL: Duration = Duration::from_secs(3);
 /// The minimum time between two refreshes caused by requests for unknown sales, however many requests there are.
 const MIN_LOOKUP_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -25,7 +27,7 @@ const MIN_LOOKUP_INTERVAL: Duration = Duration::from_millis(100);
 /// it is asked for.
 pub const MAX_LISTED_ENDED: usize = 50;
 
-/// A sale with its goods. `sale.sold` is as old as the last change of the definition.
+/// A sale with its goods. `sale.sold` is as old as the last change of the definition or of the demand.
 #[derive(Debug, Clone)]
 pub struct CatalogueEntry {
     pub sale: Sale,
@@ -35,7 +37,7 @@ pub struct CatalogueEntry {
 }
 
 /// The content of the copy.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Snapshot {
     revision: i64,
     entries: BTreeMap<SaleId, Arc<CatalogueEntry>>,
@@ -48,6 +50,25 @@ struct Snapshot {
     /// The buckets of the active sales.
     buckets: Vec<Bucket>,
     answers: Arc<AnswersByGoods>,
+}
+
+impl Snapshot {
+    /// Takes over the sold units of sales whose demand changes with them. Returns whether there are any.
+    fn take_demand(&mut self, sold: &HashMap<SaleId, i64>) -> bool {
+        let mut is_changed = false;
+        for entry in self.entries.values_mut() {
+            let Some(&sold) = sold.get(&entry.sale.id) else { continue };
+            let sale = Sale { sold, ..entry.sale.clone() };
+            if sale.demand() != entry.sale.demand() {
+                *entry = Arc::new(CatalogueEntry { sale, ..CatalogueEntry::clone(entry) });
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            self.public = public(&self.entries);
+        }
+        is_changed
+    }
 }
 
 /// The process's copy of the catalogue.
@@ -163,9 +184,27 @@ impl Catalogue {
         Ok(())
     }
 
+    /// Reads the sold units and, if the demand of a sale has changed, takes over its number.
+    pub async fn refresh_demand(&self) -> Result<(), StoreError> {
+        let sold = self.store.sold_units().await?;
+        let mut is_changed = false;
+        self.view.rcu(|view| {
+            let mut next = Snapshot::clone(view);
+            is_changed = next.take_demand(&sold);
+            if is_changed { Arc::new(next) } else { view.clone() }
+        });
+        if is_changed {
+            self.changed.send_replace(self.view.load().revision);
+        }
+        Ok(())
+    }
+
     /// Refreshes the copy until `stop` is cancelled. While the database is unavailable the copy stays as it is.
     pub async fn follow(&self, stop: CancellationToken) {
-        run_every(POLL_INTERVAL, &stop, "catalogue", || self.refresh()).await;
+        tokio::join!(
+            run_every(POLL_INTERVAL, &stop, "catalogue", || self.refresh()),
+            run_every(DEMAND_INTERVAL, &stop, "demand", || self.refresh_demand()),
+        );
     }
 }
 

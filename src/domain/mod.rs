@@ -72,7 +72,7 @@ pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use question::{Question, QuestionChange, QuestionStatus, ShownAnswer, ShownAnswers};
 pub use queue::{Line, Place, QueuePlace, QueuePlan, QueueSeed, Segment, TurnState};
 pub use refusal::Refusal;
-pub use sale::{Phase, Rush, Sale, SaleState, Window};
+pub use sale::{Demand, Phase, Rush, Sale, SaleState, Window};
 pub use sale_digest::SaleDigest;
 pub use sale_mode::{ModeChange, ModeName, SaleMode};
 pub use saved_view::{ConsoleList, SavedView};

@@ -109,6 +109,19 @@ impl Phase {
     }
 }
 
+/// How much of a sale's stock is taken, as far as it matters for the order of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Demand {
+    /// Nearly everything is taken.
+    Hot,
+    Calm,
+    /// Everything is taken.
+    Gone,
+}
+
+/// From this share on nearly everything is taken, in percent; the twin of `HOT_PERCENT` in `static/list.js`.
+const HOT_PERCENT: i64 = 80;
+
 /// How a sale handles the load at its opening: the number of buckets, the size of the lots that buckets receive, and
 /// the time over which accounts spread their first requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -197,6 +210,15 @@ impl Sale {
         // A draw takes entries as long as it is open; it has no units to run out of.
         let remaining = if self.mode.is_draw() { 1 } else { self.total - self.sold };
         Phase::of(self.state, self.window, remaining, now)
+    }
+
+    /// The demand according to the database alone. In a draw nothing runs out.
+    pub fn demand(&self) -> Demand {
+        match self.mode.is_draw() {
+            false if self.sold >= self.total => Demand::Gone,
+            false if self.sold * 100 >= self.total * HOT_PERCENT => Demand::Hot,
+            _ => Demand::Calm,
+        }
     }
 
     /// When shoppers may join the sale's waiting room, and when its list is locked.

@@ -1,6 +1,8 @@
 //! The list of sales, by session: what is on now, then each start with the sales that share it, then what has ended.
 //!
-//! Each category has a list of its own, with the sales of its goods. Like every shared page it follows from definitions and states alone. The script moves a card on when its sale opens or ends.
+//! Each category has a list of its own, with the sales of its goods. It follows from definitions, states and the demand:
+//! it is rendered again when a sale is nearly sold, when it is sold out, and when units come back. The script moves a card on
+//! when its sale opens or ends.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -92,10 +94,11 @@ impl<'a> ListPage<'a> {
         let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
             sales.iter().copied().filter(|(sale, goods)| states.contains(&sale.state) && is_here(goods)).collect()
         });
-        // What ends first comes first, then the latest start.
+        // What is nearly gone comes first, then what ends first, then the latest start; last what nobody can buy now.
         live.sort_by_key(|(sale, _)| {
             let closes_at = sale.window.closes_at;
-            (sale.state == SaleState::Paused, closes_at.is_none(), closes_at, Reverse((sale.window.opens_at, sale.id)))
+            let stands = (sale.state == SaleState::Paused, sale.demand());
+            (stands, closes_at.is_none(), closes_at, Reverse((sale.window.opens_at, sale.id)))
         });
         next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
         past.sort_by_key(|(sale, _)| Reverse((sale.window.opens_at, sale.id)));
@@ -261,5 +264,22 @@ mod tests {
         soon.0.window.closes_at = Some(at("2026-11-21T13:00:00Z"));
         paused.0.window.closes_at = Some(at("2026-11-21T12:30:00Z"));
         assert_eq!(ids(&page(&[&endless, &paused, &soon]).sessions[0].sales), [2, 1, 3]);
+    }
+
+    #[test]
+    fn what_is_nearly_gone_leads_and_what_is_gone_follows() {
+        let mut sales: Vec<_> = [(1, 10), (2, 100), (3, 80), (4, 79)]
+            .into_iter()
+            .map(|(id, sold)| {
+                let mut sale = sample(id, &format!("Goods {id}"));
+                (sale.0.state, sale.0.total, sale.0.sold) = (SaleState::Live, 100, sold);
+                sale
+            })
+            .collect();
+        let listed: Vec<_> = sales.iter().collect();
+        assert_eq!(ids(&page(&listed).sessions[0].sales), [3, 4, 1, 2]);
+        sales[2].0.state = SaleState::Paused;
+        let listed: Vec<_> = sales.iter().collect();
+        assert_eq!(ids(&page(&listed).sessions[0].sales), [4, 1, 2, 3], "a paused sale comes last");
     }
 }

@@ -1,7 +1,8 @@
 //! The lists of sales and the page of one sale: the same bytes for all visitors.
 //!
 //! Any cache may keep them without limit, so nothing here may depend on the visitor, the clock or the remaining units. The
-//! input is a sale's definition and state, and what was answered about its goods. Pages are rendered again when those change,
+//! input is a sale's definition and state, for the order of the list whether it is nearly or completely sold, and what was
+//! answered about its goods. Pages are rendered again when those change,
 //! and the script corrects what an old copy shows.
 
 mod questions;

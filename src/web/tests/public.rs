@@ -194,3 +194,26 @@ async fn service_worker_is_compared_at_each_visit_and_what_it_keeps_exists() {
         assert!(kept.header("cache-control").starts_with("public") && kept.header("set-cookie").is_empty(), "{path}");
     }
 }
+
+#[tokio::test]
+async fn list_follows_what_is_nearly_or_completely_sold() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let (first, second) = (shop.open_sale(&admin, 10).await, shop.open_sale(&admin, 10).await);
+    let (first, second) = (first.as_str(), second.as_str());
+    let order = async || {
+        shop.parts.catalogue.refresh_demand().await.unwrap();
+        crate::control::publish(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+        let page = shop.visitor().get("/en/").await;
+        let cards = page.text().split("data-sale=\"").skip(1).map(|card| card.split('"').next().unwrap().to_owned());
+        cards.collect::<Vec<_>>()
+    };
+    shop.parts.catalogue.refresh().await.unwrap();
+    assert_eq!(order().await, [second, first], "the latest start");
+    shop.execute(format!("UPDATE sales SET sold = 8 WHERE id = {first}")).await;
+    assert_eq!(order().await, [first, second], "nearly sold");
+    shop.execute(format!("UPDATE sales SET sold = 10 WHERE id = {first}")).await;
+    assert_eq!(order().await, [second, first], "sold out");
+    shop.execute(format!("UPDATE sales SET sold = 9 WHERE id = {first}")).await;
+    assert_eq!(order().await, [first, second], "a unit came back");
+}
