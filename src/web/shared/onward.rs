@@ -1,16 +1,25 @@
-//! Where a page leads on to, of what the catalogue lists.
+//! Where a page leads on to, of what the catalogue lists. These pages are rendered for one visitor, so they leave out what is
+//! sold out.
+
+use std::sync::Arc;
 
 use crate::catalogue::{Catalogue, CatalogueEntry};
-use crate::domain::Locale;
+use crate::domain::{Demand, Locale};
 use crate::pages::onward::{OnwardSale, current, onward};
 
 /// The sales to go on to from a sale.
 pub fn onward_from(catalogue: &Catalogue, locale: Locale, from: &CatalogueEntry) -> Vec<OnwardSale> {
-    let listed = catalogue.listed();
-    onward(locale, (&from.sale, &from.goods), listed.iter().map(|other| (&other.sale, &other.goods)))
+    let others = available(catalogue);
+    onward(locale, (&from.sale, &from.goods), others.iter().map(|other| (&other.sale, &other.goods)))
 }
 
 /// The sales to go on to from a page that belongs to none.
 pub fn current_sales(catalogue: &Catalogue, locale: Locale) -> Vec<OnwardSale> {
-    current(locale, catalogue.listed().iter().map(|entry| (&entry.sale, &entry.goods)))
+    current(locale, available(catalogue).iter().map(|entry| (&entry.sale, &entry.goods)))
+}
+
+fn available(catalogue: &Catalogue) -> Vec<Arc<CatalogueEntry>> {
+    let mut listed = catalogue.listed();
+    listed.retain(|entry| entry.sale.demand() != Demand::Gone);
+    listed
 }
