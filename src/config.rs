@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use tracing_subscriber::filter::Targets;
 use url::Url;
@@ -91,6 +92,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
          in the console]",
     ),
     ("mail-from", "Address that the shop writes from [no-reply@ the host of public-url]"),
+    ("time-zone", "Where the day of the shop begins, such as Asia/Shanghai [UTC]"),
     ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
     ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
     ("trusted-proxies", "Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is trusted, comma separated [none]"),
@@ -133,6 +135,8 @@ pub struct Config {
     /// What connections to services are checked against.
     pub tls: ClientTls,
     pub packet_lifetime: Duration,
+    /// Where the shop's day begins.
+    pub time_zone: TimeZone,
     /// `None`: only when the data directory is the default one and new.
     pub demo: Option<bool>,
     pub log: Targets,
@@ -224,6 +228,9 @@ impl Config {
             payments: payments::read_payments(source, web.is_https())?,
             mail: mail::read_mail(source, &tls, &web.public_url)?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
+            time_zone: source.parse("time-zone", TimeZone::UTC, |name| {
+                TimeZone::get(name).context("expected UTC or a name such as Asia/Shanghai")
+            })?,
             demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
             log: source.parse("log", log_levels("info,sqlx=warn,lapin=warn")?, log_levels)?,
             log_json: source.parse("log-format", false, log_format)?,
@@ -356,6 +363,7 @@ mod tests {
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),
+            ("time_zone = 'Nowhere/Else'", "SECKILL_TIME_ZONE"),
             ("draw_randomness = 'dice'", "SECKILL_DRAW_RANDOMNESS"),
             ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),
             ("mail_from = 'shop'", "SECKILL_MAIL_FROM"),

@@ -237,7 +237,7 @@ impl Services {
             health: self.health.clone(),
             pages: self.pages.clone(),
             clock: self.clock.clone(),
-            revenue: Arc::new(Revenue::new(self.store.clone(), self.clock.clone())),
+            revenue: Arc::new(Revenue::new(self.store.clone(), self.clock.clone(), self.config.time_zone.clone())),
         }
     }
 

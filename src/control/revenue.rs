@@ -1,7 +1,10 @@
-//! What the shop earned within the last day, for the console's first page.
+//! What the shop has earned today, for the console's first page.
 
 use std::sync::Arc;
 use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::clock::Clock;
 use crate::domain::Money;
@@ -9,34 +12,56 @@ use crate::domain::books::AccountKind;
 use crate::revalidating_cache::{ComputationError, RevalidatingCache};
 use crate::store::{Period, Store, StoreError};
 
-const DAY: Duration = Duration::from_secs(24 * 3600);
-const KEY: &str = "last day";
-
-/// The revenue of the last day. Summing up a day with a million payments takes a second.
+/// The revenue of the day so far. Summing up a day with a million payments takes a second.
 pub struct Revenue {
     store: Store,
     clock: Clock,
-    sums: RevalidatingCache<&'static str, Vec<Money>, StoreError>,
+    /// Where the shop's day begins.
+    zone: TimeZone,
+    /// By the beginning of the day.
+    sums: RevalidatingCache<Timestamp, Vec<Money>, StoreError>,
 }
 
 impl Revenue {
-    pub fn new(store: Store, clock: Clock) -> Revenue {
-        Revenue { store, sums: RevalidatingCache::new("revenue", 1, clock.clone()), clock }
+    pub fn new(store: Store, clock: Clock, zone: TimeZone) -> Revenue {
+        Revenue { store, sums: RevalidatingCache::new("revenue", 1, clock.clone()), clock, zone }
     }
 
-    /// What the shop earned within the last 24 hours less what it gave back or away, by currency. `None` when `patience` ends
+    /// What the shop earned since its day began less what it gave back or away, by currency. `None` when `patience` ends
     /// before it is summed up for the first time.
-    pub async fn of_last_day(
-        &self,
-        patience: Duration,
-    ) -> Result<Option<Arc<Vec<Money>>>, ComputationError<StoreError>> {
+    pub async fn of_today(&self, patience: Duration) -> Result<Option<Arc<Vec<Money>>>, ComputationError<StoreError>> {
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let known = self.sums.get(KEY, patience, async move {
-            let now = clock.now();
-            let sums = store.moved_within(Period { from: now - DAY, to: now }).await?;
+        let from = midnight(clock.now(), &self.zone);
+        let known = self.sums.get(from, patience, async move {
+            let sums = store.moved_within(Period { from, to: clock.now() }).await?;
             let of_shop = sums.into_iter().filter(|sum| sum.account == AccountKind::Shop);
             Ok(of_shop.map(|sum| Money::new(sum.credits - sum.debits, sum.currency)).collect())
         });
         Ok(known.await?.map(|known| known.value))
+    }
+
+    /// The name of the zone in which a day is counted.
+    pub fn zone(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+}
+
+/// When the day of `now` began in `zone`; `now` itself beyond the calendar.
+fn midnight(now: Timestamp, zone: &TimeZone) -> Timestamp {
+    now.to_zoned(zone.clone()).start_of_day().map_or(now, |midnight| midnight.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn day_begins_at_midnight_of_the_zone() {
+        let of = |now: &str, zone: &str| midnight(now.parse().unwrap(), &TimeZone::get(zone).unwrap()).to_string();
+        assert_eq!(of("2026-11-27T15:59:59Z", "Asia/Shanghai"), "2026-11-26T16:00:00Z");
+        assert_eq!(of("2026-11-27T16:00:00Z", "Asia/Shanghai"), "2026-11-27T16:00:00Z");
+        assert_eq!(of("2026-11-27T16:00:00Z", "UTC"), "2026-11-27T00:00:00Z");
+        // Summer time begins at midnight there, so the day begins at one o'clock.
+        assert_eq!(of("2026-09-06T12:00:00Z", "America/Santiago"), "2026-09-06T04:00:00Z");
     }
 }

@@ -1,4 +1,4 @@
-//! What the staff see first: the money of the last day, the next sale, and what waits for a hand.
+//! What the staff see first: the money of the day, the next sale, and what waits for a hand.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +11,11 @@ use crate::store::{PendingCounts, StoreError};
 
 #[derive(Debug, Clone)]
 pub struct Today {
-    /// What the shop earned within the last 24 hours less what it gave back or away, by currency. `None` while it is summed up
-    /// for the first time.
+    /// What the shop earned since its day began less what it gave back or away, by currency. `None` while it is summed up for
+    /// the first time.
     pub revenue: Option<Arc<Vec<Money>>>,
+    /// The time zone in which its day is counted.
+    pub zone: String,
     /// The announced sale that opens first, and its checklist.
     pub next: Option<(SaleRow, Vec<ChecklistItem>)>,
     pub pending: PendingCounts,
@@ -24,7 +26,7 @@ pub struct Today {
 impl SalesAdmin {
     /// `current` are the sales that have not ended. Waits up to `patience` for the revenue.
     pub async fn today(&self, current: &Overview, patience: Duration) -> Result<Today, ComputationError<StoreError>> {
-        let revenue = self.revenue.of_last_day(patience).await?;
+        let revenue = self.revenue.of_today(patience).await?;
         let announced = current.sales.iter().filter(|row| row.sale.state == SaleState::Scheduled);
         let next =
             announced.filter(|row| row.sale.window.opens_at.is_some()).min_by_key(|row| row.sale.window.opens_at);
@@ -36,6 +38,7 @@ impl SalesAdmin {
             Some(monitor) => monitor.depths().await.ok().map(|depths| depths.dead.into()),
             None => None,
         };
-        Ok(Today { revenue, next, pending: self.store.pending_counts().await?, dead_letters })
+        let zone = self.revenue.zone().to_owned();
+        Ok(Today { revenue, zone, next, pending: self.store.pending_counts().await?, dead_letters })
     }
 }

@@ -2,7 +2,7 @@ texts! {
     /// What the console shows first.
     OverviewText {
         title: "概览", "At a glance";
-        revenue: "最近 24 小时净收入", "Net income, last 24 hours";
+        revenue: "今日净收入（{}）", "Net income today ({})";
         nothing_earned: "暂无", "none";
         unpaid: "待付款订单", "Unpaid orders";
         refunds: "退款中", "Refunds under way";

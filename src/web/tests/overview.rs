@@ -47,7 +47,7 @@ async fn console_begins_with_what_needs_a_hand() {
     assert_eq!(tile(&busy, "/admin/orders?status=unpaid").as_deref(), Some("1"));
     assert_eq!(tile(&busy, "/admin/orders/payments").as_deref(), Some("1"));
     assert_eq!(tile(&busy, "/admin/dead-letters"), None, "there is no RabbitMQ");
-    assert!(busy.contains("Needs a hand: Payments to check."), "{busy}");
+    assert!(busy.contains("Needs a hand: Payments to check (1)."), "{busy}");
     assert_eq!(tile(&overview(&vera).await, "/admin/orders/books"), None, "the books are for owners");
 }
 

@@ -19,7 +19,7 @@ async fn staff_answer_by_form_and_edit_later() {
     let shop = TestShop::open().await;
     let (admin, _, sale, id) = asked(&shop).await;
     let home = admin.get("/admin?lang=en").await;
-    assert!(home.text().contains("Needs a hand: Questions to answer."), "{}", home.text());
+    assert!(home.text().contains("Needs a hand: Questions to answer (1)."), "{}", home.text());
     let list = admin.get("/admin/questions?lang=en").await;
     for part in ["Is it waterproof?", ">mei<", "Phone", "name=\"version\" value=\"1\"", "Publish answer"] {
         assert!(list.text().contains(part), "{part}: {}", list.text());

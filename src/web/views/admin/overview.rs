@@ -6,7 +6,7 @@ use super::Chrome;
 use super::sale_form::CheckList;
 use crate::control::checklist::CheckState;
 use crate::control::today::Today;
-use crate::domain::{Money, SaleId};
+use crate::domain::{Locale, Money, SaleId};
 use crate::i18n::{OverviewText, fill};
 use crate::pages::filters::{self, grouped};
 use crate::store::MAX_COUNTED_PENDING;
@@ -22,7 +22,7 @@ pub struct OverviewPart<'a> {
 /// A figure that leads to what it counts.
 struct OverviewTile {
     path: &'static str,
-    label: &'static str,
+    label: String,
     value: String,
     needs_a_hand: bool,
 }
@@ -49,9 +49,9 @@ impl OverviewPart<'_> {
             true => fill(t.more, grouped(count)),
             false => grouped(count),
         };
-        let tile = |path, label, count: i64, needs_a_hand: bool| OverviewTile {
+        let tile = |path, label: &str, count: i64, needs_a_hand: bool| OverviewTile {
             path,
-            label,
+            label: label.to_owned(),
             value: counted(count),
             needs_a_hand: needs_a_hand && count > 0,
         };
@@ -62,7 +62,12 @@ impl OverviewPart<'_> {
                 Some(none) if none.is_empty() => t.nothing_earned.to_owned(),
                 Some(amounts) => amounts.iter().map(Money::to_string).collect::<Vec<_>>().join(" · "),
             };
-            tiles.push(OverviewTile { path: "/admin/orders/books", label: t.revenue, value, needs_a_hand: false });
+            tiles.push(OverviewTile {
+                path: "/admin/orders/books",
+                label: fill(t.revenue, &self.today.zone),
+                value,
+                needs_a_hand: false,
+            });
         }
         tiles.push(tile("/admin/orders?status=unpaid", t.unpaid, pending.unpaid_orders, false));
         tiles.push(tile("/admin/orders?status=refund_pending", t.refunds, pending.refunds, false));
@@ -81,10 +86,13 @@ impl OverviewPart<'_> {
 
     /// What needs a hand, in a sentence.
     fn summary(&self) -> String {
-        let waiting: Vec<&str> =
-            self.tiles().into_iter().filter(|tile| tile.needs_a_hand).map(|tile| tile.label).collect();
         let t = self.text();
-        let separator = if self.chrome.locale == crate::domain::Locale::Zh { "、" } else { ", " };
+        let (separator, [before, after]) = match self.chrome.locale {
+            Locale::Zh => ("、", ["（", "）"]),
+            Locale::En => (", ", [" (", ")"]),
+        };
+        let waiting = self.tiles().into_iter().filter(|tile| tile.needs_a_hand);
+        let waiting: Vec<String> = waiting.map(|tile| format!("{}{before}{}{after}", tile.label, tile.value)).collect();
         if waiting.is_empty() { t.all_well.to_owned() } else { fill(t.needs, waiting.join(separator)) }
     }
 
