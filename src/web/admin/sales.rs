@@ -58,6 +58,11 @@ impl SaleListQuery {
     }
 }
 
+/// The address with a slash at its end, as people type it.
+pub async fn without_slash(_: StaffVisit<ViewConsole>) -> Response {
+    see_other("/admin")
+}
+
 pub async fn sales(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,

@@ -76,7 +76,8 @@ fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &s
         HitKind::User => t.k_user,
         HitKind::Question => t.k_question,
     };
-    SearchHit { kind, label, title, detail, path: format!("{path}?lang={}", visitor.locale) }
+    let mark = if path.contains('?') { '&' } else { '?' };
+    SearchHit { kind, label, title, detail, path: format!("{path}{mark}lang={}", visitor.locale) }
 }
 
 /// The sections that the role sees, and what it creates there.
@@ -97,26 +98,32 @@ fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     found.map(|(path, name)| hit(visitor, HitKind::Page, name.to_owned(), String::new(), path)).collect()
 }
 
-/// Sales by number or by a part of the name of their goods, newest first.
+/// Sales by number or by a part of the name of their goods, newest first. For a sale that was meant alone, also its orders
+/// and its report.
 fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     let t = i18n::text(visitor.locale);
     let number: Option<SaleId> = words.trim_start_matches('#').parse().ok();
     let words = words.to_lowercase();
+    let mut found = shop.catalogue.entries();
+    found.retain(|entry| {
+        let name = &entry.goods.name;
+        number == Some(entry.sale.id) || [&name.zh, &name.en].iter().any(|name| name.to_lowercase().contains(&words))
+    });
+    // The one whose number was typed comes before those of the same name.
+    found.sort_by_key(|entry| number != Some(entry.sale.id));
+    let meant = found.first().filter(|entry| number == Some(entry.sale.id) || found.len() == 1).map(|e| e.sale.id);
     let mut hits = Vec::new();
-    for entry in shop.catalogue.entries() {
-        let (sale, name) = (&entry.sale, &entry.goods.name);
-        let is_named = [&name.zh, &name.en].iter().any(|name| name.to_lowercase().contains(&words));
-        if number == Some(sale.id) || is_named {
-            let name = name.get(visitor.locale).to_owned();
-            let detail = format!("{} · {}", i18n::fill(t.admin.sale_number, sale.id), t.state(&sale.state));
-            hits.push(hit(visitor, HitKind::Sale, name, detail, &format!("/admin/sales/{}", sale.id)));
+    for entry in found.iter().take(MAX_OF_A_KIND) {
+        let (sale, name) = (&entry.sale, entry.goods.name.get(visitor.locale));
+        let detail = format!("{} · {}", i18n::fill(t.admin.sale_number, sale.id), t.state(&sale.state));
+        hits.push(hit(visitor, HitKind::Sale, name.to_owned(), detail, &format!("/admin/sales/{}", sale.id)));
+        if meant == Some(sale.id) {
+            let of_sale =
+                |title: &str, path: String| hit(visitor, HitKind::Page, title.to_owned(), name.to_owned(), &path);
+            hits.push(of_sale(t.cockpit.orders_link, format!("/admin/orders?sale={}", sale.id)));
+            hits.push(of_sale(t.report.title, format!("/admin/sales/{}/report", sale.id)));
         }
     }
-    // The one whose number was typed comes before those of the same name.
-    hits.sort_by_key(|hit| {
-        number.is_none_or(|number| hit.path.split('?').next() != Some(&format!("/admin/sales/{number}")))
-    });
-    hits.truncate(MAX_OF_A_KIND);
     hits
 }
 

@@ -17,6 +17,7 @@ pub(super) fn console() -> Routes {
 
     Router::new()
         .route("/admin", get(sales::sales))
+        .route("/admin/", get(sales::without_slash))
         .route("/admin/calendar", get(calendar::show))
         .route("/admin/log", get(log::show))
         .route("/admin/search", get(search::page))

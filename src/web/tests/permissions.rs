@@ -8,6 +8,7 @@ use super::*;
 /// `a` for `ReadAddresses` and `AnswerQuestions`, which the same roles have, `o` for `ManageStaff`, `ViewBooks`, `ViewSecurity` and `ReadMail`.
 const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
+    ("GET", "/admin/", 'l'),
     ("GET", "/admin/log", 'l'),
     ("GET", "/admin/users", 'l'),
     ("GET", "/admin/users/{user}", 'l'),
@@ -302,8 +303,9 @@ async fn each_page_of_the_console_has_a_title_of_its_own() {
     let admin = shop.admin().await;
     let mut pages = BTreeMap::new();
     for (method, path, _) in TABLE {
-        // Without a password entered just now, the page of step-up is shown in the place of others.
-        if *method != "GET" || path.starts_with("/api/") || path.contains(['{', '.']) || *path == "/admin/step-up" {
+        // Without a password entered just now, the page of step-up is shown in the place of others. One address only redirects.
+        let is_other = path.contains(['{', '.']) || path.ends_with('/') || *path == "/admin/step-up";
+        if *method != "GET" || path.starts_with("/api/") || is_other {
             continue;
         }
         let answer = admin.get(&format!("{path}?lang=en")).await;
