@@ -1,5 +1,5 @@
-// Fields for passwords: a button that shows what was typed, and the rules that a new password meets already. Without this file
-// the rules are a list to read.
+// Fields for passwords: a button that shows what was typed, and the rules that a new password meets already and its strength.
+// Without this file the rules are a list to read.
 
 import { create } from './lib.js';
 
@@ -63,10 +63,41 @@ const rules = {
   },
 };
 
+/** Characters from which on a password that meets the rules is good, and strong. Length helps most against guessing. */
+const LENGTHS = [15, 20];
+
+/** 1 for a password that breaks a rule, 2 to 4 for the others. */
+function strengthOf(typed, username) {
+  if (!Object.values(rules).every((rule) => rule(typed, username))) return 1;
+  const different = new Set(plain(typed)).size;
+  const longest = LENGTHS.filter((length) => [...typed].length >= length).length;
+  // Few different characters add little, however many there are.
+  return 2 + Math.min(longest, different < 8 ? 0 : 2);
+}
+
+/** Shows how strong the new password is, once something is typed. */
+function followStrength(part) {
+  const field = document.getElementById(part.dataset.strengthOf);
+  const name = nameBeside(field);
+  const words = part.querySelector('output').dataset.words.split('|');
+  const show = () => {
+    part.hidden = field.value === '';
+    const strength = strengthOf(field.value, name?.value ?? '');
+    part.querySelector('meter').value = strength;
+    part.querySelector('output').textContent = words[strength - 1];
+  };
+  field.addEventListener('input', show);
+  name?.addEventListener('input', show);
+  show();
+}
+
+/** The user name in the form of a password. */
+const nameBeside = (field) => field.form.elements.username ?? field.form.elements.who;
+
 /** Marks the rules that the new password meets. Nothing is marked before something is typed. */
 function followRules(list) {
   const field = document.getElementById(list.dataset.rulesOf);
-  const name = field.form.elements.username ?? field.form.elements.who;
+  const name = nameBeside(field);
   const mark = () => {
     for (const item of list.querySelectorAll('[data-rule]')) {
       const isMet = field.value !== '' && rules[item.dataset.rule](field.value, name?.value ?? '');
@@ -80,3 +111,4 @@ function followRules(list) {
 
 document.querySelectorAll('input[type="password"]').forEach(addButton);
 document.querySelectorAll('[data-rules-of]').forEach(followRules);
+document.querySelectorAll('[data-strength-of]').forEach(followStrength);

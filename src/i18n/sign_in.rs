@@ -17,6 +17,8 @@ texts! {
         show_password: "显示密码", "Show password";
         rule_length: "至少 12 个字符", "At least 12 characters";
         rule_varied: "不是重复的字符、连续的按键或用户名", "Not a repetition, a row of keys or your username";
+        strength: "强度", "Strength";
+        strengths: "太弱|一般|良好|很强", "too weak|fair|good|strong";
         rule_common: "不是常见或泄露过的密码（提交时核对）", "Not a common or leaked password (checked when you send it)";
         to_register: "还没有账号？注册一个", "New here? Create an account";
         to_login: "已有账号？去登录", "Already have an account? Log in";

@@ -130,20 +130,24 @@ async function archive(run, words) {
   await other.inspect('archive');
 }
 
-/** A password can be looked at, and the rules that it meets are marked. */
+/** A password can be looked at, the rules that it meets are marked, and its strength is shown. */
 async function passwords(run, words) {
   const visitor = await run.visit();
   const { page } = visitor;
   await visitor.go('/register');
   const field = page.locator('#password');
   const button = visitor.button(words.show);
+  const strength = () => page.locator('.strength meter').evaluate((meter) => meter.value);
+  ok(await page.locator('.strength').isHidden(), 'nothing is typed');
   await field.fill('aaaaaaaaaaaaa');
   const met = () => page.locator('[data-rule][data-met]').evaluateAll((all) => all.map((item) => item.dataset.rule));
-  same(await met(), ['length']);
+  same([await met(), await strength()], [['length'], 1]);
   await field.fill('kq7-mt4v-b9x');
   same(await met(), ['length', 'varied']);
   await page.locator('#username').fill('kq7');
-  same(await met(), ['length', 'varied']);
+  same([await met(), await strength()], [['length', 'varied'], 2]);
+  await field.fill('kq7-mt4v-b9x-and-more');
+  same(await strength(), 4);
   await button.click();
   same([await field.getAttribute('type'), await button.getAttribute('aria-pressed')], ['text', 'true']);
   await visitor.inspect('password-shown');
