@@ -169,7 +169,12 @@ impl AdminSale {
             SaleGroup::Next | SaleGroup::Drafts => {
                 vec![total, ("per_user_limit", t.per_user_limit, Some(self.sale.per_user_limit))]
             }
-            SaleGroup::Live => [vec![total, live[0], sold], live[1..].to_vec(), money.to_vec()].concat(),
+            SaleGroup::Live => {
+                let mut all = [vec![total, live[0], sold], live[1..].to_vec(), money.to_vec()].concat();
+                // What is known of the units but has no outbox has none at all: the database keeps the stock.
+                all.retain(|(key, _, value)| *key != "outbox" || value.is_some() || self.booked.is_none());
+                all
+            }
             SaleGroup::Past => [vec![total, sold], money.to_vec()].concat(),
         }
     }
