@@ -5,6 +5,8 @@ import { count, create, money, slot, write } from './lib.js';
 
 const CURVE_POINTS = 120;
 const CURVE_HEIGHT = 28;
+/** Longer values are written smaller; the twin of the constant in `src/web/views/admin/cockpit.rs`. */
+const MAX_LARGE_CHARS = 7;
 
 const rounded = (n, digits = 1) => count(Number(n.toFixed(digits)));
 
@@ -47,7 +49,9 @@ export function tiles(root, say, time) {
     for (const [name, tile] of Object.entries(all)) {
       const place = root.querySelector(`[data-tile="${name}"]`);
       const value = values[name];
-      write(place.querySelector('dd'), value == null ? '–' : tile.text(value));
+      const text = value == null ? '–' : tile.text(value);
+      write(place.querySelector('dd'), text);
+      place.toggleAttribute('data-long', text.length > MAX_LARGE_CHARS);
       place.dataset.mood = sample.moods[name] ?? 'calm';
       place.querySelector('polyline').setAttribute('points', curve(recent.map(tile.curve)));
     }

@@ -19,6 +19,7 @@ export default async function layouts(run) {
   const staff = await (await run.visit()).logInAs(run.shop.admin);
   await consoleBeginsWithWhatMatters(staff, sale);
   await consoleCardsAreCompact(staff, sale);
+  await tablesFitEveryWidth(staff);
   await titlesDiffer(staff);
 }
 
@@ -166,6 +167,20 @@ async function consoleCardsAreCompact(visitor, sale) {
   await visitor.goAdmin();
   ok(await actions.first().isVisible() && await actions.last().isVisible(), 'the actions are in view');
   same(await card.locator('.menu > summary').isVisible(), false, 'and there is no menu');
+}
+
+/** Tables of the console are as wide as the window, also between a phone and a wide screen. */
+async function tablesFitEveryWidth(visitor) {
+  const { page } = visitor;
+  for (const path of ['/orders', '/users', '/log']) {
+    await visitor.goAdmin(path);
+    await page.locator('table.dense tbody tr').first().waitFor();
+    for (const width of [390, 600, 769, 844, 900, 961, 1024]) {
+      await page.setViewportSize({ width, height: 600 });
+      same(await page.evaluate(() => document.documentElement.scrollWidth), width, `${path} at ${width}`);
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
 }
 
 async function titlesDiffer(visitor) {

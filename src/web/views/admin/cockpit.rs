@@ -93,6 +93,15 @@ struct Tile {
     mood: Option<Mood>,
 }
 
+/// Longer values of tiles are written smaller; the twin of the constant in `static/cockpit_tiles.js`.
+const MAX_LARGE_CHARS: usize = 7;
+
+impl Tile {
+    fn is_long(&self) -> bool {
+        self.value.as_ref().is_some_and(|value| value.chars().count() > MAX_LARGE_CHARS)
+    }
+}
+
 impl CockpitPage {
     fn text(&self) -> &'static crate::i18n::CockpitText {
         &self.chrome.text().cockpit
