@@ -109,7 +109,7 @@ impl Phase {
     }
 }
 
-/// How much of a sale's stock is taken, as far as it matters for the order of a list.
+/// How much of a sale's stock is taken, in the order of the list of sales.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Demand {
     /// Nearly everything is taken.

@@ -33,7 +33,12 @@ async fn console_begins_with_what_needs_a_hand() {
     let (admin, mei, lin) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lin").await);
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
     let quiet = overview_with("none", &admin).await;
-    assert!(quiet.contains("Nothing needs a hand.") && quiet.contains("No sale is scheduled."), "{quiet}");
+    assert!(
+        quiet.contains("Net income today (UTC)")
+            && quiet.contains("Nothing needs a hand.")
+            && quiet.contains("No sale is scheduled."),
+        "{quiet}"
+    );
 
     let sale = shop.open_sale(&admin, 5).await;
     paid_order(&shop, &mei, &sale).await;
