@@ -2,7 +2,7 @@
 //! changes.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,21 +53,22 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    /// Takes over the sold units of sales whose demand changes with them. Returns whether there are any.
-    fn take_demand(&mut self, sold: &HashMap<SaleId, i64>) -> bool {
-        let mut is_changed = false;
-        for entry in self.entries.values_mut() {
-            let Some(&sold) = sold.get(&entry.sale.id) else { continue };
+    /// The content with the sold units of those sales whose demand changes with them. `None` if there are none.
+    fn with_demand(&self, sold: &[(SaleId, i64)]) -> Option<Snapshot> {
+        let changed = sold.iter().filter_map(|&(id, sold)| {
+            let entry = self.entries.get(&id)?;
             let sale = Sale { sold, ..entry.sale.clone() };
-            if sale.demand() != entry.sale.demand() {
-                *entry = Arc::new(CatalogueEntry { sale, ..CatalogueEntry::clone(entry) });
-                is_changed = true;
-            }
+            let is_changed = sale.demand() != entry.sale.demand();
+            is_changed.then(|| (id, Arc::new(CatalogueEntry { sale, ..CatalogueEntry::clone(entry) })))
+        });
+        let changed: Vec<_> = changed.collect();
+        if changed.is_empty() {
+            return None;
         }
-        if is_changed {
-            self.public = public(&self.entries);
-        }
-        is_changed
+        let mut next = self.clone();
+        next.entries.extend(changed);
+        next.public = public(&next.entries);
+        Some(next)
     }
 }
 
@@ -189,9 +190,9 @@ impl Catalogue {
         let sold = self.store.sold_units().await?;
         let mut is_changed = false;
         self.view.rcu(|view| {
-            let mut next = Snapshot::clone(view);
-            is_changed = next.take_demand(&sold);
-            if is_changed { Arc::new(next) } else { view.clone() }
+            let next = view.with_demand(&sold);
+            is_changed = next.is_some();
+            next.map_or_else(|| view.clone(), Arc::new)
         });
         if is_changed {
             self.changed.send_replace(self.view.load().revision);

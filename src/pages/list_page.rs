@@ -94,7 +94,7 @@ impl<'a> ListPage<'a> {
         let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
             sales.iter().copied().filter(|(sale, goods)| states.contains(&sale.state) && is_here(goods)).collect()
         });
-        // What is nearly gone comes first, then what ends first, then the latest start; last what nobody can buy now.
+        // What is nearly gone comes first, then what ends first, then the latest start; last what is sold out or paused.
         live.sort_by_key(|(sale, _)| {
             let closes_at = sale.window.closes_at;
             let stands = (sale.state == SaleState::Paused, sale.demand());

@@ -14,7 +14,6 @@ pub(super) mod reports;
 pub(super) mod revision;
 pub(super) mod stakes;
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -280,11 +279,11 @@ impl Store {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales ORDER BY id DESC")).await
     }
 
-    /// Units in live orders of the sales that are on, by sale.
-    pub async fn sold_units(&self) -> Result<HashMap<SaleId, i64>, StoreError> {
+    /// The sales that are on, each with its units in live orders.
+    pub async fn sold_units(&self) -> Result<Vec<(SaleId, i64)>, StoreError> {
         let sql = "SELECT id, sold FROM sales WHERE state IN ('live', 'paused')";
         let units = |row: &AnyRow| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?));
-        Ok(self.all(sqlx::query(sql), units).await?.into_iter().collect())
+        self.all(sqlx::query(sql), units).await
     }
 
     pub(super) async fn sales_where(&self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
