@@ -65,44 +65,29 @@ const rules = {
 
 /** Characters from which on a password that meets the rules is good, and strong. Length helps most against guessing. */
 const LENGTHS = [15, 20];
+/** With fewer different characters length adds little. */
+const MIN_VARIED_CHARS = 8;
 
 /** 1 for a password that breaks a rule, 2 to 4 for the others. */
-function strengthOf(typed, username) {
-  if (!Object.values(rules).every((rule) => rule(typed, username))) return 1;
-  const different = new Set(plain(typed)).size;
-  const longest = LENGTHS.filter((length) => [...typed].length >= length).length;
-  // Few different characters add little, however many there are.
-  return 2 + Math.min(longest, different < 8 ? 0 : 2);
+function strengthOf(typed, isMet) {
+  if (!isMet) return 1;
+  if (new Set(plain(typed)).size < MIN_VARIED_CHARS) return 2;
+  return 2 + LENGTHS.filter((length) => [...typed].length >= length).length;
 }
 
-/** Shows how strong the new password is, once something is typed. */
-function followStrength(part) {
-  const field = document.getElementById(part.dataset.strengthOf);
-  const name = nameBeside(field);
-  const words = part.querySelector('output').dataset.words.split('|');
-  const show = () => {
-    part.hidden = field.value === '';
-    const strength = strengthOf(field.value, name?.value ?? '');
-    part.querySelector('meter').value = strength;
-    part.querySelector('output').textContent = words[strength - 1];
-  };
-  field.addEventListener('input', show);
-  name?.addEventListener('input', show);
-  show();
-}
-
-/** The user name in the form of a password. */
-const nameBeside = (field) => field.form.elements.username ?? field.form.elements.who;
-
-/** Marks the rules that the new password meets. Nothing is marked before something is typed. */
+/** Marks the rules that the new password meets, and shows its strength below them. Nothing is marked before something is typed. */
 function followRules(list) {
   const field = document.getElementById(list.dataset.rulesOf);
-  const name = nameBeside(field);
+  const name = field.form.elements.username ?? field.form.elements.who;
+  const items = [...list.querySelectorAll('[data-rule]')];
+  const strength = list.nextElementSibling;
+  const [meter, output] = strength.querySelectorAll('meter, output');
   const mark = () => {
-    for (const item of list.querySelectorAll('[data-rule]')) {
-      const isMet = field.value !== '' && rules[item.dataset.rule](field.value, name?.value ?? '');
-      item.toggleAttribute('data-met', isMet);
-    }
+    const met = items.filter((item) => field.value !== '' && rules[item.dataset.rule](field.value, name?.value ?? ''));
+    for (const item of items) item.toggleAttribute('data-met', met.includes(item));
+    strength.hidden = field.value === '';
+    meter.value = strengthOf(field.value, met.length === items.length);
+    output.textContent = output.dataset.words.split('|')[meter.value - 1];
   };
   field.addEventListener('input', mark);
   name?.addEventListener('input', mark);
@@ -111,4 +96,3 @@ function followRules(list) {
 
 document.querySelectorAll('input[type="password"]').forEach(addButton);
 document.querySelectorAll('[data-rules-of]').forEach(followRules);
-document.querySelectorAll('[data-strength-of]').forEach(followStrength);

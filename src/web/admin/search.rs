@@ -19,6 +19,7 @@ use crate::web::extract::Query;
 use crate::web::extract::session::ViewConsole;
 use crate::web::extract::visitor::Visitor;
 use crate::web::problem::Problem;
+use crate::web::shared::links::console_link;
 use crate::web::shared::response::personal;
 use crate::web::views::{HitKind, SearchHit, SearchPage};
 
@@ -76,8 +77,7 @@ fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &s
         HitKind::User => t.k_user,
         HitKind::Question => t.k_question,
     };
-    let mark = if path.contains('?') { '&' } else { '?' };
-    SearchHit { kind, label, title, detail, path: format!("{path}{mark}lang={}", visitor.locale) }
+    SearchHit { kind, label, title, detail, path: console_link(path, visitor.locale) }
 }
 
 /// The sections that the role sees, and what it creates there.

@@ -1,6 +1,8 @@
-//! Queries of links that keep what a visitor has typed.
+//! Links: queries that keep what a visitor has typed, and the language of an address of the console.
 
 use url::form_urlencoded::Serializer;
+
+use crate::domain::Locale;
 
 /// The query with those fields that are not empty.
 pub fn link_query<const N: usize>(fields: [(&str, &str); N]) -> String {
@@ -8,9 +10,22 @@ pub fn link_query<const N: usize>(fields: [(&str, &str); N]) -> String {
     Serializer::new(String::new()).extend_pairs(given).finish()
 }
 
+/// An address of the console, with or without a query, in a language.
+pub fn console_link(path: &str, locale: Locale) -> String {
+    let mark = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{mark}lang={locale}")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::link_query;
+    use super::{console_link, link_query};
+    use crate::domain::Locale;
+
+    #[test]
+    fn console_link_keeps_its_query() {
+        assert_eq!(console_link("/admin/orders", Locale::Zh), "/admin/orders?lang=zh");
+        assert_eq!(console_link("/admin/orders?sale=2", Locale::En), "/admin/orders?sale=2&lang=en");
+    }
 
     #[test]
     fn query_has_the_fields_that_are_not_empty() {

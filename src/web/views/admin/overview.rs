@@ -10,6 +10,7 @@ use crate::domain::{Locale, Money, SaleId};
 use crate::i18n::{OverviewText, fill};
 use crate::pages::filters::{self, grouped};
 use crate::store::MAX_COUNTED_PENDING;
+use crate::web::shared::links::console_link;
 
 #[derive(Debug, Template)]
 #[template(path = "admin/overview.html")]
@@ -116,7 +117,6 @@ impl OverviewPart<'_> {
     }
 
     fn link(&self, path: &str) -> String {
-        let separator = if path.contains('?') { '&' } else { '?' };
-        format!("{path}{separator}lang={}", self.chrome.locale)
+        console_link(path, self.chrome.locale)
     }
 }

@@ -160,21 +160,15 @@ impl AdminSale {
         let total = ("total", t.col_total, Some(self.sale.total));
         let sold = ("sold", t.col_sold, Some(self.sale.sold));
         let money = [("unpaid", t.col_unpaid, Some(self.unpaid)), ("paid", t.col_paid, Some(self.paid))];
-        let live = [
-            ("booked", t.col_booked, self.booked),
-            ("access", t.col_access, self.access),
-            ("outbox", t.col_outbox, self.outbox),
-        ];
+        let (booked, access) = (("booked", t.col_booked, self.booked), ("access", t.col_access, self.access));
+        // Where the database keeps the stock, the units are known and there is no outbox.
+        let has_outbox = self.outbox.is_some() || self.booked.is_none();
+        let outbox = has_outbox.then_some(("outbox", t.col_outbox, self.outbox));
         match SaleGroup::of(self.sale.state) {
             SaleGroup::Next | SaleGroup::Drafts => {
                 vec![total, ("per_user_limit", t.per_user_limit, Some(self.sale.per_user_limit))]
             }
-            SaleGroup::Live => {
-                let mut all = [vec![total, live[0], sold], live[1..].to_vec(), money.to_vec()].concat();
-                // What is known of the units but has no outbox has none at all: the database keeps the stock.
-                all.retain(|(key, _, value)| *key != "outbox" || value.is_some() || self.booked.is_none());
-                all
-            }
+            SaleGroup::Live => [total, booked, sold, access].into_iter().chain(outbox).chain(money).collect(),
             SaleGroup::Past => [vec![total, sold], money.to_vec()].concat(),
         }
     }
