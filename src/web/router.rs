@@ -1,14 +1,15 @@
 //! Every route of the shop, grouped by caller.
 
 mod console;
+mod methods;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{delete, get, patch, post, put};
 use tower::ServiceBuilder;
 
+use self::methods::{delete, get, patch, post, put};
 use super::Shop;
 use super::problem::{Code, Problem};
 use crate::domain::Locale;
@@ -52,7 +53,7 @@ fn hot_path() -> Routes {
         .route("/api/sales/{sale}/token", post(sales::token))
         .route("/api/sales/{sale}/orders", post(orders::buy))
         .route("/api/packets/{packet}/claims", post(packets::claim))
-        .route("/api/ping", get(sales::ping).post(sales::ping_signed_in))
+        .route("/api/ping", get(sales::ping).merge(post(sales::ping_signed_in)))
 }
 
 fn public_api() -> Routes {
@@ -64,7 +65,7 @@ fn public_api() -> Routes {
         .route("/api/sales/{sale}/spread", get(sales::spread))
         .route("/api/sales/{sale}/line", get(queues::line))
         .route("/api/sales/{sale}/reminders", get(push::reminders))
-        .route("/api/sales/{sale}/questions", get(questions::shown).post(questions::ask))
+        .route("/api/sales/{sale}/questions", get(questions::shown).merge(post(questions::ask)))
         .route("/api/sales/{sale}/draw", get(draws::show))
         .route("/api/sales/{sale}/draw/proof.json", get(draws::proof))
         .route("/api/sales/{sale}/draw/entries.csv", get(draws::entries))
@@ -89,28 +90,34 @@ fn shopper_api() -> Routes {
     use super::api::{eligibility, push, questions, waitlist, wallet};
 
     Router::new()
-        .route("/api/push", get(push::show).put(push::subscribe).delete(push::unsubscribe))
-        .route("/api/sales/{sale}/reminder", get(push::reminder).put(push::set_reminder).delete(push::remove_reminder))
+        .route("/api/push", get(push::show).merge(put(push::subscribe)).merge(delete(push::unsubscribe)))
+        .route(
+            "/api/sales/{sale}/reminder",
+            get(push::reminder).merge(put(push::set_reminder)).merge(delete(push::remove_reminder)),
+        )
         .route("/api/me", get(accounts::me))
         .route("/api/account", get(own_account::show))
         .route("/api/account/password", put(own_account::change_password))
         .route("/api/account/step-up", post(own_account::step_up))
         .route("/api/account/step-up/passkey", post(passkeys::step_up))
         .route("/api/account/step-up/passkey/challenge", post(passkeys::step_up_challenge))
-        .route("/api/account/passkeys", get(passkeys::list).post(passkeys::add))
+        .route("/api/account/passkeys", get(passkeys::list).merge(post(passkeys::add)))
         .route("/api/account/passkeys/challenge", post(passkeys::challenge))
         .route("/api/account/passkeys/{passkey}/remove", post(passkeys::remove))
         .route("/api/account/mail", put(recovery::enter_address))
         .route("/api/account/mail/remove", post(recovery::remove_address))
-        .route("/api/account/sessions", get(own_account::sessions).delete(own_account::end_all_sessions))
+        .route("/api/account/sessions", get(own_account::sessions).merge(delete(own_account::end_all_sessions)))
         .route("/api/account/sessions/{session}", delete(own_account::end_session))
-        .route("/api/account/second-factor", post(own_account::enrol).put(own_account::set_second_factor))
+        .route("/api/account/second-factor", post(own_account::enrol).merge(put(own_account::set_second_factor)))
         .route("/api/account/second-factor/remove", post(own_account::remove_second_factor))
         .route("/api/account/export", get(own_account::export))
         .route("/api/account/delete", post(own_account::delete))
-        .route("/api/sales/{sale}/place", get(queues::own).post(queues::join))
-        .route("/api/sales/{sale}/entry", get(draws::own).post(draws::enter).delete(draws::withdraw))
-        .route("/api/sales/{sale}/waitlist", get(waitlist::own).post(waitlist::join).delete(waitlist::leave))
+        .route("/api/sales/{sale}/place", get(queues::own).merge(post(queues::join)))
+        .route("/api/sales/{sale}/entry", get(draws::own).merge(post(draws::enter)).merge(delete(draws::withdraw)))
+        .route(
+            "/api/sales/{sale}/waitlist",
+            get(waitlist::own).merge(post(waitlist::join)).merge(delete(waitlist::leave)),
+        )
         .route("/api/questions/{question}", delete(questions::withdraw))
         .route("/api/sales/{sale}/eligibility", get(eligibility::own))
         .route("/api/sales/{sale}/code", post(eligibility::redeem))
@@ -120,7 +127,10 @@ fn shopper_api() -> Routes {
         .route("/api/sales/{sale}/orders/{order}/payments/{payment}", get(payments::show))
         .route("/api/wallet/top-ups/{payment}", get(wallet::show_top_up))
         .route("/api/addresses", get(addresses::list))
-        .route("/api/addresses/{address}", get(addresses::show).put(addresses::change).delete(addresses::delete))
+        .route(
+            "/api/addresses/{address}",
+            get(addresses::show).merge(put(addresses::change)).merge(delete(addresses::delete)),
+        )
 }
 
 /// Lists of what an account has (`super::list_limit`).
@@ -193,10 +203,10 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/orders.csv", get(orders_csv::export))
         .route("/api/admin/books/journal.csv", get(journal_csv::export))
         .route("/api/admin/staff-policy", put(accounts::set_policy))
-        .route("/api/admin/staff/{user}", patch(accounts::set_role).delete(accounts::dismiss))
+        .route("/api/admin/staff/{user}", patch(accounts::set_role).merge(delete(accounts::dismiss)))
         .route("/api/admin/staff/{user}/reset-password", post(accounts::reset_password))
         .route("/api/admin/staff/{user}/second-factor", delete(accounts::reset_second_factor))
-        .route("/admin/step-up", get(step_up::show).post(step_up::done))
+        .route("/admin/step-up", get(step_up::show).merge(post(step_up::done)))
         .route("/admin/orders/{order}/refund", post(admin::orders::refund))
         .route("/admin/orders/bulk/refund", post(admin::bulk::orders::refund))
         .route("/admin/sales/{sale}/clusters/{user}/refund", post(admin::clusters::refund))
@@ -226,19 +236,22 @@ fn admin_api() -> Routes {
 
     Router::new()
         .route("/api/admin/goods", get(goods::list))
-        .route("/api/admin/goods/{goods}", get(goods::show).patch(goods::edit))
+        .route("/api/admin/goods/{goods}", get(goods::show).merge(patch(goods::edit)))
         .route("/api/admin/goods/{goods}/image", put(goods::set_image))
-        .route("/api/admin/goods/{goods}/pictures", post(goods::add_picture).put(goods::order_pictures))
+        .route("/api/admin/goods/{goods}/pictures", post(goods::add_picture).merge(put(goods::order_pictures)))
         .route("/api/admin/goods/{goods}/pictures/{name}", delete(goods::remove_picture))
         .route("/api/admin/goods/{goods}/archive", post(goods::archive))
         .route("/api/admin/goods/{goods}/unarchive", post(goods::unarchive))
-        .route("/api/admin/categories", get(categories::list).put(categories::order))
+        .route("/api/admin/categories", get(categories::list).merge(put(categories::order)))
         .route(
             "/api/admin/categories/{category}",
-            get(categories::show).patch(categories::edit).delete(categories::delete),
+            get(categories::show).merge(patch(categories::edit)).merge(delete(categories::delete)),
         )
         .route("/api/admin/sales", get(sales::list))
-        .route("/api/admin/sales/{sale}", get(sale_definition::show).patch(sale_definition::edit).delete(sales::delete))
+        .route(
+            "/api/admin/sales/{sale}",
+            get(sale_definition::show).merge(patch(sale_definition::edit)).merge(delete(sales::delete)),
+        )
         .route("/api/admin/sales/{sale}/checklist", get(sales::checklist))
         .route("/api/admin/sales/{sale}/schedule", post(sales::schedule))
         .route("/api/admin/sales/{sale}/unschedule", post(sales::unschedule))
@@ -330,34 +343,34 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/about"), get(about::show))
         .route(&at("/offline"), get(offline::page))
         .route(&at("/sales/{sale}/poster.svg"), get(poster::show))
-        .route(&at("/sales/{sale}/questions"), get(questions::form).post(questions::ask))
+        .route(&at("/sales/{sale}/questions"), get(questions::form).merge(post(questions::ask)))
         .route(&at("/questions/{question}/withdraw"), post(questions::withdraw))
         .route(&at("/sales/{sale}/buy"), post(orders::buy))
         .route(&at("/sales/{sale}/place"), post(queues::join))
         .route(&at("/sales/{sale}/line"), get(queues::show))
         .route(&at("/sales/{sale}/draw"), get(draws::proof))
-        .route(&at("/sales/{sale}/entry"), get(draws::show).post(draws::enter))
+        .route(&at("/sales/{sale}/entry"), get(draws::show).merge(post(draws::enter)))
         .route(&at("/sales/{sale}/entry/withdraw"), post(draws::withdraw))
-        .route(&at("/sales/{sale}/waitlist"), get(waitlist::show).post(waitlist::join))
+        .route(&at("/sales/{sale}/waitlist"), get(waitlist::show).merge(post(waitlist::join)))
         .route(&at("/sales/{sale}/waitlist/leave"), post(waitlist::leave))
         .route(&at("/sales/{sale}/eligibility"), get(eligibility::show))
-        .route(&at("/sales/{sale}/code"), get(eligibility::show).post(eligibility::redeem))
-        .route(&at("/login"), get(sign_in::login).post(sign_in::log_in))
-        .route(&at("/register"), get(sign_in::registration).post(sign_in::register))
-        .route(&at("/register/contact"), get(registration_contact::show).post(registration_contact::request))
+        .route(&at("/sales/{sale}/code"), get(eligibility::show).merge(post(eligibility::redeem)))
+        .route(&at("/login"), get(sign_in::login).merge(post(sign_in::log_in)))
+        .route(&at("/register"), get(sign_in::registration).merge(post(sign_in::register)))
+        .route(&at("/register/contact"), get(registration_contact::show).merge(post(registration_contact::request)))
         .route(&at("/register/contact/verify"), post(registration_contact::verify))
         .route(&at("/login/code"), post(sign_in::log_in_with_code))
         .route(&at("/logout"), post(sign_in::log_out))
-        .route(&at("/recovery"), get(recovery::show).post(recovery::request))
-        .route(&at("/recovery/password"), get(recovery::new_password).post(recovery::set_password))
-        .route(&at("/mail"), get(mail_address::show).post(mail_address::verify))
+        .route(&at("/recovery"), get(recovery::show).merge(post(recovery::request)))
+        .route(&at("/recovery/password"), get(recovery::new_password).merge(post(recovery::set_password)))
+        .route(&at("/mail"), get(mail_address::show).merge(post(mail_address::verify)))
         .route(&at("/account/mail"), post(mail_address::enter))
         .route(&at("/account/mail/remove"), post(mail_address::remove))
         .route(&at("/account"), get(account::show))
         .route(&at("/account/password"), post(account::change_password))
         .route(&at("/account/sessions/end"), post(account::end_all_sessions))
         .route(&at("/account/sessions/{session}/end"), post(account::end_session))
-        .route(&at("/account/second-factor"), get(account::enrol).post(account::set_second_factor))
+        .route(&at("/account/second-factor"), get(account::enrol).merge(post(account::set_second_factor)))
         .route(&at("/account/second-factor/remove"), post(account::remove_second_factor))
         .route(&at("/account/passkeys/{passkey}/remove"), post(account::remove_passkey))
         .route(&at("/account/export"), get(account::export))
@@ -374,7 +387,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/orders/{sale}/{order}/appeal"), post(orders::appeal))
         .route(&at("/account/addresses"), get(addresses::list))
         .route(&at("/account/addresses/new"), get(addresses::blank))
-        .route(&at("/account/addresses/{address}"), get(addresses::edit).post(addresses::change))
+        .route(&at("/account/addresses/{address}"), get(addresses::edit).merge(post(addresses::change)))
         .route(&at("/account/addresses/{address}/default"), post(addresses::make_default))
         .route(&at("/account/addresses/{address}/delete"), post(addresses::delete))
 }

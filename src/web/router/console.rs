@@ -1,9 +1,9 @@
 //! The pages of the console.
 
 use axum::Router;
-use axum::routing::{get, post};
 
 use super::Routes;
+use super::methods::{get, post};
 
 pub(super) fn console() -> Routes {
     use crate::web::admin::{
@@ -61,7 +61,7 @@ pub(super) fn console() -> Routes {
         .route("/admin/dead-letters", get(dead_letters::show))
         .route("/admin/dead-letters/replay", post(dead_letters::replay))
         .route("/admin/dead-letters/discard", post(dead_letters::discard))
-        .route("/admin/sales/{sale}/edit", get(sale_form::show).post(sale_form::edit))
+        .route("/admin/sales/{sale}/edit", get(sale_form::show).merge(post(sale_form::edit)))
         .route("/admin/sales/{sale}/schedule", post(sales::schedule))
         .route("/admin/sales/{sale}/unschedule", post(sales::unschedule))
         .route("/admin/sales/{sale}/delete", post(sales::delete))
@@ -75,7 +75,7 @@ pub(super) fn console() -> Routes {
         .route("/admin/sales/{sale}/clusters/{user}/hold", post(clusters::hold))
         .route("/admin/sales/{sale}/clusters/{user}/release", post(clusters::release))
         .route("/admin/goods", get(goods::list))
-        .route("/admin/packets", get(packets::list).post(packets::fund))
+        .route("/admin/packets", get(packets::list).merge(post(packets::fund)))
         .route("/admin/packets/new", get(packets::new))
         .route("/admin/packets/{packet}", get(packets::show))
         .route("/admin/packets/{packet}/stop", post(packets::stop))
@@ -100,7 +100,7 @@ pub(super) fn console() -> Routes {
         .route("/admin/goods/categories/{category}", post(categories::rename))
         .route("/admin/goods/categories/{category}/move", post(categories::move_by_one))
         .route("/admin/goods/categories/{category}/delete", post(categories::delete))
-        .route("/admin/goods/{goods}", get(goods::show).post(goods::edit))
+        .route("/admin/goods/{goods}", get(goods::show).merge(post(goods::edit)))
         .route("/admin/goods/{goods}/archive", post(goods::archive))
         .route("/admin/goods/{goods}/unarchive", post(goods::unarchive))
 }

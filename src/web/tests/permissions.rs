@@ -215,7 +215,7 @@ fn routes() -> BTreeSet<(String, String)> {
         let handlers = route.split("\n        .").next().unwrap_or(route);
         for method in ["get", "post", "put", "patch", "delete"] {
             let called = |mark: char| handlers.contains(&format!("{mark}{method}("));
-            if called(' ') || called('.') {
+            if called(' ') || called('(') {
                 found.insert((method.to_uppercase(), path.to_owned()));
             }
         }

@@ -1,0 +1,40 @@
+//! `get`, `post` and their like for handlers whose type is erased.
+//!
+//! The compiler proves again that the future of a handler is `Send` for everything that it instantiates with the handler's
+//! type, and axum has some ten such types and functions. That future holds the futures of all that the handler calls, so the
+//! proofs for four hundred handlers took half of the time in which this crate compiles. With an erased type one is left.
+
+use std::sync::Arc;
+
+use axum::extract::Request;
+use axum::handler::Handler;
+use axum::response::Response;
+use axum::routing::{MethodRouter, on};
+use futures::future::BoxFuture;
+
+use crate::web::Shop;
+
+type Answer = BoxFuture<'static, Response>;
+
+#[derive(Clone)]
+struct Erased(Arc<dyn Fn(Request, Arc<Shop>) -> Answer + Send + Sync>);
+
+impl Handler<(), Arc<Shop>> for Erased {
+    type Future = Answer;
+
+    fn call(self, request: Request, shop: Arc<Shop>) -> Answer {
+        (self.0)(request, shop)
+    }
+}
+
+/// Defines functions named as those of `axum::routing`. Several methods of one path are merged: `get(show).merge(post(edit))`.
+macro_rules! methods {
+    ($($name:ident $filter:ident),*) => {$(
+        pub fn $name<T: 'static>(handler: impl Handler<T, Arc<Shop>, Future = Answer>) -> MethodRouter<Arc<Shop>> {
+            let erased = Erased(Arc::new(move |request, shop| handler.clone().call(request, shop)));
+            on(axum::routing::MethodFilter::$filter, erased)
+        }
+    )*};
+}
+
+methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
