@@ -155,46 +155,59 @@ impl Asset {
 
     /// Compresses at the first call.
     fn compressed(&self) -> Option<&Compressed> {
-        let is_text = self.content_type.starts_with("text/") || self.content_type == "image/svg+xml";
+        let is_text = self.content_type.starts_with("text/")
+            || ["application/json", "image/svg+xml"].contains(&self.content_type);
         let compress = || is_text.then(|| Compressed::new(&self.bytes, Effort::Asset).ok()).flatten();
         self.compressed.get_or_init(compress).as_ref()
     }
 }
 
+#[derive(Default)]
 struct Table {
     by_name: HashMap<&'static str, &'static Asset>,
     by_path: HashMap<&'static str, &'static Asset>,
 }
 
+impl Table {
+    /// Adds a file and the scripts that it imports, unless they are there. `None` for files that are not served.
+    ///
+    /// A script's imports (`from './lib.js'`) are replaced by the addresses of the imported scripts. Circular imports do not
+    /// terminate.
+    fn add(&mut self, name: &'static str) -> Option<&'static Asset> {
+        if let Some(asset) = self.by_name.get(name) {
+            return Some(asset);
+        }
+        let content_type = content_type(name)?;
+        let mut bytes = read(name)?;
+        if name.ends_with(".js") {
+            let script = String::from_utf8(bytes.into()).ok()?;
+            bytes = self.with_addresses(script)?.into();
+        }
+        let asset = &*Box::leak(Box::new(Asset::new(name, content_type, bytes)));
+        self.by_path.insert(&asset.path, asset);
+        self.by_name.insert(name, asset);
+        Some(asset)
+    }
+
+    fn with_addresses(&mut self, mut script: String) -> Option<String> {
+        for other in NAMES.iter().filter(|other| other.ends_with(".js")) {
+            let import = format!("from './{other}'");
+            if script.contains(&import) {
+                script = script.replace(&import, &format!("from '{}'", self.add(other)?.path));
+            }
+        }
+        Some(script)
+    }
+}
+
 /// Built once and leaked, so that addresses are `&'static str`.
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut table = Table { by_name: HashMap::new(), by_path: HashMap::new() };
+    let mut table = Table::default();
     for name in NAMES {
-        let (Some(content_type), Some(content)) = (content_type(name), content(name)) else { continue };
-        let asset = &*Box::leak(Box::new(Asset::new(name, content_type, content)));
-        table.by_path.insert(&asset.path, asset);
-        table.by_name.insert(name, asset);
+        table.add(name);
     }
     table
 });
-
-/// A file as it is served. A script's imports (`from './lib.js'`) are replaced by the addresses of the imported scripts.
-/// Circular imports do not terminate.
-fn content(name: &str) -> Option<Bytes> {
-    let bytes = read(name)?;
-    if !name.ends_with(".js") {
-        return Some(bytes);
-    }
-    let mut script = String::from_utf8(bytes.into()).ok()?;
-    for other in NAMES.iter().filter(|other| other.ends_with(".js")) {
-        let import = format!("from './{other}'");
-        if script.contains(&import) {
-            let address = address(other, &content(other)?);
-            script = script.replace(&import, &format!("from '{address}'"));
-        }
-    }
-    Some(script.into())
-}
 
 /// The path with the first eight digits of the content's hash.
 fn address(name: &str, content: &[u8]) -> String {
@@ -267,7 +280,8 @@ mod tests {
                 && path.len() == "/static/shop.12345678.css".len()
         );
         assert_eq!(asset.content_type, "text/css; charset=utf-8");
-        assert!(asset.br().unwrap().len() < asset.gzip().unwrap().len());
+        assert!([asset.br(), asset.gzip()].iter().all(|form| form.unwrap().len() < asset.bytes.len() / 2));
+        assert!(find(url("vendor/regions.json")).unwrap().br().is_some());
         assert!(find("/static/shop.css").is_none());
         assert!(find("/static/../Cargo.toml").is_none());
     }
