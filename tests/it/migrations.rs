@@ -314,51 +314,51 @@ mod sqlite {
 
 mod stack {
     mod postgres {
-        use crate::support::{Fixture, Rung};
+        use crate::support::Fixture;
 
         #[tokio::test]
         async fn schema_is_created_once_and_guards_its_data() {
-            let fixture = Fixture::new(Rung::Postgres).await;
+            let fixture = Fixture::without_schema().await;
             super::super::schema_is_created_once_and_guards_its_data(&fixture.settings["SECKILL_DATABASE_URL"]).await;
         }
 
         #[tokio::test]
         async fn single_picture_becomes_the_first_of_the_gallery() {
-            let fixture = Fixture::new(Rung::Postgres).await;
+            let fixture = Fixture::without_schema().await;
             let url = &fixture.settings["SECKILL_DATABASE_URL"];
             super::super::single_picture_becomes_the_first_of_the_gallery(url).await;
         }
 
         #[tokio::test]
         async fn planned_sale_gets_the_seed_of_its_spread() {
-            let fixture = Fixture::new(Rung::Postgres).await;
+            let fixture = Fixture::without_schema().await;
             let url = &fixture.settings["SECKILL_DATABASE_URL"];
             super::super::planned_sale_gets_the_seed_of_its_spread(url).await;
         }
 
         #[tokio::test]
         async fn sale_of_an_earlier_version_has_no_rules() {
-            let fixture = Fixture::new(Rung::Postgres).await;
+            let fixture = Fixture::without_schema().await;
             let url = &fixture.settings["SECKILL_DATABASE_URL"];
             super::super::sale_of_an_earlier_version_has_no_rules(url).await;
         }
 
         #[tokio::test]
         async fn messages_of_accounts_stay_theirs() {
-            let fixture = Fixture::new(Rung::Postgres).await;
+            let fixture = Fixture::without_schema().await;
             super::super::messages_of_accounts_stay_theirs(&fixture.settings["SECKILL_DATABASE_URL"]).await;
         }
 
         #[tokio::test]
         async fn wallet_transfers_keep_their_kinds_and_get_two_more() {
-            let fixture = Fixture::new(Rung::Postgres).await;
+            let fixture = Fixture::without_schema().await;
             let url = &fixture.settings["SECKILL_DATABASE_URL"];
             super::super::wallet_transfers_keep_their_kinds_and_get_two_more(url).await;
         }
 
         #[tokio::test]
         async fn processes_that_start_together_migrate_once() {
-            let fixture = Fixture::new(Rung::Postgres).await;
+            let fixture = Fixture::without_schema().await;
             super::super::concurrent_migrations_run_once(&fixture.settings["SECKILL_DATABASE_URL"]).await;
         }
     }
