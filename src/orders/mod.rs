@@ -7,6 +7,7 @@ mod receipt;
 pub mod review;
 pub mod support;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -252,7 +253,14 @@ impl Orders {
 
     /// Whether the last attempt to pay an order that is still to be paid was declined.
     pub async fn is_declined(&self, of: &Order) -> Result<bool, StoreError> {
-        Ok(of.status == OrderStatus::Unpaid && self.store.is_declined(of.id).await?)
+        Ok(self.declined_among(std::slice::from_ref(of)).await?.contains(&of.id))
+    }
+
+    /// Those of some orders for which [`Orders::is_declined`] says so.
+    pub async fn declined_among(&self, orders: &[Order]) -> Result<HashSet<OrderId>, StoreError> {
+        let unpaid: Vec<OrderId> =
+            orders.iter().filter(|order| order.status == OrderStatus::Unpaid).map(|order| order.id).collect();
+        self.store.declined_among(&unpaid).await
     }
 
     /// Cancels an order on behalf of staff. Its units go back on sale. `by` is the account of `reason.actor`.

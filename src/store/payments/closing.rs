@@ -1,9 +1,12 @@
 //! The end of payments that were not captured.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
+use sqlx::AssertSqlSafe;
+
 use crate::domain::{OrderId, PaymentId};
-use crate::store::{Store, StoreError, row};
+use crate::store::{Store, StoreError, bind_ids, list, row};
 
 /// When a payment is closed again after an attempt that failed.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
@@ -38,12 +41,18 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the last payment of an order was declined.
-    pub async fn is_declined(&self, order: OrderId) -> Result<bool, StoreError> {
-        let sql = "SELECT COUNT(declined_at_ms) AS declined FROM payments
-                   WHERE id = (SELECT MAX(id) FROM payments WHERE order_id = $1)";
-        let declined = self.optional(sqlx::query(sql).bind(order.to_string()), |row| row::int(row, "declined")).await?;
-        Ok(declined == Some(1))
+    /// Those of some orders whose last payment was declined.
+    pub async fn declined_among(&self, orders: &[OrderId]) -> Result<HashSet<OrderId>, StoreError> {
+        if orders.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let of = list(orders.len(), 0);
+        let sql = format!(
+            "SELECT order_id FROM payments WHERE declined_at_ms IS NOT NULL
+             AND id IN (SELECT MAX(id) FROM payments WHERE order_id IN {of} GROUP BY order_id)"
+        );
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), orders);
+        Ok(self.all(query, |row| row::parsed(row, "order_id")).await?.into_iter().collect())
     }
 
     /// Puts the next attempt to close a payment off.

@@ -102,12 +102,12 @@ pub async fn list(
     // Statuses that no link contains mean all.
     let statuses = parse_statuses(&query.status).unwrap_or_default();
     let page = shop.orders.list(session.user_id, &statuses, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
+    let declined = shop.orders.declined_among(&page.items).await?;
     let mut cards = Vec::with_capacity(page.items.len());
     for order in page.items {
         let entry = shop.catalogue.entry(order.sale_id).await?;
         let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), visitor.locale);
-        let payment_declined = shop.orders.is_declined(&order).await?;
-        cards.push(OrderCard { order, goods_name, picture, payment_declined });
+        cards.push(OrderCard { payment_declined: declined.contains(&order.id), order, goods_name, picture });
     }
     let older = page.next.map(|id| id.to_string());
     let statuses = shop.store.order_statuses_of(session.user_id, MAX_COUNTED_ORDERS + 1).await?;
