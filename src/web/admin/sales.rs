@@ -59,8 +59,9 @@ impl SaleListQuery {
 }
 
 /// The address with a slash at its end, as people type it.
-pub async fn without_slash(_: StaffVisit<ViewConsole>) -> Response {
-    see_other("/admin")
+pub async fn without_slash(_: StaffVisit<ViewConsole>, RawQuery(query): RawQuery) -> Response {
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    see_other(&format!("/admin{query}"))
 }
 
 pub async fn sales(

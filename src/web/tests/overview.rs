@@ -57,6 +57,14 @@ async fn console_begins_with_what_needs_a_hand() {
 }
 
 #[tokio::test]
+async fn address_with_a_slash_leads_to_the_console_in_the_same_language() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    assert!(admin.get("/admin/").await.leads_to("/admin"));
+    assert!(admin.get("/admin/?lang=zh").await.leads_to("/admin?lang=zh"));
+}
+
+#[tokio::test]
 async fn next_sale_stands_with_its_checklist() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
