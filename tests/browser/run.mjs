@@ -6,8 +6,8 @@
 // Each shop needs the demo products. With several origins a journey runs in several shops at once. `consumer` is the id of
 // the process that stores orders, which `slow_shop` needs; `smtp` the port at which `registration` takes the shop's mail.
 // `places` limits languages and widths, such as [["zh", 390]].
-// `"examine": false` skips the checks of accessibility and language, and the screenshots. Screenshots of every page are in
-// tests/browser/artifacts afterwards.
+// `"examine": false` skips the checks of accessibility and language, and the screenshots. With SCREENSHOTS=1 in the
+// environment, pictures of every page are in tests/browser/artifacts afterwards; those of failures always are.
 
 import { fileURLToPath } from 'node:url';
 
@@ -17,7 +17,8 @@ import { Shop } from './lib/shop.mjs';
 import { Visitor } from './lib/visitor.mjs';
 
 const PLACES = [['zh', 390], ['zh', 1280], ['en', 390], ['en', 1280]];
-const JOURNEY_TIMEOUT_MS = 120_000;
+/** For a machine that is busy with other tests as well. */
+const JOURNEY_TIMEOUT_MS = 300_000;
 /** The value of a journey's export `parallel` if it needs a shop for itself. */
 const PER_SHOP = 'one per shop';
 
@@ -68,9 +69,9 @@ async function runOnce(journey, play, run) {
   return !failed;
 }
 
-/** Runs a journey in all places, a few at a time: more would slow down each other and the shop. */
+/** Runs a journey in all places at once: they wait more than they compute. */
 async function runEverywhere(journey, browser, shops, settings) {
-  const { default: play, parallel = 2 } = await import(`./journeys/${journey}.mjs`);
+  const { default: play, parallel = PLACES.length } = await import(`./journeys/${journey}.mjs`);
   const places = settings.places ?? PLACES;
   const lanes = parallel === PER_SHOP ? shops.length : parallel;
   const passed = await Promise.all(Array.from({ length: lanes }, async (_, lane) => {

@@ -1,5 +1,5 @@
 //! The shop in a real browser: `tests/browser` drives Chromium through it in both languages, on a phone and on a desktop.
-//! Screenshots of every page are in `tests/browser/artifacts` afterwards.
+//! With `SCREENSHOTS=1` in the environment, pictures of every page are in `tests/browser/artifacts` afterwards.
 
 use std::path::Path;
 
@@ -16,8 +16,13 @@ async fn shop(rung: Rung) -> Shop {
     Plan::on(rung).await.set("SECKILL_DEMO", "true").start().await
 }
 
-/// Runs a journey of `tests/browser/journeys` in every language on every screen size.
+/// Runs a journey of `tests/browser/journeys` in both languages, each on one screen size.
 async fn journey(name: &str, shop: &Shop) {
+    journey_with(name, &[shop], both_languages()).await;
+}
+
+/// Runs a journey in every language on every screen size: for those that show the most pages.
+async fn journey_everywhere(name: &str, shop: &Shop) {
     journey_with(name, &[shop], json!({})).await;
 }
 
@@ -50,7 +55,7 @@ async fn journey_at_localhost(name: &str) {
     shop.audit_is_clean().await;
 }
 
-/// Each language once, on one screen size each: for journeys that test behavior more than layout.
+/// Each language once. English on a phone, because its words are the longest.
 fn both_languages() -> Value {
     json!({"places": [["en", 390], ["zh", 1280]]})
 }
@@ -72,18 +77,18 @@ async fn shopper_gets_back_in_by_mail() {
 #[tokio::test]
 async fn shopper_buys_and_pays() {
     let shop = shop(Rung::Rabbit).await;
-    journey("purchase", &shop).await;
+    journey_everywhere("purchase", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn shop_pages_pass_the_visual_checks() {
-    journey("shop_pages", &shop(Rung::Rabbit).await).await;
+    journey_everywhere("shop_pages", &shop(Rung::Rabbit).await).await;
 }
 
 #[tokio::test]
 async fn console_pages_pass_the_visual_checks() {
-    journey("console_pages", &shop(Rung::Rabbit).await).await;
+    journey_everywhere("console_pages", &shop(Rung::Rabbit).await).await;
 }
 
 #[tokio::test]
@@ -103,7 +108,7 @@ async fn pages_are_right_in_their_details() {
 #[tokio::test]
 async fn pages_fit_between_phone_and_wide_screen() {
     let shop = shop(Rung::Sqlite).await;
-    journey_with("layouts", &[&shop], both_languages()).await;
+    journey("layouts", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -117,14 +122,14 @@ async fn console_shows_goods_days_and_openings_as_they_are() {
 #[tokio::test]
 async fn visitor_asks_logs_in_and_reads_the_answer() {
     let shop = shop(Rung::Sqlite).await;
-    journey_with("questions", &[&shop], both_languages()).await;
+    journey("questions", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn shopper_learns_how_it_went_and_finds_the_next_sale() {
     let shop = shop(Rung::Sqlite).await;
-    journey_with("outcome", &[&shop], both_languages()).await;
+    journey("outcome", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -145,20 +150,20 @@ async fn browser_is_told_by_push_and_reminded_on_every_device() {
 #[tokio::test]
 async fn stranger_buys_and_pays_for_the_first_time() {
     let shop = shop(Rung::Sqlite).await;
-    journey_with("first_purchase", &[&shop], both_languages()).await;
+    journey("first_purchase", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn page_tells_the_own_moment_and_buys_at_it() {
     let shop = shop(Rung::Sqlite).await;
-    journey_with("spread", &[&shop], both_languages()).await;
+    journey("spread", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn shopper_filters_by_category_and_staff_manage_categories() {
-    journey_with("categories", &[&shop(Rung::Sqlite).await], both_languages()).await;
+    journey("categories", &shop(Rung::Sqlite).await).await;
 }
 
 #[tokio::test]
@@ -219,14 +224,26 @@ async fn sale_is_watched_and_reported() {
 }
 
 #[tokio::test]
+async fn report_of_a_rehearsal_is_read_by_keyboard() {
+    let shop = shop(Rung::Sqlite).await;
+    let report = shop.dir().join("report.html");
+    let crowd = ["--shoppers", "60", "--units", "5", "--ramp", "1s", "--bots", "1"];
+    let file = ["--report", report.to_str().unwrap()];
+    // Whether this machine is fast enough is not tested here.
+    let done = shop.run(&[&["rehearse"], &crowd[..], &file].concat()).await;
+    assert!(report.exists(), "{}", String::from_utf8_lossy(&done.stderr));
+    journey_with("rehearsal_report", &[&shop], json!({"places": [["en", 390]], "report": report})).await;
+}
+
+#[tokio::test]
 async fn staff_choose_and_steer_a_waiting_room() {
-    journey_with("waiting_room_console", &[&shop(Rung::Sqlite).await], both_languages()).await;
+    journey("waiting_room_console", &shop(Rung::Sqlite).await).await;
 }
 
 #[tokio::test]
 async fn repeated_presses_buy_once_and_cancelled_units_return() {
     let shop = shop(Rung::Rabbit).await;
-    journey_with("contention", &[&shop], both_languages()).await;
+    journey("contention", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -235,21 +252,23 @@ async fn slow_consumer_is_shown_and_loses_no_order() {
     let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_DEMO", "true");
     let mut shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
     let consumer = shop.process("consume", 0).id();
-    journey_with("slow_shop", &[&shop], json!({"consumer": consumer})).await;
+    let mut settings = both_languages();
+    settings["consumer"] = json!(consumer);
+    journey_with("slow_shop", &[&shop], settings).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn forms_buy_and_pay_without_scripts() {
     let shop = shop(Rung::Rabbit).await;
-    journey_with("no_script", &[&shop], both_languages()).await;
+    journey("no_script", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn shopper_manages_and_deletes_an_account() {
     let shop = shop(Rung::Sqlite).await;
-    journey_with("account", &[&shop], both_languages()).await;
+    journey("account", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -291,7 +310,7 @@ async fn wallet_is_topped_up_and_pays_an_order() {
 #[tokio::test]
 async fn red_packet_is_claimed_and_the_rest_is_returned() {
     let shop = shop(Rung::Rabbit).await;
-    journey_with("packets", &[&shop], both_languages()).await;
+    journey("packets", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -299,7 +318,7 @@ async fn red_packet_is_claimed_and_the_rest_is_returned() {
 async fn administrator_runs_a_sale() {
     // Two shops, because two runs in one console would see each other's changes.
     let shops: [Shop; 2] = tokio::join!(shop(Rung::Rabbit), shop(Rung::Rabbit)).into();
-    journey_with("sale_management", &shops.each_ref(), json!({})).await;
+    journey_with("sale_management", &shops.each_ref(), both_languages()).await;
     for shop in &shops {
         shop.audit_is_clean().await;
     }
@@ -308,7 +327,7 @@ async fn administrator_runs_a_sale() {
 #[tokio::test]
 async fn administrator_supports_shoppers_and_staff() {
     let shop = shop(Rung::Rabbit).await;
-    journey_with("support", &[&shop], both_languages()).await;
+    journey("support", &shop).await;
     shop.audit_is_clean().await;
 }
 

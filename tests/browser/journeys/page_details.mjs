@@ -139,8 +139,11 @@ async function listOfOrders(run) {
   same(await page.locator('[data-pay-by]').count(), 1, 'other rows wait for nothing');
   same(await page.locator('.filters .count').allTextContents(), ['2', '1', '1']);
   await visitor.inspect('orders-waiting');
-  await row.locator('[data-copy-text]').click();
-  await eventually('the whole number is copied', async () => (await page.evaluate(() => navigator.clipboard.readText())) === waiting.id);
+  await eventually('the whole number is copied', async () => {
+    // The journeys of a run share one clipboard.
+    await row.locator('[data-copy-text]').click();
+    return (await page.evaluate(() => navigator.clipboard.readText())) === waiting.id;
+  });
   visitor.expect(422, /\/pay$/);
   await row.getByRole('button', { name: labels.pay }).click();
   await page.locator('#recipient').waitFor();

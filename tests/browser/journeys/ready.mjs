@@ -4,7 +4,7 @@ import { exampleAddress, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 
 /** Enough time to look at the page in its last seconds. */
-const OPENS_IN_MS = 20_000;
+const OPENS_IN_MS = 40_000;
 
 export default async function ready(run) {
   await readyBeforeTheRush(run);
@@ -129,7 +129,7 @@ async function lastSeconds(run) {
   await moving.inspect('last-seconds');
   const place = () => page.locator('.buy .row').evaluate((row) => row.getBoundingClientRect().top + scrollY);
   const before = await place();
-  await visitor.button(labels.buy).waitFor({ timeout: OPENS_IN_MS + 4000 });
+  await visitor.button(labels.buy).waitFor({ timeout: OPENS_IN_MS + 15_000 });
   await visitor.slot('note').waitFor({ state: 'hidden' });
   if (visitor.width > 500) same(await place(), before, 'the button moved at the opening');
   await visitor.inspect('opened');

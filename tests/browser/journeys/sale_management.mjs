@@ -218,5 +218,5 @@ async function runIt(visitor, shopper, sale) {
 }
 
 function phase(shopper, name) {
-  return shopper.page.locator(`.clock[data-phase="${name}"]`).waitFor({ timeout: 20_000 });
+  return shopper.page.locator(`.clock[data-phase="${name}"]`).waitFor({ timeout: 30_000 });
 }

@@ -7,7 +7,7 @@ const LABELS = {
   en: { enter: 'Enter the waiting room', buy: 'Buy now', again: 'Join again at the end', order: 'View order', sound: /Sound on my turn/, seeSales: 'See other sales' },
 };
 
-const isIn = (page, state) => page.locator(`main[data-state="${state}"]`).waitFor({ timeout: 45_000 });
+const isIn = (page, state) => page.locator(`main[data-state="${state}"]`).waitFor({ timeout: 90_000 });
 
 export default async function waitingRoom(run) {
   await callsInOrder(run);
@@ -25,7 +25,7 @@ async function callsInOrder(run) {
   await isIn(visitor.page, 'early');
   await visitor.inspect('turn-early');
 
-  const sale = await shop.newWaitingRoom(25_000);
+  const sale = await shop.newWaitingRoom(40_000);
   await visitor.go(`/sales/${sale}/line`);
   await isIn(visitor.page, 'outside');
   await visitor.inspect('turn-outside');

@@ -30,7 +30,7 @@ async function choosesTheMode(visitor) {
 async function steersTheCalls(shop, visitor) {
   const { page, locale } = visitor;
   const labels = LABELS[locale];
-  const sale = await shop.newWaitingRoom(15_000);
+  const sale = await shop.newWaitingRoom(25_000);
   const shoppers = [await shop.register(), await shop.register()];
   for (const shopper of shoppers) await shopper.ask('POST', `/api/sales/${sale}/place`, {});
   const line = () => fetch(`${shop.origin}/api/sales/${sale}/line`).then((answer) => answer.json());

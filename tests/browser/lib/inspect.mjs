@@ -1,4 +1,4 @@
-// Checks of a page as it is: overflow, accessibility, language. Takes screenshots.
+// Checks of a page as it is: overflow, accessibility, language. Takes screenshots where the environment says SCREENSHOTS=1.
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,10 +17,10 @@ function axeSource() {
 /** Pages that were inspected already. A second visit differs in numbers only. */
 const seen = new Set();
 
-/** Pages that were inspected already in any language. Their structure is the same. */
-const built = new Set();
+/** Pages whose accessibility was checked in either language. Their structure and colors are the same in both. */
+const accessible = new Set();
 
-/** The rules whose results depend on the theme or language. */
+/** The rules whose results depend on the theme. */
 const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 const MAX_SCREENSHOT_HEIGHT = 4000;
 
@@ -28,16 +28,18 @@ const MAX_SCREENSHOT_HEIGHT = 4000;
 export async function inspect(page, name, { locale, scripts }) {
   if (seen.has(name)) return [];
   seen.add(name);
+  const faults = [
+    ...(await page.evaluate(foreignWords, locale)).map((words) => `not in this language: ${words}`),
+    ...(await page.evaluate(overflowing)).map((what) => `wider than the screen: ${what}`),
+  ];
   const structure = name.replace(`-${locale}-`, '-');
-  const known = built.has(structure);
-  built.add(structure);
-  const faults = (await page.evaluate(foreignWords, locale)).map((words) => `not in this language: ${words}`);
-  for (const theme of ['light', 'dark']) {
+  const checksAccess = scripts && !accessible.has(structure);
+  if (scripts) accessible.add(structure);
+  for (const theme of checksAccess || process.env.SCREENSHOTS ? ['light', 'dark'] : []) {
     await page.emulateMedia({ colorScheme: theme });
-    faults.push(...(await page.evaluate(overflowing)).map((what) => `${theme}: wider than the screen: ${what}`));
-    const rules = theme === 'light' && !known ? undefined : COLOR_RULES;
-    if (scripts) faults.push(...(await inaccessible(page, rules)).map((what) => `${theme}: ${what}`));
-    await screenshot(page, `${name}-${theme}`);
+    const rules = theme === 'dark' ? COLOR_RULES : undefined;
+    if (checksAccess) faults.push(...(await inaccessible(page, rules)).map((what) => `${theme}: ${what}`));
+    if (process.env.SCREENSHOTS) await screenshot(page, `${name}-${theme}`);
   }
   await page.emulateMedia({ colorScheme: 'light' });
   return faults.map((fault) => `${name}: ${fault}`);
@@ -56,7 +58,8 @@ async function screenshot(page, name) {
 
 async function inaccessible(page, rules) {
   if (!(await page.evaluate('typeof axe === "object"'))) await page.evaluate(axeSource());
-  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) };
+  // No rule that runs needs style sheets or media in advance.
+  const options = { resultTypes: ['violations'], preload: false, ...(rules && { runOnly: rules }) };
   const { violations } = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);
   return violations.flatMap(({ id, help, nodes }) => nodes.map((node) => {
     const why = node.failureSummary.split('\n').slice(1).join(' ').trim();
