@@ -5,7 +5,7 @@ import { eventually, ok, same } from '../lib/check.mjs';
 import { newName } from '../lib/shop.mjs';
 
 /** Enough time to find the sale and to register. */
-const OPENS_IN_MS = 40_000;
+const OPENS_IN_MS = 30_000;
 /** The page polls within 0.6 s of the start, and the answer may be a second old; the rest is for a machine that is busy. */
 const MAX_DELAY_MS = 15_000;
 

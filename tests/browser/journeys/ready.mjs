@@ -4,7 +4,7 @@ import { exampleAddress, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 
 /** Enough time to look at the page in its last seconds. */
-const OPENS_IN_MS = 40_000;
+const OPENS_IN_MS = 30_000;
 
 export default async function ready(run) {
   await readyBeforeTheRush(run);

@@ -25,7 +25,7 @@ async function callsInOrder(run) {
   await isIn(visitor.page, 'early');
   await visitor.inspect('turn-early');
 
-  const sale = await shop.newWaitingRoom(40_000);
+  const sale = await shop.newWaitingRoom(30_000);
   await visitor.go(`/sales/${sale}/line`);
   await isIn(visitor.page, 'outside');
   await visitor.inspect('turn-outside');
