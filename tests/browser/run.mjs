@@ -3,7 +3,7 @@
 //   node tests/browser/run.mjs '{"origins": ["http://127.0.0.1:8080"], "journeys": ["purchase"],
 //                                "admin": {"username": "admin", "password": "…"}, "consumer": 4711}'
 //
-// Each shop needs the demo products. With several origins a journey runs in several shops at once. `consumer` is the id of
+// Each shop needs the demo products. With several origins the places take turns among the shops. `consumer` is the id of
 // the process that stores orders, which `slow_shop` needs; `smtp` the port at which `registration` takes the shop's mail.
 // `places` limits languages and widths, such as [["zh", 390]].
 // `"examine": false` skips the checks of accessibility and language, and the screenshots. With SCREENSHOTS=1 in the
@@ -19,8 +19,6 @@ import { Visitor } from './lib/visitor.mjs';
 const PLACES = [['zh', 390], ['zh', 1280], ['en', 390], ['en', 1280]];
 /** For a machine that is busy with other tests as well. */
 const JOURNEY_TIMEOUT_MS = 300_000;
-/** The value of a journey's export `parallel` if it needs a shop for itself. */
-const PER_SHOP = 'one per shop';
 
 /** One run of a journey, in one language at one width. */
 class Run {
@@ -71,16 +69,10 @@ async function runOnce(journey, play, run) {
 
 /** Runs a journey in all places at once: they wait more than they compute. */
 async function runEverywhere(journey, browser, shops, settings) {
-  const { default: play, parallel = PLACES.length } = await import(`./journeys/${journey}.mjs`);
-  const places = settings.places ?? PLACES;
-  const lanes = parallel === PER_SHOP ? shops.length : parallel;
-  const passed = await Promise.all(Array.from({ length: lanes }, async (_, lane) => {
-    let all = true;
-    for (let n = lane; n < places.length; n += lanes) {
-      const one = new Run(browser, shops[lane % shops.length], settings, ...places[n]);
-      all = await runOnce(journey, play, one) && all;
-    }
-    return all;
+  const { default: play } = await import(`./journeys/${journey}.mjs`);
+  const passed = await Promise.all((settings.places ?? PLACES).map(([locale, width], n) => {
+    const shop = shops[n % shops.length];
+    return runOnce(journey, play, new Run(browser, shop, settings, locale, width));
   }));
   return passed.every(Boolean);
 }

@@ -18,12 +18,12 @@ async fn shop(rung: Rung) -> Shop {
 
 /// Runs a journey of `tests/browser/journeys` in both languages, each on one screen size.
 async fn journey(name: &str, shop: &Shop) {
-    journey_with(name, &[shop], both_languages()).await;
+    journey_with(name, &[shop], json!({})).await;
 }
 
 /// Runs a journey in every language on every screen size: for those that show the most pages.
 async fn journey_everywhere(name: &str, shop: &Shop) {
-    journey_with(name, &[shop], json!({})).await;
+    journey_with(name, &[shop], json!({"places": null})).await;
 }
 
 /// Runs a journey with additional settings, in several shops at once.
@@ -35,6 +35,8 @@ async fn journey_with(name: &str, shops: &[&Shop], more: Value) {
         "origins": shops.iter().map(|shop| &shop.origins()[0]).collect::<Vec<_>>(),
         "admin": {"username": "admin", "password": shops[0].setting("SECKILL_ADMIN_PASSWORD")},
         "journeys": [name],
+        // English on a phone, because its words are the longest.
+        "places": [["en", 390], ["zh", 1280]],
     });
     settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let mut node = Command::new("node");
@@ -51,27 +53,22 @@ async fn journey_with(name: &str, shops: &[&Shop], more: Value) {
 async fn journey_at_localhost(name: &str) {
     let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
     let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
-    journey_with(name, &[&shop], json!({"places": [["zh", 390], ["en", 1280]], "origins": [origin]})).await;
+    journey_with(name, &[&shop], json!({"origins": [origin]})).await;
     shop.audit_is_clean().await;
-}
-
-/// Each language once. English on a phone, because its words are the longest.
-fn both_languages() -> Value {
-    json!({"places": [["en", 390], ["zh", 1280]]})
 }
 
 #[tokio::test]
 async fn shopper_buys_and_pays_on_sqlite() {
     let shop = shop(Rung::Sqlite).await;
     // The pages are the same as on rung 3, where their layout is checked.
-    journey_with("purchase", &[&shop], json!({"examine": false, "places": [["zh", 390], ["en", 1280]]})).await;
+    journey_with("purchase", &[&shop], json!({"examine": false})).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn shopper_gets_back_in_by_mail() {
     let shop = shop(Rung::Sqlite).await;
-    journey_with("recovery", &[&shop], json!({"places": [["zh", 390], ["en", 1280]]})).await;
+    journey("recovery", &shop).await;
 }
 
 #[tokio::test]
@@ -252,9 +249,7 @@ async fn slow_consumer_is_shown_and_loses_no_order() {
     let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_DEMO", "true");
     let mut shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
     let consumer = shop.process("consume", 0).id();
-    let mut settings = both_languages();
-    settings["consumer"] = json!(consumer);
-    journey_with("slow_shop", &[&shop], settings).await;
+    journey_with("slow_shop", &[&shop], json!({ "consumer": consumer })).await;
     shop.audit_is_clean().await;
 }
 
@@ -279,9 +274,7 @@ async fn account_of_a_busy_network_costs_a_computation_a_wait_or_an_address() {
     let smtp = free_address();
     let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_SMTP_URL", &format!("smtp://{smtp}"));
     let shop = plan.start().await;
-    let mut settings = both_languages();
-    settings["smtp"] = smtp.port().into();
-    journey_with("registration", &[&shop], settings).await;
+    journey_with("registration", &[&shop], json!({ "smtp": smtp.port() })).await;
     shop.audit_is_clean().await;
 }
 
@@ -318,7 +311,7 @@ async fn red_packet_is_claimed_and_the_rest_is_returned() {
 async fn administrator_runs_a_sale() {
     // Two shops, because two runs in one console would see each other's changes.
     let shops: [Shop; 2] = tokio::join!(shop(Rung::Rabbit), shop(Rung::Rabbit)).into();
-    journey_with("sale_management", &shops.each_ref(), both_languages()).await;
+    journey_with("sale_management", &shops.each_ref(), json!({})).await;
     for shop in &shops {
         shop.audit_is_clean().await;
     }

@@ -129,7 +129,7 @@ async function lastSeconds(run) {
   await moving.inspect('last-seconds');
   const place = () => page.locator('.buy .row').evaluate((row) => row.getBoundingClientRect().top + scrollY);
   const before = await place();
-  await visitor.button(labels.buy).waitFor({ timeout: OPENS_IN_MS + 15_000 });
+  await visitor.button(labels.buy).waitFor({ timeout: 2 * OPENS_IN_MS });
   await visitor.slot('note').waitFor({ state: 'hidden' });
   if (visitor.width > 500) same(await place(), before, 'the button moved at the opening');
   await visitor.inspect('opened');

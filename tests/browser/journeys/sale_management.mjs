@@ -6,9 +6,6 @@ import { eventually, same } from '../lib/check.mjs';
 import { confirmAction, isConfirmed } from '../lib/console.mjs';
 import { png } from '../lib/png.mjs';
 
-/** The list of sales reloads when another run changes a sale. */
-export const parallel = 'one per shop';
-
 export default async function saleManagement(run) {
   const visitor = await run.visit();
   await signIn(visitor, run.settings.admin);

@@ -7,9 +7,8 @@ use std::path::Path;
 use axum::http::Method;
 use base64::Engine;
 use seckill::store::Store;
-use sqlx::Connection;
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, raw_sql};
+use sqlx::{AssertSqlSafe, Connection, raw_sql};
 use tempfile::TempDir;
 use url::Url;
 
@@ -32,21 +31,20 @@ pub struct Fixture {
 impl Fixture {
     /// With the schema in the database.
     pub async fn new(rung: Rung) -> Fixture {
-        let template = if rung.needs_stack() { migrated_database().await } else { String::new() };
-        Fixture::copied_from(&template, rung).await
+        Fixture::build(rung, true).await
     }
 
     /// A database of PostgreSQL without tables.
     pub async fn without_schema() -> Fixture {
-        Fixture::copied_from("template1", Rung::Postgres).await
+        Fixture::build(Rung::Postgres, false).await
     }
 
-    async fn copied_from(template: &str, rung: Rung) -> Fixture {
+    async fn build(rung: Rung, has_schema: bool) -> Fixture {
         let dir = tempfile::Builder::new().prefix("seckill-it-").tempdir().unwrap();
         let mut fixture = Fixture { dir, settings: Settings::new(), name: None, rung };
         if rung.needs_stack() {
             fixture.name = Some(format!("it_{}_{:08x}", std::process::id(), rand::random::<u32>()));
-            fixture.set("SECKILL_DATABASE_URL", &fixture.create_database(template).await);
+            fixture.set("SECKILL_DATABASE_URL", &fixture.create_database(has_schema).await);
         }
         if rung == Rung::Cluster {
             fixture.set("SECKILL_REDIS_URL", &empty_cluster().await);
@@ -109,8 +107,9 @@ impl Fixture {
         self.name.as_deref().expect("a shop on rung 3")
     }
 
-    async fn create_database(&self, template: &str) -> String {
+    async fn create_database(&self, has_schema: bool) -> String {
         let name = self.name.as_deref().unwrap();
+        let template = if has_schema { migrated_database().await } else { "template1".into() };
         on_postgres(&format!("CREATE DATABASE {name} TEMPLATE {template}")).await.unwrap();
         database_url(name)
     }
@@ -162,14 +161,14 @@ async fn migrated_database() -> String {
 /// Runs one statement in the stack's own database.
 pub async fn on_postgres(sql: &str) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(Stack::get().variable("SECKILL_DATABASE_URL")).await?;
-    sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await?;
+    raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
     connection.close().await
 }
 
 /// Runs statements in a shop's database.
 pub async fn on_database(shop: &Shop, sql: &str) {
     let mut connection = PgConnection::connect(shop.setting("SECKILL_DATABASE_URL")).await.unwrap();
-    sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+    raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
 }
 
