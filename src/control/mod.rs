@@ -34,6 +34,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::catalogue::Catalogue;
 use crate::mail::Mailer;
 use crate::mail::push::Pusher;
 use crate::metrics::Metrics;
@@ -289,7 +290,7 @@ impl Control {
 
 /// Renders pages into this machine's data directory whenever goods or sales change, until it is stopped.
 pub async fn render_on_change(
-    catalogue: Arc<crate::catalogue::Catalogue>,
+    catalogue: Arc<Catalogue>,
     pages: Arc<Publisher>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
@@ -303,8 +304,15 @@ pub async fn render_on_change(
     Ok(())
 }
 
+/// Renders the pages and writes them, and the assets, where other servers serve them.
+pub fn publish(catalogue: &Catalogue, pages: &Publisher) -> anyhow::Result<()> {
+    // First, because this program's server shows them even if nothing can be written.
+    publish_pages(catalogue, pages)?;
+    pages.publish_assets()
+}
+
 /// Renders the pages of all public sales, and those of categories.
-pub fn publish(catalogue: &crate::catalogue::Catalogue, pages: &Publisher) -> anyhow::Result<()> {
+pub fn publish_pages(catalogue: &Catalogue, pages: &Publisher) -> anyhow::Result<()> {
     let sales: Vec<_> = catalogue.public().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
     let report = pages.publish(&sales, &catalogue.categories(), &catalogue.answers())?;
     if report.written + report.removed > 0 {

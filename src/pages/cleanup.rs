@@ -66,13 +66,13 @@ fn walk(folder: &Path, visit: &mut impl FnMut(&Path) -> io::Result<()>) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::sale_pages::tests::{at, sample};
+    use crate::pages::sale_pages::tests::at;
 
     #[test]
     fn assets_that_no_program_renews_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let publisher = Publisher::new(dir.path().to_owned(), String::new());
-        publisher.publish(&[sample(1, "One")], &[], &Default::default()).unwrap();
+        publisher.publish_assets().unwrap();
         let at = |name: &str| dir.path().join("static").join(name);
         let present = dir.path().join(assets::url("shop.css").trim_start_matches('/'));
         let past = ["shop.00000000.css", "shop.00000000.css.br", "vendor/pico.min.00000000.css"];

@@ -107,10 +107,16 @@ impl Publisher {
             }
         }
         report.removed = folder.remove_gone(&pages).context("removing pages of sales and categories that are gone")?;
+        Ok(report)
+    }
+
+    /// Writes the files below `static/` that are missing on disk. Blocks on compression and the disk.
+    pub fn publish_assets(&self) -> anyhow::Result<()> {
+        let folder = PageFolder::new(&self.dir).context("preparing the folder of pages")?;
         for asset in assets::all() {
             folder.write_asset(asset).with_context(|| format!("writing {}", asset.path))?;
         }
-        Ok(report)
+        Ok(())
     }
 
     /// All pages by address. Unchanged pages are reused, because compression costs more than rendering.
@@ -173,13 +179,16 @@ impl PageFolder<'_> {
         if path.ends_with(REMINDER) { file } else { file.join("index.html") }
     }
 
+    /// An address never has other content, so files of the right length are not read.
     fn write_asset(&self, asset: &assets::Asset) -> io::Result<()> {
         let file = self.dir.join(asset.path.trim_start_matches('/'));
-        self.write(&file, &asset.bytes)?;
-        for (kind, bytes) in [("br", asset.br()), ("gz", asset.gzip())] {
-            if let Some(bytes) = bytes {
-                self.write(&with_suffix(&file, kind), bytes)?;
+        let compressed = [("br", asset.br()), ("gz", asset.gzip())];
+        let compressed = compressed.into_iter().filter_map(|(kind, bytes)| Some((with_suffix(&file, kind), bytes?)));
+        for (file, bytes) in std::iter::once((file.clone(), &asset.bytes)).chain(compressed) {
+            if fs::metadata(&file).is_ok_and(|old| old.len() == bytes.len() as u64) {
+                continue;
             }
+            self.write(&file, bytes)?;
         }
         Ok(())
     }
@@ -319,6 +328,7 @@ mod tests {
     fn memory_and_disk_have_the_same_pages() {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
+        publisher.publish_assets().unwrap();
         publisher.publish(&[sample(1, "One")], &[], &HashMap::new()).unwrap();
         let page = publisher.get("/zh/sales/1").unwrap();
         assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.body);
@@ -327,7 +337,9 @@ mod tests {
         assert_eq!(page.etag, compression::etag(&page.body));
         let style = assets::url("shop.css");
         assert!(std::str::from_utf8(&page.body).unwrap().contains(style));
-        assert!(scratch.read(style.trim_start_matches('/')).is_some());
+        let style = assets::find(style).unwrap();
+        assert_eq!(scratch.read(&style.path[1..]).unwrap(), style.bytes);
+        assert_eq!(scratch.read(&format!("{}.br", &style.path[1..])).unwrap(), *style.br().unwrap());
         assert_eq!(fs::read_dir(scratch.0.join(".tmp")).unwrap().count(), 0);
     }
 
@@ -339,6 +351,22 @@ mod tests {
         fs::write(scratch.0.join("en/index.html.br"), "older").unwrap();
         fs::create_dir_all(scratch.0.join("zh/sales/99")).unwrap();
         assert_eq!(publisher.publish(&[sample(1, "One")], &[], &HashMap::new()).unwrap(), report(1, 5, 1));
+    }
+
+    #[test]
+    fn missing_and_incomplete_assets_are_written_again() {
+        let scratch = Scratch::new();
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
+        publisher.publish_assets().unwrap();
+        let style = assets::find(assets::url("shop.css")).unwrap();
+        let file = scratch.0.join(&style.path[1..]);
+        let written = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::remove_file(with_suffix(&file, "gz")).unwrap();
+        fs::write(with_suffix(&file, "br"), "").unwrap();
+        publisher.publish_assets().unwrap();
+        assert_eq!(fs::read(with_suffix(&file, "gz")).unwrap(), *style.gzip().unwrap());
+        assert_eq!(fs::read(with_suffix(&file, "br")).unwrap(), *style.br().unwrap());
+        assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written, "the others stay");
     }
 
     #[test]

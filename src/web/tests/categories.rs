@@ -11,7 +11,7 @@ fn named(zh: &str, en: &str) -> Value {
 
 impl TestShop {
     fn publish_pages(&self) {
-        crate::control::publish(&self.parts.catalogue, &self.parts.pages).unwrap();
+        crate::control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
     }
 
     /// The page of a category, as published now.

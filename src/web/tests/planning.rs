@@ -35,7 +35,7 @@ fn form(more: &str) -> String {
 
 impl TestShop {
     fn publish(&self) {
-        crate::control::publish(&self.parts.catalogue, &self.parts.pages).unwrap();
+        crate::control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
     }
 }
 
