@@ -72,23 +72,6 @@ async fn shopper_gets_back_in_by_mail() {
 }
 
 #[tokio::test]
-async fn shopper_buys_and_pays() {
-    let shop = shop(Rung::Rabbit).await;
-    journey_everywhere("purchase", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn shop_pages_pass_the_visual_checks() {
-    journey_everywhere("shop_pages", &shop(Rung::Rabbit).await).await;
-}
-
-#[tokio::test]
-async fn console_pages_pass_the_visual_checks() {
-    journey_everywhere("console_pages", &shop(Rung::Rabbit).await).await;
-}
-
-#[tokio::test]
 async fn pages_are_ready_before_the_rush() {
     let shop = shop(Rung::Sqlite).await;
     journey("ready", &shop).await;
@@ -238,29 +221,6 @@ async fn staff_choose_and_steer_a_waiting_room() {
 }
 
 #[tokio::test]
-async fn repeated_presses_buy_once_and_cancelled_units_return() {
-    let shop = shop(Rung::Rabbit).await;
-    journey("contention", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn slow_consumer_is_shown_and_loses_no_order() {
-    let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_DEMO", "true");
-    let mut shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
-    let consumer = shop.process("consume", 0).id();
-    journey_with("slow_shop", &[&shop], json!({ "consumer": consumer })).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
-async fn forms_buy_and_pay_without_scripts() {
-    let shop = shop(Rung::Rabbit).await;
-    journey("no_script", &shop).await;
-    shop.audit_is_clean().await;
-}
-
-#[tokio::test]
 async fn shopper_manages_and_deletes_an_account() {
     let shop = shop(Rung::Sqlite).await;
     journey("account", &shop).await;
@@ -300,28 +260,73 @@ async fn wallet_is_topped_up_and_pays_an_order() {
     shop.audit_is_clean().await;
 }
 
-#[tokio::test]
-async fn red_packet_is_claimed_and_the_rest_is_returned() {
-    let shop = shop(Rung::Rabbit).await;
-    journey("packets", &shop).await;
-    shop.audit_is_clean().await;
-}
+/// Journeys whose shops need the services.
+mod stack {
+    use super::*;
 
-#[tokio::test]
-async fn administrator_runs_a_sale() {
-    // Two shops, because two runs in one console would see each other's changes.
-    let shops: [Shop; 2] = tokio::join!(shop(Rung::Rabbit), shop(Rung::Rabbit)).into();
-    journey_with("sale_management", &shops.each_ref(), json!({})).await;
-    for shop in &shops {
+    #[tokio::test]
+    async fn shopper_buys_and_pays() {
+        let shop = shop(Rung::Rabbit).await;
+        journey_everywhere("purchase", &shop).await;
         shop.audit_is_clean().await;
     }
-}
 
-#[tokio::test]
-async fn administrator_supports_shoppers_and_staff() {
-    let shop = shop(Rung::Rabbit).await;
-    journey("support", &shop).await;
-    shop.audit_is_clean().await;
+    #[tokio::test]
+    async fn shop_pages_pass_the_visual_checks() {
+        journey_everywhere("shop_pages", &shop(Rung::Rabbit).await).await;
+    }
+
+    #[tokio::test]
+    async fn console_pages_pass_the_visual_checks() {
+        journey_everywhere("console_pages", &shop(Rung::Rabbit).await).await;
+    }
+
+    #[tokio::test]
+    async fn repeated_presses_buy_once_and_cancelled_units_return() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("contention", &shop).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn slow_consumer_is_shown_and_loses_no_order() {
+        let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_DEMO", "true");
+        let mut shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
+        let consumer = shop.process("consume", 0).id();
+        journey_with("slow_shop", &[&shop], json!({ "consumer": consumer })).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn forms_buy_and_pay_without_scripts() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("no_script", &shop).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn red_packet_is_claimed_and_the_rest_is_returned() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("packets", &shop).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn administrator_runs_a_sale() {
+        // Two shops, because two runs in one console would see each other's changes.
+        let shops: [Shop; 2] = tokio::join!(shop(Rung::Rabbit), shop(Rung::Rabbit)).into();
+        journey_with("sale_management", &shops.each_ref(), json!({})).await;
+        for shop in &shops {
+            shop.audit_is_clean().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn administrator_supports_shoppers_and_staff() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("support", &shop).await;
+        shop.audit_is_clean().await;
+    }
 }
 
 /// The script of the proof's page agrees with both programs about the golden draws.
