@@ -143,7 +143,7 @@ async function stockMoves(run) {
     const visitor = await run.visit({ motion });
     await visitor.go(`/sales/${sale}`);
     await visitor.slot('stock').waitFor();
-    await addStyle(visitor.page, 'progress[value]::-webkit-progress-value { transition-duration: 10000s !important; }');
+    await addStyle(visitor.page, 'progress[value]::-webkit-progress-value { transition-duration: 10000000s !important; }');
     const bar = visitor.page.locator('.stock progress');
     bars.push({ visitor, bar, before: await bar.screenshot() });
   }

@@ -68,11 +68,16 @@ export class Shop {
     return shop;
   }
 
+  /** Logs in or registers. A shop refuses while it has too many passwords to hash. */
   async account(path, username, password) {
-    const response = await fetch(this.origin + path, {
+    const request = {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ username, password }),
+    };
+    const response = await eventually(`${path} is not overloaded`, async () => {
+      const answer = await fetch(this.origin + path, request);
+      return answer.status !== 503 && answer;
     });
     if (!response.ok) throw new Error(`${path} answered ${response.status} ${await response.text()}`);
     return new Account(this.origin, username, response.headers.getSetCookie().map((cookie) => cookie.split(';')[0]).join('; '));
