@@ -1,14 +1,15 @@
-//! Removes assets of earlier versions: styles and scripts whose content, and therefore name, has changed since.
+//! The assets on disk: writes them, and removes those of earlier versions, whose content, and therefore name, has changed since.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use anyhow::Context;
 use jiff::Timestamp;
 
 use super::assets;
-use super::publish::Publisher;
+use super::publish::{PageFolder, Publisher, with_suffix};
 
 /// Longer than any cache keeps a page that refers to them.
 const ASSET_RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -17,6 +18,15 @@ const ASSET_RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
 const TOUCH_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 impl Publisher {
+    /// Writes the files below `static/` that are missing on disk. Blocks on compression and the disk.
+    pub fn publish_assets(&self) -> anyhow::Result<()> {
+        let folder = PageFolder::new(&self.dir).context("preparing the folder of pages")?;
+        for asset in assets::all() {
+            write_asset(&folder, asset).with_context(|| format!("writing {}", asset.path))?;
+        }
+        Ok(())
+    }
+
     /// Removes assets that no program has renewed within [`ASSET_RETENTION`]. Returns their number.
     pub fn tidy(&self, now: Timestamp) -> io::Result<usize> {
         let mut removed = 0;
@@ -38,6 +48,25 @@ impl Publisher {
         })?;
         Ok(removed)
     }
+}
+
+fn write_asset(folder: &PageFolder<'_>, asset: &assets::Asset) -> io::Result<()> {
+    let file = folder.dir.join(asset.path.trim_start_matches('/'));
+    write_missing(folder, &file, &asset.bytes)?;
+    for (kind, bytes) in [("br", asset.br()), ("gz", asset.gzip())] {
+        if let Some(bytes) = bytes {
+            write_missing(folder, &with_suffix(&file, kind), bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// An address never has other content, so a file of the right length is not read.
+fn write_missing(folder: &PageFolder<'_>, file: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(file).is_ok_and(|old| old.len() == bytes.len() as u64) {
+        return Ok(());
+    }
+    folder.write(file, bytes).map(drop)
 }
 
 /// Whether the file is an asset of this program, compressed or not.
@@ -85,6 +114,22 @@ mod tests {
         assert!(present.exists() && present.with_extension("css.br").exists());
         let used = Timestamp::try_from(fs::metadata(&present).unwrap().modified().unwrap()).unwrap();
         assert!(used > written, "assets in use are renewed");
+    }
+
+    #[test]
+    fn missing_and_incomplete_assets_are_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let publisher = Publisher::new(dir.path().to_owned(), String::new());
+        publisher.publish_assets().unwrap();
+        let style = assets::find(assets::url("shop.css")).unwrap();
+        let file = dir.path().join(&style.path[1..]);
+        let written = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::remove_file(with_suffix(&file, "gz")).unwrap();
+        fs::write(with_suffix(&file, "br"), "").unwrap();
+        publisher.publish_assets().unwrap();
+        assert_eq!(fs::read(with_suffix(&file, "gz")).unwrap(), *style.gzip().unwrap());
+        assert_eq!(fs::read(with_suffix(&file, "br")).unwrap(), *style.br().unwrap());
+        assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written, "the others stay");
     }
 
     #[test]

@@ -15,7 +15,6 @@ use anyhow::Context;
 use arc_swap::ArcSwap;
 use axum::body::Bytes;
 
-use super::assets;
 use crate::domain::question::AnswersByGoods;
 use crate::domain::{Category, Goods, Locale, Sale, SaleState};
 use crate::pages::compression::{self, Compressed, Effort};
@@ -110,15 +109,6 @@ impl Publisher {
         Ok(report)
     }
 
-    /// Writes the files below `static/` that are missing on disk. Blocks on compression and the disk.
-    pub fn publish_assets(&self) -> anyhow::Result<()> {
-        let folder = PageFolder::new(&self.dir).context("preparing the folder of pages")?;
-        for asset in assets::all() {
-            folder.write_asset(asset).with_context(|| format!("writing {}", asset.path))?;
-        }
-        Ok(())
-    }
-
     /// All pages by address. Unchanged pages are reused, because compression costs more than rendering.
     fn render(
         &self,
@@ -146,13 +136,13 @@ impl Publisher {
 const FOLDERS: [&str; 2] = ["sales", "categories"];
 
 /// The folder of pages.
-struct PageFolder<'a> {
-    dir: &'a Path,
+pub(super) struct PageFolder<'a> {
+    pub(super) dir: &'a Path,
     temporary: PathBuf,
 }
 
 impl PageFolder<'_> {
-    fn new(dir: &Path) -> io::Result<PageFolder<'_>> {
+    pub(super) fn new(dir: &Path) -> io::Result<PageFolder<'_>> {
         let temporary = dir.join(".tmp");
         fs::create_dir_all(&temporary)?;
         for entry in fs::read_dir(&temporary)?.flatten() {
@@ -179,22 +169,8 @@ impl PageFolder<'_> {
         if path.ends_with(REMINDER) { file } else { file.join("index.html") }
     }
 
-    /// An address never has other content, so files of the right length are not read.
-    fn write_asset(&self, asset: &assets::Asset) -> io::Result<()> {
-        let file = self.dir.join(asset.path.trim_start_matches('/'));
-        let compressed = [("br", asset.br()), ("gz", asset.gzip())];
-        let compressed = compressed.into_iter().filter_map(|(kind, bytes)| Some((with_suffix(&file, kind), bytes?)));
-        for (file, bytes) in std::iter::once((file.clone(), &asset.bytes)).chain(compressed) {
-            if fs::metadata(&file).is_ok_and(|old| old.len() == bytes.len() as u64) {
-                continue;
-            }
-            self.write(&file, bytes)?;
-        }
-        Ok(())
-    }
-
     /// Writes a file unless it is identical, through a unique temporary name. Returns whether it was written.
-    fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<bool> {
+    pub(super) fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<bool> {
         if fs::read(file).is_ok_and(|old| old == bytes) {
             return Ok(false);
         }
@@ -249,7 +225,7 @@ impl PageFolder<'_> {
     }
 }
 
-fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
+pub(super) fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{suffix}"));
     name.into()
@@ -266,6 +242,7 @@ fn ignore(kind: ErrorKind, result: io::Result<()>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::assets;
     use crate::pages::sale_pages::tests::sample;
 
     const ORIGIN: &str = "https://shop.example";
@@ -351,22 +328,6 @@ mod tests {
         fs::write(scratch.0.join("en/index.html.br"), "older").unwrap();
         fs::create_dir_all(scratch.0.join("zh/sales/99")).unwrap();
         assert_eq!(publisher.publish(&[sample(1, "One")], &[], &HashMap::new()).unwrap(), report(1, 5, 1));
-    }
-
-    #[test]
-    fn missing_and_incomplete_assets_are_written_again() {
-        let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
-        publisher.publish_assets().unwrap();
-        let style = assets::find(assets::url("shop.css")).unwrap();
-        let file = scratch.0.join(&style.path[1..]);
-        let written = fs::metadata(&file).unwrap().modified().unwrap();
-        fs::remove_file(with_suffix(&file, "gz")).unwrap();
-        fs::write(with_suffix(&file, "br"), "").unwrap();
-        publisher.publish_assets().unwrap();
-        assert_eq!(fs::read(with_suffix(&file, "gz")).unwrap(), *style.gzip().unwrap());
-        assert_eq!(fs::read(with_suffix(&file, "br")).unwrap(), *style.br().unwrap());
-        assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written, "the others stay");
     }
 
     #[test]
