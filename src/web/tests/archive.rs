@@ -18,7 +18,7 @@ impl TestShop {
         self.execute(sql).await;
         self.execute("UPDATE catalogue SET revision = revision + 1, last_sale_id = 2000").await;
         self.parts.catalogue.refresh().await.unwrap();
-        crate::control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
+        self.publish();
     }
 }
 

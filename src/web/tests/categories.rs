@@ -10,13 +10,9 @@ fn named(zh: &str, en: &str) -> Value {
 }
 
 impl TestShop {
-    fn publish_pages(&self) {
-        crate::control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
-    }
-
     /// The page of a category, as published now.
     async fn category_page(&self, id: &str) -> TestResponse {
-        self.publish_pages();
+        self.publish();
         self.visitor().get(&format!("/en/categories/{id}")).await
     }
 }
@@ -233,7 +229,7 @@ async fn shoppers_filter_the_list_by_category() {
     let admin = shop.admin().await;
     let (phone, kettle) = (shop.open_sale(&admin, 1).await, shop.open_sale(&admin, 1).await);
     let list = async || {
-        shop.publish_pages();
+        shop.publish();
         shop.visitor().get("/en/").await.text().to_owned()
     };
     assert!(!list().await.contains("class=\"filters"), "without categories there is nothing to filter by");
@@ -312,7 +308,7 @@ async fn page_of_a_sale_names_its_category_and_leads_to_similar_goods() {
     for goods in ["1", "3"] {
         admin.sort(goods, &one).await;
     }
-    shop.publish_pages();
+    shop.publish();
     let page = shop.visitor().get(&format!("/zh/sales/{phone}")).await;
     assert!(page.text().contains("<a href=\"/zh/categories/1\">数码&#60;/script&#62;</a>"));
     let data: Vec<Value> = page
@@ -340,7 +336,7 @@ async fn pages_follow_when_a_category_is_renamed_or_deleted() {
     let one = admin.add_category("数码", "Electronics").await;
     admin.sort("1", &one).await;
     let texts = async || {
-        shop.publish_pages();
+        shop.publish();
         let paths = ["/en/".to_owned(), "/en/categories/1".to_owned(), format!("/en/sales/{sale}")];
         paths.map(|path| shop.parts.pages.get(&path).map(|page| String::from_utf8(page.body.to_vec()).unwrap()))
     };

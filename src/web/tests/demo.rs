@@ -7,7 +7,7 @@ async fn demo_product_has_a_gallery_whose_further_pictures_wait() {
     let shop = TestShop::open().await;
     crate::app::demo::create(&shop.parts.store, shop.parts.clock.now()).await.unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
-    crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    shop.publish();
     for entry in shop.parts.catalogue.listed() {
         let page = shop.visitor().get(&format!("/en/sales/{}", entry.sale.id)).await;
         let (strip, thumbs) = page.text().split_once("class=\"thumbs\"").expect("a gallery");

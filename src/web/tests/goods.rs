@@ -147,7 +147,7 @@ async fn pictures_are_managed_by_api() {
     assert_eq!((&log["entries"][0]["action"], &log["entries"][0]["subject"]), (&json!("edit"), &json!("goods 1")));
     assert!(!log.to_string().contains("base64"), "the log leaves placeholders out");
 
-    crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    shop.publish();
     let page = shop.visitor().get("/en/sales/1").await;
     let copy = |width: u32, kind: &str| format!("/uploads/{}-{width}.{kind} {width}w", before[1]);
     for part in [copy(320, "webp"), copy(640, "jpg"), copy(1280, "webp"), "width=\"1280\" height=\"853\"".to_owned()] {

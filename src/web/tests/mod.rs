@@ -152,8 +152,14 @@ impl TestShop {
         config.database_url = sqlite_in(dir.path());
         let parts = Services::build_with(&config, clock).await.unwrap();
         parts.catalogue.refresh().await.unwrap();
-        crate::control::publish_pages(&parts.catalogue, &parts.pages).unwrap();
-        TestShop { router: parts.router(), parts, dir }
+        let shop = TestShop { router: parts.router(), parts, dir };
+        shop.publish();
+        shop
+    }
+
+    /// Renders the pages after a change of the catalogue.
+    fn publish(&self) {
+        crate::control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
     }
 
     /// Runs a statement beside the shop. Returns the number of changed rows.

@@ -33,12 +33,6 @@ fn form(more: &str) -> String {
     format!("goods_id=1&price=5.00&list_price=9.00&total=10&per_user_limit=1&{more}")
 }
 
-impl TestShop {
-    fn publish(&self) {
-        crate::control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
-    }
-}
-
 #[tokio::test]
 async fn draft_is_hidden_from_shoppers_until_it_is_scheduled() {
     let shop = TestShop::open().await;

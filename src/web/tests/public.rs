@@ -34,7 +34,7 @@ async fn sale_with_a_start_has_a_calendar_file_until_it_ends() {
     let admin = shop.admin().await;
     let sale = shop.open_sale(&admin, 2).await;
     shop.parts.catalogue.refresh().await.unwrap();
-    crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    shop.publish();
     let path = format!("/zh/sales/{sale}/reminder.ics");
     let file = shop.visitor().send("GET", &path, &[("accept-encoding", "br")], "").await;
     assert_eq!((file.header("content-type"), file.header("content-encoding")), ("text/calendar; charset=utf-8", "br"));
@@ -43,7 +43,7 @@ async fn sale_with_a_start_has_a_calendar_file_until_it_ends() {
     assert!(file.text().contains("\r\nDTSTART:20") && file.text().contains("手机"));
     admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
     shop.parts.catalogue.refresh().await.unwrap();
-    crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    shop.publish();
     assert!(shop.visitor().get(&path).await.is_page(404), "an ended sale has no reminder");
 }
 
@@ -203,7 +203,7 @@ async fn list_follows_what_is_nearly_or_completely_sold() {
     let (first, second) = (first.as_str(), second.as_str());
     let order = async || {
         shop.parts.catalogue.refresh_demand().await.unwrap();
-        crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+        shop.publish();
         let page = shop.visitor().get("/en/").await;
         let cards = page.text().split("data-sale=\"").skip(1).map(|card| card.split('"').next().unwrap().to_owned());
         cards.collect::<Vec<_>>()

@@ -8,7 +8,7 @@ const ASKED: &str = "Is it <b>waterproof</b>? https://x.example";
 impl TestShop {
     /// The page of a sale as it is published.
     pub async fn sale_page(&self, locale: &str, sale: &str) -> String {
-        crate::control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
+        self.publish();
         let page = self.visitor().get(&format!("/{locale}/sales/{sale}")).await;
         assert!(page.is_page(200), "{page:?}");
         page.text().to_owned()

@@ -188,7 +188,7 @@ async fn pages_of_a_sale_lead_to_its_waiting_room() {
     let admin = shop.admin().await;
     let sale = announce(&admin, 1).await;
     move_on(&shop, &sale).await;
-    crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    shop.publish();
     let page = shop.visitor().get(&format!("/en/sales/{sale}")).await;
     assert!(
         page.text().contains(&format!(r#"action="/en/sales/{sale}/place""#))

@@ -101,7 +101,7 @@ async fn commitment_is_public_before_and_the_seed_after_the_spread() {
     for secret in ["/api/admin/sales", &*format!("/api/admin/sales/{sale}"), "/api/admin/audit-log"] {
         assert!(!admin.get(secret).await.text().contains(&seed.to_hex()), "{secret} tells the seed");
     }
-    crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    shop.publish();
     let page = shop.visitor().get(&format!("/en/sales/{sale}")).await;
     assert!(page.text().contains(before["commitment"].as_str().unwrap()) && !page.text().contains(&seed.to_hex()));
 

@@ -288,7 +288,7 @@ async fn pages_tell_of_the_deposit_and_lead_through_the_top_up_back() {
     assert!(mei.get(&rules).await.text().contains("You meet every condition"));
     assert_eq!(mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await.status, 303);
     assert_eq!(wallet(&mei).await, (0, DEPOSIT));
-    crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    shop.publish();
     let public = mei.get(&format!("/zh/sales/{sale}")).await;
     assert!(public.text().contains("保证金") && public.text().contains("¥10"), "{public:?}");
 }

@@ -9,7 +9,7 @@ async fn page_of_a_sale_tells_its_rules() {
     let admin = shop.admin().await;
     let rules = json!({"accounts_before": "2026-11-20T08:00:00Z", "one_per_address": true, "invitation": true});
     let (sale, plain) = (announce(&admin, rules).await, announce(&admin, json!({})).await);
-    crate::control::publish_pages(&shop.parts.catalogue, &shop.parts.pages).unwrap();
+    shop.publish();
     let page = shop.visitor().get(&format!("/en/sales/{sale}")).await.text().to_owned();
     for part in ["2026-11-20 08:00 UTC", "One account per delivery address.", "You have an invitation code"] {
         assert!(page.contains(part), "{part}");
