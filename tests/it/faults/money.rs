@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::contract::payments::{SignedWebhook, webhook_key};
 use crate::support::{Client, NewSale, Plan, Rung, Shop, Shopper, eventually, pause, seed};
 
-const ORDERS: u64 = 1000;
+const ORDERS: u64 = 500;
 /// Customers at the same time.
 const CONCURRENCY: usize = 40;
 const PRICE: i64 = 1999;
@@ -227,7 +227,7 @@ async fn every_captured_amount_is_paid_or_refunded(rung: Rung) {
     println!("{captured} payments captured, {refunded} refunded, {paid} orders paid");
     assert_eq!(captured, paid, "one captured payment for each paid order");
     // On a slow machine many customers pay too late.
-    assert!(paid > 100 && refunded > 50, "there was little to see");
+    assert!(paid > 50 && refunded > 25, "there was little to see");
     shop.audit_is_clean().await;
 }
 
