@@ -5,7 +5,7 @@
 //
 // Each shop needs the demo products. With several origins the places take turns among the shops. `consumer` is the id of
 // the process that stores orders, which `slow_shop` needs; `smtp` the port at which `registration` takes the shop's mail.
-// `places` limits languages and widths, such as [["zh", 390]].
+// `places` limits languages and widths, such as [["zh", 390]]. `browser` is the program, by default `chromium-headless-shell`.
 // `"examine": false` skips the checks of accessibility and language, and the screenshots. With SCREENSHOTS=1 in the
 // environment, pictures of every page are in tests/browser/artifacts afterwards; those of failures always are.
 
@@ -67,19 +67,20 @@ async function runOnce(journey, play, run) {
   return !failed;
 }
 
-/** Runs a journey in all places at once: they wait more than they compute. */
+/** Runs a journey in one place after the other: two at once would keep more than one processor busy, beside other tests. */
 async function runEverywhere(journey, browser, shops, settings) {
   const { default: play } = await import(`./journeys/${journey}.mjs`);
-  const passed = await Promise.all((settings.places ?? PLACES).map(([locale, width], n) => {
+  let passed = true;
+  for (const [n, [locale, width]] of (settings.places ?? PLACES).entries()) {
     const shop = shops[n % shops.length];
-    return runOnce(journey, play, new Run(browser, shop, settings, locale, width));
-  }));
-  return passed.every(Boolean);
+    passed = await runOnce(journey, play, new Run(browser, shop, settings, locale, width)) && passed;
+  }
+  return passed;
 }
 
 export async function run(settings) {
   const shops = await Promise.all(settings.origins.map((origin) => Shop.visit(origin, settings.admin)));
-  const browser = await startBrowser();
+  const browser = await startBrowser(settings.browser ?? 'chromium-headless-shell');
   try {
     let passed = true;
     for (const journey of settings.journeys) passed = await runEverywhere(journey, browser, shops, settings) && passed;

@@ -123,7 +123,7 @@ async fn pages_are_read_without_a_connection_and_sell_nothing() {
 #[tokio::test]
 async fn browser_is_told_by_push_and_reminded_on_every_device() {
     let shop = shop(Rung::Sqlite).await;
-    journey("push", &shop).await;
+    journey_with("push", &[&shop], json!({"browser": "chromium"})).await;
     shop.audit_is_clean().await;
 }
 

@@ -29,7 +29,7 @@ export class Visitor {
       javaScriptEnabled: scripts,
       reducedMotion: motion ? 'no-preference' : 'reduce',
     });
-    visitor.context.setDefaultTimeout(30_000);
+    visitor.context.setDefaultTimeout(60_000);
     visitor.watch();
     visitor.page = await visitor.tab();
     return visitor;
