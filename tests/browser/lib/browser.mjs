@@ -7,7 +7,7 @@ const FLAGS = [
   '--disable-sync', '--no-first-run',
 ];
 
-/** `chromium-headless-shell` does a third less work than `chromium` for the same pages, and knows nothing of push messages. */
+/** `chromium-headless-shell` does a third less work than `chromium` for the same pages, without push messages and full screen. */
 export async function startBrowser(name = 'chromium') {
   const executablePath = `/usr/bin/${name}`;
   if (!existsSync(executablePath)) throw new Error(`${executablePath} is missing: run scripts/test, which installs it`);
