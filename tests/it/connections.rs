@@ -98,7 +98,7 @@ mod stack {
         let resident = || memory(&shop, 0, "RssAnon");
         let (before, mut peak) = (resident(), 0);
         let mut load = Load::new(&sale);
-        load.arrive(&shop, 1500, Duration::from_millis(500));
+        load.arrive(&shop, 600, Duration::from_millis(500));
         let sample = async {
             loop {
                 peak = resident().max(peak);
