@@ -45,11 +45,7 @@ export default async function draw(run) {
 
 /** The card says that it is a draw, until when it takes entries, and nothing about stock. */
 async function find(visitor, sale) {
-  const card = visitor.page.locator(`.card[data-sale="${sale}"]`);
-  await eventually('the draw is on the list', async () => {
-    await visitor.goToList();
-    return card.isVisible();
-  });
+  const card = await visitor.findOnList(sale);
   await eventually('its card counts down', async () => /\d\d:\d\d:\d\d/.test(await card.locator('[data-slot="live"]').textContent()));
   same(await card.locator('progress').count(), 0);
   await visitor.inspect('draw-list');

@@ -44,8 +44,8 @@ export default async function firstPurchase(run) {
   // The button without a session asks for the log-in, and the payment for the address.
   visitor.expect(401, /\/token$/);
   visitor.expect(422, /\/pay$/);
-  await visitor.goToList();
-  await hands.click(page.locator(`.card[data-sale="${sale}"] .name a`));
+  const card = await visitor.findOnList(sale);
+  await hands.click(card.locator('.name a'));
   await hands.click(visitor.button(labels.logInToBuy));
   await hands.click(visitor.link(labels.toRegister));
   await hands.type(page.getByLabel(labels.username), newName());

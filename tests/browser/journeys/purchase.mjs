@@ -51,11 +51,7 @@ async function remind(visitor, sale) {
 
 async function find(visitor, sale) {
   const { page } = visitor;
-  const card = page.locator(`.card[data-sale="${sale}"]`);
-  await eventually('the sale is on the list', async () => {
-    await visitor.goToList();
-    return card.isVisible();
-  });
+  const card = await visitor.findOnList(sale);
   await eventually('its card counts down', async () => /\d\d:\d\d:\d\d/.test(await card.locator('[data-slot="live"]').textContent()));
   await card.getByRole('link').click();
   await page.waitForURL(visitor.path(`/sales/${sale}`));

@@ -1,5 +1,6 @@
 // A visitor with a browser. Faults on their pages are collected and fail the journey at its end.
 
+import { eventually } from './check.mjs';
 import { PASSWORD } from './shop.mjs';
 import { LABELS } from './labels.mjs';
 import { inspect } from './inspect.mjs';
@@ -105,6 +106,16 @@ export class Visitor {
   async goToList() {
     await this.go('/');
     await this.page.locator('details.more').evaluateAll((all) => all.forEach((more) => { more.open = true; }));
+  }
+
+  /** The card of a sale. A cache may keep the list of before the sale for a while. */
+  async findOnList(sale) {
+    const card = this.page.locator(`.card[data-sale="${sale}"]`);
+    await eventually(`sale ${sale} is on the list`, async () => {
+      await this.goToList();
+      return card.isVisible();
+    });
+    return card;
   }
 
   goAdmin(rest = '') {
