@@ -79,7 +79,7 @@ async function visit(browser, path) {
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const kib = (n) => (n / 1024).toFixed(1);
 
-const browser = await startBrowser();
+const browser = await startBrowser('chromium');
 try {
   console.log('| page | first paint | largest paint | layout shift | HTML, CSS, JS, API (KiB sent) | pictures (KiB) | requests | load |');
   console.log('| --- | --- | --- | --- | --- | --- | --- | --- |');

@@ -1,10 +1,10 @@
 // Runs journeys through a running shop in a real browser, in both languages, at the width of a phone and of a desktop.
 //
-//   node tests/browser/run.mjs '{"origins": ["http://127.0.0.1:8080"], "journeys": ["purchase"],
+//   node tests/browser/run.mjs '{"origin": "http://127.0.0.1:8080", "journeys": ["purchase"],
 //                                "admin": {"username": "admin", "password": "…"}, "consumer": 4711}'
 //
-// Each shop needs the demo products. With several origins the places take turns among the shops. `consumer` is the id of
-// the process that stores orders, which `slow_shop` needs; `smtp` the port at which `registration` takes the shop's mail.
+// The shop needs the demo products. `consumer` is the id of the process that stores orders, which `slow_shop` needs; `smtp`
+// the port at which `registration` takes the shop's mail.
 // `places` limits languages and widths, such as [["zh", 390]]. `browser` is the program, by default `chromium-headless-shell`.
 // `"examine": false` skips the checks of accessibility and language, and the screenshots. With SCREENSHOTS=1 in the
 // environment, pictures of every page are in tests/browser/artifacts afterwards; those of failures always are.
@@ -68,22 +68,21 @@ async function runOnce(journey, play, run) {
 }
 
 /** Runs a journey in one place after the other: two at once would keep more than one processor busy, beside other tests. */
-async function runEverywhere(journey, browser, shops, settings) {
+async function runEverywhere(journey, browser, shop, settings) {
   const { default: play } = await import(`./journeys/${journey}.mjs`);
   let passed = true;
-  for (const [n, [locale, width]] of (settings.places ?? PLACES).entries()) {
-    const shop = shops[n % shops.length];
+  for (const [locale, width] of settings.places ?? PLACES) {
     passed = await runOnce(journey, play, new Run(browser, shop, settings, locale, width)) && passed;
   }
   return passed;
 }
 
 export async function run(settings) {
-  const shops = await Promise.all(settings.origins.map((origin) => Shop.visit(origin, settings.admin)));
-  const browser = await startBrowser(settings.browser ?? 'chromium-headless-shell');
+  const shop = await Shop.visit(settings.origin, settings.admin);
+  const browser = await startBrowser(settings.browser);
   try {
     let passed = true;
-    for (const journey of settings.journeys) passed = await runEverywhere(journey, browser, shops, settings) && passed;
+    for (const journey of settings.journeys) passed = await runEverywhere(journey, browser, shop, settings) && passed;
     return passed;
   } finally {
     await browser.close();

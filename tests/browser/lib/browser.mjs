@@ -8,7 +8,7 @@ const FLAGS = [
 ];
 
 /** `chromium-headless-shell` does a third less work than `chromium` for the same pages, without push messages and full screen. */
-export async function startBrowser(name = 'chromium') {
+export async function startBrowser(name = 'chromium-headless-shell') {
   const executablePath = `/usr/bin/${name}`;
   if (!existsSync(executablePath)) throw new Error(`${executablePath} is missing: run scripts/test, which installs it`);
   const { chromium } = await import('playwright-core').catch((error) => {
