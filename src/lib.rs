@@ -25,9 +25,9 @@
 // The process.
 pub mod cli;
 
-pub mod rehearse;
-
 pub mod app;
+
+pub mod rehearse;
 
 // HTTP, monitoring, administration.
 pub mod web;

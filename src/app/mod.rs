@@ -1,6 +1,7 @@
 //! Assembles a running process from the configuration. It chooses the backends.
 
 mod backends;
+mod control;
 pub mod demo;
 mod grants;
 mod pipeline;

@@ -15,19 +15,12 @@ use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::cockpit::Cockpit;
 use crate::config::{Config, PaymentProvider};
-use crate::control::Control;
 use crate::control::allot::{self, Allotter};
 use crate::control::audit::Audit;
-use crate::control::deposits::Deposits;
 use crate::control::digests::Digests;
-use crate::control::draws::Draws;
-use crate::control::queues::Queues;
 use crate::control::revenue::Revenue;
 use crate::control::sales_admin::SalesAdmin;
-use crate::control::schedule::Schedule;
 use crate::control::stock_sync::StockSync;
-use crate::control::turns::Turns;
-use crate::control::waitlists::Waitlists;
 use crate::counters::CounterRegistry;
 use crate::eligibility::Eligibility;
 use crate::entries::Entries;
@@ -37,10 +30,8 @@ use crate::mail::push::{PushTransport, Pusher, Reach};
 use crate::mail::{Letters, Mailer, Transport};
 use crate::metrics::Metrics;
 use crate::orders::Orders;
-use crate::orders::expiry::Expiry;
 use crate::packets::directory::PacketDirectory;
 use crate::packets::redis::RedisShares;
-use crate::packets::settle::PacketSettler;
 use crate::packets::sync::PacketSync;
 use crate::packets::{self, Packets};
 use crate::pages::Publisher;
@@ -53,6 +44,7 @@ use crate::pipeline::outbox::Outboxes;
 use crate::pipeline::rabbit::Monitor;
 use crate::purchase::Purchases;
 use crate::questions::Questions;
+use crate::rehearse;
 use crate::security_events::SecurityEvents;
 use crate::signing::ShopSecret;
 use crate::stock::Stock;
@@ -333,32 +325,19 @@ impl Services {
         Some(Arc::new(Allotter::new(redis, self.store.clone(), self.catalogue.clone(), allot::COOLDOWN)))
     }
 
-    pub fn control(&self) -> Control {
-        Control {
-            mailer: self.mailer.clone(),
-            pusher: self.pusher.clone(),
-            store: self.store.clone(),
-            stock: self.stock.clone(),
-            stock_sync: self.stock_sync.clone(),
-            allotter: self.allotter(),
-            schedule: Schedule::new(self.store.clone(), self.stock.clone()),
-            queues: Queues::new(self.store.clone(), self.gathering.clone(), self.metrics.clone()),
-            turns: Turns::new(self.store.clone(), self.stock.clone()),
-            draws: Draws::new(self.store.clone(), self.metrics.clone()),
-            waitlists: Waitlists::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
-            deposits: Deposits::new(self.store.clone()),
-            digests: self.digests.clone(),
-            expiry: Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone()),
-            payments: self.payments.clone(),
-            sandbox: self.sandbox.clone(),
-            packets: PacketSettler {
-                store: self.store.clone(),
-                packet_sync: self.packet_sync.clone(),
-                metrics: self.metrics.clone(),
-            },
-            monitor: self.monitor.clone(),
-            metrics: self.metrics.clone(),
-            member: self.member.clone(),
+    /// What a rehearsal works with.
+    pub fn rehearsal(self) -> rehearse::Parts {
+        rehearse::Parts {
+            accounts: self.accounts(),
+            sales_admin: self.sales_admin(),
+            audit: self.audit(),
+            stock_sync: self.stock_sync,
+            monitor: self.monitor,
+            catalogue: self.catalogue,
+            health: self.health,
+            clock: self.clock,
+            store: self.store,
+            config: self.config,
         }
     }
 

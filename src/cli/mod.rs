@@ -51,7 +51,10 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             services.catalogue.refresh().await?;
             Ok(audit::run(&services.audit(), open(&config.data_dir)).await)
         }
-        Task::Rehearse(options) => Ok(rehearse::run(*options, &config).await),
+        Task::Rehearse(options) => {
+            let build = async |config: &Config| Ok(Services::build(config).await?.rehearsal());
+            Ok(rehearse::run(*options, &config, build).await)
+        }
         Task::ResetSecondFactor(username) => reset_second_factor::run(&config, &username).await,
         Task::VerifyDraw(files) => verify_draw::run(&files),
         Task::Run(roles) => app::run(&roles, config).await,

@@ -10,13 +10,14 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::Parts;
 use super::options::Options;
 use super::shopper::TestAccount;
 use crate::accounts::Device;
-use crate::app::Services;
 use crate::control::sales_admin::SaleCommand;
+use crate::domain::Role;
 use crate::domain::{Currency, Goods, ModeChange, ModeName, Money, Sale, SaleId, SaleMode, SaleState, UserId, Window};
-use crate::store::{Announce, Redefinition, Role, SaleDraft, SalePatch, SaveOptions, User};
+use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaveOptions, User};
 
 /// The actor in the audit log.
 const ACTOR: &str = "rehearsal";
@@ -39,21 +40,21 @@ const RETIREMENT_DELAY: Duration = Duration::from_millis(1_500);
 const COUNTER_FLUSH_DELAY: Duration = Duration::from_secs(3);
 
 /// Announces the sale. Its opening time is not final, because the load is not planned yet.
-pub async fn announce(services: &Services, options: &Options) -> anyhow::Result<Sale> {
-    let goods = goods(services).await?;
+pub async fn announce(parts: &Parts, options: &Options) -> anyhow::Result<Sale> {
+    let goods = goods(parts).await?;
     let draft = SaleDraft {
         goods_id: goods.id,
         price: Money::new(100, Currency::CNY),
         list_price: None,
         total: options.units.into(),
         per_user_limit: 1,
-        window: provisional_window(options.mode, services.clock.now()),
+        window: provisional_window(options.mode, parts.clock.now()),
         rush: options.rush,
         mode: mode(options.mode),
         eligibility: Default::default(),
     };
     let options = SaveOptions { announce: Announce::Schedule, shadow: true, ..SaveOptions::default() };
-    Ok(services.sales_admin().create_sale_with(draft, &options, ACTOR).await?)
+    Ok(parts.sales_admin.create_sale_with(draft, &options, ACTOR).await?)
 }
 
 fn mode(name: ModeName) -> SaleMode {
@@ -79,15 +80,15 @@ fn provisional_window(mode: ModeName, now: Timestamp) -> Window {
 }
 
 /// The goods that were changed last, which are most likely those of the coming sale. A rehearsal does not change them.
-async fn goods(services: &Services) -> anyhow::Result<Goods> {
-    let all = services.store.all_goods().await?;
+async fn goods(parts: &Parts) -> anyhow::Result<Goods> {
+    let all = parts.store.all_goods().await?;
     let newest = all.into_iter().filter(|goods| !goods.is_archived()).max_by_key(|goods| goods.updated_at);
     newest.context("the shop has no goods to rehearse with; add some at /admin/goods first")
 }
 
 /// Sets the opening time, and in a draw the closing time. From here on the shop treats the sale like any other.
 pub async fn open_at(
-    services: &Services,
+    parts: &Parts,
     sale: &Sale,
     opens: Timestamp,
     entries_close_after: Duration,
@@ -96,19 +97,19 @@ pub async fn open_at(
     let window = SalePatch { opens_at: Some(Some(opens)), closes_at: Some(Some(closes)), ..SalePatch::default() };
     let options = SaveOptions { announce: Announce::Schedule, ..SaveOptions::default() };
     let edit = SaleCommand::Edit(Box::new(Redefinition::Patch(window)), options);
-    services.sales_admin().change(sale.id, edit, ACTOR).await?;
+    parts.sales_admin.change(sale.id, edit, ACTOR).await?;
     Ok(())
 }
 
 /// Creates accounts with sessions. Their names have a space in them and so cannot collide with registered names.
-pub async fn create_accounts(services: &Services, sale: SaleId, count: u32) -> anyhow::Result<Vec<TestAccount>> {
-    let now = services.clock.now();
+pub async fn create_accounts(parts: &Parts, sale: SaleId, count: u32) -> anyhow::Result<Vec<TestAccount>> {
+    let now = parts.clock.now();
     let names = (1..=count).map(|n| format!("rehearsal {sale}/{n}"));
     // No password has the hash "none", so these accounts cannot sign in.
     let users = names.map(|name| User::new(UserId(Uuid::now_v7()), &name, "none".into(), Role::User, now));
     let users: Vec<User> = users.collect();
     let device = Device::new(IpAddr::V4(Ipv4Addr::LOCALHOST), "seckill-rehearse");
-    let cookies = services.accounts().open_test_accounts(sale, &users, &device).await?;
+    let cookies = parts.accounts.open_test_accounts(sale, &users, &device).await?;
     let accounts = users.iter().zip(cookies).map(|(user, cookie)| {
         Ok(TestAccount { user: user.id, cookie: HeaderValue::try_from(cookie).context("a cookie")? })
     });
@@ -116,32 +117,32 @@ pub async fn create_accounts(services: &Services, sale: SaleId, count: u32) -> a
 }
 
 /// Removes every rehearsal and returns how many there were. Idempotent.
-pub async fn clean(services: &Services) -> anyhow::Result<usize> {
-    let sales = services.store.rehearsed_sales().await?;
+pub async fn clean(parts: &Parts) -> anyhow::Result<usize> {
+    let sales = parts.store.rehearsed_sales().await?;
     if sales.is_empty() {
         return Ok(0);
     }
     for sale in &sales {
-        retire(services, sale).await?;
+        retire(parts, sale).await?;
     }
     // A relay that does not yet know that the sale is retired would create its outbox again.
     tokio::time::sleep(RETIREMENT_DELAY).await;
     for sale in &sales {
-        if let Some(stock_sync) = &services.stock_sync {
+        if let Some(stock_sync) = &parts.stock_sync {
             stock_sync.unload(sale).await?;
         }
-        services.store.remove_rehearsal(sale.id, ACTOR, services.clock.now()).await?;
+        parts.store.remove_rehearsal(sale.id, ACTOR, parts.clock.now()).await?;
     }
     tokio::time::sleep(COUNTER_FLUSH_DELAY).await;
-    services.store.delete_orphaned_counters().await?;
+    parts.store.delete_orphaned_counters().await?;
     Ok(sales.len())
 }
 
 /// Stops a sale, waits until none of its orders is in flight, and marks it as retired.
-async fn retire(services: &Services, sale: &Sale) -> anyhow::Result<()> {
-    let now = services.store.sale(sale.id).await?;
+async fn retire(parts: &Parts, sale: &Sale) -> anyhow::Result<()> {
+    let now = parts.store.sale(sale.id).await?;
     if now.is_some_and(|sale| sale.state != SaleState::Ended) {
-        services.sales_admin().change(sale.id, SaleCommand::Stop, ACTOR).await?;
+        parts.sales_admin.change(sale.id, SaleCommand::Stop, ACTOR).await?;
     }
     let deadline = Instant::now() + DRAIN_TIMEOUT;
     let mut quiet_since: Option<Instant> = None;
@@ -154,21 +155,21 @@ async fn retire(services: &Services, sale: &Sale) -> anyhow::Result<()> {
                 DRAIN_TIMEOUT.as_secs()
             );
         }
-        quiet_since = if is_quiet(services, sale.id).await? { quiet_since.or(Some(Instant::now())) } else { None };
+        quiet_since = if is_quiet(parts, sale.id).await? { quiet_since.or(Some(Instant::now())) } else { None };
         tokio::time::sleep(POLL_INTERVAL).await;
     }
-    Ok(services.store.retire_sale(sale.id, services.clock.now()).await?)
+    Ok(parts.store.retire_sale(sale.id, parts.clock.now()).await?)
 }
 
 /// Whether no order of a sale is in flight. An outbox entry is deleted once its orders are in the database; the queue is
 /// checked too, because RabbitMQ may still hold a second copy of a message.
-async fn is_quiet(services: &Services, sale: SaleId) -> anyhow::Result<bool> {
-    let Some(stock_sync) = &services.stock_sync else { return Ok(true) };
+async fn is_quiet(parts: &Parts, sale: SaleId) -> anyhow::Result<bool> {
+    let Some(stock_sync) = &parts.stock_sync else { return Ok(true) };
     let buckets = stock_sync.survey_sale(sale).await?;
     if buckets.iter().any(|(_, state)| state.loaded().is_some_and(|loaded| loaded.outbox > 0)) {
         return Ok(false);
     }
-    match &services.monitor {
+    match &parts.monitor {
         Some(monitor) => Ok(monitor.depths().await?.ready == 0),
         None => Ok(true),
     }

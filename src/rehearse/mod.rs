@@ -46,12 +46,19 @@ use self::measure::{LoadRecorder, Measurements};
 use self::report::{RehearsalReport, RunSettings};
 use self::shopper::{LoadContext, TestAccount};
 use self::verdict::{SaleTotals, VerdictInput};
-use crate::app::Services;
+use crate::accounts::Accounts;
+use crate::catalogue::Catalogue;
+use crate::clock::Clock;
 use crate::config::Config;
+use crate::control::audit::Audit;
 use crate::control::audit_file::AuditFile;
-use crate::control::stock_sync::live_orders;
+use crate::control::sales_admin::SalesAdmin;
+use crate::control::stock_sync::{StockSync, live_orders};
 use crate::domain::{ModeName, Sale, SaleId};
+use crate::health::Health;
 use crate::lifecycle::signalled;
+use crate::pipeline::rabbit::Monitor;
+use crate::store::Store;
 use load::{LoadPlan, LoadResult, print_line};
 use options::Options;
 use preflight::Preflight;
@@ -66,9 +73,31 @@ const ENTRY_TIME: Duration = Duration::from_secs(8);
 /// How long the calls of a waiting room, or a draw with its offers, may take.
 const TURN_TIME: Duration = Duration::from_secs(60);
 
+/// The parts of the shop that a rehearsal works with.
+pub struct Parts {
+    pub config: Config,
+    pub clock: Clock,
+    pub store: Store,
+    pub catalogue: Arc<Catalogue>,
+    pub accounts: Arc<Accounts>,
+    pub sales_admin: SalesAdmin,
+    pub audit: Audit,
+    /// `None` where the database keeps the stock.
+    pub stock_sync: Option<Arc<StockSync>>,
+    /// `None` without RabbitMQ.
+    pub monitor: Option<Arc<Monitor>>,
+    pub health: Health,
+}
+
 /// Exit code 0: go; 1: no go; 2: the rehearsal could not run or could not be removed.
-pub async fn run(options: Options, config: &Config) -> ExitCode {
-    match run_with_lease(&options, config).await {
+///
+/// `build` connects to the configured services.
+pub async fn run(
+    options: Options,
+    config: &Config,
+    build: impl AsyncFnOnce(&Config) -> anyhow::Result<Parts>,
+) -> ExitCode {
+    match run_with_lease(&options, config, build).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -78,30 +107,34 @@ pub async fn run(options: Options, config: &Config) -> ExitCode {
     }
 }
 
-async fn run_with_lease(options: &Options, config: &Config) -> anyhow::Result<bool> {
+async fn run_with_lease(
+    options: &Options,
+    config: &Config,
+    build: impl AsyncFnOnce(&Config) -> anyhow::Result<Parts>,
+) -> anyhow::Result<bool> {
     let url = options.url.clone().unwrap_or_else(|| config.web.public_url.clone());
     options::only_http(&url)?;
-    let preflight = Preflight::start(config).await?;
-    let go = rehearse(options, &preflight.services, &url).await;
+    let preflight = Preflight::start(config, build).await?;
+    let go = rehearse(options, &preflight.parts, &url).await;
     preflight.finish().await;
     go
 }
 
 /// `true`: go.
-async fn rehearse(options: &Options, services: &Services, url: &str) -> anyhow::Result<bool> {
-    let removed = until_signal(fixture::clean(services)).await.context("removing an earlier rehearsal")?;
+async fn rehearse(options: &Options, parts: &Parts, url: &str) -> anyhow::Result<bool> {
+    let removed = until_signal(fixture::clean(parts)).await.context("removing an earlier rehearsal")?;
     if removed > 0 {
         print_line(&format!("removed {removed} rehearsals that an earlier run had left"));
     }
     if options.clean {
         return Ok(true);
     }
-    let measured = until_signal(measure_shop(options, services, url)).await;
+    let measured = until_signal(measure_shop(options, parts, url)).await;
     print_line("removing the rehearsal");
-    let cleaned = until_signal(fixture::clean(services)).await;
+    let cleaned = until_signal(fixture::clean(parts)).await;
     // A failed run is reported before a failed removal, because it is usually the cause.
     let report = measured?;
-    let published = publish(options, services, &report);
+    let published = publish(options, parts, &report);
     cleaned.context("the rehearsal is over but not removed")?;
     published?;
     Ok(report.go)
@@ -115,18 +148,18 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
     }
 }
 
-async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyhow::Result<RehearsalReport> {
-    let sale = fixture::announce(services, options).await?;
+async fn measure_shop(options: &Options, parts: &Parts, url: &str) -> anyhow::Result<RehearsalReport> {
+    let sale = fixture::announce(parts, options).await?;
     print_line(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, options.seed));
-    let mut accounts = fixture::create_accounts(services, sale.id, options.shoppers + options.bots).await?;
-    preflight::check_shop(services, url, &sale, &accounts[0]).await?;
+    let mut accounts = fixture::create_accounts(parts, sale.id, options.shoppers + options.bots).await?;
+    preflight::check_shop(parts, url, &sale, &accounts[0]).await?;
     let bots = accounts.split_off(options.shoppers as usize);
     let plan = plan_load(options, accounts, bots);
 
     let began = Instant::now() + LEAD;
     let opens = plan.opens;
     let entries_close = plan.last_arrival().saturating_sub(opens) + ENTRY_TIME;
-    fixture::open_at(services, &sale, services.clock.now() + LEAD + opens, entries_close).await?;
+    fixture::open_at(parts, &sale, parts.clock.now() + LEAD + opens, entries_close).await?;
     let recorder = Arc::new(LoadRecorder::new(began));
     let context = Arc::new(LoadContext {
         client: ApiClient::new(url, recorder.clone()),
@@ -136,7 +169,7 @@ async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyh
         opens: began + opens,
         mode: options.mode,
         wait: wait_of(options),
-        clock: services.clock.clone(),
+        clock: parts.clock.clone(),
         seed: options.seed,
     });
     let progress = load::print_progress(recorder.clone(), began, opens);
@@ -146,8 +179,8 @@ async fn measure_shop(options: &Options, services: &Services, url: &str) -> anyh
     };
     let lasted = began.elapsed();
     print_line("all shoppers are done; checking orders and stock");
-    let settings = run_settings(options, services, url, (opens, lasted));
-    conclude(options, services, &sale, (&recorder.snapshot(), &result), settings).await
+    let settings = run_settings(options, parts, url, (opens, lasted));
+    conclude(options, parts, &sale, (&recorder.snapshot(), &result), settings).await
 }
 
 /// How long after the opening an account may have to wait for its turn.
@@ -167,17 +200,12 @@ fn plan_load(options: &Options, accounts: Vec<TestAccount>, bots: Vec<TestAccoun
     LoadPlan { shoppers: instants.into_iter().zip(accounts).collect(), bots, opens, wait: wait_of(options) }
 }
 
-fn run_settings(
-    options: &Options,
-    services: &Services,
-    url: &str,
-    (opens, lasted): (Duration, Duration),
-) -> RunSettings {
+fn run_settings(options: &Options, parts: &Parts, url: &str, (opens, lasted): (Duration, Duration)) -> RunSettings {
     let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
     RunSettings {
-        at: services.clock.now(),
+        at: parts.clock.now(),
         url: url.to_owned(),
-        rung: if services.config.amqp_url.is_some() { 3 } else { 1 + u8::from(services.config.redis.is_some()) },
+        rung: if parts.config.amqp_url.is_some() { 3 } else { 1 + u8::from(parts.config.redis.is_some()) },
         shoppers: options.shoppers,
         units: options.units,
         mode: options.mode,
@@ -195,14 +223,14 @@ fn run_settings(
 
 async fn conclude(
     options: &Options,
-    services: &Services,
+    parts: &Parts,
     sale: &Sale,
     (measurements, result): (&Measurements, &LoadResult),
     settings: RunSettings,
 ) -> anyhow::Result<RehearsalReport> {
     // The audit waits for orders in flight, so the totals read after it are complete.
-    let audit = services.audit().run(AuditFile::none(), |_| ()).await.context("the audit could not run")?;
-    let totals = read_totals(services, sale.id).await?;
+    let audit = parts.audit.run(AuditFile::none(), |_| ()).await.context("the audit could not run")?;
+    let totals = read_totals(parts, sale.id).await?;
     let input = VerdictInput {
         limits: options.limits,
         measurements,
@@ -215,18 +243,18 @@ async fn conclude(
     Ok(RehearsalReport::new(settings, measurements, (&result.shoppers, &result.bots), criteria, audit))
 }
 
-async fn read_totals(services: &Services, id: SaleId) -> anyhow::Result<SaleTotals> {
-    let sale = services.store.sale(id).await?.context("the sale has vanished")?;
-    let live = live_orders(&services.store, id).await?.iter().map(|order| order.order_id).collect();
+async fn read_totals(parts: &Parts, id: SaleId) -> anyhow::Result<SaleTotals> {
+    let sale = parts.store.sale(id).await?.context("the sale has vanished")?;
+    let live = live_orders(&parts.store, id).await?.iter().map(|order| order.order_id).collect();
     Ok(SaleTotals { units: sale.total, sold: sale.sold, live })
 }
 
 /// Prints the table, and writes page and JSON.
-fn publish(options: &Options, services: &Services, report: &RehearsalReport) -> anyhow::Result<()> {
+fn publish(options: &Options, parts: &Parts, report: &RehearsalReport) -> anyhow::Result<()> {
     print_line(&report::table::text(report));
     let file = options.report.clone().unwrap_or_else(|| {
         let name = report.settings.at.strftime("rehearsal-%Y%m%d-%H%M%SZ.html").to_string();
-        services.config.data_dir.join(name)
+        parts.config.data_dir.join(name)
     });
     write(&file, report::html::page(report, options.limits)?)?;
     if let Some(file) = &options.json {

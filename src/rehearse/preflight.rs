@@ -8,10 +8,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use super::Parts;
 use super::http::{ApiClient, ApiRequest};
 use super::measure::{LoadRecorder, Step};
 use super::shopper::TestAccount;
-use crate::app::Services;
 use crate::config::Config;
 use crate::control;
 use crate::domain::Sale;
@@ -30,36 +30,39 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The lease that allows one rehearsal of a shop at a time, renewed in the background until [`Preflight::finish`].
 pub struct Preflight {
-    pub services: Services,
+    pub parts: Parts,
     holder: String,
     renewal: JoinHandle<()>,
 }
 
 impl Preflight {
     /// Connects to every configured service, checks that data control runs, and takes the lease.
-    pub async fn start(config: &Config) -> anyhow::Result<Preflight> {
+    pub async fn start(
+        config: &Config,
+        build: impl AsyncFnOnce(&Config) -> anyhow::Result<Parts>,
+    ) -> anyhow::Result<Preflight> {
         check_database(config).await?;
-        let services = Services::build(config).await?;
-        for part in services.health.report().await {
+        let parts = build(config).await?;
+        for part in parts.health.report().await {
             if let Some(problem) = part.problem {
                 bail!("{} does not answer: {problem}; run seckill doctor for details", part.name);
             }
         }
-        services.catalogue.refresh().await?;
-        let runs = services.store.is_leased(control::LEASE).await?;
+        parts.catalogue.refresh().await?;
+        let runs = parts.store.is_leased(control::LEASE).await?;
         ensure!(runs, "no data control runs with this database, so no sale would open: start the shop (role control)");
         let holder = Uuid::now_v7().to_string();
-        take_lease(&services, &holder).await?;
-        let renewal = tokio::spawn(renew_lease(services.store.clone(), holder.clone()));
-        Ok(Preflight { services, holder, renewal })
+        take_lease(&parts, &holder).await?;
+        let renewal = tokio::spawn(renew_lease(parts.store.clone(), holder.clone()));
+        Ok(Preflight { parts, holder, renewal })
     }
 
     /// Gives the lease back and closes the database.
     pub async fn finish(self) {
         self.renewal.abort();
         // A lease that cannot be given back expires.
-        let _ = self.services.store.release_lease(LEASE, &self.holder).await;
-        self.services.store.close().await;
+        let _ = self.parts.store.release_lease(LEASE, &self.holder).await;
+        self.parts.store.close().await;
     }
 }
 
@@ -79,10 +82,10 @@ async fn check_database(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn take_lease(services: &Services, holder: &str) -> anyhow::Result<()> {
+async fn take_lease(parts: &Parts, holder: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + LEASE_TIME + LEASE_RENEW_INTERVAL;
     let mut announced = false;
-    while !services.store.acquire_lease(LEASE, holder, LEASE_TIME).await? {
+    while !parts.store.acquire_lease(LEASE, holder, LEASE_TIME).await? {
         ensure!(Instant::now() < deadline, "another rehearsal of this shop is running");
         if !std::mem::replace(&mut announced, true) {
             print_line("waiting: another rehearsal is running, or was killed less than 10 s ago");
@@ -101,7 +104,7 @@ async fn renew_lease(store: Store, holder: String) {
 }
 
 /// Checks that the shop at `url` uses this database and secret, and waits until it shows the sale.
-pub async fn check_shop(services: &Services, url: &str, sale: &Sale, account: &TestAccount) -> anyhow::Result<()> {
+pub async fn check_shop(parts: &Parts, url: &str, sale: &Sale, account: &TestAccount) -> anyhow::Result<()> {
     // A recorder of its own: these requests are not measured.
     let client = ApiClient::new(url, LoadRecorder::new(Instant::now()).into());
     let status = async |path: &str| {
@@ -128,7 +131,7 @@ pub async fn check_shop(services: &Services, url: &str, sale: &Sale, account: &T
         }
     }
     // A draw has no stock in Redis.
-    let Some(stock_sync) = services.stock_sync.as_ref().filter(|_| !sale.mode.is_draw()) else { return Ok(()) };
+    let Some(stock_sync) = parts.stock_sync.as_ref().filter(|_| !sale.mode.is_draw()) else { return Ok(()) };
     while StockCounters::of_sale(&stock_sync.survey_sale(id).await?).is_none() {
         ensure!(
             Instant::now() < deadline,

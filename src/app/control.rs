@@ -1,0 +1,175 @@
+//! The jobs of data control.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Services;
+use crate::control::deposits::Deposits;
+use crate::control::draws::Draws;
+use crate::control::queues::Queues;
+use crate::control::schedule::Schedule;
+use crate::control::turns::Turns;
+use crate::control::waitlists::Waitlists;
+use crate::control::{Control, Job, upkeep};
+use crate::orders::expiry::Expiry;
+use crate::packets::settle::PacketSettler;
+
+/// How often schedules are read. An opening within the interval is waited for, so it is met to the millisecond.
+const SCHEDULE_INTERVAL: Duration = Duration::from_millis(500);
+const STOCK_SYNC_INTERVAL: Duration = Duration::from_millis(200);
+/// For overdue orders, releases, refunds, closings and webhooks; each is a job of its own.
+const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a bucket that has sold its lot gets another one.
+const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
+/// Each step looks at packets that are over and at a sample of the others.
+const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a message is sent.
+const MAIL_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a start, or the end of the time to pay, that has come near is noticed. Each step writes a row.
+const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
+/// How soon a list is locked, a draw held, or a returned unit given to the next.
+const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon the next in a waiting room is called.
+const QUEUES_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a unit that came back is offered to the next who waits.
+const WAITLISTS_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon the deposits of a sale that is over go back.
+const DEPOSITS_INTERVAL: Duration = Duration::from_secs(1);
+/// For rows that nothing needs any more.
+const PURGE_INTERVAL: Duration = Duration::from_secs(60);
+/// Totals of orders are wrong only after an older version changed orders beside this one.
+const TOTALS_INTERVAL: Duration = Duration::from_secs(3600);
+/// How soon after a sale was retired its digest is kept.
+const DIGESTS_INTERVAL: Duration = Duration::from_secs(60);
+/// How often the depth of RabbitMQ's queues is measured.
+const DEPTHS_INTERVAL: Duration = Duration::from_secs(1);
+const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
+/// A multiple of a comparison's duration: a long one must leave Redis and the database to shoppers for most of the time.
+const RECONCILE_PAUSE_FACTOR: u32 = 5;
+
+impl Services {
+    pub(super) fn control(&self) -> Control {
+        let mut jobs = self.sale_jobs();
+        jobs.extend(self.order_jobs());
+        jobs.extend(self.upkeep_jobs());
+        Control { store: self.store.clone(), jobs, member: self.member.clone() }
+    }
+
+    /// What happens to sales: their times, their stock, and those who wait for it.
+    fn sale_jobs(&self) -> Vec<Job> {
+        let (store, stock, metrics) = (&self.store, &self.stock, &self.metrics);
+        let schedule = Arc::new(Schedule::new(store.clone(), stock.clone()));
+        let queues = Arc::new(Queues::new(store.clone(), self.gathering.clone(), metrics.clone()));
+        let turns = Arc::new(Turns::new(store.clone(), stock.clone()));
+        let draws = Arc::new(Draws::new(store.clone(), metrics.clone()));
+        let waitlists = Arc::new(Waitlists::new(store.clone(), stock.clone(), metrics.clone()));
+        let mut jobs = vec![
+            Job::new("schedule", SCHEDULE_INTERVAL, schedule, |schedule| async move {
+                Ok(schedule.step(SCHEDULE_INTERVAL).await?)
+            }),
+            Job::new("waiting rooms", QUEUES_INTERVAL, queues, |queues| async move { Ok(queues.step().await?) }),
+            Job::new("turns", QUEUES_INTERVAL, turns, |turns| async move { Ok(turns.step().await?) }),
+            Job::new("draws", DRAWS_INTERVAL, draws, |draws| async move { Ok(draws.step().await?) }),
+            Job::new(
+                "waitlists",
+                WAITLISTS_INTERVAL,
+                waitlists,
+                |waitlists| async move { Ok(waitlists.step().await?) },
+            ),
+        ];
+        match self.stock_sync.clone() {
+            Some(sync) => {
+                let reconcile = Job::new("reconciliation", RECONCILE_INTERVAL, sync.clone(), |sync| async move {
+                    sync.reconcile().await
+                });
+                jobs.push(Job::new("stock sync", STOCK_SYNC_INTERVAL, sync, |sync| async move { sync.step().await }));
+                // A comparison may take long, and an interrupted one leaves nothing half done.
+                jobs.push(reconcile.interruptible().with_pause(RECONCILE_PAUSE_FACTOR));
+            }
+            None => jobs.push(Job::new("stock sync", STOCK_SYNC_INTERVAL, store.clone(), |store| async move {
+                Ok(upkeep::retire_sales(store).await?)
+            })),
+        }
+        jobs.extend(self.allotter().map(|allotter| {
+            Job::new("allotment", ALLOT_INTERVAL, allotter, |allotter| async move { allotter.step().await.map(drop) })
+        }));
+        jobs
+    }
+
+    /// What happens to orders and their money.
+    fn order_jobs(&self) -> Vec<Job> {
+        let (store, metrics) = (&self.store, &self.metrics);
+        let expiry = Arc::new(Expiry::new(store.clone(), self.stock.clone(), metrics.clone()));
+        let (packet_sync, payments) = (self.packet_sync.clone(), &self.payments);
+        let packets = PacketSettler { store: store.clone(), packet_sync, metrics: metrics.clone() };
+        let deposits = Arc::new(Deposits::new(store.clone()));
+        let mut jobs = vec![
+            Job::new("overdue orders", ORDERS_INTERVAL, expiry.clone(), |expiry| async move {
+                Ok(expiry.cancel_overdue().await.map(drop)?)
+            }),
+            Job::new(
+                "releases",
+                ORDERS_INTERVAL,
+                expiry,
+                |expiry| async move { Ok(expiry.release().await.map(drop)?) },
+            ),
+            Job::new("refunds", ORDERS_INTERVAL, payments.clone(), |payments| async move {
+                Ok(payments.refund_due().await.map(drop)?)
+            }),
+            Job::new("closing of payments", ORDERS_INTERVAL, payments.clone(), |payments| async move {
+                Ok(payments.close_due().await.map(drop)?)
+            }),
+            Job::new("red packets", PACKETS_INTERVAL, Arc::new(packets), |packets| async move { packets.step().await }),
+            Job::new("deposits", DEPOSITS_INTERVAL, deposits, |deposits| async move { Ok(deposits.step().await?) }),
+        ];
+        jobs.extend(self.sandbox.clone().map(|sandbox| {
+            Job::new("webhooks", ORDERS_INTERVAL, sandbox, |sandbox| async move {
+                Ok(sandbox.deliver_due().await.map(drop)?)
+            })
+        }));
+        jobs
+    }
+
+    /// Messages, sums, and rows that nothing needs any more. A step may take long and is interrupted by a stop.
+    fn upkeep_jobs(&self) -> Vec<Job> {
+        let (store, digests) = (&self.store, self.digests.clone());
+        let mut jobs = vec![
+            Job::new(
+                "mail",
+                MAIL_INTERVAL,
+                self.mailer.clone(),
+                |mailer| async move { Ok(mailer.step().await.map(drop)?) },
+            ),
+            Job::new(
+                "push",
+                MAIL_INTERVAL,
+                self.pusher.clone(),
+                |pusher| async move { Ok(pusher.step().await.map(drop)?) },
+            ),
+            Job::new("notices", NOTICES_INTERVAL, store.clone(), |store| async move {
+                Ok(upkeep::write_notices(store).await?)
+            }),
+            Job::new("purge", PURGE_INTERVAL, store.clone(), |store| async move { Ok(upkeep::purge(store).await?) }),
+            Job::new(
+                "books",
+                TOTALS_INTERVAL,
+                store.clone(),
+                |store| async move { Ok(upkeep::close_books(store).await?) },
+            ),
+            Job::new("totals of orders", TOTALS_INTERVAL, store.clone(), |store| async move {
+                Ok(upkeep::correct_totals(store).await?)
+            }),
+            Job::new("digests of sales", DIGESTS_INTERVAL, digests, |digests| async move { Ok(digests.keep().await?) }),
+        ];
+        if let Some(monitor) = self.monitor.clone() {
+            let part = (monitor, self.metrics.clone());
+            jobs.push(Job::new("queue depths", DEPTHS_INTERVAL, part, |(monitor, metrics)| async move {
+                let depths = monitor.depths().await?;
+                metrics.queue_ready.set(depths.ready.into());
+                metrics.dead_letters.set(depths.dead.into());
+                Ok(())
+            }));
+        }
+        jobs.into_iter().map(Job::interruptible).collect()
+    }
+}
