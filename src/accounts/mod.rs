@@ -68,11 +68,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::domain::Role;
 use crate::domain::{SaleId, SecurityClass, UserId, network};
 use crate::periodic::run_every;
 use crate::security_events::SecurityEvents;
 use crate::signing::{ShopSecret, Signer};
-use crate::store::{NewSession, Role, Store, StoreError, User};
+use crate::store::{NewSession, Store, StoreError, User};
 
 pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;

@@ -99,8 +99,9 @@ impl Revocations {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Role;
     use crate::domain::UserId;
-    use crate::store::{Role, User};
+    use crate::store::User;
 
     #[test]
     fn latest_revocation_counts_until_its_cookies_expire() {

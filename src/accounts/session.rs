@@ -8,9 +8,10 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::domain::Role;
 use crate::domain::{UserId, hex};
 use crate::signing::Signer;
-use crate::store::{Role, User};
+use crate::store::User;
 
 /// How long a cookie is valid after it was issued: 14 days.
 pub const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(14 * 24);

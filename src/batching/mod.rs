@@ -18,8 +18,12 @@ use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 use crate::domain::Bucket;
-use crate::domain::claim::Unavailable;
 use crate::metrics::Metrics;
+
+/// The backend did not answer. The call may have taken effect; a repeated call returns its outcome.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the stock is not available: {0}")]
+pub struct Unavailable(pub String);
 
 /// Buckets per call. Redis decides this many in less than a millisecond.
 const MAX_BUCKETS_PER_CALL: usize = 64;

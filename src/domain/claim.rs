@@ -33,6 +33,13 @@ pub struct Hold {
     pub quantity: u32,
 }
 
+impl Hold {
+    /// The claim that was granted with this hold.
+    pub fn claim_of(self, user_id: UserId) -> Claim {
+        Claim { user_id, order_id: self.order_id, quantity: self.quantity }
+    }
+}
+
 /// The stock backend's decision about one claim. A refusal is a decision, not an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
@@ -50,8 +57,3 @@ pub enum Decision {
     /// The sale is not loaded in the backend, so there is no decision now.
     NotLoaded,
 }
-
-/// The backend did not answer. The call may have taken effect; a repeated call returns its outcome.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("the stock is not available: {0}")]
-pub struct Unavailable(pub String);

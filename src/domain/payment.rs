@@ -3,6 +3,20 @@
 use super::wire::wire_enum;
 
 wire_enum! {
+    /// The status of a payment.
+    pub enum PaymentStatus {
+        Created = "created",
+        Captured = "captured",
+        RefundPending = "refund_pending",
+        Refunded = "refunded",
+        /// The provider takes no money for it any more.
+        Closed = "closed",
+        /// The provider captured another amount than it was asked for. The money pays for nothing.
+        Mismatched = "mismatched",
+    }
+}
+
+wire_enum! {
     /// Where the money of a partial refund goes.
     pub enum RefundTarget {
         /// To the payer, in the way it was paid.

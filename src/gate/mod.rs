@@ -264,9 +264,9 @@ mod tests {
 
     use super::*;
     use crate::app::demo;
+    use crate::batching::Unavailable;
     use crate::config::{Config, sqlite_in};
     use crate::domain::Window;
-    use crate::domain::claim::Unavailable;
     use crate::domain::sale::SaleState;
     use crate::stock::{Facts, Winners};
     use crate::store::Store;

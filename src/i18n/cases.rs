@@ -1,8 +1,8 @@
 //! Payments: their states, what needs attention about them, and refunds that wait for approval.
 
 use super::Text;
+use crate::domain::PaymentStatus;
 use crate::domain::{ApprovalStatus, CaseKind, RefundKind};
-use crate::store::PaymentStatus;
 
 texts! {
     /// The console's page of payments that need attention.

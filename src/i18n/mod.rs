@@ -118,11 +118,11 @@ pub use tables::TablesText;
 pub use waitlist::WaitlistText;
 pub use wallet::WalletText;
 
+use crate::domain::Role;
 use crate::domain::packet::PacketPhase;
 use crate::domain::sale::SaleMove;
 use crate::domain::wallet::TransferKind;
 use crate::domain::{Alarm, Locale, OrderStatus, Phase, SaleState};
-use crate::store::Role;
 
 /// Declares [`Text`] from one list of tables, with its value in each language.
 macro_rules! tables {

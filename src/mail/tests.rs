@@ -12,9 +12,10 @@ use super::*;
 use crate::accounts::MailLinks;
 use crate::clock::Clock;
 use crate::config::{Config, ServiceAddress};
+use crate::domain::Role;
 use crate::domain::{MailAddress, MailState, UserId};
 use crate::signing::ShopSecret;
-use crate::store::{Mail, Role, User};
+use crate::store::{Mail, User};
 use crate::tls::{ClientTls, Identity, PemFile};
 
 /// A mail server. It keeps what it accepts.

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::{ShareBackend, ShareDecision};
+use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchKey};
 use crate::domain::Bucket;
-use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Packet, PacketPhase, Share};
 use crate::domain::{PacketId, UserId};
 use crate::store::{ShareGrant, Store};

@@ -8,11 +8,12 @@ use rand::rngs::StdRng;
 use tracing::warn;
 
 use super::Packets;
+use crate::domain::Role;
 use crate::domain::packet::split::{MAX_PACKET_TOTAL, MAX_SHARES, SplitError};
 use crate::domain::packet::{Giver, Packet, PacketState, Split, SplitPlan};
 use crate::domain::wallet::money;
 use crate::domain::{Money, PacketId, UserId};
-use crate::store::{GiveOutcome, Role, ShopSpender, StoreError};
+use crate::store::{GiveOutcome, ShopSpender, StoreError};
 
 /// Shares of one packet that a user may give. The shop may give a million.
 pub const MAX_SHARES_PER_USER: i64 = 1_000;

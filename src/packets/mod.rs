@@ -25,10 +25,10 @@ use tracing::warn;
 pub use give::{GiveRefusal, GiveRequest, Purse};
 pub use lists::{PacketPageError, PacketView};
 
+use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision};
 use crate::clock::Clock;
 use crate::domain::Bucket;
-use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Packet, PacketState, Share};
 use crate::domain::{PacketId, UserId};
 use crate::gate::UserLimit;

@@ -10,10 +10,10 @@ use async_trait::async_trait;
 use redis::{AsyncCommands, Cmd, Script, Value};
 
 use super::{ShareBackend, ShareDecision};
+use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchKey};
 use crate::clock::Clock;
 use crate::domain::Bucket;
-use crate::domain::claim::Unavailable;
 use crate::domain::packet::{Packet, Share, ShareClaim};
 use crate::domain::{PacketId, UserId};
 use crate::redis::connection::RedisConnection;

@@ -2,10 +2,10 @@
 
 use uuid::Uuid;
 
+use crate::domain::Role;
 use crate::domain::{Bilingual, Category, Locale};
 use crate::i18n::{Text, text};
 use crate::pages::categories::category_path;
-use crate::store::Role;
 
 /// The frame of one page: its language and its visitor.
 #[derive(Debug, Clone)]

@@ -6,8 +6,9 @@ use tracing::{info, warn};
 
 use super::provider::{CloseOutcome, Report, ReportKind};
 use super::{PaymentError, Payments, answer, bounded};
+use crate::domain::PaymentStatus;
 use crate::domain::{CaseKind, Money, PaymentId};
-use crate::store::{CaptureOutcome, NewCase, PaymentStatus, Refund, StoreError};
+use crate::store::{CaptureOutcome, NewCase, Refund, StoreError};
 
 impl Payments {
     /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.

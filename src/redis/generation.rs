@@ -14,8 +14,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::connection::RedisConnection;
 use super::{keys, malformed, parse};
+use crate::batching::Unavailable;
 use crate::domain::Bucket;
-use crate::domain::claim::Unavailable;
 
 /// The replication id of a master: 160 random bits that Redis draws anew when its history changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

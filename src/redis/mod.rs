@@ -16,7 +16,7 @@ mod tls;
 use jiff::Timestamp;
 use redis::{FromRedisValue, RedisError, Value, from_redis_value_ref};
 
-use crate::domain::claim::Unavailable;
+use crate::batching::Unavailable;
 
 impl From<RedisError> for Unavailable {
     fn from(error: RedisError) -> Self {

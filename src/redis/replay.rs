@@ -18,8 +18,8 @@ use super::connection::RedisConnection;
 use super::generation::{self, Generation, LoadedGeneration};
 use super::grant_file::GrantFiles;
 use super::grant_log::{GrantLog, Place};
+use crate::batching::Unavailable;
 use crate::domain::Bucket;
-use crate::domain::claim::Unavailable;
 use crate::metrics::Metrics;
 use crate::periodic::Periodic;
 

@@ -8,6 +8,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use redis::{RedisWrite, ToRedisArgs, ToSingleRedisArg};
 use uuid::Uuid;
 
+use crate::domain::OrderId;
+use crate::domain::claim::Hold;
+
 const LENGTH: usize = 22;
 
 /// The id of a user or an order.
@@ -46,6 +49,12 @@ impl ToRedisArgs for ShortId {
 }
 
 impl ToSingleRedisArg for ShortId {}
+
+/// Parses `order id:quantity`, the format of the holders hash and the outbox.
+pub fn parse_hold(text: &str) -> Option<Hold> {
+    let (order, quantity) = text.split_once(':')?;
+    Some(Hold { order_id: OrderId(ShortId::parse(order)?), quantity: quantity.parse().ok()? })
+}
 
 #[cfg(test)]
 mod tests {

@@ -17,8 +17,9 @@ mod waited;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
+use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchKey};
-use crate::domain::claim::{Claim, Decision, Hold, Unavailable};
+use crate::domain::claim::{Claim, Decision, Hold};
 use crate::domain::{Bucket, OrderId, Sale, SaleId, UserId, Window, sale::SaleState};
 use crate::store::HeldUnits;
 

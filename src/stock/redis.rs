@@ -20,7 +20,7 @@ use crate::redis::generation::Generation;
 use crate::redis::grant_log::GrantLog;
 use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::script::HotScript;
-use crate::redis::short_id::ShortId;
+use crate::redis::short_id::{ShortId, parse_hold};
 use crate::redis::{keys, malformed};
 use crate::store::{HeldUnits, Store};
 
@@ -199,23 +199,10 @@ fn decision(value: &Value) -> Result<Decision, Unavailable> {
         Value::Int(-4) => Ok(Decision::Busy),
         Value::BulkString(text) => std::str::from_utf8(text)
             .ok()
-            .and_then(Hold::parse)
+            .and_then(parse_hold)
             .map(Decision::Repeated)
             .ok_or_else(|| malformed("a hold")),
         _ => Err(malformed("a decision")),
-    }
-}
-
-impl Hold {
-    /// The claim that it was granted for.
-    fn claim_of(self, user_id: UserId) -> Claim {
-        Claim { user_id, order_id: self.order_id, quantity: self.quantity }
-    }
-
-    /// Parses `order id:quantity`, the format of the holders hash and the outbox.
-    pub(crate) fn parse(text: &str) -> Option<Hold> {
-        let (order, quantity) = text.split_once(':')?;
-        Some(Hold { order_id: OrderId(ShortId::parse(order)?), quantity: quantity.parse().ok()? })
     }
 }
 
@@ -255,7 +242,7 @@ impl Stock for RedisStock {
         let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
         match answer.as_slice() {
             [_, Value::BulkString(text)] => {
-                let hold = std::str::from_utf8(text).ok().and_then(Hold::parse);
+                let hold = std::str::from_utf8(text).ok().and_then(parse_hold);
                 Ok(Some(hold.ok_or_else(|| malformed("a hold"))?))
             }
             [Value::Int(1), ..] => Ok(None),
@@ -387,7 +374,7 @@ pub(super) async fn holds_page(
     let mut holds = Vec::with_capacity(fields.len());
     for (user, hold) in fields {
         let user = ShortId::parse(&user).map(UserId).ok_or_else(|| malformed("a user"))?;
-        holds.push((user, Hold::parse(&hold).ok_or_else(|| malformed("a hold"))?));
+        holds.push((user, parse_hold(&hold).ok_or_else(|| malformed("a hold"))?));
     }
     Ok((next, holds))
 }

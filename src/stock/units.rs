@@ -6,10 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::Stock;
+use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchHandler, BatchKey};
 use crate::counters::SaleCounters;
 use crate::domain::Bucket;
-use crate::domain::claim::{Claim, Decision, Unavailable};
+use crate::domain::claim::{Claim, Decision};
 use crate::metrics::Metrics;
 
 /// Passes batches on to the stock backend and counts the decisions.

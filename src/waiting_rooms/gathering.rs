@@ -16,9 +16,9 @@ use jiff::Timestamp;
 use redis::{Script, Value};
 use uuid::Uuid;
 
+use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchKey};
 use crate::domain::bucket::Owner;
-use crate::domain::claim::Unavailable;
 use crate::domain::draw::EntryId;
 use crate::domain::{Bucket, SaleId, UserId};
 use crate::pipeline::outbox::{self, Entry};

@@ -5,9 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::gathering::{Gathered, Gathering};
+use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchHandler, BatchKey};
 use crate::domain::Bucket;
-use crate::domain::claim::Unavailable;
 use crate::metrics::Metrics;
 use crate::store::{JoinOutcome, Joining, Store};
 

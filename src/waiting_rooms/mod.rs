@@ -17,8 +17,8 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::batching::Batcher;
+use crate::batching::Unavailable;
 use crate::catalogue::Catalogue;
-use crate::domain::claim::Unavailable;
 use crate::domain::draw::EntryId;
 use crate::domain::{
     Ineligible, Line, OrderId, OrderStatus, Phase, Place, QueuePlace, QueueSeed, Refusal, Sale, SaleId, TurnState,

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use seckill::clock::Clock;
+use seckill::domain::PaymentStatus;
 use seckill::domain::wallet::money;
 use seckill::domain::{Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, SaleId, UserId};
 use seckill::metrics::Metrics;
@@ -22,7 +23,7 @@ use seckill::payments::provider::{Charge, CloseOutcome, Provider, RefundOutcome,
 use seckill::payments::{PaymentError, Payments};
 use seckill::store::{
     AuditReason, CaseAction, LockPatience, NewPartialRefund, NewStaffRefund, PartialRefund, Payment, PaymentPurpose,
-    PaymentStatus, StaffAction, StaffRefund, WALLET,
+    StaffAction, StaffRefund, WALLET,
 };
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};

@@ -18,8 +18,9 @@ use uuid::Uuid;
 
 use super::*;
 use crate::clock::Clock;
+use crate::domain::Role;
 use crate::domain::{MailState, UserId};
-use crate::store::{NewSession, Role, User};
+use crate::store::{NewSession, User};
 use crate::tls::ClientTls;
 
 /// A request as the push service got it.

@@ -8,7 +8,7 @@ use crate::domain::bucket::Owner;
 use crate::domain::claim::Hold;
 use crate::domain::packet::{Share, ShareClaim};
 use crate::domain::{Bucket, OutboxItem, PacketId, Reservation, SaleId, UserId};
-use crate::redis::short_id::ShortId;
+use crate::redis::short_id::{ShortId, parse_hold};
 use crate::redis::{keys, parse_time};
 
 /// The id of a stream entry: the master's clock in milliseconds, and a number within the millisecond.
@@ -75,7 +75,7 @@ pub fn parse_fields(bucket: Bucket, fields: &[String]) -> Option<Vec<OutboxItem>
 fn parse_orders(sale: SaleId, fields: &[String]) -> Option<Vec<OutboxItem>> {
     let reserved_at = parse_time(field(fields, "at")?)?;
     parse_pairs(field(fields, "orders")?, |user_id, hold| {
-        let Hold { order_id, quantity } = Hold::parse(hold).filter(|hold| hold.quantity > 0)?;
+        let Hold { order_id, quantity } = parse_hold(hold).filter(|hold| hold.quantity > 0)?;
         Some(OutboxItem::Order(Reservation { order_id, sale_id: sale, user_id, quantity, reserved_at }))
     })
 }

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{log_own_change, recovery, sessions};
+use crate::domain::Role;
 use crate::domain::{AuditAction, MailKind, UserId};
 use crate::store::accounts;
-use crate::store::{NewSession, Revocation, Role, Store, StoreError, Tx, User, audit_log, mail};
+use crate::store::{NewSession, Revocation, Store, StoreError, Tx, User, audit_log, mail};
 
 /// Why an account was not changed.
 #[derive(Debug, thiserror::Error)]

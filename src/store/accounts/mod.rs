@@ -25,30 +25,8 @@ use sqlx::{AssertSqlSafe, Row};
 use contacts::{RegistrationContact, RegistrationDevice};
 
 use super::{Store, StoreError, Tx, audit_log, bind_ids, escaped_pattern, list, padded, row, signals};
-use crate::domain::wire::wire_enum;
-use crate::domain::{AuditAction, Signal, UserId};
+use crate::domain::{AuditAction, Role, Signal, UserId};
 use crate::store::pool::Connection;
-
-wire_enum! {
-    /// What an account may do. All roles but `User` are staff.
-    pub enum Role {
-        User = "user",
-        /// The owner: may do everything, including appointing others.
-        Admin = "admin",
-        /// Runs sales and maintains the catalogue.
-        Operator = "operator",
-        /// Helps shoppers with their orders and accounts.
-        Support = "support",
-        /// Reads everything and changes nothing.
-        Viewer = "viewer",
-    }
-}
-
-impl Role {
-    pub fn is_staff(self) -> bool {
-        self != Role::User
-    }
-}
 
 /// The outcome of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::refunds::{self, Refund};
-use super::{Payment, PaymentPurpose, PaymentStatus, record_webhook};
+use super::{Payment, PaymentPurpose, record_webhook};
+use crate::domain::PaymentStatus;
 use crate::domain::{AuditAction, CaseKind, Currency, Money, OrderId, RefundId, UserId};
 use crate::store::audit_log::log;
 use crate::store::{AuditReason, Store, StoreError, Tx, row};

@@ -22,27 +22,12 @@ use super::orders::{add_events, read};
 use super::wallet::{Posted, lock, post};
 use super::{Store, StoreError, Tx, row};
 use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
-use crate::domain::wire::wire_enum;
-use crate::domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, SaleId, UserId};
+use crate::domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, PaymentStatus, SaleId, UserId};
 use crate::store::accounts;
 use cases::NewCase;
 
 /// The provider name of payments from a wallet.
 pub const WALLET: &str = "wallet";
-
-wire_enum! {
-    /// The status of a payment.
-    pub enum PaymentStatus {
-        Created = "created",
-        Captured = "captured",
-        RefundPending = "refund_pending",
-        Refunded = "refunded",
-        /// The provider takes no money for it any more.
-        Closed = "closed",
-        /// The provider captured another amount than it was asked for. The money pays for nothing.
-        Mismatched = "mismatched",
-    }
-}
 
 /// What a payment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -119,8 +119,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::domain::Role;
     use crate::domain::{Bilingual, Currency, Money, OrderId, Reservation, Rush, SaleMode, UserId, Window};
-    use crate::store::{Announce, GoodsDraft, Role, SaleDraft, SaveOptions, UserSearch};
+    use crate::store::{Announce, GoodsDraft, SaleDraft, SaveOptions, UserSearch};
 
     fn session(now: Timestamp) -> NewSession {
         let expires_at = now + SignedDuration::from_hours(1);

@@ -32,10 +32,10 @@ pub fn reloading(mut page: Response, path: &str) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Role;
     use crate::domain::{Locale, SaleId};
     use crate::i18n;
     use crate::pages::Chrome;
-    use crate::store::Role;
 
     #[tokio::test]
     async fn page_that_is_being_computed_says_so_and_loads_itself_again() {

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{UserCall, json_response};
 use crate::accounts::Session;
+use crate::domain::Role;
 use crate::domain::packet::{Giver, PacketPhase, Share, Split};
 use crate::domain::wallet::{CURRENCY, money};
 use crate::domain::{Money, PacketId};
 use crate::packets::{ClaimedShare, GiveRequest, PacketView, Purse};
-use crate::store::{PacketClaim, RequestId, Role};
+use crate::store::{PacketClaim, RequestId};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::client::ClientAddress;

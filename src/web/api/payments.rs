@@ -11,8 +11,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
+use crate::domain::PaymentStatus;
 use crate::domain::{Money, OrderId, PaymentId, SaleId};
-use crate::store::{OwnPayment, PaymentPurpose, PaymentStatus};
+use crate::store::{OwnPayment, PaymentPurpose};
 use crate::web::Shop;
 use crate::web::cache_policy::Cache;
 use crate::web::extract::session::SignedIn;

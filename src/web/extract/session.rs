@@ -7,9 +7,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::accounts::Session;
+use crate::domain::Role;
 use crate::domain::{SecurityClass, UserId};
 use crate::packets::Purse;
-use crate::store::Role;
 use crate::web::Shop;
 use crate::web::extract::client::client_address;
 use crate::web::problem::{Code, Problem};

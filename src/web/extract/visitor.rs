@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, Uri};
 
 use crate::accounts::Session;
 use crate::domain::Locale;
+use crate::domain::Role;
 use crate::pages::Chrome;
-use crate::store::Role;
 use crate::web::Shop;
 use crate::web::extract::density::Density;
 

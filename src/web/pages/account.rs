@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use super::UserVisit;
 use crate::accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Device, Enrolment, Session};
+use crate::domain::Role;
 use crate::domain::wallet::money;
 use crate::pages::Chrome;
-use crate::store::Role;
 use crate::web::Shop;
 use crate::web::extract::session::SignedIn;
 use crate::web::extract::visitor::Visitor;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{Code, FieldProblem, Problem};
 use crate::accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
-use crate::domain::claim::Unavailable;
+use crate::batching::Unavailable;
 use crate::domain::{Phase, Refusal};
 use crate::entries::EntryRefusal;
 use crate::orders::OrderRefusal;

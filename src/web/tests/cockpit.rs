@@ -6,8 +6,8 @@ use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::domain::Role;
 use crate::domain::SaleId;
-use crate::store::Role;
 
 /// An open stream of server-sent events.
 struct EventStream {

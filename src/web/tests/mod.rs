@@ -81,7 +81,8 @@ use crate::app::Services;
 use crate::clock::Clock;
 use crate::config::{Config, sqlite_in};
 use crate::domain::PaymentId;
-use crate::store::{AccountChange, CaptureOutcome, Role, Store};
+use crate::domain::Role;
+use crate::store::{AccountChange, CaptureOutcome, Store};
 
 /// A shop with a database of its own.
 struct TestShop {

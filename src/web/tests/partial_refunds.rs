@@ -4,8 +4,8 @@ use super::payment_cases::action;
 use super::support::{assert_audit_finds_nothing, paid_order};
 use super::*;
 use crate::domain::CaseKind;
+use crate::domain::PaymentStatus;
 use crate::domain::wallet::LedgerAccount;
-use crate::store::PaymentStatus;
 
 const PRICE: i64 = 199_900;
 

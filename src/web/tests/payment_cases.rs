@@ -7,8 +7,8 @@ use standardwebhooks::Webhook;
 use super::*;
 use crate::clock::Clock;
 use crate::domain::CaseKind;
+use crate::domain::PaymentStatus;
 use crate::signing;
-use crate::store::PaymentStatus;
 
 const PAGE: &str = "/admin/orders/payments?lang=en";
 

@@ -75,7 +75,7 @@ mod tests {
             locale: Locale::En,
             path: "/en/sales/7/buy".into(),
             username: None,
-            role: crate::store::Role::User,
+            role: crate::domain::Role::User,
             is_compact: false,
         };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));

@@ -88,7 +88,7 @@ fn test_chrome(locale: crate::domain::Locale, path: &str) -> Chrome {
         locale,
         path: path.into(),
         username: Some("mei".into()),
-        role: crate::store::Role::User,
+        role: crate::domain::Role::User,
         is_compact: false,
     }
 }

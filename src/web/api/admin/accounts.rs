@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::{StaffCall, StaffCallTo};
 use crate::accounts::staff_rules::{check_block_reason, staff_role};
+use crate::domain::Role;
 use crate::domain::UserId;
-use crate::store::{AccountChange, AccountEdit, Role, StaffPolicy, User};
+use crate::store::{AccountChange, AccountEdit, StaffPolicy, User};
 use crate::web::api::orders::OrderJson;
 use crate::web::api::own_account::SessionJson;
 use crate::web::cache_policy::Cache;

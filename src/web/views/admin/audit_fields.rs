@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::domain::{
     ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, QuestionStatus, RefundKind, SaleState,
 };
+use crate::domain::{PaymentStatus, Role};
 use crate::i18n::{AuditText, Text, fill};
-use crate::store::{PaymentStatus, Role};
 
 /// How the value of a field reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

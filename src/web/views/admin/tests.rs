@@ -11,7 +11,7 @@ pub fn chrome(locale: Locale, path: &str) -> Chrome {
         locale,
         path: path.into(),
         username: Some("admin".into()),
-        role: crate::store::Role::Admin,
+        role: crate::domain::Role::Admin,
         is_compact: false,
     }
 }

@@ -5,10 +5,11 @@ use askama::Template;
 use super::bulk::BulkUserAction;
 use super::saved_views::{ColumnLink, ListBar, SortLink};
 use super::{FieldError, error_text};
+use crate::domain::Role;
 use crate::domain::{Money, Order, UserId};
 use crate::i18n::problem;
 use crate::pages::filters;
-use crate::store::{Role, SessionRow, StaffPolicy, User};
+use crate::store::{SessionRow, StaffPolicy, User};
 use crate::web::views::Chrome;
 
 /// The state of an account: a class of the style sheet, and a word.
