@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
-use seckill::domain::SaleId;
-use seckill::domain::draw::{
+use domain::SaleId;
+use domain::draw::{
     Beacon, DrawRules, DrawSecret, EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, PublicRound,
 };
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 const ENTRIES: usize = 1_000_000;
 /// One entry in so many is excluded.

@@ -17,22 +17,22 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use base::clock::Clock;
+use base::config::Config;
+use base::metrics::Metrics;
+use domain::Bucket;
+use domain::packet::{Giver, Packet, PacketState, Share, Split};
+use domain::{PacketId, UserId};
+use engine::batching::Batcher;
+use engine::packets::give::SPLIT_BUCKETS;
+use engine::packets::redis::RedisShares;
+use engine::packets::{ShareBackend, ShareClaims, ShareDecision};
+use engine::redis::connection;
+use engine::redis::connection::RedisConnection;
 use futures::future::join_all;
 use info::info;
-use seckill::batching::Batcher;
-use seckill::clock::Clock;
-use seckill::config::Config;
-use seckill::domain::Bucket;
-use seckill::domain::packet::{Giver, Packet, PacketState, Share, Split};
-use seckill::domain::{PacketId, UserId};
-use seckill::metrics::Metrics;
-use seckill::packets::give::SPLIT_BUCKETS;
-use seckill::packets::redis::RedisShares;
-use seckill::packets::{ShareBackend, ShareClaims, ShareDecision};
-use seckill::redis::connection;
-use seckill::redis::connection::RedisConnection;
-use seckill::store::Store;
 use secrecy::ExposeSecret;
+use store::Store;
 use uuid::Uuid;
 
 /// Claims of one round through the shop's batches, and of one round of the articles' script.

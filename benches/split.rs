@@ -1,9 +1,9 @@
 //! Draws the distribution of shares of red packets: `cargo bench --bench split > benches/results/split.svg`. The seed is
 //! fixed, so the picture is always the same.
 
+use domain::packet::{Split, SplitPlan};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use seckill::domain::packet::{Split, SplitPlan};
 
 const PACKETS: usize = 20_000;
 const SHARES: i64 = 20;

@@ -4,8 +4,8 @@
 #[path = "../benches/fairness/model.rs"]
 mod model;
 
+use domain::spread::advised_spread_ms;
 use model::{Group, Wins, hold, hold_draws, hold_queues};
-use seckill::domain::spread::advised_spread_ms;
 
 const UNITS: usize = 100;
 const PEOPLE: usize = 1_500;

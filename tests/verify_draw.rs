@@ -5,14 +5,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use domain::SaleId;
+use domain::draw::{
+    Beacon, DrawRules, DrawSecret, EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, PublicRound,
+};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use seckill::domain::SaleId;
-use seckill::domain::draw::{
-    Beacon, DrawRules, DrawSecret, EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, PublicRound,
-};
 use tempfile::TempDir;
 
 const ENTRIES: &str = "tests/draw/entries.csv";

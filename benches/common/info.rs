@@ -1,7 +1,7 @@
 //! Values of Redis' INFO.
 
 use anyhow::Context;
-use seckill::redis::connection::RedisConnection;
+use engine::redis::connection::RedisConnection;
 
 /// The value of one field of a section.
 pub async fn info(redis: &RedisConnection, section: &str, field: &str) -> anyhow::Result<String> {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seckill::catalogue::Catalogue;
-use seckill::domain::Bucket;
-use seckill::domain::sale::{Rush, SaleState};
-use seckill::domain::{Currency, GoodsId, Money, Sale, SaleId, SaleMode, Window};
-use seckill::redis::connection::RedisConnection;
-use seckill::stock::load::LoadOptions;
-use seckill::stock::redis::RedisStock;
-use seckill::store::{Allotment, Store};
+use domain::Bucket;
+use domain::sale::{Rush, SaleState};
+use domain::{Currency, GoodsId, Money, Sale, SaleId, SaleMode, Window};
+use engine::catalogue::Catalogue;
+use engine::redis::connection::RedisConnection;
+use engine::stock::load::LoadOptions;
+use engine::stock::redis::RedisStock;
+use store::{Allotment, Store};
 
 /// The script of the first source article: one claim per call, without users.
 /// KEYS 1 sale hash; ARGV 1 units; returns the units granted, 0 when there are not enough.

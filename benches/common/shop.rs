@@ -3,15 +3,15 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use accounts::{Accounts, Session};
 use anyhow::{Context, ensure};
+use base::clock::Clock;
+use base::config::Config;
+use control::sales_admin::SaleCommand;
+use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, Window};
 use futures::stream::{self, StreamExt, TryStreamExt};
-use seckill::accounts::{Accounts, Session};
 use seckill::app::Services;
-use seckill::clock::Clock;
-use seckill::config::Config;
-use seckill::control::sales_admin::SaleCommand;
-use seckill::domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, Window};
-use seckill::store::{self, GoodsDraft, SaleDraft, User};
+use store::{self, GoodsDraft, SaleDraft, User};
 use uuid::Uuid;
 
 /// Sales created at the same time.
@@ -163,7 +163,7 @@ impl Shop {
 /// The cookie of a signed-in shopper. Purchases do not read the user's row, so there is none.
 fn session_cookie(accounts: &Accounts, id: UserId, n: usize) -> anyhow::Result<String> {
     let now = Clock::system().now();
-    let user = User::new(id, &format!("bench-{n}"), String::new(), store::Role::User, now);
+    let user = User::new(id, &format!("bench-{n}"), String::new(), domain::Role::User, now);
     let cookie = accounts.cookie(&Session::of(&user, now));
     Ok(cookie.to_str()?.split(';').next().unwrap_or_default().to_owned())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use seckill::config::Config;
+use base::config::Config;
 
 /// Writes complete requests to a file, each after its length, so that the generator only copies them.
 pub fn write_requests(requests: &[Vec<u8>], file: &Path) -> anyhow::Result<()> {

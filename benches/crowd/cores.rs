@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
-use seckill::redis::connection;
+use engine::redis::connection;
 
 use crate::info::info;
 use crate::shop::Shop;

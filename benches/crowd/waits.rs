@@ -1,6 +1,6 @@
 //! Waits at half of the peak, and overload at twice the peak.
 
-use seckill::domain::SaleId;
+use domain::SaleId;
 
 use crate::load::{Load, LoadResult};
 use crate::report::Report;

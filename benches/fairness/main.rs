@@ -3,8 +3,8 @@
 
 mod model;
 
+use domain::spread::advised_spread_ms;
 use model::{Group, Wins, hold, hold_draws, hold_queues};
-use seckill::domain::spread::advised_spread_ms;
 
 /// Wins of each group that a row rests on. The 95 % interval of A is then within 2 %.
 const MIN_WINS: u64 = 16_500;

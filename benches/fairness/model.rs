@@ -2,11 +2,11 @@
 //! first in its order. Times are milliseconds after the opening. The moments of an enforced spread and both orders are those of
 //! the shop (`domain::spread`, `domain::queue`, `domain::draw`).
 
+use domain::draw::{EntryId, ranking};
+use domain::{Place, QueueSeed, Spread, SpreadSeed, UserId};
 use jiff::Timestamp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use seckill::domain::draw::{EntryId, ranking};
-use seckill::domain::{Place, QueueSeed, Spread, SpreadSeed, UserId};
 use uuid::Uuid;
 
 /// Accounts of one kind, and how they press.

@@ -27,10 +27,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use base::config::Config;
 use common::number;
-use seckill::config::Config;
-use seckill::domain::Bucket;
-use seckill::redis::keys;
+use domain::Bucket;
+use engine::redis::keys;
 use server::Server;
 use work::{Shape, Work};
 

@@ -4,15 +4,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use base::config::{RedisAddress, ServiceAddress};
+use domain::Bucket;
+use domain::sale::Rush;
+use domain::{OrderId, Sale, UserId};
+use engine::redis::connection;
+use engine::redis::keys;
+use engine::redis::short_id::ShortId;
+use engine::stock::redis::RedisStock;
 use redis::{Client, Connection, Value};
-use seckill::config::{RedisAddress, ServiceAddress};
-use seckill::domain::Bucket;
-use seckill::domain::sale::Rush;
-use seckill::domain::{OrderId, Sale, UserId};
-use seckill::redis::connection;
-use seckill::redis::keys;
-use seckill::redis::short_id::ShortId;
-use seckill::stock::redis::RedisStock;
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ const BATCH: u64 = 128;
 const PIPELINED: usize = 2;
 /// Enough that two of them are on different masters.
 const BUCKETS: u8 = 16;
-const SCRIPT: &str = include_str!("../../src/stock/lua/reserve.lua");
+const SCRIPT: &str = include_str!("../../src/engine/stock/lua/reserve.lua");
 
 /// `url` names the members of a cluster, comma separated.
 pub async fn measure(url: ServiceAddress, database_url: &str, plan: &Plan) -> anyhow::Result<()> {

@@ -1,8 +1,8 @@
 //! Sales and the claims on them, created before the clock starts.
 
-use seckill::domain::Bucket;
-use seckill::domain::claim::Claim;
-use seckill::domain::{OrderId, Sale, UserId};
+use domain::Bucket;
+use domain::claim::Claim;
+use domain::{OrderId, Sale, UserId};
 use uuid::Uuid;
 
 use crate::master;

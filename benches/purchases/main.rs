@@ -35,10 +35,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use base::config::Config;
+use domain::{Refusal, SaleId, UserId};
 use futures::stream::{self, StreamExt};
 use seckill::app::Services;
-use seckill::config::Config;
-use seckill::domain::{Refusal, SaleId, UserId};
 use shop::{RoleProcess, Shop};
 use uuid::Uuid;
 use wrk::{Load, write_requests, wrk};

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use seckill::batching::Batch;
-use seckill::clock::Clock;
-use seckill::control::queues::Queues;
-use seckill::control::sales_admin::SaleCommand;
-use seckill::domain::draw::EntryId;
-use seckill::domain::{Bilingual, Currency, Money, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
-use seckill::redis::connection::{self, RedisConnection};
-use seckill::store::{GoodsDraft, Joining, SaleDraft};
-use seckill::waiting_rooms::gathering::{Gathered, Gathering};
+use base::clock::Clock;
+use control::queues::Queues;
+use control::sales_admin::SaleCommand;
+use domain::draw::EntryId;
+use domain::{Bilingual, Currency, Money, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
+use engine::batching::Batch;
+use engine::redis::connection::{self, RedisConnection};
+use engine::waiting_rooms::gathering::{Gathered, Gathering};
+use store::{GoodsDraft, Joining, SaleDraft};
 use uuid::Uuid;
 
 use super::shop::Shop;

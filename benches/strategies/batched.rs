@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use async_trait::async_trait;
+use base::metrics::Metrics;
+use domain::Bucket;
+use domain::claim::{Claim, Decision};
+use domain::{OrderId, OutboxItem, Sale, UserId};
+use engine::batching::Batcher;
+use engine::pipeline::outbox;
+use engine::redis::keys;
+use engine::stock::redis::RedisStock;
+use engine::stock::units::Units;
 use redis::AsyncCommands;
-use seckill::batching::Batcher;
-use seckill::domain::Bucket;
-use seckill::domain::claim::{Claim, Decision};
-use seckill::domain::{OrderId, OutboxItem, Sale, UserId};
-use seckill::metrics::Metrics;
-use seckill::pipeline::outbox;
-use seckill::redis::keys;
-use seckill::stock::redis::RedisStock;
-use seckill::stock::units::Units;
 use tokio::time::Instant;
 use uuid::Uuid;
 

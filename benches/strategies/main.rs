@@ -35,9 +35,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
+use base::config::Config;
 use common::number;
 use report::{Report, Row};
-use seckill::config::Config;
 use services::Services;
 
 const STOCKS: [u64; 2] = [1000, 100_000];

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
+use engine::redis::connection::RedisConnection;
 use rand::RngExt;
 use redis::{AsyncCommands, Script};
-use seckill::redis::connection::RedisConnection;
 use tokio::time::Instant;
 use uuid::Uuid;
 

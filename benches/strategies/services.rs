@@ -1,12 +1,12 @@
 //! Connections to the servers, shared by all strategies on a server.
 
 use anyhow::Context;
+use base::config::Config;
+use engine::redis::connection;
+use engine::redis::connection::RedisConnection;
+use engine::stock::redis::RedisStock;
 use lapin::options::ConfirmSelectOptions;
 use lapin::{Channel, Connection, ConnectionProperties};
-use seckill::config::Config;
-use seckill::redis::connection;
-use seckill::redis::connection::RedisConnection;
-use seckill::stock::redis::RedisStock;
 use secrecy::ExposeSecret;
 use sqlx::postgres::{PgPool, PgPoolOptions};
 

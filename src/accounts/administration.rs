@@ -6,10 +6,10 @@ use uuid::Uuid;
 use super::password::{self, HashRequest};
 use super::session::Session;
 use super::{AccountRefusal, Accounts, TEMPORARY_PASSWORD_LIFETIME, names};
-use crate::domain::Role;
-use crate::domain::UserId;
-use crate::signing::key_for;
-use crate::store::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, RequestId, User};
+use base::signing::key_for;
+use domain::Role;
+use domain::UserId;
+use store::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, RequestId, User};
 
 impl Accounts {
     /// Changes an account. Sessions that end with it are revoked here at once and in other processes within a second.

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device};
-use crate::store::{DeletionOutcome, StoreError};
+use store::{DeletionOutcome, StoreError};
 
 /// What the owner enters to delete an account.
 #[derive(Debug)]

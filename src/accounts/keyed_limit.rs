@@ -5,8 +5,8 @@ use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::Clock;
-use crate::rate_limit::CellRate;
+use base::clock::Clock;
+use base::rate_limit::CellRate;
 
 /// Expired keys are removed after this many uses.
 const CLEANUP_INTERVAL: u32 = 1000;

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::session::Cookie;
 use super::{Accounts, names};
-use crate::clock::Clock;
-use crate::signing::Signer;
+use base::clock::Clock;
+use base::signing::Signer;
 
 /// How long a browser is known after the last log-in.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(180 * 24);

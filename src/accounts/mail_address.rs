@@ -4,8 +4,8 @@ use secrecy::SecretString;
 
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device};
-use crate::domain::{Locale, MailAddress, SecurityClass, UserId};
-use crate::store::User;
+use domain::{Locale, MailAddress, SecurityClass, UserId};
+use store::User;
 
 impl Accounts {
     /// Keeps an address until it is verified by the link that is sent to it. What the caller learns does not tell whether

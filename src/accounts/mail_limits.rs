@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::{AccountRefusal, Accounts, Device};
-use crate::domain::network::Network;
-use crate::domain::{MailAddress, UserId};
-use crate::store::{GuessCount, StoreError};
+use domain::network::Network;
+use domain::{MailAddress, UserId};
+use store::{GuessCount, StoreError};
 
 /// A burst, then one per period.
 type Limit = (u32, Duration);

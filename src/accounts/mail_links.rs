@@ -3,8 +3,8 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{MailAddress, UserId};
-use crate::signing::{ShopSecret, Signer};
+use base::signing::{ShopSecret, Signer};
+use domain::{MailAddress, UserId};
 
 /// Signs and verifies links.
 #[derive(Clone)]

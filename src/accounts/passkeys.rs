@@ -17,10 +17,10 @@ use uuid::Uuid;
 use super::session::Session;
 use super::throttle::Guess;
 use super::{AccountRefusal, Accounts, Device};
-use crate::domain::{SecurityClass, UserId};
-use crate::signing::{ShopSecret, Signer};
-use crate::store::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse, StoreError, User};
-use crate::webauthn::{Assertion, Registration, RelyingParty};
+use base::signing::{ShopSecret, Signer};
+use domain::{SecurityClass, UserId};
+use store::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse, StoreError, User};
+use webauthn::{Assertion, Registration, RelyingParty};
 
 /// How long a challenge may be answered: the time to find a device and to unlock it.
 pub const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);

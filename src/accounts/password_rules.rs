@@ -161,7 +161,7 @@ mod tests {
             assert!(accepts(password), "{password}");
         }
         for _ in 0..100 {
-            assert!(accepts(&crate::accounts::password::generate()));
+            assert!(accepts(&crate::password::generate()));
         }
     }
 }

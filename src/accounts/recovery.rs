@@ -14,8 +14,8 @@ use super::fair_queue::Lane;
 use super::password::HashRequest;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device, password_rules};
-use crate::domain::{Locale, MailAddress, SecurityClass, UserId};
-use crate::store::{AccountChangeRefusal, StaffRecovery, StoreError, User};
+use domain::{Locale, MailAddress, SecurityClass, UserId};
+use store::{AccountChangeRefusal, StaffRecovery, StoreError, User};
 
 /// Longer texts are neither a name nor an address, in bytes.
 const MAX_TYPED_BYTES: usize = 254;

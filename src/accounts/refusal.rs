@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::store::StoreError;
+use store::StoreError;
 
 /// Why a log-in, a registration or a change of the own account is refused.
 #[derive(Debug, thiserror::Error)]

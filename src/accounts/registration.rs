@@ -8,9 +8,9 @@ use super::password::HashRequest;
 use super::registration_price::Payment;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device, names, password_rules};
-use crate::domain::Role;
-use crate::domain::{Network, SecurityClass, Signal, UserId};
-use crate::store::{RegisterOutcome, RegistrationDevice, StoreError, User};
+use domain::Role;
+use domain::{Network, SecurityClass, Signal, UserId};
+use store::{RegisterOutcome, RegistrationDevice, StoreError, User};
 
 impl Accounts {
     /// Registers a shopper, who is signed in from then on.

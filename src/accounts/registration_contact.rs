@@ -13,8 +13,8 @@ use tracing::warn;
 
 use super::registration_price::Issued;
 use super::{AccountRefusal, Accounts, Device};
-use crate::domain::{Locale, MailAddress};
-use crate::store::{RegistrationContact, StoreError};
+use domain::{Locale, MailAddress};
+use store::{RegistrationContact, StoreError};
 
 impl Accounts {
     /// Sends a link to an address that is to pay for the account of this challenge.

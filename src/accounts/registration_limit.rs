@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::keyed_limit::KeyedLimit;
 use super::{AccountRefusal, Device};
-use crate::clock::Clock;
-use crate::domain::Network;
+use base::clock::Clock;
+use domain::Network;
 
 /// Requests of one host: the burst, then one per period. Many people may share it.
 const PER_HOST: (u32, Duration) = (100, Duration::from_millis(100));

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{AccountRefusal, Accounts, Device};
-use crate::domain::network::Network;
-use crate::domain::proof_of_work::{MAX_BITS, is_solved, price};
-use crate::rate_limit::CellRate;
-use crate::store::{CountOutcome, GuessCount, RegistrationContact, RegistrationCount, StoreError};
+use base::rate_limit::CellRate;
+use domain::network::Network;
+use domain::proof_of_work::{MAX_BITS, is_solved, price};
+use store::{CountOutcome, GuessCount, RegistrationContact, RegistrationCount, StoreError};
 
 /// Accounts that a host registers within an hour without a price, unless a setting says otherwise.
 pub(super) const DEFAULT_FREE_REGISTRATIONS: u32 = 10;

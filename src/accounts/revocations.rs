@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::session::{SESSION_LIFETIME, Session};
-use crate::store::{Revocation, Store, StoreError};
+use store::{Revocation, Store, StoreError};
 
 /// A change copies one shard, which keeps additions cheap when there are many revocations.
 const SHARDS: usize = 64;
@@ -99,9 +99,9 @@ impl Revocations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Role;
-    use crate::domain::UserId;
-    use crate::store::User;
+    use domain::Role;
+    use domain::UserId;
+    use store::User;
 
     #[test]
     fn latest_revocation_counts_until_its_cookies_expire() {

@@ -12,10 +12,10 @@ use totp_rs::{Builder, Secret, Totp};
 use super::password::letters;
 use super::session::{Session, password_stamp};
 use super::{AccountRefusal, Accounts, Device};
-use crate::cipher::Cipher;
-use crate::domain::{SecurityClass, UserId};
-use crate::signing::{ShopSecret, Signer};
-use crate::store::{StoreError, User};
+use base::cipher::Cipher;
+use base::signing::{ShopSecret, Signer};
+use domain::{SecurityClass, UserId};
+use store::{StoreError, User};
 
 /// How long the second step of a log-in, and setting up an authenticator, may take.
 const SECOND_STEP_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);

@@ -4,9 +4,9 @@ use serde_json::json;
 use tracing::warn;
 
 use super::{AccountRefusal, Accounts, Device, Session};
-use crate::domain::{AuditAction, SecurityClass};
 use crate::security_events::SecurityEvents;
-use crate::store::{AccountChange, User};
+use domain::{AuditAction, SecurityClass};
+use store::{AccountChange, User};
 
 impl Accounts {
     /// Records security events in this collector; without one they are forgotten.

@@ -9,8 +9,8 @@ use super::password::HashRequest;
 use super::session::Session;
 use super::throttle::{Guess, Origin};
 use super::{AccountRefusal, Accounts, Device, password_rules, session_row};
-use crate::domain::SecurityClass;
-use crate::store::{NewSession, SessionRow, StoreError, User};
+use domain::SecurityClass;
+use store::{NewSession, SessionRow, StoreError, User};
 
 impl Accounts {
     /// The account of a session, if the password is right. Wrong guesses count like those of a log-in.

@@ -7,11 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::clock::Clock;
-use crate::domain::Role;
-use crate::domain::{UserId, hex};
-use crate::signing::Signer;
-use crate::store::User;
+use base::clock::Clock;
+use base::signing::Signer;
+use domain::Role;
+use domain::{UserId, hex};
+use store::User;
 
 /// How long a cookie is valid after it was issued: 14 days.
 pub const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(14 * 24);
@@ -259,7 +259,7 @@ mod fuzz {
     use secrecy::SecretString;
 
     use super::*;
-    use crate::fuzz::texts;
+    use testing::fuzz::texts;
 
     #[test]
     fn only_cookies_that_were_issued_are_sessions() {

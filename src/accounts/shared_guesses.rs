@@ -8,9 +8,9 @@ use tracing::warn;
 use super::keyed_limit::rate;
 use super::throttle::{Guess, Origin, PER_ACCOUNT, PER_CODE, PER_NAME};
 use super::{AccountRefusal, Accounts, Device, names};
-use crate::domain::{UserId, hex};
-use crate::signing::key_for;
-use crate::store::GuessCount;
+use base::signing::key_for;
+use domain::{UserId, hex};
+use store::GuessCount;
 
 impl Accounts {
     /// Counts a guess for all processes that this one has allowed.

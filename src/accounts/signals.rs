@@ -1,8 +1,8 @@
 //! What accounts may have in common, as keyed digests: the address of delivery, the verified contact, the instrument that paid,
 //! the network of the registration. One spelling of a thing has one digest, and only the shop can compute it.
 
-use crate::domain::{Address, MailAddress, Network, Signal, SignalKind};
-use crate::signing::{KeyedDigests, ShopSecret};
+use base::signing::{KeyedDigests, ShopSecret};
+use domain::{Address, MailAddress, Network, Signal, SignalKind};
 
 /// Makes signals. While the shop's secret is replaced each has two digests.
 #[derive(Clone)]
@@ -86,8 +86,7 @@ mod tests {
     #[test]
     fn recipient_and_telephone_number_are_no_part_of_an_address() {
         let one = address("杭州市", "文三路 12号", "");
-        let other =
-            crate::domain::Address { recipient: "王小美".into(), phone: "13800138000".into(), ..one.clone() };
+        let other = domain::Address { recipient: "王小美".into(), phone: "13800138000".into(), ..one.clone() };
         assert_eq!(signals().of_address(&one), signals().of_address(&other));
     }
 

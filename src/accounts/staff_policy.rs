@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::administration::actor;
 use super::session::Session;
 use super::{ADMIN, AccountRefusal, Accounts};
-use crate::store::{StaffPolicy, StoreError, User};
+use store::{StaffPolicy, StoreError, User};
 
 /// What a member of the staff has to do at the own account before anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

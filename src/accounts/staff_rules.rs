@@ -1,6 +1,6 @@
 //! What staff may enter about the accounts of others. Pages and API share these checks.
 
-use crate::domain::Role;
+use domain::Role;
 
 /// Characters of the reason for a block, which the audit log keeps.
 const MAX_BLOCK_REASON_CHARS: usize = 500;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Accounts;
 use super::session::Session;
-use crate::store::{StoreError, User};
+use store::{StoreError, User};
 
 impl Accounts {
     /// The current account behind a session of staff. `None` for shoppers, without a database query, and for staff

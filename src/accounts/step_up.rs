@@ -7,8 +7,8 @@ use secrecy::SecretString;
 
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device};
-use crate::domain::SecurityClass;
-use crate::store::{StoreError, User};
+use domain::SecurityClass;
+use store::{StoreError, User};
 
 /// How long shoppers spend from the wallet after they entered their password: 12 hours (OWASP ASVS 3.3.2). Their sessions
 /// last longer, so that they come in time to an opening.

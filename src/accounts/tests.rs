@@ -8,7 +8,7 @@ use super::*;
 async fn accounts() -> (Accounts, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
-    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
+    let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
     store.migrate().await.unwrap();
     (of(&store, &clock), dir)
 }
@@ -193,7 +193,7 @@ async fn administrator_exists_once_and_a_new_password_ends_old_sessions() {
 async fn two() -> (Accounts, Accounts, Clock, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
-    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
+    let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
     store.migrate().await.unwrap();
     (of(&store, &clock), of(&store, &clock), clock, dir)
 }
@@ -261,14 +261,14 @@ async fn owner(accounts: &Accounts, name: &str) -> Session {
     let boss = accounts.ensure_admin(Some(secret("administrator"))).await;
     assert_eq!(boss.unwrap(), None);
     let boss = accounts.log_in(&device(1), ADMIN, secret("administrator"), None).await.unwrap();
-    let change = crate::store::AccountChange::SetRole(Role::Admin);
+    let change = store::AccountChange::SetRole(Role::Admin);
     accounts.change_account(&boss, session.user_id, &change).await.unwrap();
     accounts.log_in(&device(1), name, secret("correct horse"), None).await.unwrap()
 }
 
 #[tokio::test]
 async fn concurrent_owners_cannot_remove_the_last_owner() {
-    use crate::store::{AccountChange, AccountChangeRefusal};
+    use store::{AccountChange, AccountChangeRefusal};
     for round in 0..8 {
         let (one, other, _clock, _dir) = two().await;
         let mei = owner(&one, "mei").await;

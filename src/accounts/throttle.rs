@@ -23,9 +23,9 @@ use uuid::Uuid;
 use super::keyed_limit::KeyedLimit;
 use super::network::Network;
 use super::{AccountRefusal, Accounts, Device, names};
-use crate::clock::Clock;
-use crate::slots::{KeyedSlot, KeyedSlots};
-use crate::store::{GuessCount, StoreError};
+use base::clock::Clock;
+use base::slots::{KeyedSlot, KeyedSlots};
+use store::{GuessCount, StoreError};
 
 /// Wrong passwords for one user name from one host: the burst, then one per period.
 pub(super) const PER_NAME: (u32, Duration) = (8, Duration::from_secs(30));

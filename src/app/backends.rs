@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::catalogue::Catalogue;
-use crate::clock::Clock;
-use crate::config::Config;
-use crate::metrics::Metrics;
-use crate::packets::ShareBackend;
-use crate::packets::database::DatabaseShares;
-use crate::packets::redis::RedisShares;
-use crate::redis::connection;
-use crate::redis::connection::RedisConnection;
-use crate::stock::database::DatabaseStock;
-use crate::stock::facts::RedisFacts;
-use crate::stock::redis::RedisStock;
-use crate::stock::{FactSource, Stock};
-use crate::store::Store;
-use crate::waiting_rooms::gathering::Gathering;
+use base::clock::Clock;
+use base::config::Config;
+use base::metrics::Metrics;
+use engine::catalogue::Catalogue;
+use engine::packets::ShareBackend;
+use engine::packets::database::DatabaseShares;
+use engine::packets::redis::RedisShares;
+use engine::redis::connection;
+use engine::redis::connection::RedisConnection;
+use engine::stock::database::DatabaseStock;
+use engine::stock::facts::RedisFacts;
+use engine::stock::redis::RedisStock;
+use engine::stock::{FactSource, Stock};
+use engine::waiting_rooms::gathering::Gathering;
+use store::Store;
 
 /// The backends of this rung.
 pub(super) struct Backends {

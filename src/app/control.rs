@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Services;
-use crate::control::deposits::Deposits;
-use crate::control::draws::Draws;
-use crate::control::queues::Queues;
-use crate::control::schedule::Schedule;
-use crate::control::turns::Turns;
-use crate::control::waitlists::Waitlists;
-use crate::control::{Control, Job, upkeep};
-use crate::orders::expiry::Expiry;
-use crate::packets::settle::PacketSettler;
+use control::deposits::Deposits;
+use control::draws::Draws;
+use control::queues::Queues;
+use control::schedule::Schedule;
+use control::turns::Turns;
+use control::waitlists::Waitlists;
+use control::{Control, Job, upkeep};
+use engine::packets::settle::PacketSettler;
+use orders::expiry::Expiry;
 
 /// How often schedules are read. An opening within the interval is waited for, so it is met to the millisecond.
 const SCHEDULE_INTERVAL: Duration = Duration::from_millis(500);
@@ -48,11 +48,20 @@ const RECONCILE_INTERVAL: Duration = Duration::from_secs(5);
 const RECONCILE_PAUSE_FACTOR: u32 = 5;
 
 impl Services {
-    pub(super) fn control(&self) -> Control {
+    pub fn control(&self) -> Control {
         let mut jobs = self.sale_jobs();
         jobs.extend(self.order_jobs());
         jobs.extend(self.upkeep_jobs());
         Control { store: self.store.clone(), jobs, member: self.member.clone() }
+    }
+
+    pub fn expiry(&self) -> Expiry {
+        Expiry::new(self.store.clone(), self.stock.clone(), self.metrics.clone())
+    }
+
+    pub fn packet_settler(&self) -> PacketSettler {
+        let (packet_sync, metrics) = (self.packet_sync.clone(), self.metrics.clone());
+        PacketSettler { store: self.store.clone(), packet_sync, metrics }
     }
 
     /// What happens to sales: their times, their stock, and those who wait for it.
@@ -98,10 +107,8 @@ impl Services {
 
     /// What happens to orders and their money.
     fn order_jobs(&self) -> Vec<Job> {
-        let (store, metrics) = (&self.store, &self.metrics);
-        let expiry = Arc::new(Expiry::new(store.clone(), self.stock.clone(), metrics.clone()));
-        let (packet_sync, payments) = (self.packet_sync.clone(), &self.payments);
-        let packets = PacketSettler { store: store.clone(), packet_sync, metrics: metrics.clone() };
+        let store = &self.store;
+        let (expiry, payments, packets) = (Arc::new(self.expiry()), &self.payments, self.packet_settler());
         let deposits = Arc::new(Deposits::new(store.clone()));
         let mut jobs = vec![
             Job::new("overdue orders", ORDERS_INTERVAL, expiry.clone(), |expiry| async move {

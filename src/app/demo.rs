@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::draw::Beacon;
-use crate::domain::shop_page::{ShopPage, ShopPageName};
-use crate::domain::{
+use domain::draw::Beacon;
+use domain::shop_page::{ShopPage, ShopPageName};
+use domain::{
     Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Locale, Money, Picture, QuestionChange, QueuePlan, Rush,
     SaleId, SaleMode, Window,
 };
-use crate::store::{AskOutcome, CategoryDraft, GoodsDraft, NewQuestion, SaleChange, SaleDraft, Store};
+use store::{AskOutcome, CategoryDraft, GoodsDraft, NewQuestion, SaleChange, SaleDraft, Store};
 
 /// The actor in the audit log.
 const ACTOR: &str = "demo";
@@ -274,7 +274,7 @@ async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::assets;
+    use pages::assets;
 
     #[test]
     fn every_drawing_of_the_demo_exists() {

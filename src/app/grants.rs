@@ -12,14 +12,14 @@ use tracing::{error, info};
 
 use super::Services;
 use super::startup::retry_without_database;
-use crate::metrics::Metrics;
-use crate::packets::redis::RedisShares;
-use crate::periodic::run_every;
-use crate::redis::grant_file::GrantFiles;
-use crate::redis::replay::{ReplayGrants, replay_grants};
-use crate::stock::redis::RedisStock;
-use crate::store::Store;
-use crate::waiting_rooms::gathering::Gathering;
+use base::metrics::Metrics;
+use base::periodic::run_every;
+use engine::packets::redis::RedisShares;
+use engine::redis::grant_file::GrantFiles;
+use engine::redis::replay::{ReplayGrants, replay_grants};
+use engine::stock::redis::RedisStock;
+use engine::waiting_rooms::gathering::Gathering;
+use store::Store;
 
 /// Data control counts a process as dead after several missing reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);

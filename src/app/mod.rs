@@ -16,8 +16,8 @@ use anyhow::bail;
 
 pub use self::services::Services;
 pub use self::startup::open_database;
-use crate::config::{Config, ProcessRole};
-use crate::lifecycle::Lifecycle;
+use base::config::{Config, ProcessRole};
+use base::lifecycle::Lifecycle;
 
 /// A stop takes ten seconds in all, of which tasks have nine.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);

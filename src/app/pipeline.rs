@@ -1,11 +1,11 @@
 //! Builds the parts of the way from the outbox to the database.
 
 use super::Services;
-use crate::pipeline::consumer::Consumer;
-use crate::pipeline::persist::Persister;
-use crate::pipeline::relay::Relay;
-use crate::pipeline::source::Origin;
-use crate::pipeline::sweep::Sweep;
+use engine::pipeline::consumer::Consumer;
+use engine::pipeline::persist::Persister;
+use engine::pipeline::relay::Relay;
+use engine::pipeline::source::Origin;
+use engine::pipeline::sweep::Sweep;
 
 impl Services {
     pub fn consumer(&self) -> Option<Consumer> {

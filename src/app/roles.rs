@@ -9,15 +9,13 @@ use tracing::{info, warn};
 use super::Services;
 use super::grants::ServeGrants;
 use super::startup::max_connections;
-use crate::config::{PaymentProvider, ProcessRole};
-use crate::control;
-use crate::health::watch_clock;
-use crate::lifecycle::Lifecycle;
-use crate::pictures::cleanup;
-use crate::web;
-use crate::web::server::address_limit::AddressLimit;
-use crate::web::server::limits::{ConnectionLimiter, ConnectionLimits};
-use crate::web::server::{Listen, serve_on};
+use base::config::{PaymentProvider, ProcessRole};
+use base::lifecycle::Lifecycle;
+use engine::health::watch_clock;
+use pages::pictures::cleanup;
+use web::server::address_limit::AddressLimit;
+use web::server::limits::{ConnectionLimiter, ConnectionLimits};
+use web::server::{Listen, serve_on};
 
 /// Open connections to the operators' address, at most.
 const MAX_OPS_CONNECTIONS: usize = 256;

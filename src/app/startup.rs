@@ -12,14 +12,13 @@ use uuid::Uuid;
 
 use super::Services;
 use super::demo;
-use crate::accounts::{AccountRefusal, is_acceptable_for_admin};
-use crate::config::{Config, DEFAULT_DATA_DIR, ProcessRole, RedisAddress};
-use crate::control;
-use crate::domain::SecurityClass;
-use crate::pipeline::rabbit::Rabbit;
-use crate::redis::connection;
-use crate::store::{CategoryRefusal, GoodsRefusal, SaleRefusal, Store, StoreError};
-use crate::tls;
+use accounts::{AccountRefusal, is_acceptable_for_admin};
+use base::config::{Config, DEFAULT_DATA_DIR, ProcessRole, RedisAddress};
+use base::tls;
+use domain::SecurityClass;
+use engine::pipeline::rabbit::Rabbit;
+use engine::redis::connection;
+use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, Store, StoreError};
 
 /// Delay between two attempts to reach a service.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -315,7 +314,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::defaults();
-        config.database_url = crate::config::sqlite_in(dir.path());
+        config.database_url = base::config::sqlite_in(dir.path());
         let file = dir.path().join("seckill.sqlite");
         let modes = || {
             let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap());

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::control::audit::{Audit, AuditCheck};
-use crate::control::audit_file::AuditFile;
+use control::audit::{Audit, AuditCheck};
+use control::audit_file::AuditFile;
 
 /// Violations printed per invariant.
 const MAX_VIOLATIONS: usize = 20;

@@ -6,8 +6,8 @@ use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, Command};
 
 use super::verify_draw::DrawFiles;
-use crate::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
-use crate::rehearse::options::{self, Options};
+use base::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
+use rehearse::options::{self, Options};
 
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use anyhow::ensure;
 
-use crate::clock::Clock;
-use crate::config::{Config, RedisAddress, ServiceAddress};
-use crate::health::ClockOffset;
-use crate::mail::Transport;
-use crate::pipeline::rabbit::Publisher;
-use crate::redis::connection;
-use crate::redis::connection::RedisConnection;
-use crate::store::Store;
-use crate::tls;
+use base::clock::Clock;
+use base::config::{Config, RedisAddress, ServiceAddress};
+use base::tls;
+use engine::health::ClockOffset;
+use engine::pipeline::rabbit::Publisher;
+use engine::redis::connection;
+use engine::redis::connection::RedisConnection;
+use mail::Transport;
+use store::Store;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -14,9 +14,8 @@ use tracing_subscriber::prelude::*;
 use self::command_line::Task;
 pub use self::process::main;
 use crate::app::{self, Services};
-use crate::config::Config;
-use crate::control::audit_file::AuditFile;
-use crate::{control, rehearse};
+use base::config::Config;
+use control::audit_file::AuditFile;
 
 /// Runs the command that the command line names.
 async fn run() -> anyhow::Result<ExitCode> {

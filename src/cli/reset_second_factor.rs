@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use crate::app::Services;
-use crate::config::Config;
+use base::config::Config;
 
 /// Exit code 0: the password alone opens the account; 1: there is no such account.
 pub async fn run(config: &Config, username: &str) -> anyhow::Result<ExitCode> {

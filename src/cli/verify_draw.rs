@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use flate2::read::MultiGzDecoder;
 
-use crate::domain::draw::{EntryId, Proof, Verification};
+use domain::draw::{EntryId, Proof, Verification};
 
 /// Ranks printed.
 const MAX_RANKS: usize = 10;

@@ -13,13 +13,13 @@ use tracing::warn;
 
 use super::audit_file::{AuditFile, ReadPart};
 use super::reconcile::{self, HoldMismatches};
-use crate::clock::Clock;
-use crate::control::stock_sync::StockSync;
-use crate::domain::{Bucket, Sale};
-use crate::packets::sync::PacketSync;
-use crate::pipeline::rabbit::Monitor;
-use crate::stock::load::BucketShare;
-use crate::store::{Allotment, Snapshot, Store};
+use crate::stock_sync::StockSync;
+use base::clock::Clock;
+use domain::{Bucket, Sale};
+use engine::packets::sync::PacketSync;
+use engine::pipeline::rabbit::Monitor;
+use engine::stock::load::BucketShare;
+use store::{Allotment, Snapshot, Store};
 
 /// Orders in flight look like violations, so the checks are repeated; what fails every time is a violation.
 const MAX_ATTEMPTS: u32 = 12;

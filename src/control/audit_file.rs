@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use crate::private_files;
+use base::private_files;
 
 const NAME: &str = "audit.json";
 

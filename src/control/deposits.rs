@@ -5,9 +5,9 @@
 
 use tracing::info;
 
-use crate::domain::SaleId;
-use crate::periodic::Backoff;
-use crate::store::{Store, StoreError};
+use base::periodic::Backoff;
+use domain::SaleId;
+use store::{Store, StoreError};
 
 pub struct Deposits {
     store: Store,

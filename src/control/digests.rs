@@ -7,10 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tracing::info;
 
-use crate::clock::Clock;
-use crate::domain::{Sale, SaleDigest, SaleId};
-use crate::revalidating_cache::{ComputationError, Known, RevalidatingCache};
-use crate::store::{Store, StoreError};
+use base::clock::Clock;
+use base::revalidating_cache::{ComputationError, Known, RevalidatingCache};
+use domain::{Sale, SaleDigest, SaleId};
+use store::{Store, StoreError};
 
 /// Sales of one step. Others follow a minute later.
 const BATCH_SIZE: i64 = 10;

@@ -11,11 +11,11 @@ use anyhow::Context;
 use tokio::time::Instant;
 use tracing::info;
 
-use crate::domain::draw::{self, DrawSecret, EntryId, EntryList, Proof, Randomness, ranking};
-use crate::domain::{DrawState, SaleId, hex};
-use crate::metrics::Metrics;
-use crate::periodic::Backoff;
-use crate::store::{Draw, Offered, Store, StoreError};
+use base::metrics::Metrics;
+use base::periodic::Backoff;
+use domain::draw::{self, DrawSecret, EntryId, EntryList, Proof, Randomness, ranking};
+use domain::{DrawState, SaleId, hex};
+use store::{Draw, Offered, Store, StoreError};
 
 /// Offers of one step. A step ends, so that the process can stop.
 const MAX_OFFERS: usize = 20;
@@ -155,7 +155,7 @@ pub enum PasteRefusal {
     #[error("the draw awaits no public round now")]
     NotAwaited,
     #[error(transparent)]
-    Wrong(#[from] crate::domain::draw::WrongRandomness),
+    Wrong(#[from] domain::draw::WrongRandomness),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

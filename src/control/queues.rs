@@ -11,11 +11,11 @@ use std::time::Instant;
 use jiff::Timestamp;
 use tracing::{info, warn};
 
-use crate::domain::{Sale, SaleId, SaleState, Segment, draw, hex};
-use crate::metrics::Metrics;
-use crate::periodic::Backoff;
-use crate::store::{Queue, Store, StoreError};
-use crate::waiting_rooms::gathering::{ClosedList, Gathering, HANDED_OVER_AFTER, OpenList};
+use base::metrics::Metrics;
+use base::periodic::Backoff;
+use domain::{Sale, SaleId, SaleState, Segment, draw, hex};
+use engine::waiting_rooms::gathering::{ClosedList, Gathering, HANDED_OVER_AFTER, OpenList};
+use store::{Queue, Store, StoreError};
 
 /// Transactions that call, of one step.
 const MAX_CALLS: usize = 10;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::claim::Hold;
-use crate::domain::order::generated_at;
-use crate::domain::{OrderId, OrderStatus, SaleId, UserId};
-use crate::store::HeldUnits;
+use domain::claim::Hold;
+use domain::order::generated_at;
+use domain::{OrderId, OrderStatus, SaleId, UserId};
+use store::HeldUnits;
 
 /// The age at which a hold with neither an order nor an outbox entry counts as lost.
 const MIN_LOST_AGE: Duration = Duration::from_secs(30);

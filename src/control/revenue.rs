@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::clock::Clock;
-use crate::domain::Money;
-use crate::domain::books::AccountKind;
-use crate::revalidating_cache::{ComputationError, RevalidatingCache};
-use crate::store::{Period, Store, StoreError};
+use base::clock::Clock;
+use base::revalidating_cache::{ComputationError, RevalidatingCache};
+use domain::Money;
+use domain::books::AccountKind;
+use store::{Period, Store, StoreError};
 
 /// The revenue of the day so far. Summing up a day with a million payments takes a second.
 pub struct Revenue {

@@ -1,8 +1,8 @@
 //! What depends on sales that are about to end, or that shoppers are about to lose sight of, and whether they can.
 
 use super::sales_admin::{SaleCommand, SalesAdmin};
-use crate::domain::{Bilingual, OrderStatus, Sale, SaleId};
-use crate::store::{PreviewFacts, SaleRefusal, StoreError, WaitingCounts, preview_deletion};
+use domain::{Bilingual, OrderStatus, Sale, SaleId};
+use store::{PreviewFacts, SaleRefusal, StoreError, WaitingCounts, preview_deletion};
 
 /// Counts of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,19 +10,19 @@ use serde::Serialize;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::catalogue::Catalogue;
-use crate::clock::Clock;
-use crate::control::revenue::Revenue;
-use crate::control::stock_sync::StockSync;
-use crate::domain::sale::SaleMove;
-use crate::domain::{Category, CategoryId, GalleryChange, Goods, GoodsId, OrderStatus, Page, Sale, SaleId};
-use crate::gate::{Gate, SaleStatus};
-use crate::health::Health;
-use crate::pages::Publisher;
-use crate::pipeline::rabbit::Monitor;
-use crate::stock::probe::RedisProbe;
-use crate::stock::{DefineOutcome, Stock};
-use crate::store::{
+use crate::revenue::Revenue;
+use crate::stock_sync::StockSync;
+use base::clock::Clock;
+use domain::sale::SaleMove;
+use domain::{Category, CategoryId, GalleryChange, Goods, GoodsId, OrderStatus, Page, Sale, SaleId};
+use engine::catalogue::Catalogue;
+use engine::gate::{Gate, SaleStatus};
+use engine::health::Health;
+use engine::pipeline::rabbit::Monitor;
+use engine::stock::probe::RedisProbe;
+use engine::stock::{DefineOutcome, Stock};
+use pages::Publisher;
+use store::{
     CategoryDraft, CategoryRefusal, GoodsDraft, GoodsRefusal, OverlapPolicy, PastPage, Redefinition, RequestId,
     SaleChange, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError,
 };

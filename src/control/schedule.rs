@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures::StreamExt;
 use tracing::{info, warn};
 
-use crate::domain::SaleId;
-use crate::periodic::Backoff;
-use crate::stock::Stock;
-use crate::store::{SaleRefusal, Store, StoreError};
+use base::periodic::Backoff;
+use domain::SaleId;
+use engine::stock::Stock;
+use store::{SaleRefusal, Store, StoreError};
 
 /// Sales that change state at the same time. Further ones wait for a transaction of these.
 const CONCURRENCY: usize = 4;

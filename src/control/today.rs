@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::checklist::ChecklistItem;
 use super::sales_admin::{Overview, SaleRow, SalesAdmin};
-use crate::domain::{Money, SaleState};
-use crate::revalidating_cache::ComputationError;
-use crate::store::{PendingCounts, StoreError};
+use base::revalidating_cache::ComputationError;
+use domain::{Money, SaleState};
+use store::{PendingCounts, StoreError};
 
 #[derive(Debug, Clone)]
 pub struct Today {

@@ -12,9 +12,9 @@ use jiff::SignedDuration;
 use tokio::time::Instant;
 use tracing::info;
 
-use crate::domain::{Bucket, Sale, SaleId};
-use crate::stock::Stock;
-use crate::store::{Store, StoreError};
+use domain::{Bucket, Sale, SaleId};
+use engine::stock::Stock;
+use store::{Store, StoreError};
 
 /// How often turns are prolonged while a sale stands still. The shortest turn is five times as long.
 const PROLONG_INTERVAL: Duration = Duration::from_secs(2);

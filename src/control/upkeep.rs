@@ -3,7 +3,7 @@
 use tracing::warn;
 
 use super::stock_sync;
-use crate::store::{Store, StoreError};
+use store::{Store, StoreError};
 
 /// Retires sales that are over, where the database keeps the stock.
 pub async fn retire_sales(store: Store) -> Result<(), StoreError> {

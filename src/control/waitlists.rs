@@ -1,6 +1,6 @@
 //! Waitlists: units of a rush that came back go to the next who waits, as unpaid orders.
 //!
-//! 1. The stock backend keeps free units for those who wait ([`WaitedStock`](crate::stock::WaitedStock)).
+//! 1. The stock backend keeps free units for those who wait ([`WaitedStock`](engine::stock::WaitedStock)).
 //! 2. The first of the line are called: each gets the id of its order, in the database.
 //! 3. The backend grants the units for these orders, which reach the database as all orders do.
 //! 4. An order that has arrived is noted, with a message to its account in the same transaction.
@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use tracing::info;
 
-use crate::domain::{Sale, SaleId, SaleState};
-use crate::metrics::Metrics;
-use crate::periodic::Backoff;
-use crate::stock::Stock;
-use crate::store::{OffersMade, Store, StoreError};
+use base::metrics::Metrics;
+use base::periodic::Backoff;
+use domain::{Sale, SaleId, SaleState};
+use engine::stock::Stock;
+use store::{OffersMade, Store, StoreError};
 
 pub struct Waitlists {
     store: Store,

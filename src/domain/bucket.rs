@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::domain::{PacketId, Sale, SaleId, UserId};
+use crate::{PacketId, Sale, SaleId, UserId};
 
 /// What the keys of a bucket belong to: the stock of a sale or a packet, or the list of a sale's waiting room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -110,7 +110,7 @@ mod tests {
 #[cfg(test)]
 mod fuzz {
     use super::*;
-    use crate::fuzz::texts;
+    use testing::fuzz::texts;
 
     #[test]
     fn any_text_is_one_code_or_none() {

@@ -39,7 +39,6 @@ fn derive(password: &str, salt: &str, iterations: NonZeroU32) -> [u8; 4] {
 }
 
 /// Solves a puzzle as a program would.
-#[cfg(test)]
 pub fn solve(challenge: &str, bits: u32) -> Vec<u32> {
     let first = |part| (0..u32::MAX).find(|number| solves(challenge, bits, part, *number)).unwrap_or_default();
     (0..PARTS).map(first).collect()

@@ -2,6 +2,7 @@
 
 /// Declares such an enum from one list of texts, with `ALL`, `as_str`, `Display`, `FromStr` and serde. The texts are
 /// stored and published: a variant may be renamed, its text may not.
+#[macro_export]
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
@@ -45,7 +46,7 @@ macro_rules! wire_enum {
         }
     };
 }
-pub(crate) use wire_enum;
+pub use wire_enum;
 
 #[cfg(test)]
 mod tests {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use tracing::{info, warn};
 
-use crate::domain::MailState;
-use crate::store::{Mail, Store, StoreError};
+use domain::MailState;
+use store::{Mail, Store, StoreError};
 
 /// How long an attempt may take before it is made again. Longer than the limits of the transports.
 pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);

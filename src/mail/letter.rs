@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use crate::accounts::{ContactLink, MailLink, MailLinks};
-use crate::domain::mail::masked;
-use crate::domain::{MailKind, UserId};
-use crate::i18n::{MailText, fill, text};
-use crate::store::Mail;
+use accounts::{ContactLink, MailLink, MailLinks};
+use domain::mail::masked;
+use domain::{MailKind, UserId};
+use store::Mail;
+use words::{MailText, fill, text};
 
 /// What a reader gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,8 +181,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domain::{Locale, MailState};
-    use crate::signing::ShopSecret;
+    use base::signing::ShopSecret;
+    use domain::{Locale, MailState};
 
     fn letters() -> Letters {
         let links = MailLinks::new(&ShopSecret::from(SecretString::from("s".repeat(64))));

@@ -9,14 +9,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::attempt::{ATTEMPT_TIMEOUT, MAX_REFUSALS};
 use super::*;
-use crate::accounts::MailLinks;
-use crate::clock::Clock;
-use crate::config::{Config, ServiceAddress};
-use crate::domain::Role;
-use crate::domain::{MailAddress, MailState, UserId};
-use crate::signing::ShopSecret;
-use crate::store::{Mail, User};
-use crate::tls::{ClientTls, Identity, PemFile};
+use accounts::MailLinks;
+use base::clock::Clock;
+use base::config::{Config, ServiceAddress};
+use base::signing::ShopSecret;
+use base::tls::{ClientTls, Identity, PemFile};
+use domain::Role;
+use domain::{MailAddress, MailState, UserId};
+use store::{Mail, User};
 
 /// A mail server. It keeps what it accepts.
 #[derive(Clone)]
@@ -91,12 +91,12 @@ impl Post {
     async fn open(port: u16) -> Post {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
-        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
         store.migrate().await.unwrap();
         let user = User::new(UserId(uuid::Uuid::now_v7()), "mei", String::new(), Role::User, clock.now());
         store.add_user(&user).await.unwrap();
         let address = MailAddress::parse("mei@shop.example").unwrap();
-        store.enter_address(user.id, &address, crate::domain::Locale::Zh).await.unwrap();
+        store.enter_address(user.id, &address, domain::Locale::Zh).await.unwrap();
         let config = Config::read_text(&format!("smtp_url = 'smtp://127.0.0.1:{port}'")).unwrap();
         let links = MailLinks::new(&ShopSecret::from(SecretString::from("s".repeat(64))));
         let mailer = Mailer {

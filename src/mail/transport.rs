@@ -13,9 +13,9 @@ use url::Url;
 
 use super::Letter;
 use super::attempt::TransportError;
-use crate::config::{MailConfig, ServiceAddress};
-use crate::domain::MailAddress;
-use crate::store::Mail;
+use base::config::{MailConfig, ServiceAddress};
+use domain::MailAddress;
+use store::Mail;
 
 /// How long the server may take for one message, with the connection.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);

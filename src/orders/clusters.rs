@@ -10,10 +10,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Orders;
-use crate::domain::cluster::clusters;
-use crate::domain::{Cluster, LinkReason, Money, OrderHold, OrderId, OrderStatus, SaleId, UserId};
-use crate::revalidating_cache::{ComputationError, Known, RevalidatingCache};
-use crate::store::{FoundOrder, LiveOrder, Store, StoreError};
+use base::revalidating_cache::{ComputationError, Known, RevalidatingCache};
+use domain::cluster::clusters;
+use domain::{Cluster, LinkReason, Money, OrderHold, OrderId, OrderStatus, SaleId, UserId};
+use store::{FoundOrder, LiveOrder, Store, StoreError};
 
 /// Sales whose clusters are kept. Those of a million accounts take up to 100 MB.
 const MAX_KEPT: usize = 4;
@@ -27,7 +27,7 @@ const MAX_SUMMED_ON_PAGE: usize = 3_000;
 /// The clusters of sales as they were computed, the largest first.
 pub(super) type ClusterCache = RevalidatingCache<SaleId, Vec<Cluster>, StoreError>;
 
-pub(super) fn cache(clock: crate::clock::Clock) -> ClusterCache {
+pub(super) fn cache(clock: base::clock::Clock) -> ClusterCache {
     RevalidatingCache::new("clusters of sales", MAX_KEPT, clock)
 }
 
@@ -132,7 +132,7 @@ impl ReviewedOrder {
         self.found.order.status.is_live()
     }
 
-    pub fn open_appeal(&self) -> Option<&crate::domain::Appeal> {
+    pub fn open_appeal(&self) -> Option<&domain::Appeal> {
         self.hold.as_ref()?.open_appeal()
     }
 }

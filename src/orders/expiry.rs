@@ -8,11 +8,11 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt};
 use tracing::info;
 
-use crate::domain::{OrderId, SaleId};
-use crate::metrics::Metrics;
-use crate::periodic::Backoff;
-use crate::stock::Stock;
-use crate::store::{HeldUnits, LockPatience, Store, StoreError};
+use base::metrics::Metrics;
+use base::periodic::Backoff;
+use domain::{OrderId, SaleId};
+use engine::stock::Stock;
+use store::{HeldUnits, LockPatience, Store, StoreError};
 
 /// Orders or releases of one batch. Small, so that the sale's lock is held for a short time only.
 const MAX_BATCH: i64 = 500;

@@ -6,9 +6,9 @@
 
 use std::fmt::Write;
 
-use crate::domain::claim::Claim;
-use crate::domain::{OrderId, SaleId, UserId};
-use crate::signing::{ShopSecret, Signer};
+use base::signing::{ShopSecret, Signer};
+use domain::claim::Claim;
+use domain::{OrderId, SaleId, UserId};
 
 #[derive(Clone)]
 pub(super) struct Receipts {
@@ -81,7 +81,7 @@ mod fuzz {
     use uuid::Uuid;
 
     use super::*;
-    use crate::fuzz::texts;
+    use testing::fuzz::texts;
 
     #[test]
     fn only_receipts_that_were_issued_verify() {

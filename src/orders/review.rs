@@ -6,8 +6,8 @@ use std::time::Duration;
 use tracing::info;
 
 use super::Orders;
-use crate::domain::{Order, OrderHold, OrderId, SaleId, UserId};
-use crate::store::{AppealOutcome, AuditReason, HoldChange, StoreError};
+use domain::{Order, OrderHold, OrderId, SaleId, UserId};
+use store::{AppealOutcome, AuditReason, HoldChange, StoreError};
 
 /// An account sends so many appeals at once, and then one per interval.
 pub(super) const APPEAL_BURST: u64 = 5;

@@ -2,9 +2,9 @@
 //! `payments/staff_refunds.rs`.
 
 use super::Orders;
-use crate::domain::address::tidy;
-use crate::domain::{Address, Order, OrderId, Page};
-use crate::store::{AuditReason, FoundOrder, OrderSearch, StoreError};
+use domain::address::tidy;
+use domain::{Address, Order, OrderId, Page};
+use store::{AuditReason, FoundOrder, OrderSearch, StoreError};
 
 /// Characters of the reason, which the audit log keeps.
 const MAX_REASON_CHARS: usize = 500;

@@ -1,7 +1,7 @@
 //! What a sale's card invites to, which depends on how its buyers are found.
 
-use crate::domain::{ModeName, Sale, SaleState};
-use crate::i18n::ScriptText;
+use domain::{ModeName, Sale, SaleState};
+use words::ScriptText;
 
 /// The action that mode and state imply, until the script knows the phase. The twin of `actionOf` in `static/list.js`.
 pub fn action(sale: &Sale, t: &ScriptText) -> &'static str {

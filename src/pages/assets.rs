@@ -8,7 +8,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use axum::body::Bytes;
 
-use crate::pages::compression::{self, Compressed, Effort};
+use crate::compression::{self, Compressed, Effort};
 
 /// The path prefix of all assets.
 pub const PREFIX: &str = "/static/";
@@ -23,7 +23,7 @@ macro_rules! embed {
         #[cfg(not(debug_assertions))]
         fn read(name: &str) -> Option<Bytes> {
             let bytes: &'static [u8] = match name {
-                $($name => include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/static/", $name)),)*
+                $($name => include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../static/", $name)),)*
                 _ => return None,
             };
             Some(Bytes::from_static(bytes))
@@ -117,7 +117,7 @@ embed! {
 /// The content of a listed file. A debug build reads it at each start, so that a changed file needs no build.
 #[cfg(debug_assertions)]
 fn read(name: &str) -> Option<Bytes> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("static");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../static");
     std::fs::read(folder.join(name)).ok().map(Bytes::from)
 }
 
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn every_file_below_static_is_embedded() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("static");
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../static");
         let (mut folders, mut files) = (vec![root.clone()], Vec::new());
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {

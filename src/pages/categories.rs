@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::json;
 
 use super::Chrome;
-use crate::domain::{Category, CategoryId, Goods, Locale};
+use domain::{Category, CategoryId, Goods, Locale};
 
 /// The address of a category's list of sales.
 pub fn category_path(locale: Locale, id: CategoryId) -> String {

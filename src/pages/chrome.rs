@@ -2,10 +2,10 @@
 
 use uuid::Uuid;
 
-use crate::domain::Role;
-use crate::domain::{Bilingual, Category, Locale};
-use crate::i18n::{Text, text};
-use crate::pages::categories::category_path;
+use crate::categories::category_path;
+use domain::Role;
+use domain::{Bilingual, Category, Locale};
+use words::{Text, text};
 
 /// The frame of one page: its language and its visitor.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct Chrome {
 
 /// A tab along the bottom of a phone.
 #[derive(Debug)]
-pub(crate) struct DockTab {
+pub struct DockTab {
     pub path: String,
     pub name: &'static str,
     /// The path of its drawing, on a field of 24 by 24.
@@ -32,45 +32,45 @@ pub(crate) struct DockTab {
 
 impl Chrome {
     /// The frame of a page that is the same for all visitors.
-    pub(crate) fn anonymous(locale: Locale, path: String) -> Chrome {
+    pub fn anonymous(locale: Locale, path: String) -> Chrome {
         Chrome { locale, path, username: None, role: Role::User, is_compact: false }
     }
 
-    pub(crate) fn text(&self) -> &'static Text {
+    pub fn text(&self) -> &'static Text {
         text(self.locale)
     }
 
     /// A key for one form of this page: sent twice, the form takes effect once.
-    pub(crate) fn form_key(&self) -> String {
+    pub fn form_key(&self) -> String {
         Uuid::new_v4().simple().to_string()
     }
 
-    pub(crate) fn is_staff(&self) -> bool {
+    pub fn is_staff(&self) -> bool {
         self.role.is_staff()
     }
 
     /// Whether controls for shoppers' accounts and orders are shown. The handlers check the permission themselves.
-    pub(crate) fn helps_shoppers(&self) -> bool {
+    pub fn helps_shoppers(&self) -> bool {
         matches!(self.role, Role::Admin | Role::Support)
     }
 
     /// Whether controls for sales and products are shown.
-    pub(crate) fn runs_sales(&self) -> bool {
+    pub fn runs_sales(&self) -> bool {
         matches!(self.role, Role::Admin | Role::Operator)
     }
 
     /// Whether the control that reveals recipients is shown.
-    pub(crate) fn reads_addresses(&self) -> bool {
+    pub fn reads_addresses(&self) -> bool {
         matches!(self.role, Role::Admin | Role::Operator | Role::Support)
     }
 
     /// Whether controls for owners are shown.
-    pub(crate) fn owns(&self) -> bool {
+    pub fn owns(&self) -> bool {
         self.role == Role::Admin
     }
 
     /// The tabs along the bottom of a phone.
-    pub(crate) fn dock(&self) -> [DockTab; 4] {
+    pub fn dock(&self) -> [DockTab; 4] {
         let t = self.text();
         let within = |paths: &[&str]| paths.iter().any(|path| self.is_at(&format!("/{}{path}", self.locale)));
         let tab =
@@ -89,7 +89,7 @@ impl Chrome {
     }
 
     /// The console's sections that this role sees, with their names.
-    pub(crate) fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let t = self.text();
         let owns = self.owns();
         let all = [
@@ -112,30 +112,30 @@ impl Chrome {
     }
 
     /// The densities of the console's lists: value, name, and whether it is set.
-    pub(crate) fn densities(&self) -> [(&'static str, &'static str, bool); 2] {
+    pub fn densities(&self) -> [(&'static str, &'static str, bool); 2] {
         let t = &self.text().tables;
         [("comfortable", t.comfortable, !self.is_compact), ("compact", t.compact, self.is_compact)]
     }
 
     /// Whether this page belongs to a section of the console.
-    pub(crate) fn is_at(&self, section: &str) -> bool {
+    pub fn is_at(&self, section: &str) -> bool {
         let page = self.path.split('?').next().unwrap_or_default();
         let below = if section == "/admin" { "/admin/sales" } else { section };
         page == section || page.strip_prefix(below).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// A bilingual text in the page's language.
-    pub(crate) fn say<'a>(&self, words: &'a Bilingual) -> &'a str {
+    pub fn say<'a>(&self, words: &'a Bilingual) -> &'a str {
         words.get(self.locale)
     }
 
     /// The address of a category's list of sales in the page's language.
-    pub(crate) fn category_path(&self, category: &Category) -> String {
+    pub fn category_path(&self, category: &Category) -> String {
         category_path(self.locale, category.id)
     }
 
     /// The address of this page in the other language; the list of sales for an unknown path.
-    pub(crate) fn switch_path(&self) -> String {
+    pub fn switch_path(&self) -> String {
         let other = self.locale.other();
         let home = format!("/{}", self.locale);
         if let Some(rest) = self.path.strip_prefix(&home).filter(|rest| rest.starts_with('/')) {
@@ -148,7 +148,7 @@ impl Chrome {
     }
 
     /// Whether this page is cached for all visitors, so that a script fills in the user's name.
-    pub(crate) fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         let rest = self.path.strip_prefix(&format!("/{}/", self.locale));
         rest.is_some_and(|rest| {
             rest.is_empty() || ["sales/", "categories/", "packets/"].iter().any(|page| rest.starts_with(page))

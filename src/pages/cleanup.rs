@@ -95,7 +95,7 @@ fn walk(folder: &Path, visit: &mut impl FnMut(&Path) -> io::Result<()>) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::sale_pages::tests::at;
+    use testing::samples::at;
 
     #[test]
     fn assets_that_no_program_renews_are_removed() {

@@ -1,7 +1,7 @@
 //! The discount of a sale, on its card and its page.
 
-use crate::domain::{Locale, Sale};
-use crate::i18n::{fill, text};
+use domain::{Locale, Sale};
+use words::{fill, text};
 
 /// The discount in whole percent of the list price, never rounded in the shop's favor.
 fn discount_percent(sale: &Sale) -> Option<i64> {
@@ -12,7 +12,7 @@ fn discount_percent(sale: &Sale) -> Option<i64> {
 
 /// The discount as each language names it. English names what is taken off (`−50%`), Chinese the tenths of the list price
 /// that remain (`5 折`, `8.5 折`).
-pub(crate) fn discount_label(sale: &Sale, locale: &Locale) -> Option<String> {
+pub fn discount_label(sale: &Sale, locale: &Locale) -> Option<String> {
     let percent = discount_percent(sale)?;
     let value = match (locale, 100 - percent) {
         (Locale::En, _) => percent.to_string(),
@@ -25,8 +25,8 @@ pub(crate) fn discount_label(sale: &Sale, locale: &Locale) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Currency, Money};
-    use crate::pages::sale_pages::tests::sample;
+    use domain::{Currency, Money};
+    use testing::samples::sample;
 
     #[test]
     fn discounts_are_never_exaggerated() {

@@ -24,7 +24,7 @@ pub fn utc_text(at: Timestamp) -> String {
 /// Replaces `{}` in a text by a value.
 #[askama::filter_fn]
 pub fn fill<T: AsRef<str>, V: Display>(text: T, _: &dyn Values, value: V) -> Result<String> {
-    Ok(crate::i18n::fill(text.as_ref(), value))
+    Ok(words::fill(text.as_ref(), value))
 }
 
 /// A number with thousands separators: `12,345` in both languages.

@@ -11,11 +11,11 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::{assets, filters};
-use crate::domain::{Category, Goods, Locale, Sale, SaleState};
-use crate::pages::Chrome;
-use crate::pages::action::action;
-use crate::pages::categories::{categories_of, category_path};
-use crate::pages::discount::discount_label;
+use crate::Chrome;
+use crate::action::action;
+use crate::categories::{categories_of, category_path};
+use crate::discount::discount_label;
+use domain::{Category, Goods, Locale, Sale, SaleState};
 
 /// Past sales on the list, one per product. The archive has all.
 const MAX_PAST_SALES: usize = 8;
@@ -191,8 +191,8 @@ fn upcoming(sales: Vec<Listed<'_>>) -> Vec<Session<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{GoodsId, SaleMode};
-    use crate::pages::sale_pages::tests::{at, sample};
+    use domain::{GoodsId, SaleMode};
+    use testing::samples::{at, sample};
 
     fn page<'a>(sales: &[Listed<'a>]) -> ListPage<'a> {
         ListPage::new((Chrome::anonymous(Locale::En, "/en/".into()), "https://shop.example"), sales, &[], None)
@@ -220,7 +220,7 @@ mod tests {
     fn repeated_products_of_one_session_are_folded_away() {
         let (first, mut again, mut draw) = (sample(1, "Phone"), sample(2, "Phone"), sample(3, "Phone"));
         (again.1.variant_of, draw.1.id) = (Some(GoodsId(1)), GoodsId(1));
-        draw.0.mode = SaleMode::Draw(crate::domain::DrawPlan { window_s: 900, review_s: 20, beacon: None });
+        draw.0.mode = SaleMode::Draw(domain::DrawPlan { window_s: 900, review_s: 20, beacon: None });
         let list = page(&[&first, &again, &draw]);
         assert_eq!((ids(&list.sessions[1].sales), ids(&list.sessions[1].repeated)), (vec![1, 3], vec![2]));
         let html = list.render().unwrap();

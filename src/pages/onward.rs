@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use crate::domain::{Goods, Locale, ModeName, Money, Picture, Sale, SaleId, SaleState};
-use crate::i18n::OutcomeText;
+use domain::{Goods, Locale, ModeName, Money, Picture, Sale, SaleId, SaleState};
+use words::OutcomeText;
 
 /// Other sales below one sale, one per product.
 const MAX_OTHERS: usize = 3;
@@ -111,8 +111,8 @@ pub fn is_ahead(sale: &Sale) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{CategoryId, GoodsId};
-    use crate::pages::sale_pages::tests::{at, sample};
+    use domain::{CategoryId, GoodsId};
+    use testing::samples::{at, sample};
 
     #[test]
     fn same_goods_come_first_and_each_goods_once() {

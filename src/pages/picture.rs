@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::assets;
-use crate::domain::Picture;
+use domain::Picture;
 
 /// Where on a page a picture is shown. `sizes` follows the layout in the style sheets, so change both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,10 +15,10 @@ use anyhow::Context;
 use arc_swap::ArcSwap;
 use axum::body::Bytes;
 
-use crate::domain::question::AnswersByGoods;
-use crate::domain::{Category, Goods, Locale, Sale, SaleState};
-use crate::pages::compression::{self, Compressed, Effort};
-use crate::pages::sale_pages::{self, REMINDER};
+use crate::compression::{self, Compressed, Effort};
+use crate::sale_pages::{self, REMINDER};
+use domain::question::AnswersByGoods;
+use domain::{Category, Goods, Locale, Sale, SaleState};
 
 /// Older temporary files were left by a process that died.
 const MAX_TEMPORARY_AGE: Duration = Duration::from_secs(3600);
@@ -242,8 +242,8 @@ fn ignore(kind: ErrorKind, result: io::Result<()>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::assets;
-    use crate::pages::sale_pages::tests::sample;
+    use crate::assets;
+    use testing::samples::sample;
 
     const ORIGIN: &str = "https://shop.example";
 

@@ -3,8 +3,8 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::{Goods, Locale, ModeName, Sale, SaleState};
-use crate::i18n::{fill, text};
+use domain::{Goods, Locale, ModeName, Sale, SaleState};
+use words::{fill, text};
 
 /// Length of the calendar entry unless the sale closes earlier. A flash sale is decided within minutes.
 const ENTRY_DURATION: SignedDuration = SignedDuration::from_mins(15);
@@ -90,8 +90,8 @@ fn fold(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{QueuePlan, SaleMode};
-    use crate::pages::sale_pages::tests::{at, sample};
+    use domain::{QueuePlan, SaleMode};
+    use testing::samples::{at, sample};
 
     const ORIGIN: &str = "https://shop.example";
 

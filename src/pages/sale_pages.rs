@@ -12,19 +12,19 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::filters;
-use crate::domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, ShownAnswer};
-use crate::domain::wallet::CURRENCY;
-use crate::domain::{
+use crate::categories::breadcrumb_data;
+use crate::discount::discount_label;
+use crate::list_page::render_lists;
+use crate::markdown::to_plain;
+use crate::onward::{OnwardSale, onward};
+use crate::variants::{VariantSale, variants};
+use crate::{Chrome, assets, reminder};
+use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, ShownAnswer};
+use domain::wallet::CURRENCY;
+use domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Sale, SaleMode, SaleState, category_of,
 };
-use crate::i18n::refusals;
-use crate::pages::categories::breadcrumb_data;
-use crate::pages::discount::discount_label;
-use crate::pages::list_page::render_lists;
-use crate::pages::markdown::to_plain;
-use crate::pages::onward::{OnwardSale, onward};
-use crate::pages::variants::{VariantSale, variants};
-use crate::pages::{Chrome, assets, reminder};
+use words::refusals;
 
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
 const MAX_QUANTITY_CHOICE: i64 = 10;
@@ -340,4 +340,4 @@ impl SalePage<'_> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+pub mod tests;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::domain::{Goods, Locale, Money, Picture, Sale, SaleId};
-use crate::pages::onward::is_ahead;
+use crate::onward::is_ahead;
+use domain::{Goods, Locale, Money, Picture, Sale, SaleId};
 
 /// A variant that shoppers can choose.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,8 +61,8 @@ pub fn variants<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Bilingual, GoodsId, SaleState};
-    use crate::pages::sale_pages::tests::{at, sample};
+    use domain::{Bilingual, GoodsId, SaleState};
+    use testing::samples::{at, sample};
 
     /// A sale of a variant of goods 1.
     fn variant(id: i64, goods: i64, name: &str) -> (Sale, Goods) {

@@ -7,10 +7,10 @@ use askama::Template;
 use axum::body::Bytes;
 use serde_json::{Map, json};
 
-use crate::domain::Locale;
-use crate::i18n::text;
-use crate::pages::assets;
-use crate::pages::compression::{self, Compressed, Effort};
+use crate::assets;
+use crate::compression::{self, Compressed, Effort};
+use domain::Locale;
+use words::text;
 
 /// Styles and scripts of the list, of the pages of sales and of the page that says that there is no connection. Pictures are
 /// kept as they are seen.
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_style_and_script_of_a_sale_is_kept() {
-        let templates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+        let templates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
         for template in ["base.html", "list.html", "sale.html", "sale_queue.html", "offline.html"] {
             let template = std::fs::read_to_string(templates.join(template)).unwrap();
             let names = template.split("{{ \"").skip(1).filter_map(|rest| rest.split_once("\"|asset }}"));

@@ -3,9 +3,9 @@
 use tracing::info;
 
 use super::Payments;
-use crate::domain::{Page, UserId};
-use crate::orders::support::StaffActionOutcome;
-use crate::store::{AuditReason, CaseAction, PaymentCase, StoreError};
+use domain::{Page, UserId};
+use orders::support::StaffActionOutcome;
+use store::{AuditReason, CaseAction, PaymentCase, StoreError};
 
 impl Payments {
     /// One page of the open cases, or of the settled ones, newest first.

@@ -7,8 +7,8 @@ use tracing::{info, warn};
 
 use super::provider::CloseOutcome;
 use super::{CONCURRENCY, Payments, answer};
-use crate::domain::{OrderId, PaymentId};
-use crate::store::{CaptureOutcome, StoreError};
+use domain::{OrderId, PaymentId};
+use store::{CaptureOutcome, StoreError};
 
 /// Payments of one step of the closing job.
 const MAX_CLOSED: i64 = 50;

@@ -8,8 +8,8 @@ use axum::http::HeaderMap;
 use jiff::Timestamp;
 
 use super::PaymentError;
-use crate::domain::wire::wire_enum;
-use crate::domain::{Money, PaymentId, RefundId};
+use domain::wire::wire_enum;
+use domain::{Money, PaymentId, RefundId};
 
 /// Takes money from payers and gives it back.
 #[async_trait]

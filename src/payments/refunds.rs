@@ -6,8 +6,8 @@ use tracing::{info, warn};
 
 use super::provider::{RefundOutcome, RefundRequest};
 use super::{CONCURRENCY, Payments, answer, bounded};
-use crate::domain::CaseKind;
-use crate::store::{NewCase, Refund, StoreError, WALLET};
+use domain::CaseKind;
+use store::{NewCase, Refund, StoreError, WALLET};
 
 /// Refunds of one step of the refund job.
 const MAX_REFUNDS: i64 = 50;

@@ -6,9 +6,9 @@ use tracing::{info, warn};
 
 use super::provider::{CloseOutcome, Report, ReportKind};
 use super::{PaymentError, Payments, answer, bounded};
-use crate::domain::PaymentStatus;
-use crate::domain::{CaseKind, Money, PaymentId};
-use crate::store::{CaptureOutcome, NewCase, Refund, StoreError};
+use domain::PaymentStatus;
+use domain::{CaseKind, Money, PaymentId};
+use store::{CaptureOutcome, NewCase, Refund, StoreError};
 
 impl Payments {
     /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.

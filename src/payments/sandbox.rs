@@ -15,9 +15,9 @@ use super::delivery::WebhookClient;
 use super::provider::{Charge, CloseOutcome, Provider, RefundOutcome, RefundRequest, Report, ReportKind};
 use super::webhook::{self, Webhook};
 use super::{CONCURRENCY, PaymentError};
-use crate::domain::{Money, PaymentId, RefundId};
-use crate::signing::{self, ShopSecret};
-use crate::store::{SandboxPayment, SandboxWebhook, Store, StoreError};
+use base::signing::{self, ShopSecret};
+use domain::{Money, PaymentId, RefundId};
+use store::{SandboxPayment, SandboxWebhook, Store, StoreError};
 
 /// Webhooks of one step of the delivery job.
 const MAX_WEBHOOKS: i64 = 100;
@@ -184,7 +184,7 @@ impl std::fmt::Debug for Sandbox {
 mod tests {
     use super::super::delivery;
     use super::*;
-    use crate::clock::Clock;
+    use base::clock::Clock;
 
     #[test]
     fn webhook_signature_covers_the_raw_body() {
@@ -203,8 +203,8 @@ mod tests {
 mod fuzz {
     use super::super::delivery;
     use super::*;
-    use crate::clock::Clock;
-    use crate::fuzz::{inputs, texts};
+    use base::clock::Clock;
+    use testing::fuzz::{inputs, texts};
 
     fn webhook() -> Webhook {
         Webhook::new(&[7; 32])

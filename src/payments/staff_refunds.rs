@@ -4,11 +4,11 @@
 use tracing::info;
 use uuid::Uuid;
 
-use crate::domain::{Order, OrderId, OrderStatus, Page, RefundId, SaleId, UserId};
-use crate::orders::Orders;
-use crate::orders::review::{ReviewCounts, ReviewOutcome};
-use crate::orders::support::StaffActionOutcome;
-use crate::store::{
+use domain::{Order, OrderId, OrderStatus, Page, RefundId, SaleId, UserId};
+use orders::Orders;
+use orders::review::{ReviewCounts, ReviewOutcome};
+use orders::support::StaffActionOutcome;
+use store::{
     Approval, ApprovalOutcome, AuditReason, NewStaffRefund, RefundRefusal, StaffRefund, StaffRefundOutcome, Store,
     StoreError,
 };

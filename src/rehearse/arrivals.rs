@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use crate::domain::Rush;
+use domain::Rush;
 
 /// Number and rate of arrivals.
 #[derive(Debug, Clone, Copy)]

@@ -12,8 +12,8 @@ use super::http::ApiRequest;
 use super::measure::{ResponseClass, Step};
 use super::responses::{EntryResponse, TokenResponse, order_in};
 use super::shopper::{LoadContext, TestAccount, follow};
-use crate::domain::{ModeName, OrderId};
-use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
+use crate::outcome::{AccountRecord, VisitOutcome};
+use domain::{ModeName, OrderId};
 
 /// Between two tries of one account: four times the rate that the shop allows one user by default.
 const TRY_INTERVAL: Duration = Duration::from_millis(50);

@@ -13,11 +13,11 @@ use uuid::Uuid;
 use super::Parts;
 use super::options::Options;
 use super::shopper::TestAccount;
-use crate::accounts::Device;
-use crate::control::sales_admin::SaleCommand;
-use crate::domain::Role;
-use crate::domain::{Currency, Goods, ModeChange, ModeName, Money, Sale, SaleId, SaleMode, SaleState, UserId, Window};
-use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaveOptions, User};
+use accounts::Device;
+use control::sales_admin::SaleCommand;
+use domain::Role;
+use domain::{Currency, Goods, ModeChange, ModeName, Money, Sale, SaleId, SaleMode, SaleState, UserId, Window};
+use store::{Announce, Redefinition, SaleDraft, SalePatch, SaveOptions, User};
 
 /// The actor in the audit log.
 const ACTOR: &str = "rehearsal";

@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::bot;
 use super::measure::{LoadRecorder, Milestone, Step};
 use super::shopper::{LoadContext, TestAccount, visit};
-use crate::rehearse::outcome::AccountRecord;
+use crate::outcome::AccountRecord;
 
 /// Bots start this long before the opening.
 const BOT_LEAD: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::time::Instant;
 
-use crate::domain::wire::wire_enum;
+use domain::wire::wire_enum;
 
 /// The upper end of the histograms; longer times count as this long. No request waits that long for its response.
 const MAX_TIME_US: u64 = 60_000_000;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
-use crate::domain::{ModeName, Rush};
+use domain::{ModeName, Rush};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -109,7 +109,7 @@ fn mode(text: &str) -> Result<ModeName, String> {
 }
 
 fn origin(text: &str) -> Result<String, String> {
-    let origin = crate::config::origin(text).map_err(|error| format!("{error:#}"))?;
+    let origin = base::config::origin(text).map_err(|error| format!("{error:#}"))?;
     only_http(&origin).map_err(|error| error.to_string())?;
     Ok(origin)
 }

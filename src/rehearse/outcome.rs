@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::{OrderId, UserId};
+use domain::{OrderId, UserId};
 
 /// How a visit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

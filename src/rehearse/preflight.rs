@@ -12,12 +12,11 @@ use super::Parts;
 use super::http::{ApiClient, ApiRequest};
 use super::measure::{LoadRecorder, Step};
 use super::shopper::TestAccount;
-use crate::config::Config;
-use crate::control;
-use crate::domain::Sale;
-use crate::rehearse::load::print_line;
-use crate::stock::load::StockCounters;
-use crate::store::Store;
+use crate::load::print_line;
+use base::config::Config;
+use domain::Sale;
+use engine::stock::load::StockCounters;
+use store::Store;
 
 const LEASE: &str = "rehearsal";
 /// A killed rehearsal blocks the next one for this long.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::http::ApiResponse;
 use super::measure::ResponseClass;
-use crate::domain::{DrawState, OrderId, OrderStatus, Phase};
+use domain::{DrawState, OrderId, OrderStatus, Phase};
 
 #[derive(Deserialize)]
 pub struct ButtonResponse {

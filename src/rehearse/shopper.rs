@@ -17,9 +17,9 @@ use super::measure::{LoadRecorder, Milestone, ResponseClass, Step};
 use super::responses::{
     ButtonResponse, OrderResponse, PaymentResponse, TokenResponse, TooEarlyResponse, order_response,
 };
-use crate::clock::Clock;
-use crate::domain::{Locale, ModeName, OrderId, OrderStatus, Phase, SaleId, UserId};
-use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
+use crate::outcome::{AccountRecord, VisitOutcome};
+use base::clock::Clock;
+use domain::{Locale, ModeName, OrderId, OrderStatus, Phase, SaleId, UserId};
 
 /// How long a shopper presses again before giving up.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -10,7 +10,7 @@ use super::measure::{Milestone, ResponseClass, Step};
 use super::outcome::VisitOutcome;
 use super::responses::{EntryResponse, LineResponse, PlaceResponse, Serving};
 use super::shopper::{PressOutcome, SimulatedShopper};
-use crate::domain::{DrawState, Phase};
+use domain::{DrawState, Phase};
 
 /// Failed requests in a row before a shopper gives up.
 const MAX_FAILURES: u32 = 5;

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::http::MAX_CONNECTIONS;
 use super::measure::{Measurements, Milestone, ResponseClass, Step};
-use crate::control::audit::AuditCheck;
-use crate::domain::OrderId;
-use crate::rehearse::options::VerdictLimits;
-use crate::rehearse::outcome::AccountRecord;
+use crate::options::VerdictLimits;
+use crate::outcome::AccountRecord;
+use control::audit::AuditCheck;
+use domain::OrderId;
 
 /// Above this p99 the generator itself was too slow for its load, and the measured times are worse than the shop's.
 pub const MAX_GENERATOR_LAG: Duration = Duration::from_millis(100);
@@ -217,9 +217,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::UserId;
-    use crate::rehearse::measure::LoadRecorder;
-    use crate::rehearse::outcome::VisitOutcome;
+    use crate::measure::LoadRecorder;
+    use crate::outcome::VisitOutcome;
+    use domain::UserId;
 
     const LIMITS: VerdictLimits =
         VerdictLimits { p99: Duration::from_millis(500), persisted: Duration::from_secs(2), errors: 0 };

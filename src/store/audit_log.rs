@@ -7,8 +7,8 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::{Store, StoreError, Tx, row};
-use crate::domain::ids::first_id_of;
-use crate::domain::{AuditAction, Order};
+use domain::ids::first_id_of;
+use domain::{AuditAction, Order};
 
 /// One line of the audit log. `before` and `after` are JSON, empty where there is nothing to show.
 #[derive(Debug, Clone, Serialize)]

@@ -7,11 +7,11 @@ use serde_json::json;
 use sqlx::any::AnyRow;
 
 use super::{RequestId, Store, StoreError, Tx, row};
-use crate::domain::{AuditAction, Bilingual, Category, CategoryId, Locale, MAX_CATEGORIES};
-use crate::store::audit_log::log;
-use crate::store::idempotency::{made_before, record_made};
-use crate::store::pool::Connection;
-use crate::store::sales::revision::{next_id, touch};
+use crate::audit_log::log;
+use crate::idempotency::{made_before, record_made};
+use crate::pool::Connection;
+use crate::sales::revision::{next_id, touch};
+use domain::{AuditAction, Bilingual, Category, CategoryId, Locale, MAX_CATEGORIES};
 
 /// A new name of a category, or that of a new one.
 #[derive(Debug, Clone)]

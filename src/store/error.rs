@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::revalidating_cache::ComputationError;
+use base::revalidating_cache::ComputationError;
 
 /// Why a statement failed.
 #[derive(Debug, thiserror::Error)]

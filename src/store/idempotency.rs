@@ -13,7 +13,7 @@ use sqlx::Row;
 use uuid::Uuid;
 
 use super::{AnyQuery, Store, StoreError, Tx, row};
-use crate::domain::UserId;
+use domain::UserId;
 
 /// How long an answer is kept.
 const KEEP_ANSWERS: Duration = Duration::from_secs(24 * 3600);
@@ -197,7 +197,7 @@ pub(super) async fn record_made(tx: &mut Tx, request: Option<RequestId>, made: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use base::clock::Clock;
 
     #[tokio::test]
     async fn answer_is_kept_for_a_day_and_a_dead_attempt_followed_by_another() {

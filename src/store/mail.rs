@@ -1,5 +1,5 @@
 //! Messages on their way: an outbox. A message is written in the transaction that it speaks of, and sent later by data
-//! control ([`mail`](crate::mail)).
+//! control ([`mail`](mail)).
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use uuid::{ContextV7, Uuid};
 
 use super::push::{PushSubscription, subscription};
 use super::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
-use crate::domain::{Locale, MailKind, MailState, UserId};
+use domain::{Locale, MailKind, MailState, UserId};
 
 /// How long messages can be read in the console.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -108,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn migrations_are_those_that_sqlx_reads_from_the_folder() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
         let of_folder = Migrator::new(folder).await.unwrap();
         let embedded = migrator();
         assert_eq!(embedded.iter().count(), of_folder.iter().count());

@@ -5,8 +5,8 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::{Store, StoreError, row};
-use crate::domain::push::{PushEndpoint, PushKeys};
-use crate::domain::{Locale, UserId};
+use domain::push::{PushEndpoint, PushKeys};
+use domain::{Locale, UserId};
 
 /// Browsers of one account. The earliest give way.
 pub const MAX_SUBSCRIPTIONS_PER_USER: i64 = 10;

@@ -1,5 +1,5 @@
 //! Notices before something begins or ends: reminders of the start of sales, and of the end of the time to pay. Data control
-//! writes them ([`control`](crate::control)); each is written once, in the transaction that notes it.
+//! writes them ([`control`](control)); each is written once, in the transaction that notes it.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::{Store, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
-use crate::domain::{MailKind, OrderId, SaleId, SaleState, UserId};
+use domain::{MailKind, OrderId, SaleId, SaleState, UserId};
 
 /// How long before the start, and before the end of the time to pay, notices are written.
 const LEAD_TIME: SignedDuration = SignedDuration::from_mins(5);
@@ -93,7 +93,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), exported).await
     }
 
-    /// Sales that start ([`Sale::starts_at`](crate::domain::Sale::starts_at)) within [`LEAD_TIME`].
+    /// Sales that start ([`Sale::starts_at`](domain::Sale::starts_at)) within [`LEAD_TIME`].
     pub async fn sales_about_to_start(&self) -> Result<Vec<SaleId>, StoreError> {
         let now = self.now().await?;
         let sql =

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::domain::{Currency, Money};
+use domain::{Currency, Money};
 
 type Result<T> = std::result::Result<T, sqlx::Error>;
 

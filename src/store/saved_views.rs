@@ -5,8 +5,8 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::{Store, StoreError, row};
-use crate::domain::UserId;
-use crate::domain::saved_view::{ConsoleList, SavedView};
+use domain::UserId;
+use domain::saved_view::{ConsoleList, SavedView};
 
 /// What became of a view that was to be saved or renamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use super::{MAX_ROWS, Store, StoreError, placeholders, row};
-use crate::domain::ids::first_id_of;
-use crate::domain::{SecurityClass, UserId};
+use domain::ids::first_id_of;
+use domain::{SecurityClass, UserId};
 
 /// How long events are kept: long enough to look into what was noticed late.
 const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -162,13 +162,13 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use base::clock::Clock;
 
     #[tokio::test]
     async fn events_are_deleted_after_90_days() {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
-        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
         store.migrate().await.unwrap();
         let days_ago = |days: u64| clock.now() - Duration::from_secs(days * 24 * 3600);
         let rows = [89, 91].map(|days| SecurityEventRow {

@@ -4,9 +4,9 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::any::AnyRow;
 
 use super::{Store, StoreError, row};
-use crate::domain::shop_page::{ShopPage, ShopPageName};
-use crate::domain::{AuditAction, Bilingual};
-use crate::store::audit_log::log;
+use crate::audit_log::log;
+use domain::shop_page::{ShopPage, ShopPageName};
+use domain::{AuditAction, Bilingual};
 
 /// The least difference between two versions of a page.
 const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);

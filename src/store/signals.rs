@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::{Store, StoreError, Tx, placeholders, row};
-use crate::domain::{AccountSignal, PaymentId, SaleId, Signal, UserId};
+use domain::{AccountSignal, PaymentId, SaleId, Signal, UserId};
 
 /// How long the signals of a sale are kept after it.
 const KEEP_SALE: Duration = Duration::from_secs(30 * 24 * 3600);

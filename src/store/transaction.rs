@@ -14,7 +14,7 @@ use super::orders::changes::OrderChanges;
 use super::pool::{ACQUIRE_TIMEOUT, Connection};
 use super::wallet::BusyBalances;
 use super::{Store, StoreError, row};
-use crate::domain::{SaleId, UserId};
+use domain::{SaleId, UserId};
 
 /// How long a writing transaction waits for those before it. SQLite has one writer at a time, so a queue is normal there.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);

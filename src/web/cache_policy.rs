@@ -1,4 +1,4 @@
-//! How long a response may be cached, and where. [`frame`](crate::web::middleware::frame) forbids caching of every `GET`
+//! How long a response may be cached, and where. [`frame`](crate::middleware::frame) forbids caching of every `GET`
 //! response that does not choose.
 
 use std::convert::Infallible;

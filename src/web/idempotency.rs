@@ -20,7 +20,7 @@ use tracing::{Instrument, warn};
 use super::Shop;
 use super::extract::{MAX_BODY_BYTES, body};
 use super::problem::{Code, Problem};
-use crate::store::{Attempt, KeptAnswer, KeyedRequest, RequestState, StoreError};
+use store::{Attempt, KeptAnswer, KeyedRequest, RequestState, StoreError};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Marks an answer that was kept.

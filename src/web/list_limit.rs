@@ -10,12 +10,12 @@ use axum::response::Response;
 
 use super::Shop;
 use super::problem::{Code, Problem};
-use crate::rate_limit::UserLimit;
+use base::rate_limit::UserLimit;
 
 /// Lists that an account reads at once before the rate applies.
 const BURST: u64 = 50;
 
-pub(crate) fn limit(per_second: u32) -> UserLimit {
+pub fn limit(per_second: u32) -> UserLimit {
     UserLimit::every(Duration::from_secs(1) / per_second.max(1), BURST.max(per_second.into()))
 }
 

@@ -20,18 +20,17 @@ use tower_http::csrf::{CsrfLayer, ProtectionError};
 use tracing::{Instrument, Span, error, info_span, warn};
 
 use super::Shop;
-use crate::accounts;
-use crate::config::WebConfig;
-use crate::domain::Locale;
-use crate::pages::onward::OnwardSale;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::visitor::{Visitor, login_path};
-use crate::web::problem::{Code, Problem, ProblemContext};
-use crate::web::query_keys;
-use crate::web::security::WatchedRequest;
-use crate::web::shared::onward::{current_sales, onward_from};
-use crate::web::shared::paths::sale_of_path;
-use crate::web::views::{MessagePage, Template};
+use crate::cache_policy::Cache;
+use crate::extract::visitor::{Visitor, login_path};
+use crate::problem::{Code, Problem, ProblemContext};
+use crate::query_keys;
+use crate::security::WatchedRequest;
+use crate::shared::onward::{current_sales, onward_from};
+use crate::shared::paths::sale_of_path;
+use crate::views::{MessagePage, Template};
+use base::config::WebConfig;
+use domain::Locale;
+use pages::onward::OnwardSale;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

@@ -10,8 +10,8 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
 
-use crate::health::Health;
-use crate::metrics::Metrics;
+use base::metrics::Metrics;
+use engine::health::Health;
 
 struct Ops {
     health: Health,

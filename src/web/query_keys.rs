@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use axum::extract::Request;
 use serde_json::Value;
 
-use crate::web::problem::Problem;
+use crate::problem::Problem;
 
 /// The language of texts in the answer. Every operation takes it.
 const LANGUAGE: &str = "lang";

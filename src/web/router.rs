@@ -13,7 +13,7 @@ use tower::ServiceBuilder;
 use self::methods::{delete, get, patch, post, put};
 use super::Shop;
 use super::problem::{Code, Problem};
-use crate::domain::Locale;
+use domain::Locale;
 
 /// The whole shop as a service. It needs no socket.
 pub fn router(shop: Arc<Shop>) -> Router {

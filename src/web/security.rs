@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use axum::extract::Request;
 use axum::http::StatusCode;
 
-use crate::config::WebConfig;
-use crate::domain::SecurityClass;
-use crate::security_events::SecurityEvents;
-use crate::web::extract::client::client_address;
-use crate::web::problem::Code;
+use crate::extract::client::client_address;
+use crate::problem::Code;
+use accounts::security_events::SecurityEvents;
+use base::config::WebConfig;
+use domain::SecurityClass;
 
 /// A request whose refusal is a security event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

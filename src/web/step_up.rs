@@ -5,7 +5,7 @@
 //! A program is answered 403 `step_up_needed`. The sender of a form gets a page that asks for the password and carries the
 //! form's fields, so that nothing has to be entered twice ([`asked_of_forms`]): sent to the same address, it proves and carries out.
 //!
-//! [`Accounts::check_spending`]: crate::accounts::Accounts::check_spending
+//! [`Accounts::check_spending`]: accounts::Accounts::check_spending
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ use super::problem::{Code, Problem, ProblemContext};
 use super::shared::FieldError;
 use super::shared::response::personal;
 use super::views::{AdminStepUpPage, StepUpForm, StepUpPage};
-use crate::accounts::{AccountRefusal, Device, Session};
+use crate::extract::client::ClientDevice;
+use accounts::{AccountRefusal, Session};
 
 /// Fields of the page's form. No other form has fields of these names.
 const PASSWORD: &str = "step_up_password";
@@ -54,7 +55,7 @@ pub async fn asked_of_forms(State(shop): State<Arc<Shop>>, request: Request, nex
     let mut content = body(&parts.headers, content, MAX_BODY_BYTES).await?;
     let mut form = StepUpFields::read(&parts, &content);
     if let Some(password) = form.password.take() {
-        let Ok(device) = Device::from_request_parts(&mut parts, &shop).await;
+        let Ok(ClientDevice(device)) = ClientDevice::from_request_parts(&mut parts, &shop).await;
         let proof = shop.accounts.step_up(&session, &device, password.into(), form.code.as_deref()).await;
         if let Err(refusal) = proof {
             return page(&shop, &session, &parts, form, Some(field_of(refusal)?)).await;

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use accounts::Session;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request};
+use base::config::{Config, RedisConfig, ServiceAddress, sqlite_in};
+use control::sales_admin::SaleCommand;
+use domain::Role;
+use domain::{Bilingual, Currency, Money, Phase, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
 use futures::future::join_all;
-use seckill::accounts::Session;
 use seckill::app::Services;
-use seckill::config::{Config, RedisConfig, ServiceAddress, sqlite_in};
-use seckill::control::sales_admin::SaleCommand;
-use seckill::domain::Role;
-use seckill::domain::{Bilingual, Currency, Money, Phase, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
-use seckill::store::{GoodsDraft, SaleDraft, User};
+use store::{GoodsDraft, SaleDraft, User};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tower::Service;

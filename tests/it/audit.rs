@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use seckill::clock::Clock;
-use seckill::control::audit::{Audit, AuditCheck};
-use seckill::control::audit_file::AuditFile;
+use base::clock::Clock;
+use control::audit::{Audit, AuditCheck};
+use control::audit_file::AuditFile;
 use tokio::sync::Notify;
 
 use crate::wallet::WalletStore;
@@ -154,7 +154,7 @@ fn promises_of(data_dir: &Path) -> Vec<String> {
 }
 
 mod sqlite {
-    use seckill::config::sqlite_in;
+    use base::config::sqlite_in;
 
     #[tokio::test]
     async fn fault_in_any_step_is_found() {

@@ -3,11 +3,11 @@
 use std::pin::pin;
 use std::task::Poll;
 
+use domain::books::AccountKind;
 use futures::future::poll_fn;
 use jiff::Timestamp;
-use seckill::domain::books::AccountKind;
-use seckill::store::{Period, Store};
 use sqlx::Row;
+use store::{Period, Store};
 
 use crate::wallet::WalletStore;
 
@@ -139,8 +139,8 @@ async fn entry_of_a_closed_day_is_named_by_the_audit(url: &str) {
 mod sqlite {
     use std::time::Duration;
 
-    use seckill::clock::Clock;
-    use seckill::config::sqlite_in;
+    use base::clock::Clock;
+    use base::config::sqlite_in;
 
     use super::*;
 

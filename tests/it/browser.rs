@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use seckill::domain::draw::EntryId;
-use seckill::domain::queue::Segment;
-use seckill::domain::{Place, QueueSeed};
+use domain::draw::EntryId;
+use domain::queue::Segment;
+use domain::{Place, QueueSeed};
 use serde_json::{Value, json};
 use tokio::process::Command;
 

@@ -5,24 +5,24 @@ mod stack {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use base::clock::Clock;
+    use base::config::ServiceAddress;
+    use control::allot::Allotter;
+    use domain::Bucket;
+    use domain::claim::{Claim, Decision};
+    use domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleMode, UserId, Window};
+    use engine::batching::Batch;
+    use engine::catalogue::Catalogue;
+    use engine::redis::{connection, keys};
+    use engine::stock::facts::RedisFacts;
+    use engine::stock::load::{BucketShare, LoadOptions};
+    use engine::stock::redis::RedisStock;
+    use engine::stock::{FactSource, Stock};
     use prometheus_client::metrics::gauge::Gauge;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
     use redis::AsyncCommands;
-    use seckill::batching::Batch;
-    use seckill::catalogue::Catalogue;
-    use seckill::clock::Clock;
-    use seckill::config::ServiceAddress;
-    use seckill::control::allot::Allotter;
-    use seckill::domain::Bucket;
-    use seckill::domain::claim::{Claim, Decision};
-    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleMode, UserId, Window};
-    use seckill::redis::{connection, keys};
-    use seckill::stock::facts::RedisFacts;
-    use seckill::stock::load::{BucketShare, LoadOptions};
-    use seckill::stock::redis::RedisStock;
-    use seckill::stock::{FactSource, Stock};
-    use seckill::store::{Allotment, GoodsDraft, HeldUnits, Retarget, SaleChange, SaleDraft, Store};
+    use store::{Allotment, GoodsDraft, HeldUnits, Retarget, SaleChange, SaleDraft, Store};
     use uuid::Uuid;
 
     use crate::support::{Fixture, NewSale, Rung, Shop, eventually, seed};
@@ -277,7 +277,7 @@ mod stack {
         assert_eq!(shop.wait_for_phase(&sale, "open").await["remaining"], 30);
         let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
         let master = client.get_multiplexed_async_connection().await.unwrap();
-        let id = seckill::domain::SaleId(sale.parse().unwrap());
+        let id = domain::SaleId(sale.parse().unwrap());
         let whole = Bucket::whole(id);
         eventually("everything is allotted", Duration::from_secs(10), async || {
             let names: Vec<String> = Bucket::all(id, 3).map(keys::count).collect();
@@ -302,7 +302,7 @@ mod stack {
         let other = shop.create(NewSale::of(5).split(2, 1)).await;
         let patch = serde_json::json!({"buckets": 4});
         eventually("it is loaded", Duration::from_secs(10), async || {
-            let sale = shop.store().sale(seckill::domain::SaleId(other.parse().unwrap())).await.unwrap().unwrap();
+            let sale = shop.store().sale(domain::SaleId(other.parse().unwrap())).await.unwrap().unwrap();
             if sale.epoch >= 1 { Ok(()) } else { Err(format!("{sale:?}")) }
         })
         .await;

@@ -4,10 +4,10 @@
 mod stack {
     use std::time::Duration;
 
+    use base::clock::Clock;
+    use base::config::{Config, Source, variable};
+    use engine::health::{ClockOffset, watch_clock};
     use seckill::app::Services;
-    use seckill::clock::Clock;
-    use seckill::config::{Config, Source, variable};
-    use seckill::health::{ClockOffset, watch_clock};
     use tokio::task::JoinHandle;
     use tokio_util::sync::CancellationToken;
 

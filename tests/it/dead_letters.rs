@@ -3,11 +3,11 @@
 mod stack {
     use std::time::Duration;
 
+    use engine::pipeline::message::{ORDER, ORDER_V1, SHARE_V1};
+    use engine::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE};
     use futures::future::join_all;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
-    use seckill::pipeline::message::{ORDER, ORDER_V1, SHARE_V1};
-    use seckill::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE};
     use serde_json::{Value, json};
     use sqlx::Connection;
 

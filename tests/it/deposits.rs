@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use domain::draw::EntryId;
+use domain::wallet::LedgerAccount;
+use domain::{SaleId, UserId};
 use futures::future::join_all;
-use seckill::domain::draw::EntryId;
-use seckill::domain::wallet::LedgerAccount;
-use seckill::domain::{SaleId, UserId};
-use seckill::store::{JoinOutcome, Joining};
+use store::{JoinOutcome, Joining};
 use uuid::Uuid;
 
 use crate::wallet::WalletStore;
@@ -118,7 +118,7 @@ async fn deposits_of_a_crowd_are_taken_and_returned_once(url: &str) {
 }
 
 mod sqlite {
-    use seckill::config::sqlite_in;
+    use base::config::sqlite_in;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn deposits_of_a_crowd_are_taken_and_returned_once() {

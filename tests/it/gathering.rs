@@ -4,20 +4,20 @@ mod stack {
     use std::collections::HashMap;
     use std::time::Duration;
 
+    use base::clock::Clock;
+    use base::config::{ServiceAddress, sqlite_in};
+    use base::metrics::Metrics;
+    use control::queues::Queues;
+    use domain::draw::EntryId;
+    use domain::sale::SaleMove;
+    use domain::{Bilingual, Currency, Money, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
+    use engine::batching::Batch;
+    use engine::redis::replay::Replay;
+    use engine::redis::{connection, keys};
+    use engine::waiting_rooms::gathering::{Gathered, Gathering, HANDED_OVER_AFTER, OpenList};
     use redis::AsyncCommands;
     use redis::aio::MultiplexedConnection;
-    use seckill::batching::Batch;
-    use seckill::clock::Clock;
-    use seckill::config::{ServiceAddress, sqlite_in};
-    use seckill::control::queues::Queues;
-    use seckill::domain::draw::EntryId;
-    use seckill::domain::sale::SaleMove;
-    use seckill::domain::{Bilingual, Currency, Money, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
-    use seckill::metrics::Metrics;
-    use seckill::redis::replay::Replay;
-    use seckill::redis::{connection, keys};
-    use seckill::store::{GatheredPlace, GoodsDraft, Joining, SaleChange, SaleDraft, Store};
-    use seckill::waiting_rooms::gathering::{Gathered, Gathering, HANDED_OVER_AFTER, OpenList};
+    use store::{GatheredPlace, GoodsDraft, Joining, SaleChange, SaleDraft, Store};
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung};

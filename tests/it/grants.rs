@@ -5,9 +5,9 @@ mod stack {
     use std::io::{BufWriter, Write};
     use std::path::Path;
 
+    use domain::{Bucket, OrderId, SaleId, UserId};
+    use engine::redis::keys;
     use redis::AsyncCommands;
-    use seckill::domain::{Bucket, OrderId, SaleId, UserId};
-    use seckill::redis::keys;
 
     use crate::support::{NewSale, Plan, Process, Rung};
 

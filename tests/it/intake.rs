@@ -3,15 +3,15 @@
 mod stack {
     use std::time::Duration;
 
+    use domain::{OrderId, Reservation, SaleId, UserId};
     use futures::future::join_all;
     use jiff::Timestamp;
     use rand::rngs::StdRng;
     use rand::seq::SliceRandom;
     use rand::{RngExt, SeedableRng};
-    use seckill::domain::{OrderId, Reservation, SaleId, UserId};
-    use seckill::store::Store;
     use sqlx::postgres::PgConnection;
     use sqlx::{AssertSqlSafe, Connection};
+    use store::Store;
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung, seed};

@@ -5,12 +5,12 @@ mod stack {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
+    use domain::draw::EntryId;
+    use domain::{QueuePlace, SaleId, UserId};
     use futures::future::join_all;
-    use seckill::domain::draw::EntryId;
-    use seckill::domain::{QueuePlace, SaleId, UserId};
-    use seckill::store::{JoinOutcome, Joining, Store};
     use sqlx::Connection;
     use sqlx::postgres::PgConnection;
+    use store::{JoinOutcome, Joining, Store};
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung, eventually};

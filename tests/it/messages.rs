@@ -5,14 +5,14 @@ mod stack {
     use std::time::Duration;
 
     use axum::http::Method;
+    use engine::pipeline::message::{KINDS, ORDER, ORDER_V1};
+    use engine::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, ORDER_QUEUE};
     use futures::future::join_all;
     use lapin::options::{BasicAckOptions, ExchangeDeleteOptions, QueueDeleteOptions};
     use rand::SeedableRng;
     use rand::rngs::StdRng;
     use rand::seq::SliceRandom;
     use redis::streams::StreamRangeReply;
-    use seckill::pipeline::message::{KINDS, ORDER, ORDER_V1};
-    use seckill::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, ORDER_QUEUE};
     use serde_json::{Value, json};
 
     use crate::support::{Broker, NewSale, Plan, Rung, Shop, Shopper, manage, order_count, pause, seed};

@@ -1,7 +1,7 @@
 //! The schema: migrations run once and keep existing data; constraints guard the shop's promises.
 
-use seckill::store::Store;
 use sqlx::{AnyConnection, Connection};
+use store::Store;
 
 const USER: &str = "0198c0de-0000-7000-8000-000000000001";
 
@@ -273,7 +273,7 @@ async fn wallet_transfers_keep_their_kinds_and_get_two_more(url: &str) {
 }
 
 mod sqlite {
-    use seckill::config::sqlite_in;
+    use base::config::sqlite_in;
 
     #[tokio::test]
     async fn wallet_transfers_keep_their_kinds_and_get_two_more() {

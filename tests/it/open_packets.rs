@@ -36,7 +36,7 @@ mod stack {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn thousands_of_idle_packets_cost_an_idle_shop_little() {
         let shop = Plan::on(Rung::Redis).await.one_role_per_process().start().await;
-        let now = seckill::clock::Clock::system().now().as_millisecond();
+        let now = base::clock::Clock::system().now().as_millisecond();
         let rows = (1..=PACKETS)
             .map(|n| format!("({}, 100, 1, 1, 100, 'equal', '', 1, 1, 9000000000000, 1, 'open', {now})", id(n)));
         let packets = format!(

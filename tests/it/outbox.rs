@@ -3,10 +3,10 @@
 mod stack {
     use std::time::Duration;
 
+    use domain::{Bucket, SaleId};
+    use engine::redis::keys;
     use redis::AsyncCommands;
     use redis::aio::MultiplexedConnection;
-    use seckill::domain::{Bucket, SaleId};
-    use seckill::redis::keys;
 
     use crate::support::{Load, NewSale, Plan, Rung, Shop, eventually, pause};
 
@@ -121,7 +121,7 @@ mod stack {
         shop.shopper(1).buy_one(&sale).await;
         shop.wait_for_sold(&sale, 1, TIMEOUT).await;
         shop.process("relay", 0).kill();
-        let bucket = Bucket::whole(sale.parse().map(seckill::domain::SaleId).unwrap());
+        let bucket = Bucket::whole(sale.parse().map(domain::SaleId).unwrap());
         let mut master = master(&shop).await;
         let poison = [("at", "soon"), ("orders", "x")];
         let id: String = master.xadd(keys::outbox(bucket), "*", &poison).await.unwrap();

@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;
+use base::clock::Clock;
+use base::metrics::Metrics;
+use domain::PaymentStatus;
+use domain::wallet::money;
+use domain::{Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, SaleId, UserId};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
+use payments::provider::{Charge, CloseOutcome, Provider, RefundOutcome, RefundRequest, Report};
+use payments::{PaymentError, Payments};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use seckill::clock::Clock;
-use seckill::domain::PaymentStatus;
-use seckill::domain::wallet::money;
-use seckill::domain::{Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, SaleId, UserId};
-use seckill::metrics::Metrics;
-use seckill::payments::provider::{Charge, CloseOutcome, Provider, RefundOutcome, RefundRequest, Report};
-use seckill::payments::{PaymentError, Payments};
-use seckill::store::{
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use store::{
     AuditReason, CaseAction, LockPatience, NewPartialRefund, NewStaffRefund, PartialRefund, Payment, PaymentPurpose,
     StaffAction, StaffRefund, WALLET,
 };
-use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::support::pause;
@@ -479,7 +479,7 @@ impl Arena {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn captured_money_is_paid_or_refunded_by_a_lying_provider() {
     let dir = tempfile::tempdir().unwrap();
-    captured_money_is_paid_or_refunded(&seckill::config::sqlite_in(dir.path()), ORDERS, 21).await;
+    captured_money_is_paid_or_refunded(&base::config::sqlite_in(dir.path()), ORDERS, 21).await;
 }
 
 mod stack {

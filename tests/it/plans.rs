@@ -9,8 +9,8 @@ mod crawl;
 mod rows;
 mod statements;
 
+use base::config::Config;
 use seckill::app::Services;
-use seckill::config::Config;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
 
 use crawl::Crawl;
@@ -129,7 +129,7 @@ impl Shop {
 #[tokio::test]
 async fn pages_read_along_indexes_of_sqlite() {
     let dir = tempfile::tempdir().unwrap();
-    let url = seckill::config::sqlite_in(dir.path());
+    let url = base::config::sqlite_in(dir.path());
     let shop = Shop::open(dir.path(), &url, &url).await;
     let sent = shop.statements(400).await;
     assert!(sent.len() > 60, "only {} statements were seen", sent.len());
@@ -151,7 +151,7 @@ async fn pages_read_along_indexes_of_sqlite() {
 #[tokio::test]
 async fn summary_of_fifty_sales_takes_as_many_statements_as_that_of_two() {
     let dir = tempfile::tempdir().unwrap();
-    let url = seckill::config::sqlite_in(dir.path());
+    let url = base::config::sqlite_in(dir.path());
     let shop = Shop::open(dir.path(), &url, &url).await;
     let password = shop.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
     let crawl = Crawl::new(shop.parts.router());

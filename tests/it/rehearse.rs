@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use seckill::domain::SaleId;
+use domain::SaleId;
 use serde_json::Value;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use domain::UserId;
 use jiff::Timestamp;
-use seckill::domain::UserId;
-use seckill::store::Store;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
+use store::Store;
 use uuid::Uuid;
 
 const SESSIONS: usize = 2_000;
@@ -51,7 +51,7 @@ async fn processes_that_note_the_same_sessions_do_not_deadlock(url: &str) {
 }
 
 mod sqlite {
-    use seckill::config::sqlite_in;
+    use base::config::sqlite_in;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn processes_that_note_the_same_sessions_do_not_deadlock() {

@@ -5,28 +5,28 @@ mod stack {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use base::clock::Clock;
+    use base::config::ServiceAddress;
+    use base::config::sqlite_in;
+    use control::stock_sync::StockSync;
+    use domain::Bucket;
+    use domain::claim::{Claim, Decision, Hold};
+    use domain::sale::SaleMove;
+    use domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, SaleMode, UserId, Window};
+    use engine::batching::Batch;
+    use engine::catalogue::Catalogue;
+    use engine::redis::short_id::ShortId;
+    use engine::redis::{connection, keys};
+    use engine::stock::database::DatabaseStock;
+    use engine::stock::facts::RedisFacts;
+    use engine::stock::load::{HoldRepair, LoadOptions};
+    use engine::stock::redis::RedisStock;
+    use engine::stock::{FactSource, Stock, WaitedStock};
     use jiff::Timestamp;
     use prometheus_client::metrics::gauge::Gauge;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
-    use seckill::batching::Batch;
-    use seckill::catalogue::Catalogue;
-    use seckill::clock::Clock;
-    use seckill::config::ServiceAddress;
-    use seckill::config::sqlite_in;
-    use seckill::control::stock_sync::StockSync;
-    use seckill::domain::Bucket;
-    use seckill::domain::claim::{Claim, Decision, Hold};
-    use seckill::domain::sale::SaleMove;
-    use seckill::domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, SaleMode, UserId, Window};
-    use seckill::redis::short_id::ShortId;
-    use seckill::redis::{connection, keys};
-    use seckill::stock::database::DatabaseStock;
-    use seckill::stock::facts::RedisFacts;
-    use seckill::stock::load::{HoldRepair, LoadOptions};
-    use seckill::stock::redis::RedisStock;
-    use seckill::stock::{FactSource, Stock, WaitedStock};
-    use seckill::store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store, WaitOutcome};
+    use store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store, WaitOutcome};
     use uuid::Uuid;
 
     use crate::support::{Fixture, Rung, seed};
@@ -137,7 +137,7 @@ mod stack {
     /// Both kinds of grant count as equal here.
     fn without_status(decision: Decision) -> Decision {
         match decision {
-            Decision::Granted(_) => Decision::Granted(seckill::domain::OrderStatus::Reserved),
+            Decision::Granted(_) => Decision::Granted(domain::OrderStatus::Reserved),
             other => other,
         }
     }
@@ -232,7 +232,7 @@ mod stack {
         let batch = [claim(1, 2), claim(1, 1), claim(2, 2), claim(2, 1), claim(3, 3), claim(1, 9), claim(4, 1)];
         let decisions = backends.reserve(sale.id, &batch).await;
         let hold = |n: usize| Hold { order_id: batch[n].order_id, quantity: batch[n].quantity };
-        let granted = without_status(Decision::Granted(seckill::domain::OrderStatus::Unpaid));
+        let granted = without_status(Decision::Granted(domain::OrderStatus::Unpaid));
         let expected = [
             granted,
             Decision::Repeated(hold(0)),
@@ -258,7 +258,7 @@ mod stack {
             let answers = backends.redis.reserve(&batches).await.into_iter();
             answers.map(|answer| answer.unwrap()).collect::<Vec<_>>()
         };
-        let granted = Decision::Granted(seckill::domain::OrderStatus::Reserved);
+        let granted = Decision::Granted(domain::OrderStatus::Reserved);
         let not_loaded = Decision::NotLoaded;
         for users in [[1, 2], [3, 4]] {
             let _: () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut backends.redis.connection()).await.unwrap();
@@ -339,7 +339,7 @@ mod stack {
     async fn mark_of_a_bucket_outlives_an_answer_that_is_older() {
         let backends = StockPair::new().await;
         let sale = backends.sale(1, 1, Window { opens_at: None, closes_at: None }).await;
-        let script = redis::Script::new(include_str!("../../src/stock/lua/waited.lua"));
+        let script = redis::Script::new(include_str!("../../src/engine/stock/lua/waited.lua"));
         let key = keys::hash(Bucket::whole(sale.id));
         let note = async |word: &str, read: &str| -> i64 {
             script.key(&key).arg(word).arg(read).invoke_async(&mut backends.redis.connection()).await.unwrap()

@@ -1,18 +1,18 @@
 //! The wallet under concurrency: many payments spend from it at once, and everything that can happen to an order happens
 //! together.
 
+use base::clock::Clock;
+use domain::packet::{Giver, Packet, PacketState, Split};
+use domain::wallet::{LedgerAccount, money};
+use domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
 use futures::future::join_all;
 use jiff::Timestamp;
-use seckill::clock::Clock;
-use seckill::domain::packet::{Giver, Packet, PacketState, Split};
-use seckill::domain::wallet::{LedgerAccount, money};
-use seckill::domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
-use seckill::store::{
+use sqlx::AnyPool;
+use sqlx::any::AnyPoolOptions;
+use store::{
     AuditReason, CaptureOutcome, DeletionOutcome, GiveOutcome, LockPatience, NewPayment, PaymentPurpose, SettleOutcome,
     Snapshot, StaffAction, Store, WalletPaymentOutcome,
 };
-use sqlx::AnyPool;
-use sqlx::any::AnyPoolOptions;
 use uuid::Uuid;
 
 const PRICE: i64 = 100;
@@ -277,7 +277,7 @@ async fn money_that_returns_during_deletion_is_not_stranded(url: &str) {
 }
 
 mod sqlite {
-    use seckill::config::sqlite_in;
+    use base::config::sqlite_in;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn fifty_payments_spend_a_balance_for_seven() {

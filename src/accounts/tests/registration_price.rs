@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::domain::proof_of_work::{MAX_BITS, solve};
+use domain::proof_of_work::{MAX_BITS, solve};
 
 /// A shop on which three accounts of a host are free, and its clock.
 async fn open() -> (Accounts, Clock, tempfile::TempDir) {

@@ -1,7 +1,7 @@
 //! The second factor: codes, recovery codes, its replacement, and the shop's secret that encrypts it.
 
 use super::*;
-use crate::store::AuditFilter;
+use store::AuditFilter;
 
 /// The code of an authenticator with this secret.
 fn code_at(enrolment: &Enrolment, clock: &Clock, steps: i64) -> String {

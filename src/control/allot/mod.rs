@@ -20,13 +20,13 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::debug;
 
-use crate::catalogue::Catalogue;
-use crate::domain::Bucket;
-use crate::domain::{Sale, SaleState};
-use crate::stock::load::BucketShare;
-use crate::stock::redis::RedisStock;
-use crate::store::{Allotment, Retarget, Store};
+use domain::Bucket;
+use domain::{Sale, SaleState};
+use engine::catalogue::Catalogue;
+use engine::stock::load::BucketShare;
+use engine::stock::redis::RedisStock;
 use plan::{Allocation, Reallotment, plan};
+use store::{Allotment, Retarget, Store};
 
 /// How long a bucket keeps the units it was given: a shopper who was asked to retry in a second finds them.
 pub const COOLDOWN: Duration = Duration::from_millis(1_500);

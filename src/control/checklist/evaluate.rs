@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::{ChecklistItem, Environment, Finding};
-use crate::domain::spread::{LONG_SPREAD_MS, fair_accounts};
-use crate::domain::{Goods, Sale, SaleState};
-use crate::stock::probe::ProbeReport;
+use domain::spread::{LONG_SPREAD_MS, fair_accounts};
+use domain::{Goods, Sale, SaleState};
+use engine::stock::probe::ProbeReport;
 
 /// Outbox entries from which the pipeline counts as busy.
 const MIN_BUSY_OUTBOX: i64 = 1000;
@@ -125,10 +125,10 @@ fn clock(reading: &ProbeReport) -> ChecklistItem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::checklist::CheckState;
-    use crate::domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, SaleMode, Window};
-    use crate::redis::generation::{Generation, LoadedGeneration, ServerId};
-    use crate::stock::load::StockCounters;
+    use crate::checklist::CheckState;
+    use domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, SaleMode, Window};
+    use engine::redis::generation::{Generation, LoadedGeneration, ServerId};
+    use engine::stock::load::StockCounters;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -165,7 +165,7 @@ mod tests {
             category_id: None,
             variant_of: None,
             variant: Bilingual::new("", ""),
-            pictures: vec![crate::domain::Picture::drawing("phone.svg")],
+            pictures: vec![domain::Picture::drawing("phone.svg")],
             updated_at: at(0),
             archived_at: None,
         }

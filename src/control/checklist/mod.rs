@@ -7,11 +7,11 @@ mod evaluate;
 use serde::{Serialize, Serializer};
 
 use super::LEASE;
-use crate::control::sales_admin::SalesAdmin;
-use crate::domain::wire::wire_enum;
-use crate::domain::{Locale, Sale};
-use crate::stock::probe::ProbeReport;
-use crate::store::StoreError;
+use crate::sales_admin::SalesAdmin;
+use domain::wire::wire_enum;
+use domain::{Locale, Sale};
+use engine::stock::probe::ProbeReport;
+use store::StoreError;
 
 wire_enum! {
     /// The verdict on one check.

@@ -12,18 +12,18 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use self::repair::CountComparison;
-use crate::catalogue::Catalogue;
-use crate::clock::Clock;
-use crate::domain::sale::{SaleMove, SaleState};
-use crate::domain::{Bucket, OrderId, OutboxItem, Sale, SaleId, UserId};
-use crate::metrics::Metrics;
-use crate::pipeline::outbox;
-use crate::pipeline::rabbit::Monitor;
-use crate::pipeline::recovery::{Action, KeyState, Recovery, SERVE_TIMEOUT};
-use crate::redis::generation::{self, Generation, LoadedGeneration};
-use crate::stock::load::{BucketShare, BucketState, LoadOptions, StockCounters};
-use crate::stock::redis::RedisStock;
-use crate::store::{HeldUnits, SaleChange, Store};
+use base::clock::Clock;
+use base::metrics::Metrics;
+use domain::sale::{SaleMove, SaleState};
+use domain::{Bucket, OrderId, OutboxItem, Sale, SaleId, UserId};
+use engine::catalogue::Catalogue;
+use engine::pipeline::outbox;
+use engine::pipeline::rabbit::Monitor;
+use engine::pipeline::recovery::{Action, KeyState, Recovery, SERVE_TIMEOUT};
+use engine::redis::generation::{self, Generation, LoadedGeneration};
+use engine::stock::load::{BucketShare, BucketState, LoadOptions, StockCounters};
+use engine::stock::redis::RedisStock;
+use store::{HeldUnits, SaleChange, Store};
 
 /// A sale is to be open again within a minute. The database rejects what is oversold because an order was still in flight.
 const MAX_DRAIN_WAIT: Duration = Duration::from_secs(40);

@@ -7,12 +7,12 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::{StockSync, bucket_of, live_orders};
-use crate::control::reconcile::{self, BucketSnapshot, HoldMismatches};
-use crate::domain::claim::Hold;
-use crate::domain::{Bucket, OrderId, Sale, UserId};
-use crate::stock::Stock;
-use crate::stock::load::HoldRepair;
-use crate::store::HeldUnits;
+use crate::reconcile::{self, BucketSnapshot, HoldMismatches};
+use domain::claim::Hold;
+use domain::{Bucket, OrderId, Sale, UserId};
+use engine::stock::Stock;
+use engine::stock::load::HoldRepair;
+use store::HeldUnits;
 
 /// How long a comparison of single holds without a mismatch stays valid while the counts differ by the same units: a backlog
 /// in the outbox explains the difference, and comparing a million holds loads Redis and the database.

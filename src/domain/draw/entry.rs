@@ -6,9 +6,9 @@ use std::str::FromStr;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::domain::hex;
-use crate::domain::ids::InvalidId;
-use crate::domain::wire::wire_enum;
+use crate::hex;
+use crate::ids::InvalidId;
+use crate::wire::wire_enum;
 
 /// The pseudonym of an account in one draw: 16 random bytes, which the shop draws when the account enters. In text they are
 /// 32 hexadecimal digits, whose order is that of the bytes.

@@ -84,7 +84,7 @@ fn node(left: &Hash, right: &Hash) -> Hash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::hex;
+    use crate::hex;
 
     /// The entries and roots that implementations of certificate transparency test with.
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{DrawRules, DrawSecret, EntryList, Exclusion, PROTOCOL, Randomness, root, seed};
-use crate::domain::hex;
+use crate::hex;
 
 /// Longest document that is read. A proof has some 1,500 characters.
 const MAX_BYTES: usize = 65_536;

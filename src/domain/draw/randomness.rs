@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::domain::hex;
-use crate::domain::wire::wire_enum;
+use crate::hex;
+use crate::wire::wire_enum;
 
 const QUICKNET_CHAIN: &str = "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971";
 /// Of scheme `bls-unchained-g1-rfc9380`.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::{PROTOCOL, PublicRound};
-use crate::domain::{SaleId, hex};
+use crate::{SaleId, hex};
 
 /// Longest text that is read. Rules have some 250 characters.
 const MAX_TEXT: usize = 4_096;

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::domain::{SaleId, hex};
+use crate::{SaleId, hex};
 
 const ENTRIES: &str = include_str!("../../../tests/draw/entries.csv");
 /// Proof and order with each kind of randomness.
@@ -242,7 +242,7 @@ fn entry(salt: &[u8], n: usize) -> EntryId {
 
 mod fuzz {
     use super::*;
-    use crate::fuzz::{inputs, texts};
+    use testing::fuzz::{inputs, texts};
 
     #[test]
     fn only_golden_proofs_verify() {

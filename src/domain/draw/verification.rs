@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Beacon, DrawRules, DrawSecret, EntryId, EntryList, PROTOCOL, Proof, Randomness, WrongList};
 use super::{ranking, root, seed};
-use crate::domain::hex;
+use crate::hex;
 
 /// One thing that a proof promises.
 #[derive(Debug, Clone, PartialEq, Eq)]

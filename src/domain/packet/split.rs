@@ -6,7 +6,7 @@
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 
-use crate::domain::wire::wire_enum;
+use crate::wire::wire_enum;
 
 /// The largest number of shares of one packet.
 pub const MAX_SHARES: i64 = 1_000_000;

@@ -5,7 +5,7 @@ use ring::agreement::{ECDH_P256, EphemeralPrivateKey, UnparsedPublicKey, agree_e
 use ring::hkdf::{HKDF_SHA256, KeyType, Salt};
 use ring::rand::SystemRandom;
 
-use crate::domain::push::{PUBLIC_KEY_BYTES, PushKeys};
+use domain::push::{PUBLIC_KEY_BYTES, PushKeys};
 
 const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 16;

@@ -23,12 +23,12 @@ pub use transport::{PushTransport, Reach};
 pub use vapid::VapidKeys;
 
 use super::attempt::{Outbox, TransportError};
-use crate::domain::{MailAddress, MailKind};
-use crate::i18n::{fill, text};
-use crate::metrics::Metrics;
-use crate::signing::ShopSecret;
-use crate::store::{Mail, PushSubscription, Store, StoreError};
+use base::metrics::Metrics;
+use base::signing::ShopSecret;
+use domain::{MailAddress, MailKind};
+use store::{Mail, PushSubscription, Store, StoreError};
 use vapid::VapidKey;
+use words::{fill, text};
 
 /// Messages of one step. Reminders of a popular sale are many.
 const MAX_PUSHES: i64 = 200;

@@ -17,11 +17,11 @@ use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use super::*;
-use crate::clock::Clock;
-use crate::domain::Role;
-use crate::domain::{MailState, UserId};
-use crate::store::{NewSession, User};
-use crate::tls::ClientTls;
+use base::clock::Clock;
+use base::tls::ClientTls;
+use domain::Role;
+use domain::{MailState, UserId};
+use store::{NewSession, User};
 
 /// A request as the push service got it.
 #[derive(Clone)]
@@ -104,7 +104,7 @@ impl Post {
     async fn open(service: &Service) -> Post {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());
-        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
         store.migrate().await.unwrap();
         let user = User::new(UserId(Uuid::now_v7()), "mei", String::new(), Role::User, clock.now());
         store.add_user(&user).await.unwrap();
@@ -119,7 +119,7 @@ impl Post {
         assert!(store.open_session(&user, &session).await.unwrap());
         let browser = EphemeralPrivateKey::generate(&ECDH_P256, &SystemRandom::new()).unwrap();
         let p256dh = URL_SAFE_NO_PAD.encode(browser.compute_public_key().unwrap());
-        let mut connection = sqlx::AnyConnection::connect(&crate::config::sqlite_in(dir.path())).await.unwrap();
+        let mut connection = sqlx::AnyConnection::connect(&base::config::sqlite_in(dir.path())).await.unwrap();
         // Beside the check of addresses, which takes no push service of this machine.
         for sql in [
             format!(
@@ -148,7 +148,7 @@ impl Post {
 
     async fn mails(&self) -> Vec<Mail> {
         let sql = "SELECT id FROM users";
-        let mut connection = sqlx::AnyConnection::connect(&crate::config::sqlite_in(self.dir.path())).await.unwrap();
+        let mut connection = sqlx::AnyConnection::connect(&base::config::sqlite_in(self.dir.path())).await.unwrap();
         let user: String = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
         self.pusher.store.mails_of(user.parse().unwrap()).await.unwrap()
     }
@@ -253,7 +253,7 @@ async fn message_that_is_refused_for_good_is_given_up() {
         post.pusher.step().await.unwrap();
         post.clock.advance(Duration::from_secs(20));
     }
-    assert_eq!(service.received().len() as i64, crate::mail::attempt::MAX_REFUSALS);
+    assert_eq!(service.received().len() as i64, crate::attempt::MAX_REFUSALS);
 }
 
 #[tokio::test]

@@ -16,9 +16,9 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-use crate::domain::network::is_public;
-use crate::mail::attempt::TransportError;
-use crate::tls::ClientTls;
+use crate::attempt::TransportError;
+use base::tls::ClientTls;
+use domain::network::is_public;
 
 /// How long one request may take, with the connection.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);

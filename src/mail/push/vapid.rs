@@ -12,9 +12,9 @@ use tokio::sync::OnceCell;
 use tracing::{info, warn};
 use url::Url;
 
-use crate::cipher::Cipher;
-use crate::signing::ShopSecret;
-use crate::store::{Store, StoreError};
+use base::cipher::Cipher;
+use base::signing::ShopSecret;
+use store::{Store, StoreError};
 
 /// What the encrypted key is bound to.
 const CONTEXT: &[u8] = b"vapid";

@@ -1,7 +1,7 @@
 //! The part of a sale's page about questions.
 
 use super::SalePage;
-use crate::domain::question::{OPEN_ANSWERS, ShownAnswer};
+use domain::question::{OPEN_ANSWERS, ShownAnswer};
 
 impl SalePage<'_> {
     /// The answers that are open to read, and those behind them.

@@ -3,10 +3,10 @@
 use askama::Template;
 
 use super::{GroupTotals, RehearsalReport, SecondRow, StepRow, Times};
-use crate::pages::filters;
-use crate::plot::{DotRow, LinePlot, QUANTILES, Scale, Series, bars, dots};
-use crate::rehearse::options::VerdictLimits;
-use crate::rehearse::verdict::CriterionStatus;
+use crate::options::VerdictLimits;
+use crate::verdict::CriterionStatus;
+use pages::filters;
+use pages::plot::{DotRow, LinePlot, QUANTILES, Scale, Series, bars, dots};
 
 #[derive(Template)]
 #[template(path = "rehearsal.html")]
@@ -141,7 +141,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::rehearse::report::tests::sample;
+    use crate::report::tests::sample;
 
     const LIMITS: VerdictLimits =
         VerdictLimits { p99: Duration::from_secs(1), persisted: Duration::from_secs(10), errors: 0 };

@@ -1,5 +1,5 @@
 //! The report of a rehearsal: one set of numbers, as a table ([`table`]), as a page ([`html`], with the plots of
-//! [`plot`](crate::plot)), and as JSON. The names in JSON are stable; where a field has another name, `serde(rename)` says so.
+//! [`plot`](pages::plot)), and as JSON. The names in JSON are stable; where a field has another name, `serde(rename)` says so.
 
 pub mod fairness;
 pub mod html;
@@ -14,9 +14,9 @@ use serde::Serialize;
 use self::fairness::Advantage;
 use super::measure::{Measurements, Milestone, SecondStats, Step};
 use super::verdict::{Criterion, CriterionStatus};
-use crate::control::audit::AuditCheck;
-use crate::domain::ModeName;
-use crate::rehearse::outcome::{AccountRecord, VisitOutcome};
+use crate::outcome::{AccountRecord, VisitOutcome};
+use control::audit::AuditCheck;
+use domain::ModeName;
 
 /// Where and how the rehearsal ran.
 #[derive(Debug, Clone, Serialize)]
@@ -227,7 +227,7 @@ pub(super) mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::rehearse::measure::LoadRecorder;
+    use crate::measure::LoadRecorder;
 
     /// The report of an invented rehearsal.
     pub fn sample(go: bool) -> RehearsalReport {

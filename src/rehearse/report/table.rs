@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::fairness::Advantage;
 use super::{GroupTotals, RehearsalReport, RunSettings, Times};
-use crate::domain::ModeName;
-use crate::rehearse::verdict::CriterionStatus;
+use crate::verdict::CriterionStatus;
+use domain::ModeName;
 
 /// The whole text.
 pub fn text(report: &RehearsalReport) -> String {
@@ -88,7 +88,7 @@ fn group(out: &mut String, name: &str, totals: &GroupTotals) -> std::fmt::Result
 
 #[cfg(test)]
 mod tests {
-    use crate::rehearse::report::tests::sample;
+    use crate::report::tests::sample;
 
     #[tokio::test]
     async fn table_has_the_numbers_and_the_verdict() {

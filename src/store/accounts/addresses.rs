@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::domain::{Address, AddressId, UserId};
-use crate::store::{AnyQuery, Store, StoreError, Tx, row};
+use crate::{AnyQuery, Store, StoreError, Tx, row};
+use domain::{Address, AddressId, UserId};
 
 /// Addresses in one user's address book.
 pub const MAX_ADDRESSES_PER_USER: i64 = 20;

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{log_own_change, recovery, sessions};
-use crate::domain::Role;
-use crate::domain::{AuditAction, MailKind, UserId};
-use crate::store::accounts;
-use crate::store::{NewSession, Revocation, Store, StoreError, Tx, User, audit_log, mail};
+use crate::accounts;
+use crate::{NewSession, Revocation, Store, StoreError, Tx, User, audit_log, mail};
+use domain::Role;
+use domain::{AuditAction, MailKind, UserId};
 
 /// Why an account was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -193,7 +193,7 @@ impl Store {
 }
 
 /// The first time of issue that a revocation does not cover.
-pub(crate) fn first_valid_issue(revoked_until: Timestamp) -> Timestamp {
+pub fn first_valid_issue(revoked_until: Timestamp) -> Timestamp {
     revoked_until.saturating_add(jiff::SignedDuration::from_millis(1)).unwrap_or(revoked_until)
 }
 

@@ -6,9 +6,9 @@ use serde_json::json;
 use sqlx::any::AnyRow;
 
 use super::{known_devices, mail_address};
-use crate::domain::{Locale, MailAddress, MailKind};
-use crate::store::mail::{NewMail, write};
-use crate::store::{Store, StoreError, Tx, User, row};
+use crate::mail::{NewMail, write};
+use crate::{Store, StoreError, Tx, User, row};
+use domain::{Locale, MailAddress, MailKind};
 
 /// An address that was entered with a challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]

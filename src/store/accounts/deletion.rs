@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 
 use super::{sessions, tombstone};
-use crate::domain::UserId;
-use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use crate::store::accounts;
-use crate::store::deposits::returns;
-use crate::store::packets::open::UNCLAIMED;
-use crate::store::{Revocation, Store, StoreError, Tx, reminders, row, wallet};
+use crate::accounts;
+use crate::deposits::returns;
+use crate::packets::open::UNCLAIMED;
+use crate::{Revocation, Store, StoreError, Tx, reminders, row, wallet};
+use domain::UserId;
+use domain::wallet::{LedgerAccount, Transfer, TransferKind};
 
 /// The outcome of deleting an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::domain::packet::{Giver, Packet};
-use crate::domain::wallet::{LedgerAccount, money};
-use crate::domain::{OrderHold, QueuePlace, UserId};
-use crate::store::{EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, Store, StoreError, WalletEntry};
+use crate::{EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, Store, StoreError, WalletEntry};
+use domain::packet::{Giver, Packet};
+use domain::wallet::{LedgerAccount, money};
+use domain::{OrderHold, QueuePlace, UserId};
 
 /// Rows that are read per query.
 const PAGE: i64 = 500;

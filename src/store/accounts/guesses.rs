@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::rate_limit::CellRate;
-use crate::store::{Store, StoreError, Tx, row};
+use crate::{Store, StoreError, Tx, row};
+use base::rate_limit::CellRate;
 
 /// A count of guesses: what they have in common, and how many are allowed.
 #[derive(Debug, Clone)]

@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
-use crate::domain::network::Network;
-use crate::domain::{MailKind, UserId};
-use crate::store::{NewSession, SessionRow, Store, StoreError, Tx, mail, row};
+use crate::{NewSession, SessionRow, Store, StoreError, Tx, mail, row};
+use domain::network::Network;
+use domain::{MailKind, UserId};
 
 /// A device that was not seen for so long is new again.
 const KEEP: Duration = Duration::from_secs(180 * 24 * 3600);
@@ -67,7 +67,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
-    pub(in crate::store) async fn purge_known_devices(&self, now: Timestamp) -> Result<(), StoreError> {
+    pub(crate) async fn purge_known_devices(&self, now: Timestamp) -> Result<(), StoreError> {
         let sql = "DELETE FROM known_devices WHERE seen_at_ms < $1";
         sqlx::query(sql).bind((now - KEEP).as_millisecond()).execute(&self.pool).await?;
         Ok(())

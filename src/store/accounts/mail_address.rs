@@ -7,9 +7,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{known_devices, log_own_change};
-use crate::domain::{AuditAction, Locale, MailAddress, MailKind, UserId};
-use crate::store::mail::{NewMail, notify, write};
-use crate::store::{SessionRow, Store, StoreError, Tx, User, row};
+use crate::mail::{NewMail, notify, write};
+use crate::{SessionRow, Store, StoreError, Tx, User, row};
+use domain::{AuditAction, Locale, MailAddress, MailKind, UserId};
 
 /// What an account has of mail.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,8 +25,8 @@ use sqlx::{AssertSqlSafe, Row};
 use contacts::{RegistrationContact, RegistrationDevice};
 
 use super::{Store, StoreError, Tx, audit_log, bind_ids, escaped_pattern, list, padded, row, signals};
-use crate::domain::{AuditAction, Role, Signal, UserId};
-use crate::store::pool::Connection;
+use crate::pool::Connection;
+use domain::{AuditAction, Role, Signal, UserId};
 
 /// The outcome of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::log_own_change;
 use super::registrations::spend;
-use crate::domain::{AuditAction, UserId};
-use crate::store::{Store, StoreError, User, row};
-use crate::webauthn::has_advanced;
+use crate::{Store, StoreError, User, row};
+use domain::{AuditAction, UserId};
+use webauthn::has_advanced;
 
 /// Passkeys of one account.
 pub const MAX_PASSKEYS_PER_USER: i64 = 10;

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{log_own_change, sessions};
-use crate::domain::Role;
-use crate::domain::{AuditAction, Locale, MailKind, UserId};
-use crate::store::mail::notify;
-use crate::store::{AccountChangeRefusal, Actor, Revocation, Store, StoreError, Tx, User, accounts, audit_log, row};
+use crate::mail::notify;
+use crate::{AccountChangeRefusal, Actor, Revocation, Store, StoreError, Tx, User, accounts, audit_log, row};
+use domain::Role;
+use domain::{AuditAction, Locale, MailKind, UserId};
 
 /// The outcome of starting a recovery on behalf of staff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

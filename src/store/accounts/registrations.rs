@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 
 use super::guesses::{lock_count, set_count};
-use crate::store::{Store, StoreError, Tx, row};
+use crate::{Store, StoreError, Tx, row};
 
 /// A count of registrations.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::log_own_change;
 use super::sessions;
-use crate::domain::{AuditAction, MailKind, UserId};
-use crate::store::{Revocation, Store, StoreError, User, mail, row};
+use crate::{Revocation, Store, StoreError, User, mail, row};
+use domain::{AuditAction, MailKind, UserId};
 
 impl Store {
     /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that

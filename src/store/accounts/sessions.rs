@@ -9,8 +9,8 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use super::known_devices;
-use crate::domain::{AuditAction, UserId};
-use crate::store::{Store, StoreError, Tx, User, audit_log, padded, row};
+use crate::{Store, StoreError, Tx, User, audit_log, padded, row};
+use domain::{AuditAction, UserId};
 
 /// A new session.
 #[derive(Debug, Clone)]

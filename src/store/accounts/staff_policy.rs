@@ -4,8 +4,8 @@ use serde_json::json;
 use sqlx::any::AnyRow;
 
 use super::key;
-use crate::domain::AuditAction;
-use crate::store::{Actor, Store, StoreError, audit_log, row};
+use crate::{Actor, Store, StoreError, audit_log, row};
+use domain::AuditAction;
 
 /// What the owners ask of all staff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Money that no account can move.
 
 use super::{Snapshot, Steps};
-use crate::store::StoreError;
+use crate::StoreError;
 
 /// What comes to a wallet after its account was deleted goes on to the shop in the same transaction, so a balance there is
 /// always wrong.

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::Snapshot;
-use crate::domain::books::AccountSum;
-use crate::store::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_days};
-use crate::store::{StoreError, row};
+use crate::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_days};
+use crate::{StoreError, row};
+use domain::books::AccountSum;
 
 /// A day is added up in so many steps.
 const STEPS_OF_A_DAY: i64 = 4;

@@ -1,7 +1,7 @@
 //! Deposits: what is set aside is what the ledger says, and goes back in time.
 
 use super::{Snapshot, Steps};
-use crate::store::StoreError;
+use crate::StoreError;
 
 /// Accounts of a step whose ledger account of deposits has something else than their deposits.
 const WRONG_SUMS: &str =

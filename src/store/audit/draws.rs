@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::Snapshot;
-use crate::domain::draw::{EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, root};
-use crate::domain::{DrawEntry, DrawState, EntryState, SaleId, hex};
-use crate::store::draws::{ALL_LOCKED, Draw, draw, entries};
-use crate::store::{StoreError, row};
+use crate::draws::{ALL_LOCKED, Draw, draw, entries};
+use crate::{StoreError, row};
+use domain::draw::{EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, root};
+use domain::{DrawEntry, DrawState, EntryState, SaleId, hex};
 
 /// Entries of one statement.
 const PAGE_SIZE: usize = 20_000;

@@ -1,7 +1,7 @@
 //! Who may take part in a sale: each buyer kept its rules.
 
 use super::{Snapshot, Steps};
-use crate::store::{KEEP_GROUPS, StoreError, row};
+use crate::{KEEP_GROUPS, StoreError, row};
 
 /// Sales with rules that their orders are compared with.
 const SALES_WITH_RULES: &str = "SELECT id FROM sales WHERE accounts_before_ms IS NOT NULL OR invitation = 1

@@ -3,8 +3,8 @@
 use sqlx::AssertSqlSafe;
 
 use super::{Snapshot, Step, Steps};
-use crate::domain::wallet::LedgerAccount;
-use crate::store::{StoreError, row};
+use crate::{StoreError, row};
+use domain::wallet::LedgerAccount;
 
 /// Accounts that take part in most transfers. Their entries are added up along with the transfers.
 const BUSY: [LedgerAccount; 2] = [LedgerAccount::Provider, LedgerAccount::Shop];

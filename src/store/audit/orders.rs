@@ -6,8 +6,8 @@ use std::sync::Arc;
 use sqlx::AssertSqlSafe;
 
 use super::{Snapshot, Steps};
-use crate::domain::{OrderStatus, SaleId};
-use crate::store::{StatusCount, Store, StoreError, row};
+use crate::{StatusCount, Store, StoreError, row};
+use domain::{OrderStatus, SaleId};
 
 /// Live orders of sales that are checked in one statement.
 const MAX_ORDERS_AT_ONCE: i64 = 50_000;

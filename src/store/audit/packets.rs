@@ -3,7 +3,7 @@
 use sqlx::any::AnyRow;
 
 use super::{Snapshot, Steps};
-use crate::store::{StoreError, row};
+use crate::{StoreError, row};
 
 const MISMATCHES: &str = "SELECT * FROM (
        SELECT p.id, p.total, p.claimed, p.claimed_amount, p.state,

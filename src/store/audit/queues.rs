@@ -3,9 +3,9 @@
 use sqlx::any::AnyRow;
 
 use super::{Snapshot, Steps};
-use crate::domain::draw::EntryId;
-use crate::domain::{Place, QueueSeed, UserId};
-use crate::store::{StoreError, row};
+use crate::{StoreError, row};
+use domain::draw::EntryId;
+use domain::{Place, QueueSeed, UserId};
 
 impl Snapshot {
     /// Describes live orders of sales with a waiting room whose owners were not called.

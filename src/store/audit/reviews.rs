@@ -1,7 +1,7 @@
 //! Reviews of orders: what staff do to an order of a shopper has a reason, a person and a line in the log.
 
 use super::{Snapshot, Steps};
-use crate::store::StoreError;
+use crate::StoreError;
 
 const WITHOUT_REASON: &str = "SELECT 'order ' || order_id || ' is held without a reason or a person' AS problem
      FROM order_holds WHERE id > $1 AND id <= $2 AND (TRIM(reason) = '' OR TRIM(held_by) = '')";

@@ -1,8 +1,8 @@
 //! Waitlists: none that waits was passed over.
 
 use super::Snapshot;
-use crate::domain::SaleId;
-use crate::store::{StoreError, row};
+use crate::{StoreError, row};
+use domain::SaleId;
 
 /// Accounts at the front of a line that are compared with the offers of its sale. Who is passed over stays at the front.
 const MAX_FRONT: i64 = 100;

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
 use super::{Period, beside_the_ledger};
-use crate::domain::Money;
-use crate::domain::wallet::money;
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
+use domain::Money;
+use domain::wallet::money;
 
 /// One movement on one account. The lines of a transfer sum to zero.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::Currency;
-use crate::domain::books::{AccountKind, AccountSum, TrialBalanceLine, trial_balance};
-use crate::domain::wallet::CURRENCY;
-use crate::store::pool::Connection;
-use crate::store::{Store, StoreError, row};
+use crate::pool::Connection;
+use crate::{Store, StoreError, row};
+use domain::Currency;
+use domain::books::{AccountKind, AccountSum, TrialBalanceLine, trial_balance};
+use domain::wallet::CURRENCY;
 
-pub(in crate::store) const DAY_MS: i64 = 24 * 3600 * 1000;
+pub(crate) const DAY_MS: i64 = 24 * 3600 * 1000;
 /// How long after its end a day is closed. Transactions that began in it are over by then.
 const CLOSING_DELAY: Duration = Duration::from_secs(3600);
 /// How much of a day a statement sums up at once: of a day with millions of payments, no more than its time-out allows.
@@ -100,7 +100,7 @@ impl Store {
     }
 }
 
-pub(in crate::store) const CLOSED: &str = "SELECT closed_before_ms FROM books";
+pub(crate) const CLOSED: &str = "SELECT closed_before_ms FROM books";
 
 fn whole_days(at_ms: i64) -> i64 {
     at_ms.div_euclid(DAY_MS) * DAY_MS
@@ -150,11 +150,7 @@ const PARTIAL_REFUNDS: &str = "SELECT currency, CAST(SUM(amount) AS BIGINT) AS t
      WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND via <> 'wallet' GROUP BY currency";
 
 /// The sums of what moved between two times.
-pub(in crate::store) async fn movements(
-    c: &mut Connection,
-    from: i64,
-    to: i64,
-) -> Result<Vec<AccountSum>, sqlx::Error> {
+pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
     if from >= to {
         return Ok(Vec::new());
     }
@@ -193,7 +189,7 @@ pub(in crate::store) async fn movements(
 }
 
 /// One sum per kind of accounts and currency.
-pub(in crate::store) fn merged(sums: Vec<AccountSum>) -> Vec<AccountSum> {
+pub(crate) fn merged(sums: Vec<AccountSum>) -> Vec<AccountSum> {
     let mut all: Vec<AccountSum> = Vec::new();
     for sum in sums {
         match all.iter_mut().find(|other| other.account == sum.account && other.currency == sum.currency) {
@@ -212,11 +208,7 @@ fn currency(row: &sqlx::any::AnyRow) -> Result<Currency, sqlx::Error> {
 }
 
 /// The kept sums of closed days, of which the first begins at `from` and the last one ends at `to`.
-pub(in crate::store) async fn sums_of_days(
-    c: &mut Connection,
-    from: i64,
-    to: i64,
-) -> Result<Vec<AccountSum>, sqlx::Error> {
+pub(crate) async fn sums_of_days(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
     let sql = "SELECT account, currency, CAST(SUM(debits) AS BIGINT) AS debits, CAST(SUM(credits) AS BIGINT) AS credits
          FROM book_days WHERE day_ms >= $1 AND day_ms < $2 GROUP BY account, currency";
     let rows = sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await?;
@@ -232,11 +224,7 @@ pub(in crate::store) async fn sums_of_days(
 }
 
 /// The time of the first movement between two times.
-pub(in crate::store) async fn first_movement(
-    c: &mut Connection,
-    from: i64,
-    to: i64,
-) -> Result<Option<i64>, sqlx::Error> {
+pub(crate) async fn first_movement(c: &mut Connection, from: i64, to: i64) -> Result<Option<i64>, sqlx::Error> {
     let mut first: Option<i64> = None;
     for sql in [
         "SELECT at_ms FROM wallet_entries WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1",

@@ -16,8 +16,8 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, wallet};
-use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use crate::domain::{SaleId, UserId};
+use domain::wallet::{LedgerAccount, Transfer, TransferKind};
+use domain::{SaleId, UserId};
 
 /// A deposit of an account in a sale, the last one that it had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Store {
 
 /// Sets a deposit of this amount aside for accounts. One that has it already, or a live order of the sale, keeps what it has.
 /// Returns the accounts whose wallets have too little, for which nothing has changed. Without an amount nothing is done.
-pub(in crate::store) async fn take(
+pub(crate) async fn take(
     tx: &mut Tx,
     sale: SaleId,
     amount: Option<i64>,

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use sqlx::AssertSqlSafe;
 
 use super::{Deposit, columns, deposit, transfer};
-use crate::domain::wallet::{Transfer, TransferKind};
-use crate::domain::{OrderId, SaleId, UserId};
-use crate::store::{Store, StoreError, Tx, row, wallet};
+use crate::{Store, StoreError, Tx, row, wallet};
+use domain::wallet::{Transfer, TransferKind};
+use domain::{OrderId, SaleId, UserId};
 
 /// Deposits of one transaction: short enough that payments of the same wallets wait for it.
 const MAX_RETURNS: i64 = 256;
@@ -41,7 +41,7 @@ impl Store {
 }
 
 /// Returns the deposit of an account that withdraws, unless it has a live order of the sale, which it was taken for.
-pub(in crate::store) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
+pub(crate) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
     let sql = concat!(
         "SELECT ",
         columns!(),
@@ -54,7 +54,7 @@ pub(in crate::store) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) 
 }
 
 /// The deposit that was taken for an order.
-pub(in crate::store) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Deposit>, sqlx::Error> {
+pub(crate) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Deposit>, sqlx::Error> {
     let sql = "SELECT deposits.sale_id, deposits.user_id, number, deposits.amount, held_at_ms, returned_at_ms
          FROM orders JOIN deposits ON deposits.user_id = orders.user_id AND deposits.sale_id = orders.sale_id
          WHERE orders.id = $1 AND returned_at_ms IS NULL";
@@ -63,13 +63,13 @@ pub(in crate::store) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Op
 }
 
 /// What is set aside of an account, in all sales.
-pub(in crate::store) async fn of_user(tx: &mut Tx, user: UserId) -> Result<Vec<Deposit>, sqlx::Error> {
+pub(crate) async fn of_user(tx: &mut Tx, user: UserId) -> Result<Vec<Deposit>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
     sqlx::query(sql).bind(user.to_string()).fetch_all(&mut **tx).await?.iter().map(deposit).collect()
 }
 
 /// Returns what is set aside of a draft that is deleted, and deletes the rows.
-pub(in crate::store) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
+pub(crate) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
     let held = sqlx::query(sql).bind(sale.0).fetch_all(&mut **tx).await?;
     let held = held.iter().map(deposit).collect::<Result<Vec<_>, _>>()?;
@@ -87,12 +87,12 @@ async fn give_back(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error>
 }
 
 /// The transfers that return deposits. Posted together with [`mark_returned`].
-pub(in crate::store) fn transfers(deposits: &[Deposit]) -> Vec<Transfer> {
+pub(crate) fn transfers(deposits: &[Deposit]) -> Vec<Transfer> {
     deposits.iter().map(|deposit| transfer(TransferKind::DepositReturn, deposit)).collect()
 }
 
 /// Marks deposits as returned. The locks of money come after those of the rows.
-pub(in crate::store) async fn mark_returned(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
+pub(crate) async fn mark_returned(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
     let mut by_sale: BTreeMap<SaleId, Vec<String>> = BTreeMap::new();
     for Deposit { sale_id, user_id, number, .. } in deposits {
         by_sale.entry(*sale_id).or_default().push(format!("('{user_id}',{number})"));

@@ -5,10 +5,10 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::lock;
-use crate::domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
-use crate::domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
-use crate::store::audit_log::log;
-use crate::store::{ListLock, Store, StoreError, Tx, deposits, row, sales};
+use crate::audit_log::log;
+use crate::{ListLock, Store, StoreError, Tx, deposits, row, sales};
+use domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
+use domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 
 /// Entries of one page of the public list.
 pub const LIST_PAGE_SIZE: i64 = 10_000;
@@ -51,7 +51,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-pub(in crate::store) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
+pub(crate) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
     let order: Option<String> = row.try_get("order_id")?;
     let reason: Option<String> = row.try_get("reason")?;
     Ok(DrawEntry {
@@ -66,7 +66,7 @@ pub(in crate::store) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
 }
 
 /// A page of all entries of a draw, in the order of ids.
-pub(in crate::store) const AUDIT_PAGE: &str =
+pub(crate) const AUDIT_PAGE: &str =
     concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND entry > $2 ORDER BY entry LIMIT $3");
 
 const OWN: &str = concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND user_id = $2");

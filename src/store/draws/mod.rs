@@ -13,8 +13,8 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{ListLock, Store, StoreError, Tx, row};
-use crate::domain::draw::{DrawRules, DrawSecret, Randomness};
-use crate::domain::{DrawStage, DrawState, Sale, SaleId};
+use domain::draw::{DrawRules, DrawSecret, Randomness};
+use domain::{DrawStage, DrawState, Sale, SaleId};
 
 /// A draw as stored.
 #[derive(Debug, Clone)]

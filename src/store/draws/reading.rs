@@ -6,9 +6,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::entries::{columns, entry};
-use crate::domain::draw::EntryId;
-use crate::domain::{DrawEntry, SaleId};
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
+use domain::draw::EntryId;
+use domain::{DrawEntry, SaleId};
 
 /// Entries that are counted before the list is locked. A page reads no more of them.
 pub const MAX_COUNTED_ENTRIES: i64 = 5_000;

@@ -8,15 +8,15 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::{Draw, entries, lock};
-use crate::domain::draw::{self, EntryId, EntryList, Exclusion, Randomness};
-use crate::domain::{
+use crate::accounts::is_closed;
+use crate::audit_log::log;
+use crate::orders::intake::sell;
+use crate::sales::revision::touch;
+use crate::{ListLock, LockPatience, MAX_ROWS, Store, StoreError, Tx, goods, mail, row, sales};
+use domain::draw::{self, EntryId, EntryList, Exclusion, Randomness};
+use domain::{
     AuditAction, DrawState, EntryState, MailKind, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex,
 };
-use crate::store::accounts::is_closed;
-use crate::store::audit_log::log;
-use crate::store::orders::intake::sell;
-use crate::store::sales::revision::touch;
-use crate::store::{ListLock, LockPatience, MAX_ROWS, Store, StoreError, Tx, goods, mail, row, sales};
 
 /// Orders of one transaction. Small, so that the sale's lock is held for a short time only.
 const MAX_OFFERS: i64 = 256;

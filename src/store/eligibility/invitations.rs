@@ -6,9 +6,9 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::domain::{AuditAction, InvitationCode, SaleId, UserId};
-use crate::store::audit_log::log;
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, placeholders, row};
+use crate::audit_log::log;
+use crate::{MAX_ROWS, Store, StoreError, Tx, placeholders, row};
+use domain::{AuditAction, InvitationCode, SaleId, UserId};
 
 /// Codes of one sale. Counting them all stays cheap.
 pub const MAX_INVITATIONS_PER_SALE: i64 = 100_000;

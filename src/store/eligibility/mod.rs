@@ -12,7 +12,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{Store, StoreError, Tx, list, row};
-use crate::domain::{GroupKind, SaleId, UserId};
+use domain::{GroupKind, SaleId, UserId};
 
 /// How long groups are kept after the end of their sale: orders are delivered and questions answered by then.
 pub const KEEP_GROUPS: SignedDuration = SignedDuration::from_hours(30 * 24);

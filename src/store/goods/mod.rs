@@ -9,11 +9,11 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{RequestId, Store, StoreError, Tx, row};
-use crate::domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
-use crate::store::audit_log::log;
-use crate::store::idempotency::{made_before, record_made};
-use crate::store::pool::Connection;
-use crate::store::sales::revision::{next_id, touch};
+use crate::audit_log::log;
+use crate::idempotency::{made_before, record_made};
+use crate::pool::Connection;
+use crate::sales::revision::{next_id, touch};
+use domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
 use pictures::{galleries, gallery, replace_gallery};
 
 /// The definition of new or edited goods. `None` keeps the current value.
@@ -65,7 +65,7 @@ impl From<sqlx::Error> for GoodsRefusal {
 }
 
 /// The name of goods.
-pub(in crate::store) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual, sqlx::Error> {
+pub(crate) async fn name(tx: &mut Tx, id: GoodsId) -> Result<Bilingual, sqlx::Error> {
     let query = sqlx::query("SELECT name_zh, name_en FROM goods WHERE id = $1").bind(id.0);
     let row = query.fetch_one(&mut **tx).await?;
     Ok(Bilingual::new(row::text(&row, "name_zh")?, row::text(&row, "name_en")?))

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::domain::{GoodsId, Picture};
-use crate::store::pool::Connection;
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, list, row};
+use crate::pool::Connection;
+use crate::{MAX_ROWS, Store, StoreError, Tx, list, row};
+use domain::{GoodsId, Picture};
 
 macro_rules! columns {
     () => {

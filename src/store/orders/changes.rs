@@ -18,9 +18,9 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::{NoContext, Uuid};
 
 use super::totals::TotalChanges;
-use crate::domain::ids::first_id_of;
-use crate::domain::{OrderId, OrderStatus, SaleId};
-use crate::store::{FoundOrder, Store, StoreError, Tx, row};
+use crate::{FoundOrder, Store, StoreError, Tx, row};
+use domain::ids::first_id_of;
+use domain::{OrderId, OrderStatus, SaleId};
 
 /// Ids in one row. Rows stay below the size from which PostgreSQL compresses them.
 const MAX_ORDERS_PER_ROW: usize = 50;
@@ -35,37 +35,32 @@ const PURGE_SIZE: i64 = 1000;
 
 /// What a transaction changes in orders.
 #[derive(Debug, Default)]
-pub(in crate::store) struct OrderChanges {
-    pub(in crate::store) totals: TotalChanges,
+pub(crate) struct OrderChanges {
+    pub(crate) totals: TotalChanges,
     orders: Vec<OrderId>,
 }
 
 impl OrderChanges {
     /// An order with these units was added.
-    pub(in crate::store) fn added(&mut self, sale: SaleId, order: OrderId, status: OrderStatus, units: i64) {
+    pub(crate) fn added(&mut self, sale: SaleId, order: OrderId, status: OrderStatus, units: i64) {
         self.totals.added(sale, order, status, units);
         self.orders.push(order);
     }
 
     /// An order with these units changed its status.
-    pub(in crate::store) fn moved(
-        &mut self,
-        (sale, order): (SaleId, OrderId),
-        change: (OrderStatus, OrderStatus),
-        units: i64,
-    ) {
+    pub(crate) fn moved(&mut self, (sale, order): (SaleId, OrderId), change: (OrderStatus, OrderStatus), units: i64) {
         self.totals.moved((sale, order), change, units);
         self.orders.push(order);
     }
 
     /// Something else of the order changed.
-    pub(in crate::store) fn edited(&mut self, order: OrderId) {
+    pub(crate) fn edited(&mut self, order: OrderId) {
         self.orders.push(order);
     }
 
     /// The statements that write the changes of a transaction that began `at`; `None` when there are none. Numbers,
     /// statuses and UUIDs only, so that they need no parameters.
-    pub(in crate::store) fn sql(&self, at: jiff::Timestamp) -> Option<String> {
+    pub(crate) fn sql(&self, at: jiff::Timestamp) -> Option<String> {
         let statements = [self.totals.sql(), self.feed_sql(at)];
         let statements: Vec<String> = statements.into_iter().flatten().collect();
         (!statements.is_empty()).then(|| statements.join("; "))
@@ -230,11 +225,11 @@ async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
+    use base::clock::Clock;
 
     async fn store(clock: &Clock) -> (tempfile::TempDir, Store) {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap().with_clock(clock);
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(clock);
         store.migrate().await.unwrap();
         (dir, store)
     }

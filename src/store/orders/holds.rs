@@ -15,10 +15,10 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
-use crate::domain::hold::{Answer, HoldEnd};
-use crate::domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
-use crate::store::audit_log::log;
-use crate::store::{AuditReason, Store, StoreError, Tx, bind_ids, list, mail, padded, row};
+use crate::audit_log::log;
+use crate::{AuditReason, Store, StoreError, Tx, bind_ids, list, mail, padded, row};
+use domain::hold::{Answer, HoldEnd};
+use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
 
 /// What became of a change of a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use super::releases::{self, HeldUnits, held_columns, held_units};
-use crate::domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
-use crate::store::sales::add_sold;
-use crate::store::waitlists::line::is_waited_for;
-use crate::store::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
+use crate::sales::add_sold;
+use crate::waitlists::line::is_waited_for;
+use crate::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
+use domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 
 /// The outcome of persisting one reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) 
 }
 
 /// Sells units of a sale, whose row is locked, as unpaid orders. Every order is written, or the transaction must not commit.
-pub(in crate::store) async fn sell(
+pub(crate) async fn sell(
     tx: &mut Tx,
     sale: &Sale,
     granted: &[Reservation],
@@ -230,7 +230,7 @@ async fn take_units(tx: &mut Tx, units: &BTreeMap<SaleId, i64>) -> Result<Option
 }
 
 /// Live orders of a sale by account, with their units.
-pub(in crate::store) async fn live_orders(
+pub(crate) async fn live_orders(
     tx: &mut Tx,
     sale: SaleId,
     users: &[UserId],

@@ -18,9 +18,9 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::sales::add_sold;
 use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales, signals};
-use crate::domain::order::OrderEvent;
-use crate::domain::{Address, Order, OrderId, OrderStatus, SaleId, Signal, UserId};
-use crate::store::pool::Connection;
+use crate::pool::Connection;
+use domain::order::OrderEvent;
+use domain::{Address, Order, OrderId, OrderStatus, SaleId, Signal, UserId};
 use open_payments::close_payments_of;
 use releases::{HeldUnits, held_columns, held_units};
 use search::{STATUS_UNINDEXED, status_condition};

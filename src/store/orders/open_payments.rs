@@ -2,11 +2,11 @@
 
 use sqlx::AssertSqlSafe;
 
-use crate::domain::OrderId;
-use crate::store::{Tx, bind_ids, list, padded};
+use crate::{Tx, bind_ids, list, padded};
+use domain::OrderId;
 
 /// Lets the open payments of orders that ended or were paid be closed at once, in the same transaction.
-pub(in crate::store) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> Result<(), sqlx::Error> {
+pub(crate) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> Result<(), sqlx::Error> {
     for chunk in padded(orders) {
         let sql = format!(
             "UPDATE payments SET close_at_ms = 0 WHERE close_at_ms IS NOT NULL AND order_id IN {}",

@@ -5,8 +5,8 @@
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::domain::{OrderId, Reservation, SaleId, UserId};
-use crate::store::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
+use crate::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
+use domain::{OrderId, Reservation, SaleId, UserId};
 
 /// Units that an order holds. The backend releases them only if the user's hold still belongs to this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

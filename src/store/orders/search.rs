@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::domain::ids::first_id_of;
-use crate::domain::order::{OrderEvent, OrderStep};
-use crate::domain::{Money, Order, OrderId, OrderStatus, SaleId, UserId};
-use crate::store::orders::{columns, order};
-use crate::store::{AnyQuery, Store, StoreError, bind_ids, list, padded, row};
+use crate::orders::{columns, order};
+use crate::{AnyQuery, Store, StoreError, bind_ids, list, padded, row};
+use domain::ids::first_id_of;
+use domain::order::{OrderEvent, OrderStep};
+use domain::{Money, Order, OrderId, OrderStatus, SaleId, UserId};
 
 /// A search over orders. Every field is optional; an order must match all that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -332,7 +332,7 @@ mod tests {
     #[tokio::test]
     async fn every_search_reads_one_index_range() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
         let now = Timestamp::from_second(1_795_000_000).unwrap();
         let id = OrderId(Uuid::now_v7());

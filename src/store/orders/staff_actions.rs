@@ -6,10 +6,10 @@ use serde_json::json;
 use super::holds;
 use super::open_payments::close_payments_of;
 use super::releases::{self, HeldUnits, held_columns, held_units};
-use crate::domain::{AuditAction, HoldOutcome, OrderId, OrderStatus, SaleId};
-use crate::store::audit_log::log;
-use crate::store::sales::{self, add_sold};
-use crate::store::{Store, StoreError, Tx};
+use crate::audit_log::log;
+use crate::sales::{self, add_sold};
+use crate::{Store, StoreError, Tx};
+use domain::{AuditAction, HoldOutcome, OrderId, OrderStatus, SaleId};
 
 /// An action of staff on an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Store {
 }
 
 /// The same within a transaction, which the caller commits, and drops when it returns `None`.
-pub(in crate::store) async fn apply(
+pub(crate) async fn apply(
     tx: &mut Tx,
     (sale, id): (SaleId, OrderId),
     action: StaffAction,

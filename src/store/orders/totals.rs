@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use sqlx::AssertSqlSafe;
 
-use crate::domain::{OrderId, OrderStatus, SaleId};
-use crate::store::{Store, StoreError, list, padded, row};
+use crate::{Store, StoreError, list, padded, row};
+use domain::{OrderId, OrderStatus, SaleId};
 
 /// Rows of one total.
 const SHARDS: u8 = 16;
@@ -26,7 +26,7 @@ pub struct StatusCount {
 }
 
 impl StatusCount {
-    pub(in crate::store) fn add(&mut self, orders: i64, units: i64) {
+    pub(crate) fn add(&mut self, orders: i64, units: i64) {
         self.orders += orders;
         self.units += units;
     }
@@ -46,21 +46,21 @@ impl OrderTotals {
 
 /// What a transaction changes in the totals.
 #[derive(Debug, Default)]
-pub(in crate::store) struct TotalChanges {
+pub(crate) struct TotalChanges {
     by_row: BTreeMap<(SaleId, &'static str), StatusCount>,
     shard: u8,
 }
 
 impl TotalChanges {
     /// An order with these units was added.
-    pub(in crate::store) fn added(&mut self, sale: SaleId, order: OrderId, status: OrderStatus, units: i64) {
+    pub(crate) fn added(&mut self, sale: SaleId, order: OrderId, status: OrderStatus, units: i64) {
         // The last byte of an order's id is random.
         self.shard = order.0.as_bytes()[15] % SHARDS;
         self.correct(sale, status, 1, units);
     }
 
     /// An order with these units changed its status.
-    pub(in crate::store) fn moved(
+    pub(crate) fn moved(
         &mut self,
         (sale, order): (SaleId, OrderId),
         (from, to): (OrderStatus, OrderStatus),
@@ -70,13 +70,13 @@ impl TotalChanges {
         self.correct(sale, from, -1, -units);
     }
 
-    pub(in crate::store) fn correct(&mut self, sale: SaleId, status: OrderStatus, orders: i64, units: i64) {
+    pub(crate) fn correct(&mut self, sale: SaleId, status: OrderStatus, orders: i64, units: i64) {
         self.by_row.entry((sale, status.as_str())).or_default().add(orders, units);
     }
 
     /// The statement that writes the changes; `None` when there are none. Numbers and statuses only, so that it needs no
     /// parameters.
-    pub(in crate::store) fn sql(&self) -> Option<String> {
+    pub(crate) fn sql(&self) -> Option<String> {
         let rows: Vec<String> = self
             .by_row
             .iter()

@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::*;
-use crate::store::pool::Connection;
+use crate::pool::Connection;
 
 /// The outcome of persisting one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

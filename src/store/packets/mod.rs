@@ -17,10 +17,10 @@ pub use settle::{SettleOutcome, StopOutcome};
 
 use super::wallet::{Posted, post};
 use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row};
-use crate::domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
-use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use crate::domain::{AuditAction, PacketId, UserId};
-use crate::store::audit_log::log;
+use crate::audit_log::log;
+use domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
+use domain::wallet::{LedgerAccount, Transfer, TransferKind};
+use domain::{AuditAction, PacketId, UserId};
 
 /// Shares in one row of `packet_shares`, which is one part of the packet.
 pub const SHARES_PER_PART: i64 = 1000;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What is unclaimed in open packets of the giver `$1`.
-pub(in crate::store) const UNCLAIMED: &str = "SELECT CAST(COALESCE(SUM(total - claimed_amount), 0) AS BIGINT) AS amount
+pub(crate) const UNCLAIMED: &str = "SELECT CAST(COALESCE(SUM(total - claimed_amount), 0) AS BIGINT) AS amount
      FROM packets WHERE state = 'open' AND giver = $1";
 
 impl Store {

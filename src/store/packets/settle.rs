@@ -1,7 +1,7 @@
 //! The end of packets: stopping by staff, and settlement.
 
 use super::*;
-use crate::domain::AuditAction;
+use domain::AuditAction;
 
 /// The outcome of settling a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, UserId};
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
+use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, UserId};
 
 /// The decision of a second person.
 #[derive(Debug, Clone)]

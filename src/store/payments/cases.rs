@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::refunds::{self, Refund};
 use super::{Payment, PaymentPurpose, record_webhook};
-use crate::domain::PaymentStatus;
-use crate::domain::{AuditAction, CaseKind, Currency, Money, OrderId, RefundId, UserId};
-use crate::store::audit_log::log;
-use crate::store::{AuditReason, Store, StoreError, Tx, row};
+use crate::audit_log::log;
+use crate::{AuditReason, Store, StoreError, Tx, row};
+use domain::PaymentStatus;
+use domain::{AuditAction, CaseKind, Currency, Money, OrderId, RefundId, UserId};
 
 /// A case to be opened.
 #[derive(Debug, Clone, Copy)]

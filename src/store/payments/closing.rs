@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sqlx::AssertSqlSafe;
 
-use crate::domain::{OrderId, PaymentId};
-use crate::store::{Store, StoreError, bind_ids, list, row};
+use crate::{Store, StoreError, bind_ids, list, row};
+use domain::{OrderId, PaymentId};
 
 /// When a payment is closed again after an attempt that failed.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);

@@ -21,10 +21,10 @@ use super::orders::open_payments::close_payments_of;
 use super::orders::{add_events, read};
 use super::wallet::{Posted, lock, post};
 use super::{Store, StoreError, Tx, row};
-use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
-use crate::domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, PaymentStatus, SaleId, UserId};
-use crate::store::accounts;
+use crate::accounts;
 use cases::NewCase;
+use domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
+use domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, PaymentStatus, SaleId, UserId};
 
 /// The provider name of payments from a wallet.
 pub const WALLET: &str = "wallet";

@@ -11,9 +11,9 @@ use sqlx::any::AnyRow;
 
 use super::refunds::{Refund, RefundRefusal};
 use super::{Payment, WALLET};
-use crate::domain::{AuditAction, Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
-use crate::store::audit_log::log;
-use crate::store::{AuditReason, Store, StoreError, Tx, row};
+use crate::audit_log::log;
+use crate::{AuditReason, Store, StoreError, Tx, row};
+use domain::{AuditAction, Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
 
 /// A partial refund that staff ask for.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use sqlx::any::AnyRow;
 
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
 
 /// No more are counted.
 pub const MAX_COUNTED_PENDING: i64 = 1_000;

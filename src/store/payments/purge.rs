@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::store::{Store, StoreError};
+use crate::{Store, StoreError};
 
 /// How long applied webhooks are remembered. One that is sent again later is refused, because its signature is too old, and
 /// a payment is captured once in any case.
@@ -46,7 +46,7 @@ mod tests {
     use uuid::{NoContext, Uuid};
 
     use super::*;
-    use crate::clock::Clock;
+    use base::clock::Clock;
 
     fn id(at: Timestamp) -> Uuid {
         let (seconds, nanos) = (at.as_second() as u64, at.subsec_nanosecond() as u32);
@@ -78,7 +78,7 @@ mod tests {
         }
         assert!(!store.purge_sandbox().await.unwrap() && !store.purge_webhooks().await.unwrap());
         let left = async |sql: &'static str| {
-            let rows = store.all(sqlx::query(sql), |row| crate::store::row::text(row, "what")).await;
+            let rows = store.all(sqlx::query(sql), |row| crate::row::text(row, "what")).await;
             rows.unwrap()
         };
         assert_eq!(left("SELECT status AS what FROM sandbox_payments ORDER BY status").await, ["captured", "open"]);

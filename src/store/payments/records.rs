@@ -7,8 +7,8 @@ use sqlx::any::AnyRow;
 
 use super::partial_refunds::PartialRefund;
 use super::{Payment, columns, payment};
-use crate::domain::{OrderId, PaymentId, UserId};
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
+use domain::{OrderId, PaymentId, UserId};
 
 /// A payment with everything that happened to it.
 #[derive(Debug, Clone)]

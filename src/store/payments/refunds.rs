@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use super::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
-use crate::domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use crate::domain::{Money, OrderId, OrderStatus, RefundId};
-use crate::store::orders::read;
-use crate::store::wallet::post;
-use crate::store::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
+use crate::orders::read;
+use crate::wallet::post;
+use crate::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
+use domain::wallet::{LedgerAccount, Transfer, TransferKind};
+use domain::{Money, OrderId, OrderStatus, RefundId};
 
 /// Money that goes back to a payer.
 #[derive(Debug, Clone)]

@@ -4,8 +4,8 @@
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use crate::domain::{Money, PaymentId, RefundId};
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
+use domain::{Money, PaymentId, RefundId};
 
 /// A charge at the provider.
 #[derive(Debug, Clone)]

@@ -15,10 +15,10 @@ use super::approvals::{Approval, columns};
 use super::cases::{self, CaseAction, PaymentCase};
 use super::partial_refunds::{self, NewPartialRefund, captured};
 use super::refunds::RefundRefusal;
-use crate::domain::{ApprovalStatus, AuditAction, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId};
-use crate::store::audit_log::log;
-use crate::store::orders::{read, staff_actions};
-use crate::store::{AuditReason, HeldUnits, StaffAction, Store, StoreError, Tx, row};
+use crate::audit_log::log;
+use crate::orders::{read, staff_actions};
+use crate::{AuditReason, HeldUnits, StaffAction, Store, StoreError, Tx, row};
+use domain::{ApprovalStatus, AuditAction, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId};
 
 /// Refunds of one person within this time count together.
 const ALONE_PERIOD: Duration = Duration::from_secs(24 * 3600);

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::audit_log::log;
 use super::sales::revision::touch;
 use super::{Store, StoreError, Tx, goods, mail, row};
-use crate::domain::question::MAX_OPEN_QUESTIONS;
-use crate::domain::{
+use domain::question::MAX_OPEN_QUESTIONS;
+use domain::{
     AuditAction, GoodsId, Locale, MailKind, Question, QuestionChange, QuestionId, QuestionStatus, SaleId, UserId,
 };
 

@@ -4,9 +4,9 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{columns, question};
-use crate::domain::question::{AnswersByGoods, MAX_SHOWN_ANSWERS};
-use crate::domain::{Bilingual, GoodsId, Locale, Question, QuestionId, QuestionStatus, ShownAnswer, UserId};
-use crate::store::{Store, StoreError, escaped_pattern, row};
+use crate::{Store, StoreError, escaped_pattern, row};
+use domain::question::{AnswersByGoods, MAX_SHOWN_ANSWERS};
+use domain::{Bilingual, GoodsId, Locale, Question, QuestionId, QuestionStatus, ShownAnswer, UserId};
 
 /// Sorts after every UUID.
 const AFTER_ALL: &str = "g";

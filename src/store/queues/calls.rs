@@ -7,11 +7,11 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 
 use super::{Queue, lock};
-use crate::domain::draw::EntryId;
-use crate::domain::queue::{SEAT_GRACE_MS, closed_segment};
-use crate::domain::{MailKind, Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
-use crate::store::accounts::is_closed;
-use crate::store::{AnyQuery, LockPatience, Store, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
+use crate::accounts::is_closed;
+use crate::{AnyQuery, LockPatience, Store, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
+use domain::draw::EntryId;
+use domain::queue::{SEAT_GRACE_MS, closed_segment};
+use domain::{MailKind, Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
 
 /// Calls of one transaction: a number that takes milliseconds.
 const MAX_CALLS: i64 = 1_000;

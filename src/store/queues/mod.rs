@@ -14,7 +14,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{ListLock, Store, StoreError, Tx, row};
-use crate::domain::{Place, QueueSeed, SaleId, Segment};
+use domain::{Place, QueueSeed, SaleId, Segment};
 
 /// The waiting room of a sale as stored.
 #[derive(Debug, Clone)]

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::lock;
-use crate::domain::{AuditAction, SaleId};
-use crate::store::audit_log::log;
-use crate::store::{Store, StoreError};
+use crate::audit_log::log;
+use crate::{Store, StoreError};
+use domain::{AuditAction, SaleId};
 
 /// What bounds the calls of a waiting room beside its units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::domain::draw::EntryId;
-use crate::domain::queue::present_segment;
-use crate::domain::{
-    ModeName, Phase, Place, QueuePlace, QueuePlan, QueueSeed, SaleId, SaleState, TurnState, UserId, Window,
-};
-use crate::store::orders::intake::live_orders;
-use crate::store::{ListLock, Store, StoreError, Tx, bind_ids, deposits, list, padded, row, sales};
+use crate::orders::intake::live_orders;
+use crate::{ListLock, Store, StoreError, Tx, bind_ids, deposits, list, padded, row, sales};
+use domain::draw::EntryId;
+use domain::queue::present_segment;
+use domain::{ModeName, Phase, Place, QueuePlace, QueuePlan, QueueSeed, SaleId, SaleState, TurnState, UserId, Window};
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]

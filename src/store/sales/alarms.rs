@@ -3,8 +3,8 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{Alarm, AlarmEvent, SaleId};
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
+use domain::{Alarm, AlarmEvent, SaleId};
 
 const MIN_GAP_MS: i64 = 5_000;
 
@@ -63,7 +63,7 @@ mod tests {
     #[tokio::test]
     async fn alarm_that_two_processes_see_is_recorded_once() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
         let (sale, slow) = (SaleId(1), [Alarm::Slow]);
         for (ms, rose, ended) in [

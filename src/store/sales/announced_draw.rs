@@ -2,9 +2,9 @@
 //! definition, and it is called off with the sale. Entries come only once the sale has opened; from then on the definition is
 //! fixed, and so are the rules.
 
-use crate::domain::draw::DrawSecret;
-use crate::domain::{DrawState, Sale, SaleState};
-use crate::store::{ListLock, Tx, row};
+use crate::{ListLock, Tx, row};
+use domain::draw::DrawSecret;
+use domain::{DrawState, Sale, SaleState};
 
 /// Brings the draw in step with a sale that is new (`before` is `None`) or was changed. The sale's row is locked.
 pub(super) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {

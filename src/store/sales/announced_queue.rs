@@ -1,8 +1,8 @@
 //! The row of a sale's waiting room is there from the first announcement on, and stays: places are kept when
 //! staff postpone the sale.
 
-use crate::domain::{QueueSeed, Sale, SaleState};
-use crate::store::{ListLock, Tx};
+use crate::{ListLock, Tx};
+use domain::{QueueSeed, Sale, SaleState};
 
 /// Brings the waiting room in step with a sale that is new or was changed. The sale's row is locked.
 pub(super) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::Error> {

@@ -2,8 +2,8 @@
 
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::domain::SaleId;
-use crate::store::{Store, StoreError, Tx, placeholders, row, sales};
+use crate::{Store, StoreError, Tx, placeholders, row, sales};
+use domain::SaleId;
 
 /// The allotment of one bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

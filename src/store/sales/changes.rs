@@ -2,13 +2,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::sale::{SaleMove, WrongState};
-use crate::domain::wallet::{CURRENCY, DEPOSIT_LIMITS};
-use crate::domain::{
+use crate::{RequestId, StoreError};
+use domain::sale::{SaleMove, WrongState};
+use domain::wallet::{CURRENCY, DEPOSIT_LIMITS};
+use domain::{
     AuditAction, DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, QueuePlan, Rush, Sale,
     SaleId, SaleMode, SaleState, Window,
 };
-use crate::store::{RequestId, StoreError};
 
 /// The definition of a new or edited sale.
 #[derive(Debug, Clone)]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use crate::counters::CounterSnapshot;
-use crate::domain::SaleId;
-use crate::store::{MAX_ROWS, OrderTotals, Store, StoreError, placeholders, row};
+use crate::{MAX_ROWS, OrderTotals, Store, StoreError, placeholders, row};
+use base::counters::CounterSnapshot;
+use domain::SaleId;
 
 /// The process name of the row that holds the folded counters of ended processes.
 const FOLDED: &str = "";
@@ -125,7 +125,7 @@ mod tests {
     #[tokio::test]
     async fn counters_of_ended_processes_are_folded_and_still_counted() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
         let (one, two) = (SaleId(1), SaleId(2));
         for (process, seconds, asked) in [("a", 10, 5), ("b", 20, 7), ("a", 30, 6), ("c", 100, 1)] {

@@ -3,16 +3,16 @@
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use crate::domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
-use crate::store::audit_log::log;
-use crate::store::sales::changes::saved_state;
-use crate::store::sales::revision::{next_id, touch};
-use crate::store::sales::{
+use crate::audit_log::log;
+use crate::sales::changes::saved_state;
+use crate::sales::revision::{next_id, touch};
+use crate::sales::{
     announced_draw, announced_queue, bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock,
     random_seed, sale,
 };
-use crate::store::{AnyQuery, OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list, row};
-use crate::store::{deposits, eligibility};
+use crate::{AnyQuery, OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list, row};
+use crate::{deposits, eligibility};
+use domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 
 /// No more ended sales than this are counted.
 pub const MAX_COUNTED_PAST: i64 = 1_000;
@@ -195,7 +195,7 @@ pub(super) fn is_announced(sale: &Sale) -> bool {
 
 fn find_overlap(sale: &Sale, rows: &[sqlx::any::AnyRow]) -> Result<Option<SaleId>, sqlx::Error> {
     for row in rows {
-        let other = crate::store::sales::sale(row)?;
+        let other = crate::sales::sale(row)?;
         if sale.window.overlaps(&other.window) {
             return Ok(Some(other.id));
         }

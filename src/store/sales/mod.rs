@@ -21,13 +21,13 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
-use crate::domain::wallet::money;
-use crate::domain::{
+use crate::audit_log::log;
+use crate::idempotency::{made_before, record_made};
+use changes::{SaleChange, SaleRefusal};
+use domain::wallet::money;
+use domain::{
     DrawPlan, EligibilityRules, GoodsId, ModeName, Money, QueuePlan, Rush, Sale, SaleId, SaleMode, SpreadSeed, Window,
 };
-use crate::store::audit_log::log;
-use crate::store::idempotency::{made_before, record_made};
-use changes::{SaleChange, SaleRefusal};
 use revision::touch;
 
 macro_rules! columns {

@@ -9,8 +9,8 @@ use sqlx::any::AnyRow;
 use super::changes::{SaleChange, SaleRefusal};
 use super::drafts::{OVERLAP_CANDIDATES, is_announced};
 use super::{columns, sale};
-use crate::domain::{Bilingual, GoodsId, Sale, SaleId};
-use crate::store::{Store, StoreError, list, padded, row};
+use crate::{Store, StoreError, list, padded, row};
+use domain::{Bilingual, GoodsId, Sale, SaleId};
 
 /// What decides about changes of several sales, as it is now.
 #[derive(Debug)]

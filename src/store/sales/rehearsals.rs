@@ -4,11 +4,11 @@ use sqlx::AssertSqlSafe;
 
 use jiff::Timestamp;
 
-use crate::domain::{AuditAction, Sale, SaleId};
-use crate::store::audit_log::log;
-use crate::store::sales::revision::touch;
-use crate::store::sales::{columns, lock};
-use crate::store::{ListLock, MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
+use crate::audit_log::log;
+use crate::sales::revision::touch;
+use crate::sales::{columns, lock};
+use crate::{ListLock, MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
+use domain::{AuditAction, Sale, SaleId};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
 /// refer to an order, a payment or a user before the row that they refer to.
@@ -119,9 +119,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::domain::Role;
-    use crate::domain::{Bilingual, Currency, Money, OrderId, Reservation, Rush, SaleMode, UserId, Window};
-    use crate::store::{Announce, GoodsDraft, SaleDraft, SaveOptions, UserSearch};
+    use crate::{Announce, GoodsDraft, SaleDraft, SaveOptions, UserSearch};
+    use domain::Role;
+    use domain::{Bilingual, Currency, Money, OrderId, Reservation, Rush, SaleMode, UserId, Window};
 
     fn session(now: Timestamp) -> NewSession {
         let expires_at = now + SignedDuration::from_hours(1);
@@ -143,7 +143,7 @@ mod tests {
     #[tokio::test]
     async fn removing_a_rehearsal_removes_all_of_it_and_nothing_else() {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
         store.migrate().await.unwrap();
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let text = Bilingual::new("手机", "Phone");

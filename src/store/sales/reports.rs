@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::columns;
-use crate::domain::evenness::Group;
-use crate::domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
-use crate::domain::{ModeName, Money, OrderId, Sale, SaleDigest, SaleId};
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
+use domain::evenness::Group;
+use domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
+use domain::{ModeName, Money, OrderId, Sale, SaleDigest, SaleId};
 
 /// Orders in memory at once.
 const BATCH_SIZE: i64 = 1_000;

@@ -3,16 +3,16 @@
 
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::store::{Store, StoreError, Tx, row};
+use crate::{Store, StoreError, Tx, row};
 
 /// Raises the revision and locks the catalogue until the end of the transaction.
-pub(in crate::store) async fn touch(tx: &mut Tx) -> Result<(), sqlx::Error> {
+pub(crate) async fn touch(tx: &mut Tx) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE catalogue SET revision = revision + 1 WHERE id = 1").execute(&mut **tx).await?;
     Ok(())
 }
 
 /// Like `touch`, and takes the next number of a counter.
-pub(in crate::store) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, sqlx::Error> {
+pub(crate) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, sqlx::Error> {
     let sql =
         format!("UPDATE catalogue SET revision = revision + 1, {counter} = {counter} + 1 RETURNING {counter} AS id");
     sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut **tx).await?.try_get("id")

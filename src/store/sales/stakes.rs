@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::domain::SaleId;
-use crate::store::{MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, Store, StoreError, list, padded, row};
+use crate::{MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, Store, StoreError, list, padded, row};
+use domain::SaleId;
 
 /// People who wait for a sale. Those on the waitlist are counted up to [`MAX_COUNTED_WAITERS`], entries up to
 /// [`MAX_COUNTED_ENTRIES`].

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::domain::{OrderId, Phase, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist};
-use crate::store::{Store, StoreError, Tx, deposits, list, padded, row, sales};
+use crate::{Store, StoreError, Tx, deposits, list, padded, row, sales};
+use domain::{OrderId, Phase, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist};
 
 /// No more accounts than this are counted.
 pub const MAX_COUNTED_WAITERS: i64 = 10_000;
@@ -166,7 +166,7 @@ impl Store {
 
 /// Whether accounts wait for units of a sale, within a transaction. Read after the sale's row is locked: a join that was
 /// committed before a unit came back is seen.
-pub(in crate::store) async fn is_waited_for(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
+pub(crate) async fn is_waited_for(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
     Ok(sqlx::query(IS_WAITED_FOR).bind(sale.0).fetch_optional(&mut **tx).await?.is_some())
 }
 

@@ -9,7 +9,7 @@ pub(super) mod offers;
 use jiff::Timestamp;
 
 use super::{Store, Tx, row};
-use crate::domain::{SaleId, WaitlistSeed};
+use domain::{SaleId, WaitlistSeed};
 
 impl Store {
     /// The row of a waitlist, kept from being called until the end of the transaction, and the time after that. On SQLite a

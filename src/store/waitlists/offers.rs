@@ -10,11 +10,11 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use super::line::MAX_COUNTED_WAITERS;
-use crate::domain::claim::Claim;
-use crate::domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
-use crate::store::accounts::is_closed;
-use crate::store::mail::notify_all;
-use crate::store::{LockPatience, Store, StoreError, Tx, row, sales};
+use crate::accounts::is_closed;
+use crate::mail::notify_all;
+use crate::{LockPatience, Store, StoreError, Tx, row, sales};
+use domain::claim::Claim;
+use domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
 
 /// Accounts of one transaction. Small, so that the line is locked for a short time only.
 const MAX_CALLS: i64 = 256;

@@ -19,8 +19,8 @@ use sqlx::AssertSqlSafe;
 pub use read::{EntryCursor, EntrySubject, WalletEntry};
 
 use super::{MAX_ROWS, Tx, bind_ids, list, padded, placeholders, row};
-use crate::domain::UserId;
-use crate::domain::wallet::{LedgerAccount, Transfer};
+use domain::UserId;
+use domain::wallet::{LedgerAccount, Transfer};
 
 /// The outcome of posting transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::domain::wallet::{LedgerAccount, TransferKind};
-use crate::domain::{OrderId, PacketId, PaymentId, SaleId};
-use crate::store::{Store, StoreError, row};
+use crate::{Store, StoreError, row};
+use domain::wallet::{LedgerAccount, TransferKind};
+use domain::{OrderId, PacketId, PaymentId, SaleId};
 
 /// One line of an account's statement.
 #[derive(Debug, Clone, PartialEq, Eq)]

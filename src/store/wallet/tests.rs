@@ -2,16 +2,16 @@ use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::wallet::TransferKind;
-use crate::domain::{PacketId, UserId};
-use crate::store::Store;
+use crate::Store;
+use domain::wallet::TransferKind;
+use domain::{PacketId, UserId};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const PACKET: LedgerAccount = LedgerAccount::Packet(PacketId(1));
 
 async fn ledger() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&crate::config::sqlite_in(dir.path())).unwrap();
+    let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
     store.migrate().await.unwrap();
     (dir, store)
 }

@@ -6,18 +6,17 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{ConfirmForm, StaffVisit, StaffVisitTo};
-use crate::domain::RefundId;
-use crate::i18n;
-use crate::orders::support::StaffActionReason;
-use crate::payments::staff_refunds::DecisionAnswer;
-use crate::web::Shop;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::ApprovalsPage;
+use crate::Shop;
+use crate::extract::session::{SupportShoppers, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use crate::shared::response::{personal, see_other};
+use crate::views::ApprovalsPage;
+use domain::RefundId;
+use orders::support::StaffActionReason;
+use payments::staff_refunds::DecisionAnswer;
 
 const PATH: &str = "/admin/orders/approvals";
 
@@ -35,7 +34,7 @@ pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<ApprovalsQuery>,
 ) -> Result<Response, Problem> {
-    let t = &i18n::text(visitor.locale).approvals;
+    let t = &words::text(visitor.locale).approvals;
     let notice = match query.done.as_str() {
         "approve" => Some(t.done_approve),
         "decline" => Some(t.done_decline),
@@ -89,7 +88,7 @@ pub async fn approve(
 ) -> Result<Response, Problem> {
     let approval = shop.store.approval(id).await?.ok_or(Code::NotFound)?;
     if !form.is_confirmed() {
-        let unsure = i18n::problem("not_confirmed").text(visitor.locale);
+        let unsure = words::problem("not_confirmed").text(visitor.locale);
         return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, unsure).await;
     }
     let outcome = shop.staff_refunds.approve(&approval, staff.session.user_id, staff.actor()).await?;
@@ -113,7 +112,7 @@ pub async fn decline(
     let reason = match StaffActionReason::check(&form.reason, "") {
         Ok(reason) if form.confirm == "yes" => reason,
         _ => {
-            let incomplete = i18n::text(visitor.locale).cases.incomplete;
+            let incomplete = words::text(visitor.locale).cases.incomplete;
             return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, incomplete).await;
         }
     };
@@ -123,7 +122,7 @@ pub async fn decline(
 }
 
 async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action: &str) -> Result<Response, Problem> {
-    let t = &i18n::text(visitor.locale).approvals;
+    let t = &words::text(visitor.locale).approvals;
     match outcome {
         DecisionAnswer::Done => Ok(see_other(&format!("{PATH}?lang={}&done={action}", visitor.locale))),
         DecisionAnswer::Closed => refuse(shop, visitor, StatusCode::CONFLICT, t.closed).await,

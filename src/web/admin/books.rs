@@ -5,12 +5,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::StaffVisit;
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewBooks;
-use crate::web::problem::Problem;
-use crate::web::shared::books_query::BooksQuery;
-use crate::web::shared::response::personal;
-use crate::web::views::BooksPage;
+use crate::extract::Query;
+use crate::extract::session::ViewBooks;
+use crate::problem::Problem;
+use crate::shared::books_query::BooksQuery;
+use crate::shared::response::personal;
+use crate::views::BooksPage;
 
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewBooks>,

@@ -12,12 +12,11 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::i18n;
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::Problem;
-use crate::web::shared::FieldError;
-use crate::web::shared::response::personal;
-use crate::web::views::{BulkItem, BulkPage, BulkVerdict};
+use crate::extract::visitor::Visitor;
+use crate::problem::Problem;
+use crate::shared::FieldError;
+use crate::shared::response::personal;
+use crate::views::{BulkItem, BulkPage, BulkVerdict};
 
 /// Items of one batch. Each takes a transaction or more.
 const MAX_ITEMS: usize = 100;
@@ -69,7 +68,7 @@ impl BulkForm {
 
 /// Why a batch of this size cannot be acted on.
 fn size_warning(visitor: &Visitor, count: usize) -> Option<&'static str> {
-    let t = &i18n::text(visitor.locale).bulk;
+    let t = &words::text(visitor.locale).bulk;
     match count {
         0 => Some(t.none),
         count if count > MAX_ITEMS => Some(t.too_many),
@@ -95,6 +94,6 @@ fn distinct<Id: PartialEq + Copy>(ids: &[Id]) -> Vec<Id> {
 
 /// An item that does not exist.
 fn missing(visitor: &Visitor, id: &impl ToString, list: &str) -> BulkItem {
-    let gone = BulkVerdict::NotDone(i18n::text(visitor.locale).bulk.gone.to_owned());
+    let gone = BulkVerdict::NotDone(words::text(visitor.locale).bulk.gone.to_owned());
     BulkItem::new(id, format!("{list}?lang={}", visitor.locale), id.to_string(), String::new(), gone)
 }

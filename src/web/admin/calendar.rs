@@ -9,15 +9,15 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use super::StaffVisit;
-use crate::domain::calendar::{Month, day, hour};
-use crate::domain::{Goods, Sale};
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewConsole;
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::Problem;
-use crate::web::shared::response::personal;
-use crate::web::shared::time_zone;
-use crate::web::views::{CalendarCell, CalendarDay, CalendarPage, CalendarSale, CalendarWeek};
+use crate::extract::Query;
+use crate::extract::session::ViewConsole;
+use crate::extract::visitor::Visitor;
+use crate::problem::Problem;
+use crate::shared::response::personal;
+use crate::shared::time_zone;
+use crate::views::{CalendarCell, CalendarDay, CalendarPage, CalendarSale, CalendarWeek};
+use domain::calendar::{Month, day, hour};
+use domain::{Goods, Sale};
 
 /// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.
 const DEFAULT_OPENING_HOUR: i8 = 20;
@@ -122,7 +122,7 @@ fn lanes(dates: &[Date], mut sales: Vec<CalendarSale>) -> Vec<Vec<CalendarCell>>
 mod tests {
 
     use super::*;
-    use crate::domain::{Currency, GoodsId, Money, SaleId, SaleMode, SaleState, Window};
+    use domain::{Currency, GoodsId, Money, SaleId, SaleMode, SaleState, Window};
 
     fn sale(opens: &str, closes: &str) -> (String, Sale) {
         let window = Window { opens_at: opens.parse().ok(), closes_at: closes.parse().ok() };
@@ -136,7 +136,7 @@ mod tests {
             granted: 0,
             per_user_limit: 1,
             window,
-            rush: crate::domain::Rush::default(),
+            rush: domain::Rush::default(),
             mode: SaleMode::Rush,
             state: SaleState::Scheduled,
             version: 1,

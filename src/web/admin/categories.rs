@@ -6,19 +6,18 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{ConfirmForm, StaffVisit, StaffVisitTo};
-use crate::domain::{Bilingual, CategoryId, Locale};
-use crate::i18n;
-use crate::store::{CategoryDraft, CategoryRefusal, RequestId};
-use crate::web::Shop;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::validation::check_category_name;
-use crate::web::views::{CategoriesPage, CategoryForm, CategoryRow};
+use crate::Shop;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::FieldError;
+use crate::shared::response::{personal, see_other};
+use crate::shared::validation::check_category_name;
+use crate::views::{CategoriesPage, CategoryForm, CategoryRow};
+use domain::{Bilingual, CategoryId, Locale};
+use store::{CategoryDraft, CategoryRefusal, RequestId};
 
 /// The action that the page reports as done.
 #[derive(Debug, Default, Deserialize)]
@@ -145,7 +144,7 @@ async fn show_again(
     let is_changed = status == StatusCode::CONFLICT;
     match id {
         None => {
-            page.warning = is_changed.then(|| i18n::problem(Code::TooManyCategories.as_str()).text(visitor.locale));
+            page.warning = is_changed.then(|| words::problem(Code::TooManyCategories.as_str()).text(visitor.locale));
             page.form = form;
         }
         Some(id) => {
@@ -191,7 +190,7 @@ pub async fn delete(
             for row in &mut page.rows {
                 row.asks = row.category.id == id;
             }
-            page.warning = Some(i18n::problem("not_confirmed").text(visitor.locale));
+            page.warning = Some(words::problem("not_confirmed").text(visitor.locale));
             personal(StatusCode::UNPROCESSABLE_ENTITY, &page)
         }
         Err(refusal) => Err(refusal.into()),

@@ -7,22 +7,21 @@ use serde::Deserialize;
 
 use super::StaffVisitTo;
 use super::computing::{PAGE_PATIENCE, computing, reloading};
-use crate::domain::{Locale, OrderId, SaleId, UserId};
-use crate::i18n;
-use crate::orders::clusters::ClusterList;
-use crate::orders::review::{ReviewAction, ReviewCounts};
-use crate::pages::Chrome;
-use crate::store::AuditReason;
-use crate::web::Shop;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{ClusterPage, ClustersPage, ComputingPage, MAX_REVIEWED_ORDERS};
-use crate::web::views::{ReviewFormState, ReviewNotice};
+use crate::Shop;
+use crate::extract::session::{SupportShoppers, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::shared::response::{personal, see_other};
+use crate::views::{ClusterPage, ClustersPage, ComputingPage, MAX_REVIEWED_ORDERS};
+use crate::views::{ReviewFormState, ReviewNotice};
+use domain::{Locale, OrderId, SaleId, UserId};
+use orders::clusters::ClusterList;
+use orders::review::{ReviewAction, ReviewCounts};
+use pages::Chrome;
+use store::AuditReason;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -66,7 +65,7 @@ pub async fn list(
 
 /// The page while the accounts of the sale are compared for the first time.
 fn being_compared(chrome: Chrome, sale: SaleId, goods_name: String) -> Result<Response, Problem> {
-    let t = &i18n::text(chrome.locale).review;
+    let t = &words::text(chrome.locale).review;
     let back = (format!("/admin/sales/{sale}"), format!("← {}", t.back));
     computing(ComputingPage { chrome, sale, goods_name, title: t.title, back })
 }
@@ -96,7 +95,7 @@ pub async fn show(
     (State(shop), staff, visitor, PathIds(ids)): StaffVisitTo<ViewConsole, (SaleId, UserId)>,
     Query(query): Query<ReviewQuery>,
 ) -> Result<Response, Problem> {
-    let notice = ReviewNotice::of(i18n::text(visitor.locale), &query.done, query.counts());
+    let notice = ReviewNotice::of(words::text(visitor.locale), &query.done, query.counts());
     page(&shop, &visitor, ids, &query.after, staff.may::<SupportShoppers>(), notice, ReviewFormState::default()).await
 }
 

@@ -6,15 +6,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::StaffVisitTo;
-use crate::domain::{SaleId, SaleState};
-use crate::web::Shop;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::SaleNoticeQuery;
-use crate::web::shared::response::personal;
-use crate::web::views::{CockpitPage, admin_notice};
+use crate::Shop;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::SaleNoticeQuery;
+use crate::shared::response::personal;
+use crate::views::{CockpitPage, admin_notice};
+use domain::{SaleId, SaleState};
 
 pub async fn show(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,

@@ -1,4 +1,4 @@
-//! Pages of the console whose figures take long to compute ([`RevalidatingCache`](crate::revalidating_cache::RevalidatingCache)).
+//! Pages of the console whose figures take long to compute ([`RevalidatingCache`](base::revalidating_cache::RevalidatingCache)).
 //! A page that has none yet says so; it loads itself again, without a script, as does one whose figures are being renewed.
 
 use std::time::Duration;
@@ -7,9 +7,9 @@ use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, REFRESH};
 use axum::response::Response;
 
-use crate::web::problem::Problem;
-use crate::web::shared::response::personal;
-use crate::web::views::ComputingPage;
+use crate::problem::Problem;
+use crate::shared::response::personal;
+use crate::views::ComputingPage;
 
 /// How long a page waits for figures. Those of most sales are there within it, and every page is to be there within 200 ms.
 pub const PAGE_PATIENCE: Duration = Duration::from_millis(100);
@@ -32,15 +32,15 @@ pub fn reloading(mut page: Response, path: &str) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Role;
-    use crate::domain::{Locale, SaleId};
-    use crate::i18n;
-    use crate::pages::Chrome;
+    use domain::Role;
+    use domain::{Locale, SaleId};
+    use pages::Chrome;
+    use words;
 
     #[tokio::test]
     async fn page_that_is_being_computed_says_so_and_loads_itself_again() {
         for (locale, words) in [(Locale::Zh, "正在计算…"), (Locale::En, "Working it out…")] {
-            let t = i18n::text(locale);
+            let t = words::text(locale);
             let path = format!("/admin/sales/7/clusters?lang={locale}&after=50");
             let (username, role) = (Some("vera".to_owned()), Role::Viewer);
             let chrome = Chrome { locale, path: path.clone(), username, role, is_compact: false };

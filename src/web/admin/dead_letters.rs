@@ -6,15 +6,14 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::StaffVisit;
-use crate::i18n;
-use crate::pipeline::dead_letters::Settlement;
-use crate::web::Shop;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, Query};
-use crate::web::problem::Problem;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::DeadLettersPage;
+use crate::Shop;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, Query};
+use crate::problem::Problem;
+use crate::shared::response::{personal, see_other};
+use crate::views::DeadLettersPage;
+use engine::pipeline::dead_letters::Settlement;
 
 const PATH: &str = "/admin/dead-letters";
 
@@ -29,11 +28,11 @@ pub async fn show(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<DeadLettersQuery>,
 ) -> Result<Response, Problem> {
-    let t = &i18n::text(visitor.locale).cockpit;
+    let t = &words::text(visitor.locale).cockpit;
     let count = query.count.unwrap_or_default();
     let notice = match query.done.as_deref() {
-        Some("replay") => Some(i18n::fill(t.replayed, count)),
-        Some("discard") => Some(i18n::fill(t.discarded, count)),
+        Some("replay") => Some(words::fill(t.replayed, count)),
+        Some("discard") => Some(words::fill(t.discarded, count)),
         _ => None,
     };
     page(&shop, &visitor, staff.may::<ManageSales>(), StatusCode::OK, notice, None).await
@@ -80,12 +79,12 @@ async fn settle(
     confirmed: Option<Settlement>,
 ) -> Result<Response, Problem> {
     let Some(settlement) = confirmed else {
-        let warning = i18n::problem("not_confirmed").text(visitor.locale);
+        let warning = words::problem("not_confirmed").text(visitor.locale);
         return page(&shop, &visitor, true, StatusCode::UNPROCESSABLE_ENTITY, None, Some(warning)).await;
     };
     let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
     if settled == 0 && id.is_some() {
-        let warning = i18n::text(visitor.locale).cockpit.letter_gone;
+        let warning = words::text(visitor.locale).cockpit.letter_gone;
         return page(&shop, &visitor, true, StatusCode::NOT_FOUND, None, Some(warning)).await;
     }
     let done = settlement.as_str();

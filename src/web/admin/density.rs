@@ -7,12 +7,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::StaffVisit;
-use crate::web::extract::Form;
-use crate::web::extract::density::Density;
-use crate::web::extract::session::ViewConsole;
-use crate::web::extract::visitor::own_path;
-use crate::web::problem::Problem;
-use crate::web::shared::response::see_other;
+use crate::extract::Form;
+use crate::extract::density::Density;
+use crate::extract::session::ViewConsole;
+use crate::extract::visitor::own_path;
+use crate::problem::Problem;
+use crate::shared::response::see_other;
 
 #[derive(Deserialize)]
 pub struct DensityForm {

@@ -6,21 +6,20 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::StaffVisitTo;
-use crate::control::draws::{DryRun, PasteRefusal, dry_run, paste_round};
-use crate::domain::draw::{EntryId, Exclusion};
-use crate::domain::{Locale, SaleId};
-use crate::i18n;
-use crate::store::{ExcludeOutcome, StaffEntry};
-use crate::web::Shop;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::pagination::LARGE_PAGE_SIZE;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{AdminDrawPage, RoundFormState};
+use crate::Shop;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::FieldError;
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::pagination::LARGE_PAGE_SIZE;
+use crate::shared::response::{personal, see_other};
+use crate::views::{AdminDrawPage, RoundFormState};
+use control::draws::{DryRun, PasteRefusal, dry_run, paste_round};
+use domain::draw::{EntryId, Exclusion};
+use domain::{Locale, SaleId};
+use store::{ExcludeOutcome, StaffEntry};
 
 /// Where the table of entries begins: at an entry, or once the draw was held at a rank. And what the page reports as done.
 #[derive(Debug, Default, Deserialize)]
@@ -43,7 +42,7 @@ struct Shown {
 
 impl Shown {
     fn refused(from: String, code: Code, locale: Locale) -> Shown {
-        let warning = Some(i18n::problem(code.as_str()).text(locale));
+        let warning = Some(words::problem(code.as_str()).text(locale));
         Shown { status: code.status(), from, warning, ..Shown::default() }
     }
 }
@@ -52,7 +51,7 @@ pub async fn show(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ViewConsole, SaleId>,
     Query(AdminDrawQuery { from, done }): Query<AdminDrawQuery>,
 ) -> Result<Response, Problem> {
-    let t = &i18n::text(visitor.locale).draw_console;
+    let t = &words::text(visitor.locale).draw_console;
     let notice = match done.as_str() {
         "exclude" => Some(t.excluded_done),
         "round" => Some(t.round_done),
@@ -159,7 +158,7 @@ pub async fn exclude(
 ) -> Result<Response, Problem> {
     let entry = entry.parse().map_err(|_| Code::NotFound)?;
     if confirm != "yes" {
-        let warning = Some(i18n::problem("not_confirmed").text(visitor.locale));
+        let warning = Some(words::problem("not_confirmed").text(visitor.locale));
         let shown = Shown { status: StatusCode::UNPROCESSABLE_ENTITY, from, warning, ..Shown::default() };
         return page(&shop, &visitor, sale, true, shown).await;
     }

@@ -5,24 +5,23 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::domain::picture::MAX_GALLERY_PICTURES;
-use crate::domain::{Bilingual, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
-use crate::i18n;
-use crate::store::{GoodsDraft, GoodsRefusal, RequestId};
-use crate::web::Shop;
-use crate::web::admin::goods_changes::changes_since;
-use crate::web::admin::goods_upload::{GoodsForm, UploadedFile};
-use crate::web::admin::saved_views::own_list_bar;
-use crate::web::admin::{ConfirmForm, StaffVisit, StaffVisitTo};
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::validation::{check_description, check_name, check_variant};
-use crate::web::views::{AdminGoodsForm, AdminGoodsList, UploadError};
+use crate::Shop;
+use crate::admin::goods_changes::changes_since;
+use crate::admin::goods_upload::{GoodsForm, UploadedFile};
+use crate::admin::saved_views::own_list_bar;
+use crate::admin::{ConfirmForm, StaffVisit, StaffVisitTo};
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::FieldError;
+use crate::shared::response::{personal, see_other};
+use crate::shared::validation::{check_description, check_name, check_variant};
+use crate::views::{AdminGoodsForm, AdminGoodsList, UploadError};
+use domain::picture::MAX_GALLERY_PICTURES;
+use domain::{Bilingual, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
+use store::{GoodsDraft, GoodsRefusal, RequestId};
 
 /// Goods on the list. A search finds the others.
 const MAX_LISTED: usize = 100;
@@ -147,7 +146,7 @@ async fn set_archived(
     };
     let archived = if archive { String::new() } else { "1".to_owned() };
     let query = GoodsListQuery { archived, ..GoodsListQuery::default() };
-    show_list(&shop, &visitor, query, code.status(), Some(i18n::problem(words).text(visitor.locale))).await
+    show_list(&shop, &visitor, query, code.status(), Some(words::problem(words).text(visitor.locale))).await
 }
 
 pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>) -> Result<Response, Problem> {

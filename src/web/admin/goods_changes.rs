@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::domain::GoodsId;
-use crate::store::{AuditFilter, AuditRow, Store, StoreError};
-use crate::web::views::OtherChanges;
+use crate::views::OtherChanges;
+use domain::GoodsId;
+use store::{AuditFilter, AuditRow, Store, StoreError};
 
 /// Changes that are looked at, the newest ones.
 const MAX_CHANGES: i64 = 20;

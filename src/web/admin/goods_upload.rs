@@ -8,11 +8,11 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Request};
 use axum::http::StatusCode;
 use tokio::time::timeout;
 
-use crate::domain::picture::MAX_GALLERY_PICTURES;
-use crate::pictures::MAX_PICTURE_BYTES;
-use crate::web::Shop;
-use crate::web::extract::{MAX_UPLOAD_BYTES, UPLOAD_TIMEOUT};
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::extract::{MAX_UPLOAD_BYTES, UPLOAD_TIMEOUT};
+use crate::problem::{Code, Problem};
+use domain::picture::MAX_GALLERY_PICTURES;
+use pages::pictures::MAX_PICTURE_BYTES;
 
 /// Characters kept of a file's name, which only the complaint about the file shows.
 const MAX_FILE_NAME_CHARS: usize = 120;

@@ -7,21 +7,20 @@ use futures::stream;
 use serde::Deserialize;
 
 use super::StaffVisitTo;
-use crate::domain::{InvitationCode, Locale, SaleId};
-use crate::i18n;
-use crate::store::Revocable;
-use crate::web::Shop;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::idempotency::NotKept;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::invitations::make_invitations;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::{NoticeQuery, csv};
-use crate::web::views::{AdminInvitationsPage, InvitationsFormState};
+use crate::Shop;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::idempotency::NotKept;
+use crate::problem::{Code, Problem};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::invitations::make_invitations;
+use crate::shared::response::{personal, see_other};
+use crate::shared::{NoticeQuery, csv};
+use crate::views::{AdminInvitationsPage, InvitationsFormState};
+use domain::{InvitationCode, Locale, SaleId};
+use store::Revocable;
 
 fn path(locale: Locale, sale: SaleId, done: &str) -> String {
     format!("/admin/sales/{sale}/codes?lang={locale}{done}")
@@ -110,7 +109,7 @@ pub async fn revoke(
         None => 0,
     };
     if revoked == 0 {
-        let wrong_code = Some(i18n::text(visitor.locale).eligibility_console.not_found);
+        let wrong_code = Some(words::text(visitor.locale).eligibility_console.not_found);
         let form = InvitationsFormState { typed_code: typed, wrong_code, ..InvitationsFormState::default() };
         return page(&shop, &visitor, sale, true, StatusCode::UNPROCESSABLE_ENTITY, form).await;
     }

@@ -8,14 +8,14 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::domain::{AuditAction, Money, SecurityClass};
-use crate::store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError};
-use crate::web::extract::Query;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::{Staff, ViewBooks};
-use crate::web::problem::Problem;
-use crate::web::shared::books_query::BooksQuery;
-use crate::web::shared::csv::{Record, download};
+use crate::extract::Query;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::{Staff, ViewBooks};
+use crate::problem::Problem;
+use crate::shared::books_query::BooksQuery;
+use crate::shared::csv::{Record, download};
+use domain::{AuditAction, Money, SecurityClass};
+use store::{JournalCursor, JournalLine, JournalSource, Period, Store, StoreError};
 
 /// Rows of each source in memory at once.
 const BATCH_SIZE: i64 = 1000;
@@ -24,7 +24,7 @@ const HEADER: [&str; 8] = ["at", "transfer", "kind", "reference", "account", "de
 
 /// Every movement of a period. The download stands in the audit log.
 pub async fn export(
-    State(shop): State<std::sync::Arc<crate::web::Shop>>,
+    State(shop): State<std::sync::Arc<crate::Shop>>,
     staff: Staff<ViewBooks>,
     ClientAddress(client): ClientAddress,
     Query(query): Query<BooksQuery>,

@@ -7,18 +7,18 @@ use url::form_urlencoded::byte_serialize;
 
 use super::StaffVisit;
 use super::saved_views::list_bar;
-use crate::domain::{ConsoleList, Locale, Page};
-use crate::store::AuditRow;
-use crate::web::Shop;
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewConsole;
-use crate::web::problem::Problem;
-use crate::web::shared::audit_log_query::{AuditLogQuery, audit_log_page};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::links::link_query;
-use crate::web::shared::response::personal;
-use crate::web::shared::time_zone;
-use crate::web::views::{AdminLogPage, LogNames, LogWords};
+use crate::Shop;
+use crate::extract::Query;
+use crate::extract::session::ViewConsole;
+use crate::problem::Problem;
+use crate::shared::audit_log_query::{AuditLogQuery, audit_log_page};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::links::link_query;
+use crate::shared::response::personal;
+use crate::shared::time_zone;
+use crate::views::{AdminLogPage, LogNames, LogWords};
+use domain::{ConsoleList, Locale, Page};
+use store::AuditRow;
 
 /// The address of the page with this filter and a later cursor.
 fn next_page_path(query: &AuditLogQuery, locale: Locale, before: &str) -> String {

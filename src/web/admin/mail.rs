@@ -7,15 +7,15 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::StaffVisit;
-use crate::domain::mail::masked;
-use crate::domain::page::Page;
-use crate::mail::LinkView;
-use crate::web::extract::Query;
-use crate::web::extract::session::ReadMail;
-use crate::web::problem::Problem;
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use crate::web::shared::response::personal;
-use crate::web::views::{MailPage, ShownMail};
+use crate::extract::Query;
+use crate::extract::session::ReadMail;
+use crate::problem::Problem;
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::shared::response::personal;
+use crate::views::{MailPage, ShownMail};
+use domain::mail::masked;
+use domain::page::Page;
+use mail::LinkView;
 
 #[derive(Deserialize)]
 pub struct MailQuery {

@@ -1,5 +1,5 @@
 //! The console: pages for the shop's staff. Each handler names the permission that it needs
-//! ([`Permission`](crate::web::extract::session::Permission)).
+//! ([`Permission`](crate::extract::session::Permission)).
 
 pub mod goods_changes;
 pub mod goods_upload;
@@ -43,10 +43,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde::Deserialize;
 
-use crate::web::Shop;
-use crate::web::extract::PathIds;
-use crate::web::extract::session::Staff;
-use crate::web::extract::visitor::Visitor;
+use crate::Shop;
+use crate::extract::PathIds;
+use crate::extract::session::Staff;
+use crate::extract::visitor::Visitor;
 
 /// What most pages of the console extract: `P` is the permission that they need.
 type StaffVisit<P> = (State<Arc<Shop>>, Staff<P>, Visitor);

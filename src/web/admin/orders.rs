@@ -7,27 +7,27 @@ use serde::Deserialize;
 
 use super::saved_views::list_bar;
 use super::{StaffVisit, StaffVisitTo};
-use crate::domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
-use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
-use crate::payments::staff_refunds::RefundAnswer;
-use crate::store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
-use crate::web::Shop;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::order_search::OrderSearchQuery;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::reveal::reveal_recipient;
-use crate::web::shared::validation::price;
-use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{
+use crate::Shop;
+use crate::extract::client::ClientAddress;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::order_search::OrderSearchQuery;
+use crate::shared::response::{personal, see_other};
+use crate::shared::reveal::reveal_recipient;
+use crate::shared::validation::price;
+use crate::shared::{FieldError, NoticeQuery};
+use crate::views::{
     AddressView, AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, ReviewFormState,
     StaffActionFormState,
 };
+use domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
+use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
+use payments::staff_refunds::RefundAnswer;
+use store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,

@@ -10,16 +10,16 @@ use futures::stream;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::domain::{AuditAction, Locale, Money, OrderId, SaleId, SecurityClass};
-use crate::store::{FoundOrder, OrderSearch, Store, StoreError};
-use crate::web::Shop;
-use crate::web::extract::Query;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::{ReadAddresses, Staff, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::Problem;
-use crate::web::shared::csv::{Record, download};
-use crate::web::shared::order_search::OrderSearchQuery;
+use crate::Shop;
+use crate::extract::Query;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::{ReadAddresses, Staff, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::problem::Problem;
+use crate::shared::csv::{Record, download};
+use crate::shared::order_search::OrderSearchQuery;
+use domain::{AuditAction, Locale, Money, OrderId, SaleId, SecurityClass};
+use store::{FoundOrder, OrderSearch, Store, StoreError};
 
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;

@@ -7,19 +7,19 @@ use serde::Deserialize;
 
 use super::saved_views::list_bar;
 use super::{ConfirmForm, StaffVisit, StaffVisitTo};
-use crate::domain::{ConsoleList, Locale, PacketId};
-use crate::store::StopOutcome;
-use crate::web::Shop;
-use crate::web::extract::session::{ManageSales, Staff, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::NoticeQuery;
-use crate::web::shared::packet_form::{PacketForm, PacketFormOutcome};
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use crate::web::shared::paths::packet_share_url;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
+use crate::Shop;
+use crate::extract::session::{ManageSales, Staff, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::NoticeQuery;
+use crate::shared::packet_form::{PacketForm, PacketFormOutcome};
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::shared::paths::packet_share_url;
+use crate::shared::response::{personal, see_other};
+use crate::views::{AdminPacketForm, AdminPacketPage, AdminPacketsPage};
+use domain::{ConsoleList, Locale, PacketId};
+use store::StopOutcome;
 
 fn packet_path(locale: Locale, id: PacketId) -> String {
     format!("/admin/packets/{id}?lang={locale}")

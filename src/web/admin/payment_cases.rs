@@ -7,19 +7,18 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{StaffVisit, StaffVisitTo};
-use crate::domain::RefundId;
-use crate::i18n;
-use crate::orders::support::{StaffActionOutcome, StaffActionReason};
-use crate::payments::staff_refunds::RefundAnswer;
-use crate::store::{CaseAction, PaymentCase, StaffRefund};
-use crate::web::Shop;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::PaymentCasesPage;
+use crate::Shop;
+use crate::extract::session::{SupportShoppers, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use crate::shared::response::{personal, see_other};
+use crate::views::PaymentCasesPage;
+use domain::RefundId;
+use orders::support::{StaffActionOutcome, StaffActionReason};
+use payments::staff_refunds::RefundAnswer;
+use store::{CaseAction, PaymentCase, StaffRefund};
 
 const PATH: &str = "/admin/orders/payments";
 
@@ -37,11 +36,11 @@ pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<CasesQuery>,
 ) -> Result<Response, Problem> {
-    let t = &i18n::text(visitor.locale).cases;
+    let t = &words::text(visitor.locale).cases;
     let notice = match query.done.as_str() {
         "refund" => Some(t.done_refund),
         "settle" => Some(t.done_settle),
-        "asked" => Some(i18n::text(visitor.locale).approvals.asked),
+        "asked" => Some(words::text(visitor.locale).approvals.asked),
         _ => None,
     };
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
@@ -106,7 +105,7 @@ async fn act(
 ) -> Result<Response, Problem> {
     let case = shop.store.payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
     let case = case.ok_or(Code::NotFound)?;
-    let t = &i18n::text(visitor.locale).cases;
+    let t = &words::text(visitor.locale).cases;
     let refuse = async |status, warning| {
         let state = PageState { status, settled: false, may_act: true, notice: None, warning: Some(warning) };
         page(&shop, &visitor, None, state).await
@@ -124,7 +123,7 @@ async fn act(
             RefundAnswer::Waits(_) => Ok(see_other(&format!("{path}&done=asked"))),
             RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).back(path)),
             RefundAnswer::OtherWaits => {
-                refuse(StatusCode::CONFLICT, i18n::problem("awaits_approval").text(visitor.locale)).await
+                refuse(StatusCode::CONFLICT, words::problem("awaits_approval").text(visitor.locale)).await
             }
             RefundAnswer::Refused(_) => refuse(StatusCode::CONFLICT, t.changed).await,
         };

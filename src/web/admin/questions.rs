@@ -6,19 +6,18 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{StaffVisit, StaffVisitTo};
-use crate::domain::question::check_answer;
-use crate::domain::{Page, Question, QuestionChange, QuestionId, QuestionStatus};
-use crate::i18n;
-use crate::store::QuestionRefusal;
-use crate::web::Shop;
-use crate::web::extract::session::{AnswerQuestions, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
-use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{AdminQuestionsPage, AnswerFormState, QuestionNotice};
+use crate::Shop;
+use crate::extract::session::{AnswerQuestions, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::FieldError;
+use crate::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use crate::shared::response::{personal, see_other};
+use crate::views::{AdminQuestionsPage, AnswerFormState, QuestionNotice};
+use domain::question::check_answer;
+use domain::{Page, Question, QuestionChange, QuestionId, QuestionStatus};
+use store::QuestionRefusal;
 
 const PATH: &str = "/admin/questions";
 
@@ -58,7 +57,7 @@ pub async fn list(
 
 /// What the page reports as done. What was hidden can be shown again at once.
 async fn notice(shop: &Shop, visitor: &Visitor, query: &QuestionsQuery) -> Result<Option<QuestionNotice>, Problem> {
-    let t = &i18n::text(visitor.locale).questions;
+    let t = &words::text(visitor.locale).questions;
     Ok(match query.done.as_str() {
         "answer" => Some(QuestionNotice::Done(t.done_answer)),
         "unhide" => Some(QuestionNotice::Done(t.done_unhide)),
@@ -144,7 +143,7 @@ async fn change(
     let before = shop.store.question(id).await?.ok_or(Code::NotFound)?.question;
     // A text that is no version matches none.
     let versions: Vec<i64> = form.version.parse().into_iter().collect();
-    let t = &i18n::text(visitor.locale).questions;
+    let t = &words::text(visitor.locale).questions;
     let warning = match shop.questions.change(id, Some(&versions), change, staff.actor()).await {
         Ok(_) => return Ok(see_other(&list_after(&visitor, name, &before))),
         Err(QuestionRefusal::ChangedMeanwhile) => t.changed,

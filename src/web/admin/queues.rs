@@ -6,15 +6,14 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{StaffVisitTo, cockpit};
-use crate::domain::SaleId;
-use crate::i18n;
-use crate::store::{QueuePace, QueuePaceChange};
-use crate::web::admin::sales::done_path;
-use crate::web::extract::session::ManageSales;
-use crate::web::extract::{Form, PathIds};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::response::see_other;
-use crate::web::shared::validation::optional;
+use crate::admin::sales::done_path;
+use crate::extract::session::ManageSales;
+use crate::extract::{Form, PathIds};
+use crate::problem::{Code, Problem};
+use crate::shared::response::see_other;
+use crate::shared::validation::optional;
+use domain::SaleId;
+use store::{QueuePace, QueuePaceChange};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -35,7 +34,7 @@ pub async fn change_pace(
         "resume" => (QueuePaceChange { held: Some(false), ..QueuePaceChange::default() }, "calls_resumed"),
         _ => {
             let Some(per_minute) = optional(&form.per_minute, calls) else {
-                let text = i18n::field_error(visitor.locale, "bad_number");
+                let text = words::field_error(visitor.locale, "bad_number");
                 return cockpit::show_with_warning(&shop, &visitor, sale, StatusCode::UNPROCESSABLE_ENTITY, text).await;
             };
             (QueuePaceChange { per_minute: Some(per_minute), ..QueuePaceChange::default() }, "pace_changed")

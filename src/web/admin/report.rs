@@ -9,18 +9,17 @@ use futures::stream;
 
 use super::StaffVisitTo;
 use super::computing::{PAGE_PATIENCE, computing, reloading};
-use crate::cockpit::report::{FigureValue, SaleReport};
-use crate::domain::{Sale, SaleId};
-use crate::i18n;
-use crate::store::StoreError;
-use crate::web::Shop;
-use crate::web::extract::PathIds;
-use crate::web::extract::session::{Staff, ViewConsole};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::csv::{Record, download};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::response::personal;
-use crate::web::views::{ComputingPage, ReportPage};
+use crate::Shop;
+use crate::extract::PathIds;
+use crate::extract::session::{Staff, ViewConsole};
+use crate::problem::{Code, Problem};
+use crate::shared::csv::{Record, download};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::response::personal;
+use crate::views::{ComputingPage, ReportPage};
+use control::cockpit::report::{FigureValue, SaleReport};
+use domain::{Sale, SaleId};
+use store::StoreError;
 
 const HEADER: [&str; 6] = ["section", "name", "from_ms", "value", "earlier", "difference"];
 
@@ -47,7 +46,7 @@ pub async fn show(
         None => digest(&sale).await?.map(|now| (now, None)),
     };
     let Some((now, then)) = digests else {
-        let t = i18n::text(visitor.locale);
+        let t = words::text(visitor.locale);
         let back = (format!("/admin/sales/{id}"), t.report.back.to_owned());
         return computing(ComputingPage { chrome, sale: id, goods_name, title: t.report.title, back });
     };

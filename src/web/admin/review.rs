@@ -8,14 +8,14 @@ use serde::Deserialize;
 
 use super::StaffVisitTo;
 use super::orders::{OrderPageState, page};
-use crate::domain::OrderId;
-use crate::orders::review::{ReviewAction, ReviewOutcome};
-use crate::store::AuditReason;
-use crate::web::extract::session::SupportShoppers;
-use crate::web::extract::{Form, PathIds};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::response::see_other;
-use crate::web::views::{ReviewFormState, StaffActionFormState};
+use crate::extract::session::SupportShoppers;
+use crate::extract::{Form, PathIds};
+use crate::problem::{Code, Problem};
+use crate::shared::response::see_other;
+use crate::views::{ReviewFormState, StaffActionFormState};
+use domain::OrderId;
+use orders::review::{ReviewAction, ReviewOutcome};
+use store::AuditReason;
 
 #[derive(Deserialize)]
 pub struct OrderReviewForm {

@@ -7,22 +7,21 @@ use jiff::{Timestamp, ToSpan};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::control::sales_admin::SaleCommand;
-use crate::domain::{Sale, SaleId, Window};
-use crate::i18n;
-use crate::store::{Redefinition, SaleRefusal};
-use crate::web::Shop;
-use crate::web::admin::sales::{changed_path, done_path};
-use crate::web::admin::{StaffVisit, StaffVisitTo};
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::sale_form::SaleForm;
-use crate::web::shared::validation::time;
-use crate::web::shared::{FieldError, SaleNoticeQuery};
-use crate::web::views::{AdminSaleForm, AdminSaleLocked, admin_notice};
+use crate::Shop;
+use crate::admin::sales::{changed_path, done_path};
+use crate::admin::{StaffVisit, StaffVisitTo};
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::response::{personal, see_other};
+use crate::shared::sale_form::SaleForm;
+use crate::shared::validation::time;
+use crate::shared::{FieldError, SaleNoticeQuery};
+use crate::views::{AdminSaleForm, AdminSaleLocked, admin_notice};
+use control::sales_admin::SaleCommand;
+use domain::{Sale, SaleId, Window};
+use store::{Redefinition, SaleRefusal};
 
 /// The values that a new form is filled with.
 #[derive(Debug, Default, Deserialize)]
@@ -58,9 +57,9 @@ pub async fn blank(
         None => SaleForm { per_user_limit: "1".to_owned(), goods_id: query.goods, ..SaleForm::default() },
         Some(model) => {
             let window = moved_into_future(model.window, shop.clock.now());
-            let t = &i18n::text(visitor.locale).sales;
+            let t = &words::text(visitor.locale).sales;
             let note = if window.opens_at.is_some() { t.cloned } else { t.cloned_plain };
-            state.note = Some(i18n::fill(note, model.id));
+            state.note = Some(words::fill(note, model.id));
             SaleForm::of(&Sale { window, ..model })
         }
     };
@@ -91,7 +90,7 @@ pub async fn create(
         Err(errors) => return page(&shop, &visitor, None, form, SaleFormState::with_errors(errors)).await,
         Ok(draft) => match shop.sales_admin.create_sale_with(draft, &form.save_options(), admin.actor()).await {
             Ok(sale) => {
-                let done = if sale.state == crate::domain::SaleState::Draft { "drafted" } else { "created" };
+                let done = if sale.state == domain::SaleState::Draft { "drafted" } else { "created" };
                 return Ok(see_other(&done_path(visitor.locale, "/admin", done, sale.id)));
             }
             Err(refusal) => refusal,
@@ -151,13 +150,13 @@ impl SaleFormState {
     }
 
     /// The form's state after a refusal. A refusal that concerns no field stays a problem.
-    fn of_refusal(refusal: SaleRefusal, locale: crate::domain::Locale) -> Result<SaleFormState, Problem> {
+    fn of_refusal(refusal: SaleRefusal, locale: domain::Locale) -> Result<SaleFormState, Problem> {
         let (error, overlap) = match refusal {
             SaleRefusal::NoSuchGoods => (FieldError::new("goods_id", "no_such_goods"), None),
             SaleRefusal::GoodsArchived => (FieldError::new("goods_id", "goods_archived"), None),
             SaleRefusal::Overlap(other) => (FieldError::new("opens_at", "overlap"), Some(other)),
             SaleRefusal::ChangedMeanwhile => {
-                let warning = Some(i18n::problem("changed_meanwhile").text(locale));
+                let warning = Some(words::problem("changed_meanwhile").text(locale));
                 return Ok(SaleFormState { status: StatusCode::CONFLICT, warning, ..SaleFormState::default() });
             }
             other => return Err(other.into()),

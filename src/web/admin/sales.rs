@@ -11,19 +11,18 @@ use serde::Deserialize;
 use super::computing::PAGE_PATIENCE;
 use super::saved_views::own_list_bar;
 use super::{StaffVisit, StaffVisitTo, cockpit};
-use crate::control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, SaleRow};
-use crate::domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
-use crate::i18n;
-use crate::store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
-use crate::web::Shop;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::Problem;
-use crate::web::shared::pagination::Cursor;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{AdminSale, AdminSalesPage, SaleGroup, SaleScope, SaleTabCounts, admin_notice};
+use crate::Shop;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::Problem;
+use crate::shared::pagination::Cursor;
+use crate::shared::response::{personal, see_other};
+use crate::views::{AdminSale, AdminSalesPage, SaleGroup, SaleScope, SaleTabCounts, admin_notice};
+use control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, SaleRow};
+use domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
+use store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
 
 /// Ended sales on one page.
 const PAST_PAGE_SIZE: i64 = 10;
@@ -252,7 +251,7 @@ pub async fn top_up(
     let units = form.units.trim().parse().ok().filter(|units| (1..=MAX_SALE_UNITS).contains(units));
     let Some(units) = units else {
         let (State(shop), _, visitor, PathIds(id)) = request;
-        let text = i18n::field_error(visitor.locale, "bad_number");
+        let text = words::field_error(visitor.locale, "bad_number");
         let warning = SaleWarning { text, other: None };
         return warn(&shop, &visitor, form.page_of(id), StatusCode::UNPROCESSABLE_ENTITY, warning).await;
     };
@@ -291,7 +290,7 @@ async fn apply(
 }
 
 async fn unconfirmed(shop: &Shop, visitor: &Visitor, sale_page: Option<SaleId>) -> Result<Response, Problem> {
-    let text = i18n::problem("not_confirmed").text(visitor.locale);
+    let text = words::problem("not_confirmed").text(visitor.locale);
     warn(shop, visitor, sale_page, StatusCode::UNPROCESSABLE_ENTITY, SaleWarning { text, other: None }).await
 }
 
@@ -308,7 +307,7 @@ async fn refuse(
         _ => (None, None),
     };
     let problem = Problem::from(refusal);
-    let text = i18n::problem(words.unwrap_or_else(|| problem.code().as_str())).text(visitor.locale);
+    let text = words::problem(words.unwrap_or_else(|| problem.code().as_str())).text(visitor.locale);
     warn(shop, visitor, sale_page, problem.code().status(), SaleWarning { text, other }).await
 }
 

@@ -7,19 +7,19 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::{StaffVisit, StaffVisitTo};
-use crate::domain::address::tidy;
-use crate::domain::{ConsoleList, Locale, SavedView, UserId};
-use crate::store::SaveViewOutcome;
-use crate::web::Shop;
-use crate::web::extract::session::ViewConsole;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::audit_log_query::AuditLogQuery;
-use crate::web::shared::list_view::ListQuery;
-use crate::web::shared::order_search::OrderSearchQuery;
-use crate::web::shared::response::see_other;
-use crate::web::views::ListBar;
+use crate::Shop;
+use crate::extract::session::ViewConsole;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds};
+use crate::problem::{Code, Problem};
+use crate::shared::audit_log_query::AuditLogQuery;
+use crate::shared::list_view::ListQuery;
+use crate::shared::order_search::OrderSearchQuery;
+use crate::shared::response::see_other;
+use crate::views::ListBar;
+use domain::address::tidy;
+use domain::{ConsoleList, Locale, SavedView, UserId};
+use store::SaveViewOutcome;
 
 /// The notice that the query of a list may carry after a form about views.
 #[derive(Default, Deserialize)]

@@ -10,18 +10,17 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::StaffVisit;
-use crate::domain::{OrderId, SaleId};
-use crate::i18n;
-use crate::store::{FoundOrder, FoundQuestion, OrderSearch, UserSearch};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewConsole;
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::Problem;
-use crate::web::shared::links::console_link;
-use crate::web::shared::response::personal;
-use crate::web::views::{HitKind, SearchHit, SearchPage};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::Query;
+use crate::extract::session::ViewConsole;
+use crate::extract::visitor::Visitor;
+use crate::problem::Problem;
+use crate::shared::links::console_link;
+use crate::shared::response::personal;
+use crate::views::{HitKind, SearchHit, SearchPage};
+use domain::{OrderId, SaleId};
+use store::{FoundOrder, FoundQuestion, OrderSearch, UserSearch};
 
 /// Hits of each kind.
 const MAX_OF_A_KIND: usize = 6;
@@ -69,7 +68,7 @@ async fn find(shop: &Shop, visitor: &Visitor, q: &str) -> Result<Vec<SearchHit>,
 }
 
 fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &str) -> SearchHit {
-    let t = &i18n::text(visitor.locale).palette;
+    let t = &words::text(visitor.locale).palette;
     let label = match kind {
         HitKind::Page => t.k_page,
         HitKind::Sale => t.k_sale,
@@ -82,7 +81,7 @@ fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &s
 
 /// The sections that the role sees, and what it creates there.
 fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
-    let (chrome, t) = (visitor.chrome(), i18n::text(visitor.locale));
+    let (chrome, t) = (visitor.chrome(), words::text(visitor.locale));
     let mut all: Vec<(&str, &str)> = chrome.sections().collect();
     all.push(("/admin/goods/categories", t.categories.title));
     all.extend([("/admin/orders/payments", t.cases.title), ("/admin/orders/approvals", t.approvals.title)]);
@@ -101,7 +100,7 @@ fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
 /// Sales by number or by a part of the name of their goods, newest first. For a sale that was meant alone, also its orders
 /// and its report.
 fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
-    let t = i18n::text(visitor.locale);
+    let t = words::text(visitor.locale);
     let number: Option<SaleId> = words.trim_start_matches('#').parse().ok();
     let words = words.to_lowercase();
     let mut found = shop.catalogue.entries();
@@ -115,7 +114,7 @@ fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     let mut hits = Vec::new();
     for entry in found.iter().take(MAX_OF_A_KIND) {
         let (sale, name) = (&entry.sale, entry.goods.name.get(visitor.locale));
-        let detail = format!("{} · {}", i18n::fill(t.admin.sale_number, sale.id), t.state(&sale.state));
+        let detail = format!("{} · {}", words::fill(t.admin.sale_number, sale.id), t.state(&sale.state));
         hits.push(hit(visitor, HitKind::Sale, name.to_owned(), detail, &format!("/admin/sales/{}", sale.id)));
         if meant == Some(sale.id) {
             let of_sale =
@@ -136,7 +135,7 @@ async fn orders(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Searc
     let search = OrderSearch { order, number, ..OrderSearch::default() };
     let found = shop.store.find_orders(&search, MAX_OF_A_KIND as i64).await?.into_iter();
     let hits = found.map(|FoundOrder { order, .. }| {
-        let detail = format!("{} · {}", i18n::text(visitor.locale).status(&order.status), order.amount);
+        let detail = format!("{} · {}", words::text(visitor.locale).status(&order.status), order.amount);
         hit(visitor, HitKind::Order, order.id.to_string(), detail, &format!("/admin/orders/{}", order.id))
     });
     Ok(hits.collect())
@@ -144,7 +143,7 @@ async fn orders(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Searc
 
 async fn users(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
     let found = shop.store.find_users(&UserSearch::typed(words), None, MAX_OF_A_KIND as i64).await?;
-    let t = i18n::text(visitor.locale);
+    let t = words::text(visitor.locale);
     let hits = found.into_iter().map(|user| {
         let path = format!("/admin/users/{}", user.id);
         hit(visitor, HitKind::User, user.username, t.role(&user.role).to_owned(), &path)
@@ -156,7 +155,7 @@ async fn users(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Search
 async fn questions(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
     let found = shop.store.search_questions(words, MAX_OF_A_KIND as i64).await?;
     let hits = found.into_iter().map(|FoundQuestion { question, goods_name, .. }| {
-        let status = i18n::text(visitor.locale).questions.status(question.status);
+        let status = words::text(visitor.locale).questions.status(question.status);
         let detail = format!("{} · {status}", goods_name.get(visitor.locale));
         hit(visitor, HitKind::Question, question.text, detail, &format!("/admin/questions/{}", question.id))
     });

@@ -8,15 +8,15 @@ use axum::response::Response;
 use jiff::Timestamp;
 
 use super::StaffVisit;
-use crate::domain::Locale;
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewSecurity;
-use crate::web::problem::Problem;
-use crate::web::shared::links::link_query;
-use crate::web::shared::response::personal;
-use crate::web::shared::security_query::{SecurityQuery, security_page};
-use crate::web::shared::time_zone;
-use crate::web::views::{SecurityPage, SecurityPlot};
+use crate::extract::Query;
+use crate::extract::session::ViewSecurity;
+use crate::problem::Problem;
+use crate::shared::links::link_query;
+use crate::shared::response::personal;
+use crate::shared::security_query::{SecurityQuery, security_page};
+use crate::shared::time_zone;
+use crate::views::{SecurityPage, SecurityPlot};
+use domain::Locale;
 
 const HOUR: Duration = Duration::from_secs(3600);
 

@@ -6,16 +6,16 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{StaffVisit, StaffVisitTo};
-use crate::domain::Bilingual;
-use crate::domain::shop_page::{ShopPage, ShopPageName};
-use crate::web::Shop;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{LongForm, PathIds, Query};
-use crate::web::problem::Problem;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::validation::check_description;
-use crate::web::views::{ShopPageNotice, ShopPagesPage};
+use crate::Shop;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{LongForm, PathIds, Query};
+use crate::problem::Problem;
+use crate::shared::response::{personal, see_other};
+use crate::shared::validation::check_description;
+use crate::views::{ShopPageNotice, ShopPagesPage};
+use domain::Bilingual;
+use domain::shop_page::{ShopPage, ShopPageName};
 
 #[derive(Deserialize)]
 pub struct ShopPagesQuery {
@@ -77,7 +77,7 @@ async fn refused(
     personal(status, &ShopPagesPage { chrome: chrome(visitor), pages, notice: Some(notice) })
 }
 
-fn chrome(visitor: &Visitor) -> crate::pages::Chrome {
+fn chrome(visitor: &Visitor) -> pages::Chrome {
     visitor.chrome_at(format!("/admin/pages?lang={}", visitor.locale))
 }
 

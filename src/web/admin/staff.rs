@@ -7,21 +7,21 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::{ConfirmForm, StaffVisit};
-use crate::accounts::AccountRefusal;
-use crate::accounts::staff_rules::staff_role;
-use crate::domain::Role;
-use crate::domain::{Locale, UserId};
-use crate::store::{AccountChange, AccountEdit};
-use crate::web::Shop;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::ManageStaff;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::idempotency::NotKept;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{StaffPage, TemporaryPassword};
+use crate::Shop;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::ManageStaff;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::idempotency::NotKept;
+use crate::problem::{Code, Problem};
+use crate::shared::response::{personal, see_other};
+use crate::shared::{FieldError, NoticeQuery};
+use crate::views::{StaffPage, TemporaryPassword};
+use accounts::AccountRefusal;
+use accounts::staff_rules::staff_role;
+use domain::Role;
+use domain::{Locale, UserId};
+use store::{AccountChange, AccountEdit};
 
 type OwnerRequest = StaffVisit<ManageStaff>;
 

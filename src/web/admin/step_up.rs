@@ -1,17 +1,17 @@
 //! Where links to exports lead first: to the export when the member of the staff has entered the password lately, else to the
-//! page that asks for it. Both routes stand behind the layer [`required`](crate::web::step_up::required).
+//! page that asks for it. Both routes stand behind the layer [`required`](crate::step_up::required).
 
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
 use super::StaffVisit;
-use crate::web::extract::session::ViewConsole;
-use crate::web::extract::visitor::own_path;
-use crate::web::extract::{Form, Query};
-use crate::web::problem::Problem;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::SteppedUpPage;
+use crate::extract::session::ViewConsole;
+use crate::extract::visitor::own_path;
+use crate::extract::{Form, Query};
+use crate::problem::Problem;
+use crate::shared::response::{personal, see_other};
+use crate::views::SteppedUpPage;
 
 #[derive(Deserialize)]
 pub struct StepUpTarget {

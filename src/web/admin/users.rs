@@ -8,21 +8,21 @@ use serde::Deserialize;
 use super::log::subject_path;
 use super::saved_views::list_bar;
 use super::{StaffVisit, StaffVisitTo};
-use crate::accounts::staff_rules::check_block_reason;
-use crate::domain::mail::masked;
-use crate::domain::{ConsoleList, Locale, UserId};
-use crate::store::AccountChange;
-use crate::web::Shop;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::user_search::{UserSearchQuery, find_users};
-use crate::web::shared::wallet::balance_of;
-use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{UserPage, UsersPage};
+use crate::Shop;
+use crate::extract::session::{SupportShoppers, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::shared::response::{personal, see_other};
+use crate::shared::user_search::{UserSearchQuery, find_users};
+use crate::shared::wallet::balance_of;
+use crate::shared::{FieldError, NoticeQuery};
+use crate::views::{UserPage, UsersPage};
+use accounts::staff_rules::check_block_reason;
+use domain::mail::masked;
+use domain::{ConsoleList, Locale, UserId};
+use store::AccountChange;
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,

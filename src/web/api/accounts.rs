@@ -10,15 +10,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::recovery::TokenBody;
-use crate::accounts::{Device, RegistrationPayment, RegistrationPrice, Session};
-use crate::domain::UserId;
-use crate::domain::proof_of_work::{ITERATIONS, PARTS};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::locale;
-use crate::web::extract::{Json, Secret};
-use crate::web::problem::Problem;
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::client::ClientDevice;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::locale;
+use crate::extract::{Json, Secret};
+use crate::problem::Problem;
+use accounts::{RegistrationPayment, RegistrationPrice, Session};
+use domain::UserId;
+use domain::proof_of_work::{ITERATIONS, PARTS};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,7 +50,10 @@ struct PriceJson {
 }
 
 /// What an account costs the network of the client now.
-pub async fn registration_price(State(shop): State<Arc<Shop>>, device: Device) -> Result<Response, Problem> {
+pub async fn registration_price(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+) -> Result<Response, Problem> {
     let price = shop.accounts.registration_price(&device, "").await?;
     let price = price.map(|RegistrationPrice { challenge, bits, free_at, .. }| PriceJson {
         challenge,
@@ -71,7 +75,7 @@ pub struct ContactBody {
 /// Sends a link to an address that is to pay. The answer is the same for every address.
 pub async fn request_contact(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     uri: Uri,
     headers: HeaderMap,
     Json(ContactBody { challenge, address }): Json<ContactBody>,
@@ -122,7 +126,7 @@ pub(super) fn session_response(shop: &Shop, status: StatusCode, session: &Sessio
 
 pub async fn register(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     headers: HeaderMap,
     Json(body): Json<RegistrationBody>,
 ) -> Result<Response, Problem> {
@@ -134,7 +138,7 @@ pub async fn register(
 
 pub async fn log_in(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     headers: HeaderMap,
     Json(body): Json<LogInBody>,
 ) -> Result<Response, Problem> {

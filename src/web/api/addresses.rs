@@ -8,14 +8,14 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
-use crate::domain::{Address, AddressId};
-use crate::store::{AddressEdit, SavedAddress};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::precondition::{entity_tag, expected_versions};
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{Json, PathIds};
-use crate::web::problem::{Code, FieldProblem, Problem};
-use crate::web::shared::response::created;
+use crate::cache_policy::Cache;
+use crate::extract::precondition::{entity_tag, expected_versions};
+use crate::extract::session::SignedIn;
+use crate::extract::{Json, PathIds};
+use crate::problem::{Code, FieldProblem, Problem};
+use crate::shared::response::created;
+use domain::{Address, AddressId};
+use store::{AddressEdit, SavedAddress};
 
 /// A new or changed address.
 #[derive(Deserialize)]

@@ -15,15 +15,15 @@ use serde::Serialize;
 use tracing::error;
 
 use super::json_response;
-use crate::domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof};
-use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
-use crate::store::{Draw, Store, StoreError};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::SalePath;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::SignedIn;
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::SalePath;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::SignedIn;
+use crate::problem::{Code, Problem};
+use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof};
+use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
+use store::{Draw, Store, StoreError};
 
 /// An entry as its owner sees it.
 #[derive(Serialize)]
@@ -194,7 +194,7 @@ async fn public_draw(shop: &Shop, sale: SaleId) -> Result<Draw, Problem> {
     shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw.into())
 }
 
-/// The first line of the list, as in [`EntryList::to_csv`](crate::domain::draw::EntryList::to_csv).
+/// The first line of the list, as in [`EntryList::to_csv`](domain::draw::EntryList::to_csv).
 const LIST_HEADER: &str = "entry,status\n";
 
 /// A list that is being sent.

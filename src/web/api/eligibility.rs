@@ -8,13 +8,13 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{EligibilityRule, Ineligible, Money, SaleId, SaleState};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{self, SalePath};
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::SignedIn;
+use crate::extract::{self, SalePath};
+use crate::problem::{Code, Problem};
+use domain::{EligibilityRule, Ineligible, Money, SaleId, SaleState};
 
 #[derive(Serialize)]
 struct EligibilityResponse {

@@ -14,23 +14,23 @@ use tokio::time::timeout;
 
 use super::addresses::check_address;
 use super::{UserCall, json_response};
-use crate::accounts::Session;
-use crate::domain::claim::Claim;
-use crate::domain::order::OrderEvent;
-use crate::domain::{
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::session::SignedIn;
+use crate::extract::{self, PathIds, Query, SalePath, from_json, json_body};
+use crate::problem::{Code, Problem, refused_purchase};
+use crate::shared::order_search::parse_statuses;
+use crate::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use accounts::Session;
+use domain::claim::Claim;
+use domain::order::OrderEvent;
+use domain::{
     Address, AddressId, Money, Order, OrderHold, OrderId, OrderStatus, RefundId, RefundTarget, Refusal, SaleId,
 };
-use crate::gate::AdmissionRequest;
-use crate::orders::OrderLookup;
-use crate::purchase::PurchaseOutcome;
-use crate::store::PartialRefund;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{self, PathIds, Query, SalePath, from_json, json_body};
-use crate::web::problem::{Code, Problem, refused_purchase};
-use crate::web::shared::order_search::parse_statuses;
-use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use engine::gate::AdmissionRequest;
+use engine::purchase::PurchaseOutcome;
+use orders::OrderLookup;
+use store::PartialRefund;
 
 /// How long a repeated purchase waits for the status of its order. Without the database a read would take seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
@@ -316,7 +316,7 @@ pub async fn set_address(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::UserId;
+    use domain::UserId;
 
     fn read(text: &str) -> Result<i64, &'static str> {
         let body: Result<PurchaseBody, Problem> = from_json(text.as_bytes());

@@ -11,13 +11,14 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::UserCall;
-use crate::accounts::{DeletionRequest, Device};
-use crate::store::SessionRow;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{Json, PathIds, Secret};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::account::{delete_account, export_account};
+use crate::cache_policy::Cache;
+use crate::extract::client::ClientDevice;
+use crate::extract::session::SignedIn;
+use crate::extract::{Json, PathIds, Secret};
+use crate::problem::{Code, Problem};
+use crate::shared::account::{delete_account, export_account};
+use accounts::DeletionRequest;
+use store::SessionRow;
 
 pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
@@ -45,7 +46,7 @@ pub struct PasswordChangeBody {
 /// Ends all other sessions. The response carries the cookie of a new session.
 pub async fn change_password(
     (State(shop), SignedIn(session)): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<PasswordChangeBody>,
 ) -> Result<Response, Problem> {
     let next = shop.accounts.change_password(&session, &device, body.password.0, body.new_password.0).await?;
@@ -63,7 +64,7 @@ pub struct StepUpBody {
 /// Before operations of the staff that ask for the password again.
 pub async fn step_up(
     (State(shop), SignedIn(session)): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<StepUpBody>,
 ) -> Result<StatusCode, Problem> {
     shop.accounts.step_up(&session, &device, body.password.0, body.code.as_deref()).await?;
@@ -127,7 +128,7 @@ pub struct SecondFactorBody {
 
 pub async fn set_second_factor(
     (State(shop), SignedIn(session)): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<SecondFactorBody>,
 ) -> Result<Response, Problem> {
     let SecondFactorBody { enrolment, password, code, present_code } = body;
@@ -145,7 +146,7 @@ pub struct SecondFactorRemovalBody {
 
 pub async fn remove_second_factor(
     (State(shop), SignedIn(session)): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<SecondFactorRemovalBody>,
 ) -> Result<StatusCode, Problem> {
     shop.accounts.remove_second_factor(&session, &device, body.password.0, &body.code).await?;
@@ -167,7 +168,7 @@ pub struct AccountDeletionBody {
 
 pub async fn delete(
     (State(shop), SignedIn(session)): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<AccountDeletionBody>,
 ) -> Result<Response, Problem> {
     let AccountDeletionBody { username, password, give_up_wallet } = body;

@@ -10,23 +10,23 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{UserCall, json_response};
-use crate::accounts::Session;
-use crate::domain::Role;
-use crate::domain::packet::{Giver, PacketPhase, Share, Split};
-use crate::domain::wallet::{CURRENCY, money};
-use crate::domain::{Money, PacketId};
-use crate::packets::{ClaimedShare, GiveRequest, PacketView, Purse};
-use crate::store::{PacketClaim, RequestId};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, Permission, SignedIn};
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use crate::web::shared::paths::packet_share_url;
-use crate::web::shared::response::created;
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::client::ClientAddress;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, Permission, SignedIn};
+use crate::extract::{Json, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::shared::paths::packet_share_url;
+use crate::shared::response::created;
+use accounts::Session;
+use domain::Role;
+use domain::packet::{Giver, PacketPhase, Share, Split};
+use domain::wallet::{CURRENCY, money};
+use domain::{Money, PacketId};
+use engine::packets::{ClaimedShare, GiveRequest, PacketView, Purse};
+use store::{PacketClaim, RequestId};
 
 /// An amount in minor units, alone or with the currency of wallets.
 #[derive(Debug, Clone, Copy, Deserialize)]

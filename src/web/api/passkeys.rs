@@ -16,14 +16,15 @@ use uuid::Uuid;
 
 use super::UserCall;
 use super::accounts::session_response;
-use crate::accounts::{CHALLENGE_LIFETIME, CreatedPasskey, Device, PasskeyCreation, PasskeyRequest, SignedChallenge};
-use crate::store::Passkey;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::{Json, PathIds, Secret};
-use crate::web::problem::Problem;
-use crate::web::shared::validation::failed;
-use crate::webauthn::ALGORITHMS;
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::client::ClientDevice;
+use crate::extract::{Json, PathIds, Secret};
+use crate::problem::Problem;
+use crate::shared::validation::failed;
+use accounts::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
+use store::Passkey;
+use webauthn::ALGORITHMS;
 
 /// As other sites of the same device name their passkeys.
 const SHOP_NAME: &str = "Seckill";
@@ -130,7 +131,7 @@ pub async fn log_in_challenge(State(shop): State<Arc<Shop>>) -> Result<Response,
 
 pub async fn log_in(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     headers: HeaderMap,
     Json(body): Json<SignedBody>,
 ) -> Result<Response, Problem> {
@@ -145,7 +146,7 @@ pub async fn step_up_challenge((State(shop), session): UserCall) -> Result<Respo
 
 pub async fn step_up(
     (State(shop), session): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<SignedBody>,
 ) -> Result<StatusCode, Problem> {
     shop.accounts.step_up_with_passkey(&session.0, &device, &body.signed()).await?;
@@ -185,7 +186,7 @@ pub struct ConfirmationBody {
 /// The first step of adding a passkey.
 pub async fn challenge(
     (State(shop), session): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<ConfirmationBody>,
 ) -> Result<Response, Problem> {
     let ConfirmationBody { password, code } = body;
@@ -202,7 +203,7 @@ pub struct PasskeyBody {
 /// The second step: what the browser has created.
 pub async fn add(
     (State(shop), session): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<PasskeyBody>,
 ) -> Result<Response, Problem> {
     let AttestationResponse { client_data, attestation_object } = body.credential.response;
@@ -226,7 +227,7 @@ pub async fn add(
 pub async fn remove(
     (State(shop), session): UserCall,
     PathIds(id): PathIds<Uuid>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<ConfirmationBody>,
 ) -> Result<StatusCode, Problem> {
     let ConfirmationBody { password, code } = body;

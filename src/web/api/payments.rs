@@ -11,17 +11,17 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
-use crate::domain::PaymentStatus;
-use crate::domain::{Money, OrderId, PaymentId, SaleId};
-use crate::store::{OwnPayment, PaymentPurpose};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::locale;
-use crate::web::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::paths::order_path;
-use crate::web::shared::response::created;
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::locale;
+use crate::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
+use crate::problem::{Code, Problem};
+use crate::shared::paths::order_path;
+use crate::shared::response::created;
+use domain::PaymentStatus;
+use domain::{Money, OrderId, PaymentId, SaleId};
+use store::{OwnPayment, PaymentPurpose};
 
 /// A payment that was begun, and the address at which it is made.
 #[derive(Serialize)]

@@ -9,17 +9,17 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
-use crate::clock::Clock;
-use crate::domain::mail::masked;
-use crate::domain::push::{PushEndpoint, PushKeys};
-use crate::domain::{Locale, SaleId, SaleState};
-use crate::revalidating_cache::RevalidatingCache;
-use crate::store::StoreError;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{Json, SalePath};
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::session::SignedIn;
+use crate::extract::{Json, SalePath};
+use crate::problem::{Code, Problem};
+use base::clock::Clock;
+use base::revalidating_cache::RevalidatingCache;
+use domain::mail::masked;
+use domain::push::{PushEndpoint, PushKeys};
+use domain::{Locale, SaleId, SaleState};
+use store::StoreError;
 
 #[derive(Serialize)]
 struct PushResponse {

@@ -10,14 +10,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::UserCall;
-use crate::domain::question::check_question;
-use crate::domain::{GoodsId, Locale, Page, Question, QuestionId, QuestionStatus, SaleId, SaleState, ShownAnswer};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{self, PathIds, Query, SalePath};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::session::SignedIn;
+use crate::extract::{self, PathIds, Query, SalePath};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use domain::question::check_question;
+use domain::{GoodsId, Locale, Page, Question, QuestionId, QuestionStatus, SaleId, SaleState, ShownAnswer};
 
 #[derive(Serialize)]
 struct ShownJson<'a> {

@@ -10,15 +10,15 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::json_response;
-use crate::catalogue::CatalogueEntry;
-use crate::domain::draw::EntryId;
-use crate::domain::{QueuePlace, Sale, SaleId, TurnState, UserId};
-use crate::waiting_rooms::{Joined, OwnTurn};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{Json, SalePath};
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::session::SignedIn;
+use crate::extract::{Json, SalePath};
+use crate::problem::{Code, Problem};
+use domain::draw::EntryId;
+use domain::{QueuePlace, Sale, SaleId, TurnState, UserId};
+use engine::catalogue::CatalogueEntry;
+use engine::waiting_rooms::{Joined, OwnTurn};
 
 /// A place as its owner sees it.
 #[derive(Serialize)]

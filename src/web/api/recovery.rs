@@ -7,12 +7,12 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use serde::Deserialize;
 
 use super::UserCall;
-use crate::accounts::Device;
-use crate::web::Shop;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::locale;
-use crate::web::extract::{Json, Secret};
-use crate::web::problem::Problem;
+use crate::Shop;
+use crate::extract::client::ClientDevice;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::locale;
+use crate::extract::{Json, Secret};
+use crate::problem::Problem;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +24,7 @@ pub struct AddressBody {
 /// Sends a link to the address, which verifies it.
 pub async fn enter_address(
     (State(shop), SignedIn(session)): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     uri: Uri,
     headers: HeaderMap,
     Json(AddressBody { address, password }): Json<AddressBody>,
@@ -42,7 +42,7 @@ pub struct AddressRemovalBody {
 
 pub async fn remove_address(
     (State(shop), SignedIn(session)): UserCall,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(body): Json<AddressRemovalBody>,
 ) -> Result<StatusCode, Problem> {
     shop.accounts.remove_address(&session, &device, body.password.0).await?;
@@ -57,7 +57,7 @@ pub struct TokenBody {
 
 pub async fn verify_address(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(TokenBody { token }): Json<TokenBody>,
 ) -> Result<StatusCode, Problem> {
     shop.accounts.verify_address(&device, &token).await?;
@@ -74,7 +74,7 @@ pub struct RecoveryBody {
 /// The answer is the same for every name and address.
 pub async fn request(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     uri: Uri,
     headers: HeaderMap,
     Json(RecoveryBody { account }): Json<RecoveryBody>,
@@ -94,7 +94,7 @@ pub struct NewPasswordBody {
 
 pub async fn set_password(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Json(NewPasswordBody { token, new_password, code }): Json<NewPasswordBody>,
 ) -> Result<StatusCode, Problem> {
     shop.accounts.recover(&device, &token, new_password.0, code.as_deref()).await?;

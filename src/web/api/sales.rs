@@ -11,15 +11,15 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::json_response;
-use crate::domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, Window};
-use crate::gate::IssuedToken;
-use crate::pages::picture;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::SalePath;
-use crate::web::extract::session::SignedIn;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::token::purchase_token;
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::SalePath;
+use crate::extract::session::SignedIn;
+use crate::problem::{Code, Problem};
+use crate::shared::token::purchase_token;
+use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, Window};
+use engine::gate::IssuedToken;
+use pages::picture;
 
 /// The live state of the button: JSON text that `gate` prepared at its last refresh.
 pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {

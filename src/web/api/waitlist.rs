@@ -9,14 +9,14 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{OrderId, OrderStatus, SaleId, WaiterState};
-use crate::waitlist::OwnPlace;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{self, SalePath};
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::SignedIn;
+use crate::extract::{self, SalePath};
+use crate::problem::{Code, Problem};
+use domain::{OrderId, OrderStatus, SaleId, WaiterState};
+use engine::waitlist::OwnPlace;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use super::UserCall;
 use super::payments::{CheckoutJson, OnePayment};
-use crate::domain::wallet::{TransferKind, money};
-use crate::domain::{Money, PaymentId, SaleId};
-use crate::store::{Deposit, EntrySubject, PaymentPurpose, WalletEntry};
-use crate::web::cache_policy::Cache;
-use crate::web::extract;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::locale;
-use crate::web::extract::{PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::Cursor;
-use crate::web::shared::paths::wallet_path;
-use crate::web::shared::response::created;
-use crate::web::shared::wallet::{balance_of, set_aside, wallet_entries};
+use crate::cache_policy::Cache;
+use crate::extract;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::locale;
+use crate::extract::{PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::Cursor;
+use crate::shared::paths::wallet_path;
+use crate::shared::response::created;
+use crate::shared::wallet::{balance_of, set_aside, wallet_entries};
+use domain::wallet::{TransferKind, money};
+use domain::{Money, PaymentId, SaleId};
+use store::{Deposit, EntrySubject, PaymentPurpose, WalletEntry};
 
 #[derive(Serialize)]
 struct WalletJson {

@@ -9,9 +9,9 @@ use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
 
-use crate::accounts::Device;
-use crate::config::{Cidr, WebConfig};
-use crate::web::Shop;
+use crate::Shop;
+use accounts::Device;
+use base::config::{Cidr, WebConfig};
 
 /// The IP address of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +25,18 @@ impl FromRequestParts<Arc<Shop>> for ClientAddress {
     }
 }
 
-impl FromRequestParts<Arc<Shop>> for Device {
+/// What is known of the client: its address, its program, and whether the account used it before.
+#[derive(Debug)]
+pub struct ClientDevice(pub Device);
+
+impl FromRequestParts<Arc<Shop>> for ClientDevice {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
         let ClientAddress(address) = ClientAddress::from_request_parts(parts, shop).await?;
         let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
         let known = shop.accounts.known_device(&parts.headers);
-        Ok(Device::new(address, agent.unwrap_or_default()).with_known(known))
+        Ok(ClientDevice(Device::new(address, agent.unwrap_or_default()).with_known(known)))
     }
 }
 

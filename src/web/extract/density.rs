@@ -4,7 +4,7 @@
 use axum::http::{HeaderMap, HeaderValue};
 
 use super::cookies::cookie;
-use crate::domain::wire::wire_enum;
+use domain::wire::wire_enum;
 
 const NAME: &str = "density";
 /// A year, in seconds.

@@ -23,8 +23,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::Shop;
-use crate::domain::SaleId;
-use crate::web::problem::{Code, Problem};
+use crate::problem::{Code, Problem};
+use domain::SaleId;
 
 /// The largest body of an API request or form, in bytes.
 pub const MAX_BODY_BYTES: usize = 16 * 1024;

@@ -7,12 +7,12 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use uuid::Uuid;
 
-use crate::domain::RefundId;
-use crate::store::RequestId;
-use crate::web::Shop;
+use crate::Shop;
+use domain::RefundId;
+use store::RequestId;
 
 /// The id that all attempts of the request have; `None` for a request without a key. A handler writes it with what it makes.
-/// [`crate::web::idempotency`] sets it.
+/// [`crate::idempotency`] sets it.
 #[derive(Debug, Clone, Copy)]
 pub struct Repeatable(pub Option<RequestId>);
 

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::accounts::Session;
-use crate::domain::Role;
-use crate::domain::{SecurityClass, UserId};
-use crate::packets::Purse;
-use crate::web::Shop;
-use crate::web::extract::client::client_address;
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::extract::client::client_address;
+use crate::problem::{Code, Problem};
+use accounts::Session;
+use domain::Role;
+use domain::{SecurityClass, UserId};
+use engine::packets::Purse;
 
-/// A signed-in user. Without a session the API responds 401, and [`crate::web::middleware`] redirects pages to the login.
+/// A signed-in user. Without a session the API responds 401, and [`crate::middleware`] redirects pages to the login.
 #[derive(Debug, Clone)]
 pub struct SignedIn(pub Session);
 

@@ -8,12 +8,12 @@ use axum::http::header::ACCEPT_LANGUAGE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Uri};
 
-use crate::accounts::Session;
-use crate::domain::Locale;
-use crate::domain::Role;
-use crate::pages::Chrome;
-use crate::web::Shop;
-use crate::web::extract::density::Density;
+use crate::Shop;
+use crate::extract::density::Density;
+use accounts::Session;
+use domain::Locale;
+use domain::Role;
+use pages::Chrome;
 
 /// The longest path that `next` may contain, in bytes.
 const MAX_NEXT_BYTES: usize = 500;

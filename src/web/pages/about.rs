@@ -7,12 +7,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::sign_in::payment_minutes;
-use crate::web::Shop;
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::Problem;
-use crate::web::shared::onward::current_sales;
-use crate::web::shared::response::personal;
-use crate::web::views::AboutPage;
+use crate::Shop;
+use crate::extract::visitor::Visitor;
+use crate::problem::Problem;
+use crate::shared::onward::current_sales;
+use crate::shared::response::personal;
+use crate::views::AboutPage;
 
 pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
     let mut pages = shop.store.shop_pages().await?;

@@ -10,21 +10,22 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::UserVisit;
-use crate::accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Device, Enrolment, Session};
-use crate::domain::Role;
-use crate::domain::wallet::money;
-use crate::pages::Chrome;
-use crate::web::Shop;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query, Secret};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::account::{delete_account, export_account};
-use crate::web::shared::paths::account_path;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::wallet::{balance_of, set_aside};
-use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
+use crate::Shop;
+use crate::extract::client::ClientDevice;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query, Secret};
+use crate::problem::{Code, Problem};
+use crate::shared::account::{delete_account, export_account};
+use crate::shared::paths::account_path;
+use crate::shared::response::{personal, see_other};
+use crate::shared::wallet::{balance_of, set_aside};
+use crate::shared::{FieldError, NoticeQuery};
+use crate::views::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
+use accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Enrolment, Session};
+use domain::Role;
+use domain::wallet::money;
+use pages::Chrome;
 
 pub(super) fn report_done(visitor: &Visitor, action: &str) -> Response {
     see_other(&format!("{}?done={action}", account_path(visitor.locale)))
@@ -121,7 +122,7 @@ pub struct PasswordForm {
 
 pub async fn change_password(
     (State(shop), SignedIn(session), visitor): UserVisit,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Form(form): Form<PasswordForm>,
 ) -> Result<Response, Problem> {
     match shop.accounts.change_password(&session, &device, form.password.0, form.new_password.0).await {
@@ -186,7 +187,7 @@ pub struct SecondFactorForm {
 /// Sets up the second factor. The response shows the recovery codes, for the only time.
 pub async fn set_second_factor(
     (State(shop), SignedIn(session), visitor): UserVisit,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Form(form): Form<SecondFactorForm>,
 ) -> Result<Response, Problem> {
     let SecondFactorForm { enrolment: sealed, password, code, present_code } = form;
@@ -213,7 +214,7 @@ pub struct SecondFactorRemovalForm {
 
 pub async fn remove_second_factor(
     (State(shop), SignedIn(session), visitor): UserVisit,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Form(form): Form<SecondFactorRemovalForm>,
 ) -> Result<Response, Problem> {
     match shop.accounts.remove_second_factor(&session, &device, form.password.0, &form.code).await {
@@ -232,7 +233,7 @@ pub struct PasskeyRemovalForm {
 pub async fn remove_passkey(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<Uuid>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Form(form): Form<PasskeyRemovalForm>,
 ) -> Result<Response, Problem> {
     let PasskeyRemovalForm { password, code } = form;
@@ -262,7 +263,7 @@ pub struct AccountDeletionForm {
 
 pub async fn delete(
     (State(shop), SignedIn(session), visitor): UserVisit,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Form(form): Form<AccountDeletionForm>,
 ) -> Result<Response, Problem> {
     let request = DeletionRequest {

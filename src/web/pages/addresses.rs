@@ -7,19 +7,17 @@ use serde::Deserialize;
 
 use super::UserVisit;
 use super::sign_in::sale_ahead;
-use crate::domain::address::AddressError;
-use crate::domain::{Address, AddressId, Locale};
-use crate::store::{AddressEdit, AddressRefusal};
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::paths::{eligibility_path, sale_path};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::{FieldError, NoticeQuery};
-use crate::web::views::{
-    AddressAlert, AddressCard, AddressForm, AddressPage, AddressesPage, EditedAddress, SaleBeside,
-};
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::paths::{eligibility_path, sale_path};
+use crate::shared::response::{personal, see_other};
+use crate::shared::{FieldError, NoticeQuery};
+use crate::views::{AddressAlert, AddressCard, AddressForm, AddressPage, AddressesPage, EditedAddress, SaleBeside};
+use domain::address::AddressError;
+use domain::{Address, AddressId, Locale};
+use store::{AddressEdit, AddressRefusal};
 
 /// The fields of an address as entered, and those that the forms around them add.
 #[derive(Debug, Default, Deserialize)]

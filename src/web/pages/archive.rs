@@ -7,15 +7,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::domain::{CategoryId, Locale, SaleId};
-use crate::pages::categories::categories_of;
-use crate::web::Shop;
-use crate::web::extract::Query;
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::Problem;
-use crate::web::shared::pagination::Cursor;
-use crate::web::shared::response::personal;
-use crate::web::views::{ArchivePage, shown_states};
+use crate::Shop;
+use crate::extract::Query;
+use crate::extract::visitor::Visitor;
+use crate::problem::Problem;
+use crate::shared::pagination::Cursor;
+use crate::shared::response::personal;
+use crate::views::{ArchivePage, shown_states};
+use domain::{CategoryId, Locale, SaleId};
+use pages::categories::categories_of;
 
 /// Cards on one page: whole rows of two, three and four.
 const PAGE_SIZE: usize = 24;

@@ -7,15 +7,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::domain::PaymentId;
-use crate::payments::{Sandbox, Settled};
-use crate::store::SandboxPayment;
-use crate::web::Shop;
-use crate::web::extract::PathIds;
-use crate::web::extract::visitor::{Visitor, own_path, query_value};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{CashierPage, CashierState};
+use crate::Shop;
+use crate::extract::PathIds;
+use crate::extract::visitor::{Visitor, own_path, query_value};
+use crate::problem::{Code, Problem};
+use crate::shared::response::{personal, see_other};
+use crate::views::{CashierPage, CashierState};
+use domain::PaymentId;
+use payments::{Sandbox, Settled};
+use store::SandboxPayment;
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,

@@ -2,14 +2,14 @@
 
 use axum::response::Response;
 
-use crate::accounts::Session;
-use crate::domain::Order;
-use crate::store::WALLET;
-use crate::web::Shop;
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::Problem;
-use crate::web::shared::paths::order_path;
-use crate::web::shared::response::see_other;
+use crate::Shop;
+use crate::extract::visitor::Visitor;
+use crate::problem::Problem;
+use crate::shared::paths::order_path;
+use crate::shared::response::see_other;
+use accounts::Session;
+use domain::Order;
+use store::WALLET;
 
 /// Pays the order from the wallet if `source` is `wallet`. Begins a payment at the provider otherwise and redirects there.
 pub async fn pay_from(

@@ -8,13 +8,13 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::domain::{Locale, SaleState};
-use crate::i18n::text;
-use crate::pages::assets;
-use crate::pages::categories::categories_of;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::visitor::locale;
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::visitor::locale;
+use domain::{Locale, SaleState};
+use pages::assets;
+use pages::categories::categories_of;
+use words::text;
 
 fn answer(content_type: &'static str, body: String) -> Response {
     (Cache::Page, [(CONTENT_TYPE, content_type)], body).into_response()

@@ -7,18 +7,18 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::{UserVisit, eligibility};
-use crate::domain::draw::Proof;
-use crate::domain::{Locale, SaleId};
-use crate::web::Shop;
-use crate::web::extract::PathIds;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::onward::onward_from;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{DrawPage, EntryPage};
+use crate::Shop;
+use crate::extract::PathIds;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::problem::{Code, Problem};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::onward::onward_from;
+use crate::shared::response::{personal, see_other};
+use crate::views::{DrawPage, EntryPage};
+use domain::draw::Proof;
+use domain::{Locale, SaleId};
 
 fn entry_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/entry")

@@ -6,19 +6,19 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::UserVisit;
-use crate::accounts::Session;
-use crate::domain::{Locale, SaleId, SaleState};
-use crate::eligibility::RedeemRefusal;
-use crate::web::Shop;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::paths::eligibility_path;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::EligibilityPage;
+use crate::Shop;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds};
+use crate::problem::{Code, Problem};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::paths::eligibility_path;
+use crate::shared::response::{personal, see_other};
+use crate::views::EligibilityPage;
+use accounts::Session;
+use domain::{Locale, SaleId, SaleState};
+use engine::eligibility::RedeemRefusal;
 
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,

@@ -10,16 +10,17 @@ use serde::Deserialize;
 use super::UserVisit;
 use super::account::{AccountFormState, field_of, page, report_done};
 use super::sign_in::beside;
-use crate::accounts::{AccountRefusal, Device};
-use crate::web::Shop;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, Query, Secret};
-use crate::web::problem::Problem;
-use crate::web::shared::FieldError;
-use crate::web::shared::paths::account_path;
-use crate::web::shared::response::personal;
-use crate::web::views::VerifyAddressPage;
+use crate::Shop;
+use crate::extract::client::ClientDevice;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, Query, Secret};
+use crate::problem::Problem;
+use crate::shared::FieldError;
+use crate::shared::paths::account_path;
+use crate::shared::response::personal;
+use crate::views::VerifyAddressPage;
+use accounts::AccountRefusal;
 
 #[derive(Deserialize)]
 pub struct AddressForm {
@@ -30,7 +31,7 @@ pub struct AddressForm {
 
 pub async fn enter(
     (State(shop), SignedIn(session), visitor): UserVisit,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Form(AddressForm { address, password }): Form<AddressForm>,
 ) -> Result<Response, Problem> {
     match shop.accounts.enter_address(&session, &device, password.0, &address, visitor.locale).await {
@@ -54,7 +55,7 @@ pub struct AddressRemovalForm {
 
 pub async fn remove(
     (State(shop), SignedIn(session), visitor): UserVisit,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     Form(AddressRemovalForm { password }): Form<AddressRemovalForm>,
 ) -> Result<Response, Problem> {
     match shop.accounts.remove_address(&session, &device, password.0).await {
@@ -91,7 +92,7 @@ pub async fn show(
 
 pub async fn verify(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(TokenQuery { token }): Form<TokenQuery>,
 ) -> Result<Response, Problem> {

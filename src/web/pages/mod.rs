@@ -63,12 +63,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use super::Shop;
 use super::extract::session::SignedIn;
 use super::extract::visitor::Visitor;
-use crate::domain::{Locale, SaleId, SaleState, category_of};
-use crate::pages::{assets, compression, sale_pages};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::visitor::locale;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::negotiation::Content;
+use crate::cache_policy::Cache;
+use crate::extract::visitor::locale;
+use crate::problem::{Code, Problem};
+use crate::shared::negotiation::Content;
+use domain::{Locale, SaleId, SaleState, category_of};
+use pages::{assets, compression, sale_pages};
 
 /// What most pages of a signed-in user extract.
 type UserVisit = (State<Arc<Shop>>, SignedIn, Visitor);

@@ -3,13 +3,13 @@
 use axum::http::{HeaderMap, Uri};
 use axum::response::{Html, IntoResponse, Response};
 
-use crate::pages::Chrome;
-use crate::pages::worker::WORKER;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::visitor::locale;
-use crate::web::problem::Problem;
-use crate::web::shared::negotiation::Content;
-use crate::web::views::{OfflinePage, Template};
+use crate::cache_policy::Cache;
+use crate::extract::visitor::locale;
+use crate::problem::Problem;
+use crate::shared::negotiation::Content;
+use crate::views::{OfflinePage, Template};
+use pages::Chrome;
+use pages::worker::WORKER;
 
 /// The service worker. Browsers ask for it at every visit: a cached copy would keep an old version of the shop.
 pub async fn worker(headers: HeaderMap) -> Response {

@@ -7,20 +7,20 @@ use axum::response::Response;
 use super::UserVisit;
 use super::addresses::{AddressInput, address_form};
 use super::checkout::pay_from;
-use crate::accounts::Session;
-use crate::domain::address::AddressError;
-use crate::domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
-use crate::orders::OrderRefusal;
-use crate::store::{AddressRefusal, StoreError, WALLET};
-use crate::web::Shop;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds};
-use crate::web::problem::Problem;
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::paths::{order_address_path, order_path};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{AddressCard, AddressForm, OrderAddressPage};
+use crate::Shop;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds};
+use crate::problem::Problem;
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::paths::{order_address_path, order_path};
+use crate::shared::response::{personal, see_other};
+use crate::views::{AddressCard, AddressForm, OrderAddressPage};
+use accounts::Session;
+use domain::address::AddressError;
+use domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
+use orders::OrderRefusal;
+use store::{AddressRefusal, StoreError, WALLET};
 
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,

@@ -8,31 +8,31 @@ use serde::Deserialize;
 use super::checkout::pay_from;
 use super::order_address::{self, OrderAddressState};
 use super::{UserVisit, eligibility};
-use crate::accounts::Session;
-use crate::domain::hold::check_appeal;
-use crate::domain::order::OrderEvent;
-use crate::domain::wallet::money;
-use crate::domain::{Locale, ModeName, Money, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
-use crate::orders::OrderLookup;
-use crate::orders::review::AppealRefusal;
-use crate::purchase::PurchaseOutcome;
-use crate::web::Shop;
-use crate::web::api::orders::too_early;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::onward::{current_sales, onward_from};
-use crate::web::shared::order_search::parse_statuses;
-use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use crate::web::shared::paths::{line_path, order_address_path, order_path};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::token::purchase_token;
-use crate::web::shared::wallet::balance_of;
-use crate::web::views::{
+use crate::Shop;
+use crate::api::orders::too_early;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::onward::{current_sales, onward_from};
+use crate::shared::order_search::parse_statuses;
+use crate::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use crate::shared::paths::{line_path, order_address_path, order_path};
+use crate::shared::response::{personal, see_other};
+use crate::shared::token::purchase_token;
+use crate::shared::wallet::balance_of;
+use crate::views::{
     AddressCard, AddressView, AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder,
 };
+use accounts::Session;
+use domain::hold::check_appeal;
+use domain::order::OrderEvent;
+use domain::wallet::money;
+use domain::{Locale, ModeName, Money, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
+use engine::purchase::PurchaseOutcome;
+use orders::OrderLookup;
+use orders::review::AppealRefusal;
 
 #[derive(Deserialize)]
 pub struct PurchaseForm {

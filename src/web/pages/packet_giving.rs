@@ -5,19 +5,19 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::UserVisit;
-use crate::domain::packet::Giver;
-use crate::domain::{PacketId, UserId};
-use crate::packets::Purse;
-use crate::web::Shop;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, PathIds};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::packet_form::{PacketForm, PacketFormOutcome};
-use crate::web::shared::paths::{packet_path, packet_share_url};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::wallet::balance_of;
-use crate::web::views::{PacketGivePage, PacketGivenPage};
+use crate::Shop;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, PathIds};
+use crate::problem::{Code, Problem};
+use crate::shared::packet_form::{PacketForm, PacketFormOutcome};
+use crate::shared::paths::{packet_path, packet_share_url};
+use crate::shared::response::{personal, see_other};
+use crate::shared::wallet::balance_of;
+use crate::views::{PacketGivePage, PacketGivenPage};
+use domain::packet::Giver;
+use domain::{PacketId, UserId};
+use engine::packets::Purse;
 
 pub async fn new((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
     page(&shop, session.user_id, &visitor, StatusCode::OK, PacketForm::blank()).await

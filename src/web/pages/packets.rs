@@ -11,24 +11,24 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::UserVisit;
-use crate::domain::PacketId;
-use crate::domain::packet::Giver;
-use crate::domain::wallet::money;
-use crate::packets::ClaimRefusal;
-use crate::pages::Chrome;
-use crate::pages::compression;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::{Visitor, locale};
-use crate::web::extract::{PathIds, Query};
-use crate::web::problem::Problem;
-use crate::web::shared::negotiation::Content;
-use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use crate::web::shared::paths::packet_path;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{OwnPackets, PacketPage, PacketResultPage, PacketsPage, Template, VisitorShare};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::{Visitor, locale};
+use crate::extract::{PathIds, Query};
+use crate::problem::Problem;
+use crate::shared::negotiation::Content;
+use crate::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use crate::shared::paths::packet_path;
+use crate::shared::response::{personal, see_other};
+use crate::views::{OwnPackets, PacketPage, PacketResultPage, PacketsPage, Template, VisitorShare};
+use domain::PacketId;
+use domain::packet::Giver;
+use domain::wallet::money;
+use engine::packets::ClaimRefusal;
+use pages::Chrome;
+use pages::compression;
 
 /// Redirects the shared URL to the page in the language that the browser prefers.
 pub async fn to_page(uri: Uri, headers: HeaderMap, PathIds(id): PathIds<PacketId>) -> Response {

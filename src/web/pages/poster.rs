@@ -9,15 +9,15 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::domain::{Picture, SaleId, SaleState};
-use crate::pages::{assets, picture};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::PathIds;
-use crate::web::extract::visitor::Visitor;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::paths::sale_path;
-use crate::web::views::Poster;
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::PathIds;
+use crate::extract::visitor::Visitor;
+use crate::problem::{Code, Problem};
+use crate::shared::paths::sale_path;
+use crate::views::Poster;
+use domain::{Picture, SaleId, SaleState};
+use pages::{assets, picture};
 
 /// The poster is 780 wide where the picture is, and a saved file should stay small.
 const PICTURE_WIDTH: u32 = 640;

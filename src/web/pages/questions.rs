@@ -9,22 +9,21 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::UserVisit;
-use crate::domain::question::check_question;
-use crate::domain::{Page, QuestionId, SaleId, SaleState};
-use crate::i18n;
+use crate::Shop;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::{Visitor, login_path};
+use crate::extract::{Form, PathIds, Query};
+use crate::problem::{Code, Problem};
 use crate::questions::AskRefusal;
-use crate::store::FoundQuestion;
-use crate::web::Shop;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::{Visitor, login_path};
-use crate::web::extract::{Form, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use crate::web::shared::paths::{own_questions_path, questions_path};
-use crate::web::shared::question_draft::{DraftPlace, kept_question};
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{AskPage, OwnQuestion, OwnQuestionsPage};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use crate::shared::paths::{own_questions_path, questions_path};
+use crate::shared::question_draft::{DraftPlace, kept_question};
+use crate::shared::response::{personal, see_other};
+use crate::views::{AskPage, OwnQuestion, OwnQuestionsPage};
+use domain::question::check_question;
+use domain::{Page, QuestionId, SaleId, SaleState};
+use store::FoundQuestion;
 
 #[derive(Deserialize)]
 pub struct QuestionForm {
@@ -136,7 +135,7 @@ pub async fn own(
         let goods_name = goods_name.get(visitor.locale).to_owned();
         questions.push(OwnQuestion { question, goods_name, has_page });
     }
-    let t = &i18n::text(visitor.locale).questions;
+    let t = &words::text(visitor.locale).questions;
     let notice = match query.done.as_str() {
         "asked" => Some(t.done_asked),
         "known" => Some(t.done_known),

@@ -7,17 +7,17 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::{UserVisit, eligibility};
-use crate::domain::{Line, Phase, QueuePlace, Sale, SaleId, TurnState, UserId};
-use crate::waiting_rooms::{JoinRefusal, OwnTurn};
-use crate::web::Shop;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{Form, PathIds};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::paths::line_path;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::shared::token::purchase_token;
-use crate::web::views::{LinePage, Turn};
+use crate::Shop;
+use crate::extract::session::SignedIn;
+use crate::extract::{Form, PathIds};
+use crate::problem::{Code, Problem};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::paths::line_path;
+use crate::shared::response::{personal, see_other};
+use crate::shared::token::purchase_token;
+use crate::views::{LinePage, Turn};
+use domain::{Line, Phase, QueuePlace, Sale, SaleId, TurnState, UserId};
+use engine::waiting_rooms::{JoinRefusal, OwnTurn};
 
 #[derive(Deserialize)]
 pub struct PlaceForm {

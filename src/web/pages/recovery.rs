@@ -10,15 +10,16 @@ use serde::Deserialize;
 
 use super::mail_address::TokenQuery;
 use super::sign_in::beside;
-use crate::accounts::{AccountRefusal, Device};
-use crate::web::Shop;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, Query, Secret};
-use crate::web::problem::Problem;
-use crate::web::shared::FieldError;
-use crate::web::shared::paths::recovery_path;
-use crate::web::shared::response::personal;
-use crate::web::views::{NewPasswordPage, RecoveryRequestPage};
+use crate::Shop;
+use crate::extract::client::ClientDevice;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, Query, Secret};
+use crate::problem::Problem;
+use crate::shared::FieldError;
+use crate::shared::paths::recovery_path;
+use crate::shared::response::personal;
+use crate::views::{NewPasswordPage, RecoveryRequestPage};
+use accounts::AccountRefusal;
 
 pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
     request_page(&shop, &visitor, StatusCode::OK, false, None)
@@ -33,7 +34,7 @@ pub struct RecoveryForm {
 /// The answer is the same for every name and address.
 pub async fn request(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<RecoveryForm>,
 ) -> Result<Response, Problem> {
@@ -103,7 +104,7 @@ pub struct NewPasswordForm {
 
 pub async fn set_password(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(NewPasswordForm { token, new_password, code }): Form<NewPasswordForm>,
 ) -> Result<Response, Problem> {

@@ -10,14 +10,15 @@ use serde::Deserialize;
 
 use super::mail_address::TokenQuery;
 use super::sign_in::beside;
-use crate::accounts::{AccountRefusal, Device};
-use crate::web::Shop;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, Query};
-use crate::web::problem::Problem;
-use crate::web::shared::paths::registration_path;
-use crate::web::shared::response::personal;
-use crate::web::views::{ContactPage, ContactStep, PriceField, SignInPage};
+use crate::Shop;
+use crate::extract::client::ClientDevice;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, Query};
+use crate::problem::Problem;
+use crate::shared::paths::registration_path;
+use crate::shared::response::personal;
+use crate::views::{ContactPage, ContactStep, PriceField, SignInPage};
+use accounts::AccountRefusal;
 
 #[derive(Deserialize)]
 pub struct ContactForm {
@@ -30,7 +31,7 @@ pub struct ContactForm {
 /// Sends the link. The answer is the same for every address.
 pub async fn request(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(ContactForm { challenge, address }): Form<ContactForm>,
 ) -> Result<Response, Problem> {
@@ -49,7 +50,7 @@ pub async fn request(
 /// verified it is the form of the registration, for a reader whose own form is gone.
 pub async fn show(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Query(TokenQuery { token }): Query<TokenQuery>,
 ) -> Result<Response, Problem> {

@@ -8,16 +8,17 @@ use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::accounts::{AccountRefusal, Device, RegistrationPayment, Session};
-use crate::catalogue::CatalogueEntry;
-use crate::domain::{Locale, Phase, SaleId};
-use crate::web::Shop;
-use crate::web::extract::visitor::{Visitor, login_path, own_path};
-use crate::web::extract::{Form, Query, Secret};
-use crate::web::problem::Problem;
-use crate::web::shared::paths::sale_of_path;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::{Beside, CodePage, PriceField, SaleBeside, SignInPage};
+use crate::Shop;
+use crate::extract::client::ClientDevice;
+use crate::extract::visitor::{Visitor, login_path, own_path};
+use crate::extract::{Form, Query, Secret};
+use crate::problem::Problem;
+use crate::shared::paths::sale_of_path;
+use crate::shared::response::{personal, see_other};
+use crate::views::{Beside, CodePage, PriceField, SaleBeside, SignInPage};
+use accounts::{AccountRefusal, RegistrationPayment, Session};
+use domain::{Locale, Phase, SaleId};
+use engine::catalogue::CatalogueEntry;
 
 #[derive(Deserialize)]
 pub struct SignInQuery {
@@ -60,7 +61,7 @@ pub async fn login(
 /// A visitor with a session is redirected to the destination at once.
 pub async fn registration(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Query(query): Query<SignInQuery>,
 ) -> Result<Response, Problem> {
@@ -151,7 +152,7 @@ pub(super) fn payment_minutes(shop: &Shop) -> Option<u64> {
 
 pub async fn log_in(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<SignInForm>,
 ) -> Result<Response, Problem> {
@@ -164,7 +165,7 @@ pub async fn log_in(
 
 pub async fn register(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<RegistrationForm>,
 ) -> Result<Response, Problem> {
@@ -195,7 +196,7 @@ pub struct CodeForm {
 /// The second step: the code of an account with a second factor.
 pub async fn log_in_with_code(
     State(shop): State<Arc<Shop>>,
-    device: Device,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Form(form): Form<CodeForm>,
 ) -> Result<Response, Problem> {

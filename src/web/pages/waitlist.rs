@@ -6,15 +6,15 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use super::{UserVisit, eligibility};
-use crate::domain::{Locale, SaleId};
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::{Form, PathIds};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::onward::onward_from;
-use crate::web::shared::response::{personal, see_other};
-use crate::web::views::WaitlistPage;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::SignedIn;
+use crate::extract::{Form, PathIds};
+use crate::problem::{Code, Problem};
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::onward::onward_from;
+use crate::shared::response::{personal, see_other};
+use crate::views::WaitlistPage;
+use domain::{Locale, SaleId};
 
 fn waitlist_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/waitlist")

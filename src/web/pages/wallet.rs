@@ -7,23 +7,23 @@ use serde::Deserialize;
 
 use super::UserVisit;
 use super::checkout::redirect_to_checkout;
-use crate::domain::wallet::{CURRENCY, TOP_UP_LIMITS, money};
-use crate::domain::{Locale, Money, SaleId, SaleState, UserId};
-use crate::payments::PaymentError;
-use crate::store::EntryCursor;
-use crate::web::Shop;
-use crate::web::extract::session::SignedIn;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, Query};
-use crate::web::problem::Problem;
-use crate::web::shared::FieldError;
-use crate::web::shared::goods::goods_name_and_cover;
-use crate::web::shared::pagination::Cursor;
-use crate::web::shared::paths::{eligibility_path, sale_path, wallet_path};
-use crate::web::shared::response::personal;
-use crate::web::shared::validation::{price, price_text};
-use crate::web::shared::wallet::{balance_of, set_aside, wallet_entries};
-use crate::web::views::{HeldDeposit, WalletPage};
+use crate::Shop;
+use crate::extract::session::SignedIn;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, Query};
+use crate::problem::Problem;
+use crate::shared::FieldError;
+use crate::shared::goods::goods_name_and_cover;
+use crate::shared::pagination::Cursor;
+use crate::shared::paths::{eligibility_path, sale_path, wallet_path};
+use crate::shared::response::personal;
+use crate::shared::validation::{price, price_text};
+use crate::shared::wallet::{balance_of, set_aside, wallet_entries};
+use crate::views::{HeldDeposit, WalletPage};
+use domain::wallet::{CURRENCY, TOP_UP_LIMITS, money};
+use domain::{Locale, Money, SaleId, SaleState, UserId};
+use payments::PaymentError;
+use store::EntryCursor;
 
 #[derive(Deserialize)]
 pub struct WalletPageQuery {

@@ -1,8 +1,8 @@
 //! The codes of accounts that may not take part in a sale.
 
 use super::{Code, Problem};
-use crate::domain::Ineligible;
-use crate::eligibility::{EligibilityRefusal, RedeemRefusal};
+use domain::Ineligible;
+use engine::eligibility::{EligibilityRefusal, RedeemRefusal};
 
 impl From<Ineligible> for Code {
     fn from(lacks: Ineligible) -> Self {

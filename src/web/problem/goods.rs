@@ -1,8 +1,8 @@
 //! Refusals of changes to goods and their categories.
 
 use super::{Code, Problem};
-use crate::domain::{GalleryRefusal, Locale};
-use crate::store::{CategoryRefusal, GoodsRefusal};
+use domain::{GalleryRefusal, Locale};
+use store::{CategoryRefusal, GoodsRefusal};
 
 impl From<GoodsRefusal> for Problem {
     fn from(refusal: GoodsRefusal) -> Self {

@@ -1,6 +1,6 @@
 //! The one table from errors to statuses. Every error response of the shop is a [`Problem`]: RFC 9457 problem details with
 //! a stable `code`. The client sees the text of the table and never that of an inner error. The inner error is logged once,
-//! by [`frame`](crate::web::middleware::frame).
+//! by [`frame`](crate::middleware::frame).
 
 mod eligibility;
 mod goods;
@@ -19,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::domain::Refusal;
+use domain::Refusal;
 
 pub const PROBLEM_JSON: &str = "application/problem+json";
 

@@ -2,7 +2,7 @@
 
 use super::{Code, Problem};
 use crate::questions::{ASK_INTERVAL, AskRefusal};
-use crate::store::QuestionRefusal;
+use store::QuestionRefusal;
 
 impl From<AskRefusal> for Problem {
     fn from(refusal: AskRefusal) -> Self {

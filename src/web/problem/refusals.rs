@@ -3,19 +3,19 @@
 use jiff::Timestamp;
 
 use super::{Code, FieldProblem, Problem};
-use crate::accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
-use crate::batching::Unavailable;
-use crate::domain::{Phase, Refusal};
-use crate::entries::EntryRefusal;
-use crate::orders::OrderRefusal;
-use crate::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
-use crate::payments::PaymentError;
-use crate::pictures::PictureRefusal;
-use crate::pipeline::dead_letters::DeadLetterError;
-use crate::revalidating_cache::ComputationError;
-use crate::store::{AccountChangeRefusal, AddressRefusal, SaleRefusal, StoreError};
-use crate::waiting_rooms::JoinRefusal;
-use crate::waitlist::WaitlistRefusal;
+use accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
+use base::revalidating_cache::ComputationError;
+use domain::{Phase, Refusal};
+use engine::batching::Unavailable;
+use engine::entries::EntryRefusal;
+use engine::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
+use engine::pipeline::dead_letters::DeadLetterError;
+use engine::waiting_rooms::JoinRefusal;
+use engine::waitlist::WaitlistRefusal;
+use orders::OrderRefusal;
+use pages::pictures::PictureRefusal;
+use payments::PaymentError;
+use store::{AccountChangeRefusal, AddressRefusal, SaleRefusal, StoreError};
 
 impl From<Refusal> for Code {
     fn from(refusal: Refusal) -> Self {
@@ -357,7 +357,7 @@ mod tests {
     use axum::http::header::RETRY_AFTER;
 
     use super::*;
-    use crate::web::problem::tests::body;
+    use crate::problem::tests::body;
 
     #[test]
     fn too_early_tells_the_moment_and_the_seconds_until_it() {

@@ -6,11 +6,11 @@ use super::Routes;
 use super::methods::{get, post};
 
 pub(super) fn console() -> Routes {
-    use crate::web::admin::{
+    use crate::admin::{
         approvals, books, bulk, calendar, categories, cockpit, dead_letters, density, draws, goods, log, orders,
         packets, payment_cases, sale_form, sales,
     };
-    use crate::web::admin::{
+    use crate::admin::{
         clusters, invitations, mail, questions, queues, report, review, saved_views, search, security, shop_pages,
         staff, users,
     };

@@ -12,7 +12,7 @@ use axum::response::Response;
 use axum::routing::{MethodRouter, on};
 use futures::future::BoxFuture;
 
-use crate::web::Shop;
+use crate::Shop;
 
 type Answer = BoxFuture<'static, Response>;
 

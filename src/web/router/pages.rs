@@ -4,12 +4,12 @@ use axum::Router;
 
 use super::Routes;
 use super::methods::{get, post};
-use crate::domain::Locale;
+use domain::Locale;
 
 /// Files, and pages without a language in their path.
 pub(super) fn shared_pages() -> Routes {
-    use crate::web::pages;
-    use crate::web::pages::{cashier, discovery, offline, packets};
+    use crate::pages;
+    use crate::pages::{cashier, discovery, offline, packets};
 
     Router::new()
         .route("/", get(pages::redirect_to_language))
@@ -27,14 +27,14 @@ pub(super) fn shared_pages() -> Routes {
 
 /// Pages in one language. The first four are pre-rendered and the same for all visitors.
 pub(super) fn pages_of(locale: Locale) -> Routes {
-    use crate::web::pages;
-    use crate::web::pages::{
+    use crate::pages;
+    use crate::pages::{
         about, archive, eligibility, mail_address, offline, poster, questions, queues, recovery, waitlist,
     };
-    use crate::web::pages::{
+    use crate::pages::{
         account, addresses, draws, order_address, orders, packet_giving, packets, registration_contact,
     };
-    use crate::web::pages::{sign_in, wallet};
+    use crate::pages::{sign_in, wallet};
 
     let at = |path: &str| format!("/{locale}{path}");
     Router::new()

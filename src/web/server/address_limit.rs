@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::config::Cidr;
-use crate::domain::Network;
-use crate::slots::{KeyedSlot, KeyedSlots};
+use base::config::Cidr;
+use base::slots::{KeyedSlot, KeyedSlots};
+use domain::Network;
 
 /// The limit of one listener. Trusted proxies, which bring the connections of many clients, and this machine are excepted.
 #[derive(Debug)]

@@ -27,8 +27,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use crate::web::problem::{Code, Problem};
-use crate::web::server::limits::{ConnectionLimits, ConnectionSlot};
+use crate::problem::{Code, Problem};
+use crate::server::limits::{ConnectionLimits, ConnectionSlot};
 
 /// Limit of hyper's buffer per connection, in bytes: the head of a request, or responses to be written. Heads of browsers
 /// have a few hundred bytes.

@@ -24,9 +24,9 @@ use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::address_limit::AddressLimit;
-use crate::domain::SecurityClass;
-use crate::security_events::SecurityEvents;
-use crate::slots::KeyedSlot;
+use accounts::security_events::SecurityEvents;
+use base::slots::KeyedSlot;
+use domain::SecurityClass;
 
 /// Connections that are accepted only to be answered 503, in percent of the limit; at least one.
 const REFUSED_SLOTS_PERCENT: usize = 5;

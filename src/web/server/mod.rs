@@ -94,7 +94,7 @@ mod tests {
     use tokio::net::TcpStream;
 
     use super::*;
-    use crate::web::server::limits::ConnectionLimits;
+    use crate::server::limits::ConnectionLimits;
 
     fn limiter() -> ConnectionLimiter {
         ConnectionLimiter::new(ConnectionLimits::of(10), Gauge::default(), Counter::default())

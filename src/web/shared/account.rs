@@ -4,11 +4,11 @@ use axum::Json;
 use axum::http::header::CONTENT_DISPOSITION;
 use axum::response::{IntoResponse, Response};
 
-use crate::accounts::{DeletionRefusal, DeletionRequest, Device, Session};
-use crate::domain::SecurityClass;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::problem::{Code, Problem};
+use accounts::{DeletionRefusal, DeletionRequest, Device, Session};
+use domain::SecurityClass;
 
 /// Everything that is stored about the user, as a file to download.
 pub async fn export_account(shop: &Shop, session: &Session) -> Result<Response, Problem> {

@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::domain::Page;
-use crate::store::{AuditFilter, AuditRow, Store};
-use crate::web::problem::Problem;
-use crate::web::shared::FieldError;
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use crate::web::shared::time_zone;
+use crate::problem::Problem;
+use crate::shared::FieldError;
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::shared::time_zone;
+use domain::Page;
+use store::{AuditFilter, AuditRow, Store};
 
 /// The filter as typed, and the cursor of the page.
 #[derive(Debug, Default, Deserialize)]

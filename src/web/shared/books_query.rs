@@ -5,9 +5,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use crate::store::Period;
-use crate::web::shared::FieldError;
-use crate::web::shared::validation::{optional, time};
+use crate::shared::FieldError;
+use crate::shared::validation::{optional, time};
+use store::Period;
 
 /// The period as entered: times or dates in UTC. Without `from` it begins with the month, without `to` it ends now.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -1,8 +1,8 @@
 //! The checklist before a sale in words, for its page and the API.
 
-use crate::control::checklist::ChecklistItem;
-use crate::domain::Locale;
-use crate::i18n::{fill, text};
+use control::checklist::ChecklistItem;
+use domain::Locale;
+use words::{fill, text};
 
 /// The name of a check or a finding; its key where a translation is missing.
 pub fn checklist_words(locale: Locale, key: &'static str) -> &'static str {
@@ -17,7 +17,7 @@ pub fn finding_sentence(locale: Locale, item: &ChecklistItem) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::checklist::Finding;
+    use control::checklist::Finding;
 
     #[test]
     fn every_finding_has_words_in_both_languages() {

@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tracing::error;
 
-use crate::store::StoreError;
-use crate::web::cache_policy::Cache;
+use crate::cache_policy::Cache;
+use store::StoreError;
 
 /// Excel reads UTF-8 only after this mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -1,7 +1,7 @@
 //! Goods as lists of orders and sales name them.
 
-use crate::catalogue::CatalogueEntry;
-use crate::domain::{Locale, Picture};
+use domain::{Locale, Picture};
+use engine::catalogue::CatalogueEntry;
 
 /// Name and cover picture; both empty for a sale that the catalogue does not have.
 pub fn goods_name_and_cover(entry: Option<&CatalogueEntry>, locale: Locale) -> (String, Option<Picture>) {

@@ -3,10 +3,10 @@
 
 use std::ops::RangeInclusive;
 
-use crate::domain::{InvitationCode, SaleId, SaleState};
-use crate::web::Shop;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::extract::repeatable::Repeatable;
+use crate::problem::{Code, Problem};
+use domain::{InvitationCode, SaleId, SaleState};
 
 /// Codes of one batch: what a file shows at once, in one short transaction.
 pub const BATCH_SIZE: RangeInclusive<i64> = 1..=10_000;

@@ -2,7 +2,7 @@
 
 use url::form_urlencoded::Serializer;
 
-use crate::domain::Locale;
+use domain::Locale;
 
 /// The query with those fields that are not empty.
 pub fn link_query<const N: usize>(fields: [(&str, &str); N]) -> String {
@@ -19,7 +19,7 @@ pub fn console_link(path: &str, locale: Locale) -> String {
 #[cfg(test)]
 mod tests {
     use super::{console_link, link_query};
-    use crate::domain::Locale;
+    use domain::Locale;
 
     #[test]
     fn console_link_keeps_its_query() {

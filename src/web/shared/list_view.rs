@@ -3,7 +3,7 @@
 
 use url::form_urlencoded::{Serializer, parse};
 
-use crate::domain::ConsoleList;
+use domain::ConsoleList;
 
 /// The query of a list, with the keys that belong to a view, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl ListQuery {
     }
 
     /// The address of the list in a language.
-    pub fn path(&self, locale: crate::domain::Locale) -> String {
+    pub fn path(&self, locale: domain::Locale) -> String {
         let query = self.encoded();
         let separator = if query.is_empty() { "" } else { "&" };
         format!("{}?lang={locale}{separator}{query}", self.list.path())
@@ -76,7 +76,7 @@ impl ListQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Locale;
+    use domain::Locale;
 
     #[test]
     fn view_keeps_the_keys_of_its_list_in_their_order() {

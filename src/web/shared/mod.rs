@@ -33,7 +33,7 @@ pub mod response;
 
 use serde::Deserialize;
 
-use crate::web::problem::Problem;
+use crate::problem::Problem;
 
 /// The query of a page after a redirect: the action that it reports as done. Unknown values show nothing.
 #[derive(Deserialize)]

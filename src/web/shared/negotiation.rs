@@ -5,7 +5,7 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, 
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::web::cache_policy::Cache;
+use crate::cache_policy::Cache;
 
 /// Content with its prepared encodings.
 pub struct Content<'a> {

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::catalogue::{Catalogue, CatalogueEntry};
-use crate::domain::{Demand, Locale};
-use crate::pages::onward::{OnwardSale, current, onward};
+use domain::{Demand, Locale};
+use engine::catalogue::{Catalogue, CatalogueEntry};
+use pages::onward::{OnwardSale, current, onward};
 
 /// The sales to go on to from a sale.
 pub fn onward_from(catalogue: &Catalogue, locale: Locale, from: &CatalogueEntry) -> Vec<OnwardSale> {

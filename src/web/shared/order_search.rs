@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::domain::{OrderId, OrderStatus, UserId};
-use crate::store::{OrderSearch, Store, StoreError};
-use crate::web::shared::FieldError;
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
-use crate::web::shared::validation::{optional, time};
+use crate::shared::FieldError;
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
+use crate::shared::validation::{optional, time};
+use domain::{OrderId, OrderStatus, UserId};
+use store::{OrderSearch, Store, StoreError};
 
 /// The query of a search, as entered. Every field may be missing.
 #[derive(Debug, Clone, Default, Deserialize)]

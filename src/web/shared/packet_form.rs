@@ -6,14 +6,14 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::domain::packet::{Giver, Split};
-use crate::domain::wallet::{CURRENCY, money};
-use crate::domain::{Money, PacketId};
-use crate::packets::{GiveRefusal, GiveRequest, Purse};
-use crate::web::Shop;
-use crate::web::problem::Problem;
-use crate::web::shared::FieldError;
-use crate::web::shared::validation::{optional, price, time};
+use crate::Shop;
+use crate::problem::Problem;
+use crate::shared::FieldError;
+use crate::shared::validation::{optional, price, time};
+use domain::packet::{Giver, Split};
+use domain::wallet::{CURRENCY, money};
+use domain::{Money, PacketId};
+use engine::packets::{GiveRefusal, GiveRequest, Purse};
 
 /// The fields as entered.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -221,7 +221,7 @@ mod tests {
 #[cfg(test)]
 mod fuzz {
     use super::*;
-    use crate::fuzz::texts;
+    use testing::fuzz::texts;
 
     #[test]
     fn any_form_is_a_request_or_has_errors() {

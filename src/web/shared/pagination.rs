@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
 
 /// Lists of one shopper: orders, wallet entries, packets on pages.
 pub const DEFAULT_PAGE_SIZE: usize = 20;

@@ -1,7 +1,7 @@
 //! Paths of pages that several handlers link to.
 
-use crate::domain::{Locale, OrderId, PacketId, SaleId};
-use crate::web::Shop;
+use crate::Shop;
+use domain::{Locale, OrderId, PacketId, SaleId};
 
 pub fn account_path(locale: Locale) -> String {
     format!("/{locale}/account")

@@ -5,9 +5,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::paths::questions_path;
-use crate::domain::question::check_question;
-use crate::domain::{Locale, SaleId};
-use crate::web::extract::cookies::cookie;
+use crate::extract::cookies::cookie;
+use domain::question::check_question;
+use domain::{Locale, SaleId};
 
 const NAME: &str = "question";
 /// A log-in or a registration takes less, in seconds.
@@ -82,7 +82,7 @@ mod fuzz {
     use axum::http::header::COOKIE;
 
     use super::*;
-    use crate::fuzz::texts;
+    use testing::fuzz::texts;
 
     #[test]
     fn any_cookie_is_a_question_that_could_be_asked_or_none() {

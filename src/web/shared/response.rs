@@ -7,8 +7,8 @@ use axum::http::header::LOCATION;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Serialize;
 
-use crate::web::cache_policy::Cache;
-use crate::web::problem::Problem;
+use crate::cache_policy::Cache;
+use crate::problem::Problem;
 
 /// A page rendered for one visitor. No cache keeps it.
 pub fn personal(status: StatusCode, page: &impl Template) -> Result<Response, Problem> {

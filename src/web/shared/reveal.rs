@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use crate::domain::{Address, Order, SecurityClass};
-use crate::store::StoreError;
-use crate::web::Shop;
-use crate::web::extract::session::{ReadAddresses, Staff};
+use crate::Shop;
+use crate::extract::session::{ReadAddresses, Staff};
+use domain::{Address, Order, SecurityClass};
+use store::StoreError;
 
 /// The recipient, for a member of the staff who may read it and says why. `None` while the order has no address.
 pub async fn reveal_recipient(

@@ -4,13 +4,13 @@ use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::domain::draw::Beacon;
-use crate::domain::spread::advised_spread_ms;
-use crate::domain::wallet;
-use crate::domain::{Currency, EligibilityRules, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
-use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
-use crate::web::shared::FieldError;
-use crate::web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, price_text, time};
+use crate::shared::FieldError;
+use crate::shared::validation::{check_sale, check_window, doubts, failed, optional, price, price_text, time};
+use domain::draw::Beacon;
+use domain::spread::advised_spread_ms;
+use domain::wallet;
+use domain::{Currency, EligibilityRules, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
+use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 
 /// All values as entered.
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -332,7 +332,7 @@ mod tests {
 #[cfg(test)]
 mod fuzz {
     use super::*;
-    use crate::fuzz::texts;
+    use testing::fuzz::texts;
 
     #[test]
     fn any_form_is_a_valid_sale_or_has_errors() {

@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::domain::{Network, Page, UserId};
-use crate::store::{SecurityEventFilter, SecurityEventRow, Store, StoreError};
-use crate::web::problem::Problem;
-use crate::web::shared::FieldError;
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use crate::web::shared::time_zone;
+use crate::problem::Problem;
+use crate::shared::FieldError;
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::shared::time_zone;
+use domain::{Network, Page, UserId};
+use store::{SecurityEventFilter, SecurityEventRow, Store, StoreError};
 
 /// The filter as typed, and the cursor of the page.
 #[derive(Debug, Default, Deserialize)]

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::validation::time;
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
 
 /// A zone of the tz database with its name; `None` for an unknown one.
 fn named(name: &str) -> Option<(TimeZone, String)> {

@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{SaleId, UserId};
-use crate::gate::IssuedToken;
-use crate::web::Shop;
-use crate::web::problem::Problem;
+use crate::Shop;
+use crate::problem::Problem;
+use domain::{SaleId, UserId};
+use engine::gate::IssuedToken;
 
 /// A token, once everything that it proves was checked. What costs nothing is checked first. `seat` is until when an account
 /// that was called in a waiting room may buy.

@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
-use crate::domain::{Page, UserId};
-use crate::store::{Store, User, UserSearch};
-use crate::web::problem::Problem;
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::problem::Problem;
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use domain::{Page, UserId};
+use store::{Store, User, UserSearch};
 
 /// A part of a user name or an id, and the cursor of the page.
 #[derive(Deserialize)]

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-use crate::domain::{Bilingual, Currency, Money, Window};
-use crate::store::SaleDraft;
-use crate::web::problem::FieldProblem;
-use crate::web::shared::FieldError;
+use crate::problem::FieldProblem;
+use crate::shared::FieldError;
+use domain::{Bilingual, Currency, Money, Window};
+use store::SaleDraft;
 
 const MAX_NAME_CHARS: usize = 200;
 /// Names of categories share one line.
@@ -124,7 +124,7 @@ pub fn optional<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{GoodsId, Rush, SaleMode, Window};
+    use domain::{GoodsId, Rush, SaleMode, Window};
 
     fn draft() -> SaleDraft {
         SaleDraft {

@@ -1,9 +1,9 @@
 //! Reading a wallet.
 
-use crate::domain::wallet::{LedgerAccount, money};
-use crate::domain::{Money, Page, UserId};
-use crate::store::{Deposit, EntryCursor, Store, StoreError, WalletEntry};
-use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::shared::pagination::DEFAULT_PAGE_SIZE;
+use domain::wallet::{LedgerAccount, money};
+use domain::{Money, Page, UserId};
+use store::{Deposit, EntryCursor, Store, StoreError, WalletEntry};
 
 pub async fn balance_of(store: &Store, user: UserId) -> Result<Money, StoreError> {
     Ok(money(store.wallet_balance(LedgerAccount::User(user)).await?))

@@ -3,9 +3,9 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::shop_page::{ShopPage, ShopPageName};
-use crate::pages::filters;
-use crate::pages::onward::OnwardSale;
+use domain::shop_page::{ShopPage, ShopPageName};
+use pages::filters;
+use pages::onward::OnwardSale;
 
 /// The pages that are written, one below the other.
 #[derive(Debug, Template)]

@@ -6,11 +6,11 @@ use uuid::Uuid;
 use super::packets::qr_code;
 use super::passkeys::passkey_words;
 use super::{Chrome, error_text};
-use crate::domain::Money;
-use crate::i18n::{fill, problem};
-use crate::pages::filters;
-use crate::store::{AccountMail, Passkey, SessionRow, User};
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
+use domain::Money;
+use pages::filters;
+use store::{AccountMail, Passkey, SessionRow, User};
+use words::{fill, problem};
 
 /// The account with its forms. After a failed submission one of the forms shows its errors.
 #[derive(Debug, Template)]

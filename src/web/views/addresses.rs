@@ -4,12 +4,12 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::{Chrome, SaleBeside};
-use crate::domain::address::COUNTRIES;
-use crate::domain::{Address, AddressId, Locale, Money, OrderId, SaleId};
-use crate::i18n::{OrdersText, country, field_error, text};
-use crate::pages::filters;
-use crate::store::SavedAddress;
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
+use domain::address::COUNTRIES;
+use domain::{Address, AddressId, Locale, Money, OrderId, SaleId};
+use pages::filters;
+use store::SavedAddress;
+use words::{OrdersText, country, field_error, text};
 
 /// The fields of an address as entered.
 #[derive(Debug)]

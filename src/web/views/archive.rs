@@ -5,12 +5,12 @@ use std::sync::Arc;
 use askama::Template;
 
 use super::Chrome;
-use crate::catalogue::CatalogueEntry;
-use crate::domain::{Category, SaleId, SaleState};
-use crate::pages::action::action;
-use crate::pages::discount::discount_label;
-use crate::pages::filters;
-use crate::web::shared::links::link_query;
+use crate::shared::links::link_query;
+use domain::{Category, SaleId, SaleState};
+use engine::catalogue::CatalogueEntry;
+use pages::action::action;
+use pages::discount::discount_label;
+use pages::filters;
 
 #[derive(Template)]
 #[template(path = "archive.html")]

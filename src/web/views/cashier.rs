@@ -3,8 +3,8 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::{Money, PaymentId};
-use crate::pages::filters;
+use domain::{Money, PaymentId};
+use pages::filters;
 
 /// The last digits of cards to choose from.
 const CARDS: [&str; 2] = ["4242", "1881"];
@@ -50,8 +50,8 @@ impl CashierPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Currency, Locale};
-    use crate::web::views::test_chrome;
+    use crate::views::test_chrome;
+    use domain::{Currency, Locale};
 
     #[test]
     fn cashier_page_is_marked_as_a_test() {

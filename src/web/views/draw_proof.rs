@@ -4,11 +4,11 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::domain::draw::{Beacon, EntryId, Exclusion, Proof};
-use crate::domain::{DrawStage, Sale};
-use crate::i18n::fill;
-use crate::pages::filters;
-use crate::store::Draw;
+use domain::draw::{Beacon, EntryId, Exclusion, Proof};
+use domain::{DrawStage, Sale};
+use pages::filters;
+use store::Draw;
+use words::fill;
 
 /// What everyone may know of a draw, and how to check it.
 #[derive(Debug, Template)]

@@ -4,11 +4,11 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::domain::draw::Exclusion;
-use crate::domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale};
-use crate::i18n::fill;
-use crate::pages::filters;
-use crate::pages::onward::OnwardSale;
+use domain::draw::Exclusion;
+use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale};
+use pages::filters;
+use pages::onward::OnwardSale;
+use words::fill;
 
 /// The state of the account's entry, and what it can do with it.
 #[derive(Debug, Template)]

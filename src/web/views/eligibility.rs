@@ -4,10 +4,10 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::domain::{EligibilityRule, Ineligible, Money, SaleId};
-use crate::eligibility::RuleState;
-use crate::i18n::problem;
-use crate::pages::filters;
+use domain::{EligibilityRule, Ineligible, Money, SaleId};
+use engine::eligibility::RuleState;
+use pages::filters;
+use words::problem;
 
 /// The rules of a sale, and what the account lacks.
 #[derive(Debug, Template)]

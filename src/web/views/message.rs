@@ -4,9 +4,9 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::i18n::problem;
-use crate::pages::filters;
-use crate::pages::onward::OnwardSale;
+use pages::filters;
+use pages::onward::OnwardSale;
+use words::problem;
 
 /// Explains the problem and links to where the visitor can go on.
 #[derive(Debug, Template)]
@@ -68,14 +68,14 @@ impl MessagePage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Locale;
+    use domain::Locale;
 
     fn page(status: u16, code: &str, back: &str) -> String {
         let chrome = Chrome {
             locale: Locale::En,
             path: "/en/sales/7/buy".into(),
             username: None,
-            role: crate::domain::Role::User,
+            role: domain::Role::User,
             is_compact: false,
         };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));

@@ -71,9 +71,9 @@ pub use step_up::{StepUpForm, StepUpPage};
 pub use waitlist::WaitlistPage;
 pub use wallet::{HeldDeposit, WalletPage};
 
-use crate::i18n::field_error;
-use crate::pages::Chrome;
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
+use pages::Chrome;
+use words::field_error;
 
 /// The text of a field's error, if it has one.
 fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'static str> {
@@ -83,12 +83,6 @@ fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'s
 
 /// The chrome of a page for a signed-in shopper.
 #[cfg(test)]
-fn test_chrome(locale: crate::domain::Locale, path: &str) -> Chrome {
-    Chrome {
-        locale,
-        path: path.into(),
-        username: Some("mei".into()),
-        role: crate::domain::Role::User,
-        is_compact: false,
-    }
+fn test_chrome(locale: domain::Locale, path: &str) -> Chrome {
+    Chrome { locale, path: path.into(), username: Some("mei".into()), role: domain::Role::User, is_compact: false }
 }

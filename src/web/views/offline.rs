@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::pages::filters;
+use pages::filters;
 
 #[derive(Debug, Template)]
 #[template(path = "offline.html")]

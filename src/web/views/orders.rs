@@ -5,14 +5,14 @@ use jiff::Timestamp;
 
 use super::review::{ReviewEvent, review_events};
 use super::{AddressCard, AddressView, Chrome};
-use crate::domain::hold::MAX_APPEAL_CHARS;
-use crate::domain::order::OrderEvent;
-use crate::domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Picture, SaleId};
-use crate::i18n::field_error;
-use crate::pages::filters;
-use crate::pages::onward::OnwardSale;
-use crate::store::{PartialRefund, WALLET};
-use crate::web::shared::order_search::parse_statuses;
+use crate::shared::order_search::parse_statuses;
+use domain::hold::MAX_APPEAL_CHARS;
+use domain::order::OrderEvent;
+use domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Picture, SaleId};
+use pages::filters;
+use pages::onward::OnwardSale;
+use store::{PartialRefund, WALLET};
+use words::field_error;
 
 /// One order in the list.
 #[derive(Debug)]

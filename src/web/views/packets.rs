@@ -8,15 +8,15 @@ use qrcode::QrCode;
 use qrcode::render::svg;
 
 use super::Chrome;
-use crate::domain::packet::{Giver, Packet, PacketPhase, ShareClaim, Split};
-use crate::domain::wallet::money;
-use crate::domain::{Money, UserId};
-use crate::i18n::{Text, field_error, fill};
-use crate::packets::PacketView;
-use crate::pages::filters;
-use crate::store::PacketClaim;
-use crate::web::shared::FieldError;
-use crate::web::shared::packet_form::{PacketForm, SplitPreview};
+use crate::shared::FieldError;
+use crate::shared::packet_form::{PacketForm, SplitPreview};
+use domain::packet::{Giver, Packet, PacketPhase, ShareClaim, Split};
+use domain::wallet::money;
+use domain::{Money, UserId};
+use engine::packets::PacketView;
+use pages::filters;
+use store::PacketClaim;
+use words::{Text, field_error, fill};
 
 /// The line that names the giver.
 fn giver_line(t: &Text, view: &PacketView) -> String {

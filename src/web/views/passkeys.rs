@@ -1,7 +1,7 @@
 //! What the script of passkeys says, in the language of the page.
 
 use super::Chrome;
-use crate::i18n::{field_error, problem};
+use words::{field_error, problem};
 
 const PROBLEMS: [&str; 8] = [
     "bad_passkey",

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use askama::Template;
 use qrcode::{Color, QrCode};
 
-use crate::domain::{Locale, Sale};
-use crate::i18n::{Text, text};
-use crate::pages::filters;
+use domain::{Locale, Sale};
+use pages::filters;
+use words::{Text, text};
 
 /// Lines of the name, and the room in one, counted in Latin letters. A Chinese character takes the room of two.
 const MAX_NAME_LINES: usize = 2;
@@ -90,7 +90,7 @@ fn lines(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pages::sale_pages::tests::sample;
+    use testing::samples::sample;
 
     #[test]
     fn name_is_broken_between_words_and_cut_after_two_lines() {

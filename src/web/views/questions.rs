@@ -3,10 +3,10 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::question::{MAX_QUESTION_CHARS, MIN_QUESTION_CHARS};
-use crate::domain::{Question, QuestionId, QuestionStatus, SaleId};
-use crate::i18n::{field_error, problem};
-use crate::pages::filters;
+use domain::question::{MAX_QUESTION_CHARS, MIN_QUESTION_CHARS};
+use domain::{Question, QuestionId, QuestionStatus, SaleId};
+use pages::filters;
+use words::{field_error, problem};
 
 /// The form that asks about the goods of a sale.
 #[derive(Debug, Template)]

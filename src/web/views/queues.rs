@@ -6,10 +6,10 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::domain::{Line, OrderId, Phase, Picture, QueuePlace, QueuePlan, Sale};
-use crate::i18n::fill;
-use crate::pages::filters;
-use crate::pages::sale_pages::quantities;
+use domain::{Line, OrderId, Phase, Picture, QueuePlace, QueuePlan, Sale};
+use pages::filters;
+use pages::sale_pages::quantities;
+use words::fill;
 
 /// Seconds after which the page loads itself again without a script.
 const REFRESH_S: i64 = 10;

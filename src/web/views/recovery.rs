@@ -3,9 +3,9 @@
 use askama::Template;
 
 use super::{Beside, Chrome, error_text};
-use crate::i18n::problem;
-use crate::pages::filters;
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
+use pages::filters;
+use words::problem;
 
 /// The form that asks for a link, or the answer to it.
 #[derive(Debug, Template)]

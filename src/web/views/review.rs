@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::domain::{AppealAnswer, HoldOutcome, OrderHold};
-use crate::i18n::ReviewText;
+use domain::{AppealAnswer, HoldOutcome, OrderHold};
+use words::ReviewText;
 
 /// One event of a review.
 #[derive(Debug)]

@@ -5,12 +5,12 @@ use jiff::Timestamp;
 
 use super::Chrome;
 use super::passkeys::passkey_words;
-use crate::accounts::RegistrationPrice;
-use crate::catalogue::CatalogueEntry;
-use crate::domain::proof_of_work::{ITERATIONS, PARTS};
-use crate::domain::{Locale, Money, Phase, Picture, SaleId};
-use crate::i18n::{Text, field_error, problem};
-use crate::pages::filters;
+use accounts::RegistrationPrice;
+use domain::proof_of_work::{ITERATIONS, PARTS};
+use domain::{Locale, Money, Phase, Picture, SaleId};
+use engine::catalogue::CatalogueEntry;
+use pages::filters;
+use words::{Text, field_error, problem};
 
 /// The login form, or the registration form.
 #[derive(Debug, Template)]
@@ -205,8 +205,8 @@ impl CodePage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Locale;
-    use crate::web::views::test_chrome;
+    use crate::views::test_chrome;
+    use domain::Locale;
 
     #[test]
     fn login_form_keeps_its_values_and_escapes_them() {

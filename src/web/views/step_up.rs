@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::passkeys::passkey_words;
 use super::{Chrome, FieldError, error_text};
-use crate::pages::filters;
+use pages::filters;
 
 /// Asks for the password, and carries the fields of the form that needs it.
 #[derive(Debug, Template)]

@@ -3,12 +3,12 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::{Money, Order, OrderId, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
-use crate::i18n::fill;
-use crate::pages::filters;
-use crate::pages::onward::OnwardSale;
-use crate::store::MAX_COUNTED_WAITERS;
-use crate::waitlist::OwnPlace;
+use domain::{Money, Order, OrderId, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
+use engine::waitlist::OwnPlace;
+use pages::filters;
+use pages::onward::OnwardSale;
+use store::MAX_COUNTED_WAITERS;
+use words::fill;
 
 /// Highest choice of the quantity field.
 const MAX_QUANTITY_CHOICE: i64 = 10;
@@ -152,8 +152,8 @@ fn counted(n: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Currency, Locale};
-    use crate::web::views::{Template, test_chrome};
+    use crate::views::{Template, test_chrome};
+    use domain::{Currency, Locale};
 
     fn page(phase: Phase) -> WaitlistPage {
         WaitlistPage {

@@ -4,12 +4,12 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::domain::wallet::money;
-use crate::domain::{Money, SaleId};
-use crate::i18n::field_error;
-use crate::pages::filters;
-use crate::store::{EntrySubject, WalletEntry};
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
+use domain::wallet::money;
+use domain::{Money, SaleId};
+use pages::filters;
+use store::{EntrySubject, WalletEntry};
+use words::field_error;
 
 /// Money that is set aside for a sale.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method;
+use domain::wallet::LedgerAccount;
 use futures::future::join_all;
-use seckill::domain::wallet::LedgerAccount;
 use serde_json::json;
 
 use crate::support::{Answer, Plan, Rung, Shop, Shopper, eventually, pause};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use base::clock::Clock;
+use base::signing;
 use futures::future::join_all;
-use seckill::clock::Clock;
-use seckill::signing;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::clock::Clock;
+use domain::{SaleId, Spread, SpreadSeed};
 use futures::future::join_all;
 use jiff::Timestamp;
-use seckill::clock::Clock;
-use seckill::domain::{SaleId, Spread, SpreadSeed};
 use serde_json::Value;
 
 use crate::support::{Answer, NewSale, Plan, Rung, Shop, Shopper, eventually, pause, user_id};

@@ -1,8 +1,8 @@
 //! What members of the staff do at the same moment.
 
 use axum::http::Method;
+use domain::wallet::LedgerAccount;
 use futures::future::join_all;
-use seckill::domain::wallet::LedgerAccount;
 use serde_json::{Value, json};
 
 use crate::support::{Client, NewSale, Rung, Shop};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use base::clock::Clock;
 use jiff::Timestamp;
-use seckill::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::support::{NewSale, Rung, Shop, eventually, pause};

@@ -21,7 +21,7 @@ mod waitlist;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use seckill::domain::SaleId;
+use domain::SaleId;
 
 use crate::support::{Load, NewSale, Plan, Rung, Shop, ShopperOutcome, eventually, pause};
 

@@ -4,13 +4,13 @@
 use std::time::{Duration, Instant};
 
 use axum::http::Method;
+use base::clock::Clock;
 use futures::StreamExt;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use seckill::clock::Clock;
-use seckill::store::{AuditReason, CaseAction, Store};
 use serde_json::{Value, json};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
+use store::{AuditReason, CaseAction, Store};
 use uuid::Uuid;
 
 use crate::contract::payments::{SignedWebhook, webhook_key};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::http::Method;
+use domain::wallet::LedgerAccount;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use seckill::domain::wallet::LedgerAccount;
 use serde_json::json;
 use tokio::task::JoinSet;
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use domain::{Bucket, SaleId};
+use engine::redis::keys;
 use redis::AsyncCommands;
-use seckill::domain::{Bucket, SaleId};
-use seckill::redis::keys;
 use serde_json::json;
 
 use crate::support::{NewSale, Plan, Rung, Shop, Stack, eventually};

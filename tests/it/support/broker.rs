@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use engine::pipeline::message::ORDER;
+use engine::pipeline::rabbit::{EXCHANGE, ORDER_QUEUE};
 use lapin::message::Delivery;
 use lapin::options::{BasicGetOptions, BasicNackOptions, BasicPublishOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Connection, ConnectionProperties};
-use seckill::pipeline::message::ORDER;
-use seckill::pipeline::rabbit::{EXCHANGE, ORDER_QUEUE};
 
 use super::{Shop, eventually};
 

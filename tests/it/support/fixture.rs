@@ -6,9 +6,9 @@ use std::path::Path;
 
 use axum::http::Method;
 use base64::Engine;
-use seckill::store::Store;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection, raw_sql};
+use store::Store;
 use tempfile::TempDir;
 use url::Url;
 
@@ -174,7 +174,7 @@ pub async fn on_database(shop: &Shop, sql: &str) {
 
 /// Takes the next numbered database of the stack's Redis and empties it. All test processes share the counter.
 async fn take_redis_database() -> i64 {
-    let mut connection = seckill::redis::connection::shared(&Stack::get().address("SECKILL_REDIS_URL")).unwrap();
+    let mut connection = engine::redis::connection::shared(&Stack::get().address("SECKILL_REDIS_URL")).unwrap();
     let taken: i64 = redis::cmd("INCR").arg("seckill-test:next").query_async(&mut connection).await.unwrap();
     let number = 1 + taken % REDIS_DATABASES;
     let mut empty = redis::pipe();
@@ -199,7 +199,7 @@ async fn empty_cluster() -> String {
 async fn empty_watched() -> String {
     Stack::get().run(&["up", "--sentinel"]).await;
     let url = Stack::get().variable("SECKILL_STACK_SENTINEL_URL");
-    let mut master = seckill::redis::connection::shared(&url.into()).unwrap();
+    let mut master = engine::redis::connection::shared(&url.into()).unwrap();
     redis::cmd("FLUSHALL").query_async::<()>(&mut master).await.unwrap();
     url.to_owned()
 }

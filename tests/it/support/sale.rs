@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use base::clock::Clock;
 use jiff::Timestamp;
-use seckill::clock::Clock;
 use serde_json::{Value, json};
 
 /// A sale to be created.

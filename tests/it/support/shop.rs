@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method;
-use seckill::store::Store;
 use serde_json::{Value, json};
+use store::Store;
 use tokio::sync::OnceCell;
 use url::Url;
 

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use accounts::{Accounts, Session};
 use axum::http::Method;
-use seckill::accounts::{Accounts, Session};
-use seckill::clock::Clock;
-use seckill::domain::Role;
-use seckill::domain::UserId;
-use seckill::signing::Signer;
-use seckill::store::{Store, User};
+use base::clock::Clock;
+use base::signing::Signer;
+use domain::Role;
+use domain::UserId;
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use store::{Store, User};
 use uuid::Uuid;
 
 use super::SECRET;

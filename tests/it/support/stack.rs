@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use seckill::config::ServiceAddress;
-use seckill::tls::{ClientTls, Identity, PemFile};
+use base::config::ServiceAddress;
+use base::tls::{ClientTls, Identity, PemFile};
 
 /// A running stack.
 pub struct Stack {

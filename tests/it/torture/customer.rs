@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::http::Method;
+use domain::OrderStatus;
 use futures::future::join;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use seckill::domain::OrderStatus;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -2,8 +2,8 @@
 //! back for the next try, refuses its owner.
 
 use axum::http::Method;
+use base::clock::Clock;
 use futures::future::join_all;
-use seckill::clock::Clock;
 use sqlx::{AnyConnection, Connection};
 use tokio::time::Instant;
 

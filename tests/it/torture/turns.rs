@@ -8,10 +8,10 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use domain::OrderStatus;
 use futures::future::join_all;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use seckill::domain::OrderStatus;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

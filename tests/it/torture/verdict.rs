@@ -6,11 +6,11 @@ use std::time::Duration;
 use axum::http::Method;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::{Bucket, OrderStatus, SaleId, UserId};
+use engine::redis::keys;
 use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use redis::AsyncCommands;
-use seckill::domain::{Bucket, OrderStatus, SaleId, UserId};
-use seckill::redis::keys;
 use serde_json::Value;
 use sqlx::{AnyConnection, Connection, Row};
 use tokio::time::Instant;
@@ -322,8 +322,8 @@ pub async fn totals(shop: &Shop, sales: &[String], units: i64, admin: &AdminDiar
 }
 
 /// A connection of the tests' own to the master, or to the cluster.
-async fn master(shop: &Shop) -> anyhow::Result<seckill::redis::connection::RedisConnection> {
-    seckill::redis::connection::shared(&shop.setting("SECKILL_REDIS_URL").into())
+async fn master(shop: &Shop) -> anyhow::Result<engine::redis::connection::RedisConnection> {
+    engine::redis::connection::shared(&shop.setting("SECKILL_REDIS_URL").into())
 }
 
 /// An id as Redis has it.

@@ -6,20 +6,20 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
-use crate::domain::hold::check_review_reason;
-use crate::domain::{Order, OrderId, OrderStatus, RefundId};
-use crate::i18n::{self, fill};
-use crate::orders::review::{ReviewAction, ReviewOutcome};
-use crate::orders::support::{StaffActionOutcome, StaffActionReason};
-use crate::payments::staff_refunds::RefundAnswer;
-use crate::store::{AuditReason, StaffRefund, StoreError};
-use crate::web::Shop;
-use crate::web::admin::StaffVisit;
-use crate::web::extract::session::{Staff, SupportShoppers};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, LongForm};
-use crate::web::problem::Problem;
-use crate::web::views::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkVerdict};
+use crate::Shop;
+use crate::admin::StaffVisit;
+use crate::extract::session::{Staff, SupportShoppers};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, LongForm};
+use crate::problem::Problem;
+use crate::views::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkVerdict};
+use domain::hold::check_review_reason;
+use domain::{Order, OrderId, OrderStatus, RefundId};
+use orders::review::{ReviewAction, ReviewOutcome};
+use orders::support::{StaffActionOutcome, StaffActionReason};
+use payments::staff_refunds::RefundAnswer;
+use store::{AuditReason, StaffRefund, StoreError};
+use words::{self, fill};
 
 const LIST: &str = "/admin/orders";
 const BULK: &str = "/admin/orders/bulk";
@@ -66,7 +66,7 @@ async fn summary_of(
 
 /// Why the action cannot be done to an order.
 fn obstacle(visitor: &Visitor, action: BulkOrderAction, order: &Order, is_held: bool, is_own: bool) -> Option<String> {
-    let t = i18n::text(visitor.locale);
+    let t = words::text(visitor.locale);
     let has_status = match action {
         BulkOrderAction::Cancel => order.status == OrderStatus::Unpaid,
         BulkOrderAction::Refund => order.status == OrderStatus::Paid,
@@ -91,7 +91,7 @@ fn item(visitor: &Visitor, order: &Order, verdict: BulkVerdict) -> BulkItem {
 }
 
 fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
-    let t = i18n::text(visitor.locale);
+    let t = words::text(visitor.locale);
     let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
     BulkPage {
         undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
@@ -141,7 +141,7 @@ async fn act(
         };
         let verdict = one(&shop, &staff, &visitor, action, &order, &reason).await.unwrap_or_else(|error| {
             warn!(order = %order.id, %error, %action, "one order of a batch failed; the others go on");
-            BulkVerdict::NotDone(i18n::text(visitor.locale).bulk.failed.to_owned())
+            BulkVerdict::NotDone(words::text(visitor.locale).bulk.failed.to_owned())
         });
         items.push(item(&visitor, &order, verdict));
     }
@@ -169,7 +169,7 @@ async fn one(
     order: &Order,
     reason: &StaffActionReason,
 ) -> Result<BulkVerdict, StoreError> {
-    let t = &i18n::text(visitor.locale).bulk;
+    let t = &words::text(visitor.locale).bulk;
     let (by, audit): (_, AuditReason<'_>) = (staff.session.user_id, reason.by(staff.actor()));
     if !action.is_review() && shop.orders.hold(order).await?.is_some() && audit.message.is_none() {
         return Ok(BulkVerdict::NotDone(t.held_needs_message.to_owned()));

@@ -6,18 +6,18 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use super::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
-use crate::control::sale_stakes::{SalePreview, SaleStakes};
-use crate::control::sales_admin::{AppliedParts, SaleCommand, stock_deadline};
-use crate::domain::{Bilingual, Sale, SaleId, SaleState};
-use crate::i18n::{self, fill};
-use crate::store::{OverlapPolicy, SaleRefusal, WaitingCounts};
-use crate::web::Shop;
-use crate::web::admin::{StaffVisit, StaffVisitTo};
-use crate::web::extract::session::{ManageSales, Staff};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, LongForm, PathIds};
-use crate::web::problem::Problem;
-use crate::web::views::{BulkFields, BulkItem, BulkPage, BulkSaleAction, BulkVerdict};
+use crate::Shop;
+use crate::admin::{StaffVisit, StaffVisitTo};
+use crate::extract::session::{ManageSales, Staff};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, LongForm, PathIds};
+use crate::problem::Problem;
+use crate::views::{BulkFields, BulkItem, BulkPage, BulkSaleAction, BulkVerdict};
+use control::sale_stakes::{SalePreview, SaleStakes};
+use control::sales_admin::{AppliedParts, SaleCommand, stock_deadline};
+use domain::{Bilingual, Sale, SaleId, SaleState};
+use store::{OverlapPolicy, SaleRefusal, WaitingCounts};
+use words::{self, fill};
 
 const LIST: &str = "/admin";
 const BULK: &str = "/admin/sales/bulk";
@@ -74,7 +74,7 @@ fn command(action: BulkSaleAction) -> Option<SaleCommand> {
 
 /// What shoppers lose by an action that takes the sale away from them.
 fn costs(visitor: &Visitor, action: BulkSaleAction, sale: &Sale, stakes: SaleStakes) -> Vec<String> {
-    let t = &i18n::text(visitor.locale).bulk;
+    let t = &words::text(visitor.locale).bulk;
     let is_stop = action == BulkSaleAction::Stop;
     let (unsold, unpaid) = if is_stop { (stakes.unsold, stakes.unpaid) } else { (0, 0) };
     let WaitingCounts { in_line, on_waitlist, entries, reminders } = stakes.waiting;
@@ -98,8 +98,8 @@ fn costs(visitor: &Visitor, action: BulkSaleAction, sale: &Sale, stakes: SaleSta
 
 /// Why a sale stays as it is.
 fn why(visitor: &Visitor, sale: &Sale, refusal: SaleRefusal) -> String {
-    let t = i18n::text(visitor.locale);
-    let of_problem = |code: &str| i18n::problem(code).text(visitor.locale).to_owned();
+    let t = words::text(visitor.locale);
+    let of_problem = |code: &str| words::problem(code).text(visitor.locale).to_owned();
     match refusal {
         SaleRefusal::NoSuchSale => t.bulk.gone.to_owned(),
         SaleRefusal::WrongState(wrong) => fill(t.bulk.is_status, t.state(&wrong.from)),
@@ -112,7 +112,7 @@ fn why(visitor: &Visitor, sale: &Sale, refusal: SaleRefusal) -> String {
 }
 
 fn item(visitor: &Visitor, sale: &Sale, name: Option<&Bilingual>, verdict: BulkVerdict) -> BulkItem {
-    let t = i18n::text(visitor.locale);
+    let t = words::text(visitor.locale);
     let number = fill(t.admin.sale_number, sale.id);
     let path = format!("/admin/sales/{}?lang={}", sale.id, visitor.locale);
     let name = name.map_or(number.clone(), |name| format!("{number} · {}", name.get(visitor.locale)));
@@ -120,7 +120,7 @@ fn item(visitor: &Visitor, sale: &Sale, name: Option<&Bilingual>, verdict: BulkV
 }
 
 fn page(visitor: &Visitor, action: BulkSaleAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
-    let t = i18n::text(visitor.locale);
+    let t = words::text(visitor.locale);
     let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
     BulkPage {
         undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
@@ -147,7 +147,7 @@ pub async fn act(
         let acted = one(&shop, &staff, &visitor, action, *id, deadline).await;
         items.push(acted.unwrap_or_else(|error| {
             warn!(sale = %id, %error, %action, "one sale of a batch failed; the others go on");
-            let failed = i18n::text(visitor.locale).bulk.failed.to_owned();
+            let failed = words::text(visitor.locale).bulk.failed.to_owned();
             BulkItem { verdict: BulkVerdict::NotDone(failed), ..missing(&visitor, id, LIST) }
         }));
     }
@@ -191,6 +191,6 @@ async fn one(
 
 /// How far the stock has the change unless it is complete.
 fn partly(visitor: &Visitor, AppliedParts { parts, applied }: AppliedParts) -> Vec<String> {
-    let words = i18n::text(visitor.locale).sales.done_partly;
+    let words = words::text(visitor.locale).sales.done_partly;
     if applied == parts { Vec::new() } else { vec![fill(&fill(words, applied), parts)] }
 }

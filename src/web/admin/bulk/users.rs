@@ -5,17 +5,16 @@ use axum::response::Response;
 use tracing::warn;
 
 use super::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
-use crate::accounts::staff_rules::check_block_reason;
-use crate::domain::UserId;
-use crate::i18n;
-use crate::store::{AccountChange, AccountChangeRefusal, User};
-use crate::web::Shop;
-use crate::web::admin::StaffVisit;
-use crate::web::extract::session::SupportShoppers;
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Form, LongForm};
-use crate::web::problem::Problem;
-use crate::web::views::{BulkFields, BulkItem, BulkPage, BulkUserAction, BulkVerdict};
+use crate::Shop;
+use crate::admin::StaffVisit;
+use crate::extract::session::SupportShoppers;
+use crate::extract::visitor::Visitor;
+use crate::extract::{Form, LongForm};
+use crate::problem::Problem;
+use crate::views::{BulkFields, BulkItem, BulkPage, BulkUserAction, BulkVerdict};
+use accounts::staff_rules::check_block_reason;
+use domain::UserId;
+use store::{AccountChange, AccountChangeRefusal, User};
 
 const LIST: &str = "/admin/users";
 const BULK: &str = "/admin/users/bulk";
@@ -41,7 +40,7 @@ async fn summary_of(
     action: BulkUserAction,
     ids: &[UserId],
 ) -> Result<BulkPage, Problem> {
-    let t = &i18n::text(visitor.locale).bulk;
+    let t = &words::text(visitor.locale).bulk;
     let mut items = Vec::new();
     for id in ids {
         let Some(user) = shop.store.user(*id).await? else {
@@ -62,12 +61,12 @@ async fn summary_of(
 
 fn item(visitor: &Visitor, user: &User, verdict: BulkVerdict) -> BulkItem {
     let path = format!("{LIST}/{}?lang={}", user.id, visitor.locale);
-    let role = i18n::text(visitor.locale).role(&user.role).to_owned();
+    let role = words::text(visitor.locale).role(&user.role).to_owned();
     BulkItem::new(&user.id, path, user.username.clone(), role, verdict)
 }
 
 fn page(visitor: &Visitor, action: BulkUserAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
-    let t = i18n::text(visitor.locale);
+    let t = words::text(visitor.locale);
     let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
     let undo = action.undo();
     BulkPage {
@@ -94,7 +93,7 @@ async fn act(
     change: Result<AccountChange, &'static str>,
     form: BulkForm,
 ) -> Result<Response, Problem> {
-    let t = &i18n::text(visitor.locale).bulk;
+    let t = &words::text(visitor.locale).bulk;
     let ids = distinct(&form.ids::<UserId>()?);
     let change = match change {
         Ok(change) if form.confirm == "yes" => change,
@@ -121,7 +120,7 @@ async fn act(
                         warn!(user = %id, %error, %action, "one account of a batch failed; the others go on");
                     }
                     let code = Problem::from(refusal).code();
-                    BulkVerdict::NotDone(i18n::problem(code.as_str()).text(visitor.locale).to_owned())
+                    BulkVerdict::NotDone(words::problem(code.as_str()).text(visitor.locale).to_owned())
                 }
             },
         };

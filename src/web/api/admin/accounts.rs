@@ -10,22 +10,22 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{StaffCall, StaffCallTo};
-use crate::accounts::staff_rules::{check_block_reason, staff_role};
-use crate::domain::Role;
-use crate::domain::UserId;
-use crate::store::{AccountChange, AccountEdit, StaffPolicy, User};
-use crate::web::api::orders::OrderJson;
-use crate::web::api::own_account::SessionJson;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::precondition::{entity_tag, expected_versions};
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageStaff, Permission, SupportShoppers, ViewConsole};
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::idempotency::NotKept;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::DEFAULT_PAGE_SIZE;
-use crate::web::shared::response::created;
-use crate::web::shared::user_search::{UserSearchQuery, find_users};
+use crate::api::orders::OrderJson;
+use crate::api::own_account::SessionJson;
+use crate::cache_policy::Cache;
+use crate::extract::precondition::{entity_tag, expected_versions};
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageStaff, Permission, SupportShoppers, ViewConsole};
+use crate::extract::{Json, PathIds, Query};
+use crate::idempotency::NotKept;
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::DEFAULT_PAGE_SIZE;
+use crate::shared::response::created;
+use crate::shared::user_search::{UserSearchQuery, find_users};
+use accounts::staff_rules::{check_block_reason, staff_role};
+use domain::Role;
+use domain::UserId;
+use store::{AccountChange, AccountEdit, StaffPolicy, User};
 
 fn json_of(user: &User) -> Value {
     json!({

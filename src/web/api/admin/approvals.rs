@@ -9,16 +9,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
-use crate::domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget};
-use crate::orders::support::StaffActionReason;
-use crate::payments::staff_refunds::DecisionAnswer;
-use crate::store::{Approval, ApprovalDecision};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::session::{SupportShoppers, ViewConsole};
+use crate::extract::{Json, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget};
+use orders::support::StaffActionReason;
+use payments::staff_refunds::DecisionAnswer;
+use store::{Approval, ApprovalDecision};
 
 /// A request as the API shows it.
 #[derive(Serialize)]

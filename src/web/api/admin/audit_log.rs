@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::StaffCall;
-use crate::store::AuditRow;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewConsole;
-use crate::web::problem::Problem;
-use crate::web::shared::audit_log_query::{AuditLogQuery, audit_log_page};
+use crate::cache_policy::Cache;
+use crate::extract::Query;
+use crate::extract::session::ViewConsole;
+use crate::problem::Problem;
+use crate::shared::audit_log_query::{AuditLogQuery, audit_log_page};
+use store::AuditRow;
 
 #[derive(Serialize)]
 struct AuditLogPage {

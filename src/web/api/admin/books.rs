@@ -1,4 +1,4 @@
-//! The books, for programs: the trial balance of a period. The journal is [`crate::web::admin::journal_csv`].
+//! The books, for programs: the trial balance of a period. The journal is [`crate::admin::journal_csv`].
 
 use axum::Json as Answer;
 use axum::extract::State;
@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::StaffCall;
-use crate::domain::Money;
-use crate::domain::books::{AccountKind, TrialBalanceLine};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewBooks;
-use crate::web::problem::Problem;
-use crate::web::shared::books_query::BooksQuery;
+use crate::cache_policy::Cache;
+use crate::extract::Query;
+use crate::extract::session::ViewBooks;
+use crate::problem::Problem;
+use crate::shared::books_query::BooksQuery;
+use domain::Money;
+use domain::books::{AccountKind, TrialBalanceLine};
 
 #[derive(Serialize)]
 struct BooksJson {

@@ -9,17 +9,17 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
-use crate::domain::{Bilingual, Category, CategoryId};
-use crate::store::{CategoryDraft, RequestId};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::precondition::{entity_tag, expected_versions};
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::{Json, PathIds};
-use crate::web::problem::{Code, FieldProblem, Problem};
-use crate::web::shared::response::created;
-use crate::web::shared::validation::check_category_name;
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::precondition::{entity_tag, expected_versions};
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::{Json, PathIds};
+use crate::problem::{Code, FieldProblem, Problem};
+use crate::shared::response::created;
+use crate::shared::validation::check_category_name;
+use domain::{Bilingual, Category, CategoryId};
+use store::{CategoryDraft, RequestId};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 
 use super::StaffCallTo;
 use super::orders::{FoundOrderJson, OWN_ORDER, detail, existing_order, found_orders};
-use crate::domain::hold::check_review_reason;
-use crate::domain::{LinkReason, Money, OrderId, SaleId, UserId};
-use crate::orders::clusters::{ClusterList, ClusterSummary, ReviewedCluster};
-use crate::orders::review::{ReviewAction, ReviewOutcome};
-use crate::store::AuditReason;
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::session::{SupportShoppers, ViewConsole};
+use crate::extract::{Json, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use domain::hold::check_review_reason;
+use domain::{LinkReason, Money, OrderId, SaleId, UserId};
+use orders::clusters::{ClusterList, ClusterSummary, ReviewedCluster};
+use orders::review::{ReviewAction, ReviewOutcome};
+use store::AuditReason;
 
 /// How long a program waits for clusters that are computed for the first time. Then it is told to ask again.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -5,11 +5,11 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::StaffCall;
-use crate::pipeline::dead_letters::{DeadLetter, Settlement};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::Json;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::problem::{Code, Problem};
+use crate::cache_policy::Cache;
+use crate::extract::Json;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::problem::{Code, Problem};
+use engine::pipeline::dead_letters::{DeadLetter, Settlement};
 
 #[derive(Serialize)]
 struct DeadLettersResponse {

@@ -6,14 +6,14 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::StaffCallTo;
-use crate::control::draws::{PasteRefusal, paste_round};
-use crate::domain::SaleId;
-use crate::domain::draw::Exclusion;
-use crate::store::ExcludeOutcome;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::ManageSales;
-use crate::web::extract::{Json, PathIds};
-use crate::web::problem::{Code, Problem};
+use crate::cache_policy::Cache;
+use crate::extract::session::ManageSales;
+use crate::extract::{Json, PathIds};
+use crate::problem::{Code, Problem};
+use control::draws::{PasteRefusal, paste_round};
+use domain::SaleId;
+use domain::draw::Exclusion;
+use store::ExcludeOutcome;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use super::sale_definition::present;
 use super::{StaffCall, StaffCallTo};
-use crate::domain::{Bilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
-use crate::pictures;
-use crate::store::GoodsDraft;
-use crate::web::extract::precondition::{entity_tag, expected_versions};
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::{Json, PathIds, body};
-use crate::web::problem::{Code, FieldProblem, Problem};
-use crate::web::shared::response::created;
-use crate::web::shared::validation::{check_description, check_name, check_variant};
+use crate::extract::precondition::{entity_tag, expected_versions};
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::{Json, PathIds, body};
+use crate::problem::{Code, FieldProblem, Problem};
+use crate::shared::response::created;
+use crate::shared::validation::{check_description, check_name, check_variant};
+use domain::{Bilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
+use pages::pictures;
+use store::GoodsDraft;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

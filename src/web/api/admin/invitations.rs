@@ -6,16 +6,16 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::StaffCallTo;
-use crate::domain::{InvitationCode, SaleId};
-use crate::store::{InvitationBatch, Revocable};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::{Json, PathIds};
-use crate::web::idempotency::NotKept;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::invitations::make_invitations;
-use crate::web::shared::response::created;
+use crate::cache_policy::Cache;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::{Json, PathIds};
+use crate::idempotency::NotKept;
+use crate::problem::{Code, Problem};
+use crate::shared::invitations::make_invitations;
+use crate::shared::response::created;
+use domain::{InvitationCode, SaleId};
+use store::{InvitationBatch, Revocable};
 
 #[derive(Serialize)]
 struct BatchesResponse {

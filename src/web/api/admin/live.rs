@@ -16,15 +16,15 @@ use serde::Serialize;
 use tokio::time::{Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::cockpit::{OpeningCounts, Sample, Viewer};
-use crate::domain::{Network, SecurityClass, UserId};
-use crate::slots::{KeyedSlot, KeyedSlots};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::SalePath;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::session::{Staff, ViewConsole};
-use crate::web::problem::{Code, Problem};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::SalePath;
+use crate::extract::client::ClientAddress;
+use crate::extract::session::{Staff, ViewConsole};
+use crate::problem::{Code, Problem};
+use base::slots::{KeyedSlot, KeyedSlots};
+use control::cockpit::{OpeningCounts, Sample, Viewer};
+use domain::{Network, SecurityClass, UserId};
 
 /// After this time a browser reconnects to a broken stream.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);

@@ -41,9 +41,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 
-use crate::web::Shop;
-use crate::web::extract::PathIds;
-use crate::web::extract::session::Staff;
+use crate::Shop;
+use crate::extract::PathIds;
+use crate::extract::session::Staff;
 
 /// What most handlers for the staff extract: `P` is the permission that they need.
 type StaffCall<P> = (State<Arc<Shop>>, Staff<P>);

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::StaffCall;
 use super::orders::{FoundOrderJson, found_orders};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewConsole;
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::Cursor;
+use crate::cache_policy::Cache;
+use crate::extract::Query;
+use crate::extract::session::ViewConsole;
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::Cursor;
 
 #[derive(Deserialize)]
 pub struct ChangesQuery {

@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use super::approvals::{self, ApprovalJson};
 use super::{StaffCall, StaffCallTo};
-use crate::domain::order::OrderStep;
-use crate::domain::{Address, Money, Order, OrderId, PaymentId, RefundTarget, UserId};
-use crate::orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
-use crate::payments::staff_refunds::RefundAnswer;
-use crate::store::{
+use crate::Shop;
+use crate::api::orders::{OrderJson, OrderList, PartialRefundJson};
+use crate::cache_policy::Cache;
+use crate::extract::client::ClientAddress;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ReadAddresses, Staff, SupportShoppers, ViewConsole};
+use crate::extract::{Json, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::order_search::OrderSearchQuery;
+use crate::shared::reveal::reveal_recipient;
+use domain::order::OrderStep;
+use domain::{Address, Money, Order, OrderId, PaymentId, RefundTarget, UserId};
+use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
+use payments::staff_refunds::RefundAnswer;
+use store::{
     FoundOrder, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, Store, StoreError,
     WebhookRecord,
 };
-use crate::web::Shop;
-use crate::web::api::orders::{OrderJson, OrderList, PartialRefundJson};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::client::ClientAddress;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ReadAddresses, Staff, SupportShoppers, ViewConsole};
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::order_search::OrderSearchQuery;
-use crate::web::shared::reveal::reveal_recipient;
 
 #[derive(Serialize)]
 pub(super) struct FoundOrderJson {

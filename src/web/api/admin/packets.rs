@@ -6,15 +6,15 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
-use crate::domain::PacketId;
-use crate::store::StopOutcome;
-use crate::web::api::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::api::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
+use crate::cache_policy::Cache;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::{Json, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use domain::PacketId;
+use store::StopOutcome;
 
 #[derive(Deserialize)]
 pub struct AllPacketsQuery {

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{StaffCall, StaffCallTo, approvals};
-use crate::domain::{CaseKind, Money, OrderId, PaymentId, RefundId};
-use crate::orders::support::{StaffActionOutcome, StaffActionReason};
-use crate::payments::staff_refunds::RefundAnswer;
-use crate::store::{Payment, PaymentCase, Settlement, StaffRefund};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{SupportShoppers, ViewConsole};
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{SupportShoppers, ViewConsole};
+use crate::extract::{Json, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use domain::{CaseKind, Money, OrderId, PaymentId, RefundId};
+use orders::support::{StaffActionOutcome, StaffActionReason};
+use payments::staff_refunds::RefundAnswer;
+use store::{Payment, PaymentCase, Settlement, StaffRefund};
 
 /// A case as the API shows it.
 #[derive(Serialize)]

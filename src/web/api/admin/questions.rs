@@ -8,17 +8,17 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
-use crate::domain::question::check_answer;
-use crate::domain::{Bilingual, Page, QuestionChange, QuestionId, QuestionStatus, UserId};
-use crate::store::FoundQuestion;
-use crate::web::api::questions::QuestionJson;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::precondition::{entity_tag, expected_versions};
-use crate::web::extract::session::{AnswerQuestions, ViewConsole};
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
-use crate::web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use crate::api::questions::QuestionJson;
+use crate::cache_policy::Cache;
+use crate::extract::precondition::{entity_tag, expected_versions};
+use crate::extract::session::{AnswerQuestions, ViewConsole};
+use crate::extract::{Json, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::FieldError;
+use crate::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use domain::question::check_answer;
+use domain::{Bilingual, Page, QuestionChange, QuestionId, QuestionStatus, UserId};
+use store::FoundQuestion;
 
 /// A question as staff see it.
 #[derive(Serialize)]

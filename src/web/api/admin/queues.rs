@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::StaffCallTo;
 use super::sale_definition::present;
-use crate::domain::SaleId;
-use crate::store::{QueuePace, QueuePaceChange};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::session::ManageSales;
-use crate::web::extract::{Json, PathIds};
-use crate::web::problem::{Code, Problem};
+use crate::cache_policy::Cache;
+use crate::extract::session::ManageSales;
+use crate::extract::{Json, PathIds};
+use crate::problem::{Code, Problem};
+use domain::SaleId;
+use store::{QueuePace, QueuePaceChange};
 
 /// An absent field stays as it is.
 #[derive(Deserialize)]

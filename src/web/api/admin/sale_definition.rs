@@ -9,15 +9,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::StaffCallTo;
 use super::sales::{overlap, plan_warnings, planned, yes};
-use crate::control::sales_admin::{ChangedSale, SaleCommand};
-use crate::domain::draw::Beacon;
-use crate::domain::{EligibilityChange, GoodsId, ModeChange, ModeName, Money, Sale, SaleId, SaleState};
-use crate::store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
-use crate::web::cache_policy::Cache;
-use crate::web::extract::precondition::{entity_tag, expected_versions};
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::{Json, PathIds};
-use crate::web::problem::{Code, Problem};
+use crate::cache_policy::Cache;
+use crate::extract::precondition::{entity_tag, expected_versions};
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::{Json, PathIds};
+use crate::problem::{Code, Problem};
+use control::sales_admin::{ChangedSale, SaleCommand};
+use domain::draw::Beacon;
+use domain::{EligibilityChange, GoodsId, ModeChange, ModeName, Money, Sale, SaleId, SaleState};
+use store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
 
 #[derive(Serialize)]
 struct SaleResponse {

@@ -8,24 +8,24 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{StaffCall, StaffCallTo};
-use crate::control::checklist::{CheckState, ChecklistItem};
-use crate::control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
-use crate::domain::{
+use crate::Shop;
+use crate::cache_policy::Cache;
+use crate::extract::precondition::entity_tag;
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{ManageSales, ViewConsole};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Json, PathIds, Query};
+use crate::problem::{Code, Problem};
+use crate::shared::FieldError;
+use crate::shared::checklist_text::finding_sentence;
+use crate::shared::pagination::Cursor;
+use crate::shared::validation::{check_sale, check_window, doubts};
+use control::checklist::{CheckState, ChecklistItem};
+use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
+use domain::{
     EligibilityRules, GoodsId, ModeChange, ModeName, Money, Phase, Rush, Sale, SaleId, SaleMode, SaleState, Window,
 };
-use crate::store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
-use crate::web::Shop;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::precondition::entity_tag;
-use crate::web::extract::repeatable::Repeatable;
-use crate::web::extract::session::{ManageSales, ViewConsole};
-use crate::web::extract::visitor::Visitor;
-use crate::web::extract::{Json, PathIds, Query};
-use crate::web::problem::{Code, Problem};
-use crate::web::shared::FieldError;
-use crate::web::shared::checklist_text::finding_sentence;
-use crate::web::shared::pagination::Cursor;
-use crate::web::shared::validation::{check_sale, check_window, doubts};
+use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::StaffCall;
-use crate::domain::UserId;
-use crate::store::SecurityEventRow;
-use crate::web::cache_policy::Cache;
-use crate::web::extract::Query;
-use crate::web::extract::session::ViewSecurity;
-use crate::web::problem::Problem;
-use crate::web::shared::security_query::{SecurityQuery, security_page};
+use crate::cache_policy::Cache;
+use crate::extract::Query;
+use crate::extract::session::ViewSecurity;
+use crate::problem::Problem;
+use crate::shared::security_query::{SecurityQuery, security_page};
+use domain::UserId;
+use store::SecurityEventRow;
 
 #[derive(Serialize)]
 struct SecurityEventsPage {

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::*;
-use crate::web::server::{Listen, serve_on};
+use crate::server::{Listen, serve_on};
 
 /// More bytes of a response than socket and server buffer together.
 const LARGE: usize = 64 << 20;

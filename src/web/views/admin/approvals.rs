@@ -3,9 +3,9 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::{ApprovalStatus, RefundTarget};
-use crate::pages::filters;
-use crate::store::Approval;
+use domain::{ApprovalStatus, RefundTarget};
+use pages::filters;
+use store::Approval;
 
 /// The requests that wait, with the forms that approve or decline them, or those that were decided.
 #[derive(Debug, Template)]

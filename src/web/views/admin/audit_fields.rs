@@ -2,11 +2,9 @@
 
 use serde_json::Value;
 
-use crate::domain::{
-    ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, QuestionStatus, RefundKind, SaleState,
-};
-use crate::domain::{PaymentStatus, Role};
-use crate::i18n::{AuditText, Text, fill};
+use domain::{ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, QuestionStatus, RefundKind, SaleState};
+use domain::{PaymentStatus, Role};
+use words::{AuditText, Text, fill};
 
 /// How the value of a field reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

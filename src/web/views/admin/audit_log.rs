@@ -5,10 +5,10 @@ use askama::Template;
 use super::audit_words::{Fact, LogLine, LogLink, Piece};
 use super::saved_views::{ListBar, SortLink};
 use super::{FieldError, error_text};
-use crate::i18n::audit_action;
-use crate::pages::filters;
-use crate::web::shared::audit_log_query::AuditLogQuery;
-use crate::web::views::Chrome;
+use crate::shared::audit_log_query::AuditLogQuery;
+use crate::views::Chrome;
+use pages::filters;
+use words::audit_action;
 
 /// The entries that match a filter, newest first.
 #[derive(Debug, Template)]

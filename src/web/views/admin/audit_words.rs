@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::audit_fields::{Field, FieldKind, field, plain, value_words};
-use crate::domain::{AuditAction, CategoryId, Locale, SaleId, UserId};
-use crate::i18n::{Text, audit_action, fill, text};
-use crate::store::AuditRow;
+use domain::{AuditAction, CategoryId, Locale, SaleId, UserId};
+use store::AuditRow;
+use words::{Text, audit_action, fill, text};
 
 /// The names that the lines of a page mention.
 #[derive(Debug, Default)]

@@ -4,11 +4,11 @@ use askama::Template;
 use jiff::tz::TimeZone;
 
 use super::{Chrome, FieldError, error_text};
-use crate::domain::books::{AccountKind, TrialBalanceLine};
-use crate::pages::filters;
-use crate::store::Period;
-use crate::web::shared::books_query::BooksQuery;
-use crate::web::shared::links::link_query;
+use crate::shared::books_query::BooksQuery;
+use crate::shared::links::link_query;
+use domain::books::{AccountKind, TrialBalanceLine};
+use pages::filters;
+use store::Period;
 
 /// The trial balance of a period.
 #[derive(Debug, Template)]

@@ -4,11 +4,11 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::{Chrome, FieldError, error_text};
-use crate::domain::SaleState;
-use crate::domain::sale::SaleMove;
-use crate::domain::wire::wire_enum;
-use crate::i18n::{Text, fill};
-use crate::pages::filters;
+use domain::SaleState;
+use domain::sale::SaleMove;
+use domain::wire::wire_enum;
+use pages::filters;
+use words::{Text, fill};
 
 wire_enum! {
     /// What staff do with several orders.

@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::Chrome;
-use crate::domain::calendar::Month;
-use crate::domain::{Locale, SaleId, SaleState};
-use crate::pages::filters;
+use domain::calendar::Month;
+use domain::{Locale, SaleId, SaleState};
+use pages::filters;
 
 /// A sale with the days that it touches.
 #[derive(Debug, Clone)]

@@ -3,10 +3,10 @@
 use askama::Template;
 
 use super::{FieldError, error_text};
-use crate::domain::{Bilingual, Category};
-use crate::i18n::fill;
-use crate::pages::filters;
-use crate::web::views::Chrome;
+use crate::views::Chrome;
+use domain::{Bilingual, Category};
+use pages::filters;
+use words::fill;
 
 /// Both names of a category as entered, with what is wrong with them.
 #[derive(Debug, Clone)]

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 
 use super::Chrome;
 use super::review::{ReviewForm, ReviewFormState, ReviewNotice};
-use crate::domain::{LinkReason, SaleId, UserId};
-use crate::i18n::fill;
-use crate::orders::clusters::{ClusterSummary, MEMBERS_PAGE_SIZE, ReviewedCluster, ReviewedOrder};
-use crate::pages::filters::{self, grouped};
+use domain::{LinkReason, SaleId, UserId};
+use orders::clusters::{ClusterSummary, MEMBERS_PAGE_SIZE, ReviewedCluster, ReviewedOrder};
+use pages::filters::{self, grouped};
+use words::fill;
 
 /// Orders that one request acts on: each account of a page has one live order at most.
 pub const MAX_REVIEWED_ORDERS: usize = MEMBERS_PAGE_SIZE;
@@ -94,7 +94,7 @@ impl ClusterPage {
         let amounts = orders.iter().map(|order| order.amount);
         let currency = orders.first().map(|order| order.amount.currency);
         let amount = currency.filter(|currency| orders.iter().all(|order| order.amount.currency == *currency));
-        let amount = amount.map(|currency| crate::domain::Money::new(amounts.map(|one| one.amount).sum(), currency));
+        let amount = amount.map(|currency| domain::Money::new(amounts.map(|one| one.amount).sum(), currency));
         ReviewForm {
             action,
             verb,

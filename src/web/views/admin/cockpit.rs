@@ -6,15 +6,15 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::cockpit::alarms::{DRIFT_AFTER_MS, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT};
-use crate::cockpit::drift::Drift;
-use crate::cockpit::sample::{Mood, Part, Sentence};
-use crate::cockpit::{RATE_WINDOW_S, Sample};
-use crate::domain::sale::SaleMove;
-use crate::domain::{Line, Money, Phase, SaleId, SaleState};
-use crate::i18n::fill;
-use crate::pages::filters::{self, grouped};
-use crate::store::Queue;
+use control::cockpit::alarms::{DRIFT_AFTER_MS, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT};
+use control::cockpit::drift::Drift;
+use control::cockpit::sample::{Mood, Part, Sentence};
+use control::cockpit::{RATE_WINDOW_S, Sample};
+use domain::sale::SaleMove;
+use domain::{Line, Money, Phase, SaleId, SaleState};
+use pages::filters::{self, grouped};
+use store::Queue;
+use words::fill;
 
 /// The counters of a sale while it runs.
 #[derive(Debug, Template)]
@@ -103,7 +103,7 @@ impl Tile {
 }
 
 impl CockpitPage {
-    fn text(&self) -> &'static crate::i18n::CockpitText {
+    fn text(&self) -> &'static words::CockpitText {
         &self.chrome.text().cockpit
     }
 
@@ -265,7 +265,7 @@ impl CockpitPage {
             CounterRow::new("asked", t.asked, asked, asked),
             CounterRow::new("refused", t.refused, refused, asked),
         ];
-        for reason in crate::domain::Refusal::ALL {
+        for reason in domain::Refusal::ALL {
             let key = format!("reason_{}", reason.as_str());
             let label = t.entries().find(|(name, _)| *name == key).map_or(reason.as_str(), |(_, label)| label);
             let count = requests.map(|r| r.refused.get(reason.as_str()).copied().unwrap_or(0) as i64);

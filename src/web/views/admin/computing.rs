@@ -3,8 +3,8 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::SaleId;
-use crate::pages::filters;
+use domain::SaleId;
+use pages::filters;
 
 #[derive(Debug, Template)]
 #[template(path = "admin/computing.html")]

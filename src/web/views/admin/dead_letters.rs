@@ -3,9 +3,9 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::i18n::fill;
-use crate::pages::filters;
-use crate::pipeline::dead_letters::{DeadLetter, DeadLetterList, DeadLetterSource};
+use engine::pipeline::dead_letters::{DeadLetter, DeadLetterList, DeadLetterSource};
+use pages::filters;
+use words::fill;
 
 /// The messages that could not be processed, with the forms that replay or discard them.
 #[derive(Debug, Template)]

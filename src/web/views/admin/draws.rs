@@ -4,12 +4,12 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::Chrome;
-use crate::control::draws::DryRun;
-use crate::domain::draw::{Beacon, Exclusion, PublicRound, WrongRandomness};
-use crate::domain::{DrawStage, DrawState, EntryState, OrderStatus, Sale};
-use crate::i18n::fill;
-use crate::pages::filters;
-use crate::store::{Draw, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry};
+use control::draws::DryRun;
+use domain::draw::{Beacon, Exclusion, PublicRound, WrongRandomness};
+use domain::{DrawStage, DrawState, EntryState, OrderStatus, Sale};
+use pages::filters;
+use store::{Draw, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry};
+use words::fill;
 
 /// The form of the public round after a refusal.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ struct DrawStep {
 }
 
 impl AdminDrawPage {
-    fn text(&self) -> &'static crate::i18n::DrawConsoleText {
+    fn text(&self) -> &'static words::DrawConsoleText {
         &self.chrome.text().draw_console
     }
 

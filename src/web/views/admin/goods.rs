@@ -4,10 +4,10 @@ use askama::Template;
 
 use super::saved_views::ListBar;
 use super::{FieldError, error_text, label};
-use crate::domain::{Category, Goods, GoodsId, Locale, Picture};
-use crate::i18n::{field_error, fill};
-use crate::pages::filters;
-use crate::web::views::Chrome;
+use crate::views::Chrome;
+use domain::{Category, Goods, GoodsId, Locale, Picture};
+use pages::filters;
+use words::{field_error, fill};
 
 /// The goods that match a search.
 #[derive(Debug, Template)]

@@ -3,10 +3,10 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::{Sale, SaleState};
-use crate::i18n::field_error;
-use crate::pages::filters;
-use crate::store::InvitationBatch;
+use domain::{Sale, SaleState};
+use pages::filters;
+use store::InvitationBatch;
+use words::field_error;
 
 /// The page's forms after a refusal, or after what was done.
 #[derive(Debug, Default)]

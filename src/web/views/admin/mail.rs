@@ -3,10 +3,10 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::domain::MailState;
-use crate::mail::Letter;
-use crate::pages::filters;
-use crate::store::Mail;
+use domain::MailState;
+use mail::Letter;
+use pages::filters;
+use store::Mail;
 
 /// Messages, newest first.
 #[derive(Debug, Template)]

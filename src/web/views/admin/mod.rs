@@ -63,7 +63,7 @@ pub use step_up::{AdminStepUpPage, SteppedUpPage};
 pub use users::{StaffPage, TemporaryPassword, UserPage, UsersPage};
 
 use super::{Chrome, error_text};
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
 
 /// The label of a field.
 fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {

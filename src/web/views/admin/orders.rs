@@ -7,17 +7,17 @@ use super::review::{ReviewForm, ReviewFormState};
 use super::sale_form::for_time_field;
 use super::saved_views::{ColumnLink, ListBar, SortLink};
 use super::{Chrome, FieldError, error_text};
-use crate::domain::PaymentStatus;
-use crate::domain::order::OrderStep;
-use crate::domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, RefundTarget, SaleId, wallet};
-use crate::i18n::{field_error, fill, problem};
-use crate::pages::filters;
-use crate::pages::filters::grouped;
-use crate::store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
-use crate::web::shared::links::link_query;
-use crate::web::shared::order_search::OrderSearchQuery;
-use crate::web::views::AddressView;
-use crate::web::views::review::{ReviewEvent, review_events};
+use crate::shared::links::link_query;
+use crate::shared::order_search::OrderSearchQuery;
+use crate::views::AddressView;
+use crate::views::review::{ReviewEvent, review_events};
+use domain::PaymentStatus;
+use domain::order::OrderStep;
+use domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, RefundTarget, SaleId, wallet};
+use pages::filters;
+use pages::filters::grouped;
+use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
+use words::{field_error, fill, problem};
 
 /// The orders that match a search.
 #[derive(Debug, Template)]

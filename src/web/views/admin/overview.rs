@@ -4,13 +4,13 @@ use askama::Template;
 
 use super::Chrome;
 use super::sale_form::CheckList;
-use crate::control::checklist::CheckState;
-use crate::control::today::Today;
-use crate::domain::{Locale, Money, SaleId};
-use crate::i18n::{OverviewText, fill};
-use crate::pages::filters::{self, grouped};
-use crate::store::MAX_COUNTED_PENDING;
-use crate::web::shared::links::console_link;
+use crate::shared::links::console_link;
+use control::checklist::CheckState;
+use control::today::Today;
+use domain::{Locale, Money, SaleId};
+use pages::filters::{self, grouped};
+use store::MAX_COUNTED_PENDING;
+use words::{OverviewText, fill};
 
 #[derive(Debug, Template)]
 #[template(path = "admin/overview.html")]

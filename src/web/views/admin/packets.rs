@@ -4,16 +4,16 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::saved_views::{ColumnLink, ListBar};
-use crate::domain::Money;
-use crate::domain::packet::{Giver, PacketPhase};
-use crate::domain::wallet::money;
-use crate::i18n::{field_error, problem};
-use crate::packets::PacketView;
-use crate::pages::filters;
-use crate::web::shared::FieldError;
-use crate::web::shared::packet_form::PacketForm;
-use crate::web::views::packets::qr_code;
-use crate::web::views::{Chrome, PacketFields};
+use crate::shared::FieldError;
+use crate::shared::packet_form::PacketForm;
+use crate::views::packets::qr_code;
+use crate::views::{Chrome, PacketFields};
+use domain::Money;
+use domain::packet::{Giver, PacketPhase};
+use domain::wallet::money;
+use engine::packets::PacketView;
+use pages::filters;
+use words::{field_error, problem};
 
 /// All packets, newest first.
 #[derive(Debug, Template)]

@@ -3,8 +3,8 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::pages::filters;
-use crate::store::PaymentCase;
+use pages::filters;
+use store::PaymentCase;
 
 /// The open cases, with the forms that ask for a refund or settle them, or the settled cases.
 #[derive(Debug, Template)]

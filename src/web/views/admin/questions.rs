@@ -3,11 +3,11 @@
 use askama::Template;
 
 use super::{Chrome, error_text};
-use crate::domain::question::MAX_ANSWER_CHARS;
-use crate::domain::{Locale, Question, QuestionId, QuestionStatus};
-use crate::pages::filters;
-use crate::store::FoundQuestion;
-use crate::web::shared::FieldError;
+use crate::shared::FieldError;
+use domain::question::MAX_ANSWER_CHARS;
+use domain::{Locale, Question, QuestionId, QuestionStatus};
+use pages::filters;
+use store::FoundQuestion;
 
 /// An answer as it was entered, and why it was not saved.
 #[derive(Debug, Default)]

@@ -3,12 +3,12 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::cockpit::report::{FigureName, FigureValue, SaleOutcome, SaleReport};
-use crate::domain::evenness::{Evenness, EvennessVerdict, Group};
-use crate::domain::{ModeName, Money, Refusal, SaleMode};
-use crate::i18n::{ReportText, fill};
-use crate::pages::filters::{self, grouped};
-use crate::plot::{Column, LinePlot, Scale, Series, columns};
+use control::cockpit::report::{FigureName, FigureValue, SaleOutcome, SaleReport};
+use domain::evenness::{Evenness, EvennessVerdict, Group};
+use domain::{ModeName, Money, Refusal, SaleMode};
+use pages::filters::{self, grouped};
+use pages::plot::{Column, LinePlot, Scale, Series, columns};
+use words::{ReportText, fill};
 
 /// Points of the plot of units. A long sale has more slots.
 const MAX_POINTS: usize = 240;

@@ -1,10 +1,10 @@
 //! Forms that hold, release or refund orders, and what they did.
 
-use crate::domain::hold::check_review_reason;
-use crate::domain::{Money, OrderId, UserId};
-use crate::i18n::{Text, field_error, fill, problem};
-use crate::orders::review::ReviewCounts;
-use crate::pages::Chrome;
+use domain::hold::check_review_reason;
+use domain::{Money, OrderId, UserId};
+use orders::review::ReviewCounts;
+use pages::Chrome;
+use words::{Text, field_error, fill, problem};
 
 /// A form for one action on one or several orders.
 #[derive(Debug)]

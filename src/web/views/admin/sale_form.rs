@@ -5,12 +5,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::{Chrome, FieldError, error_text, label};
-use crate::control::checklist::{CheckState, ChecklistItem};
-use crate::domain::{Goods, Locale, Rush, SaleId, SaleState};
-use crate::i18n::{fill, text};
-use crate::pages::filters;
-use crate::web::shared::checklist_text::{checklist_words, finding_sentence};
-use crate::web::shared::sale_form::SaleForm;
+use crate::shared::checklist_text::{checklist_words, finding_sentence};
+use crate::shared::sale_form::SaleForm;
+use control::checklist::{CheckState, ChecklistItem};
+use domain::{Goods, Locale, Rush, SaleId, SaleState};
+use pages::filters;
+use words::{fill, text};
 
 /// The form of a new sale or one that has not begun. All values are as entered.
 #[derive(Debug, Template)]
@@ -168,7 +168,7 @@ pub struct AdminSaleLocked {
 
 impl AdminSaleLocked {
     fn reason(&self) -> &'static str {
-        crate::i18n::problem("has_begun").text(self.chrome.locale)
+        words::problem("has_begun").text(self.chrome.locale)
     }
 }
 
@@ -183,7 +183,7 @@ pub(super) fn for_time_field(posted: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::checklist::Finding;
+    use control::checklist::Finding;
 
     #[test]
     fn summary_names_the_worst_state() {

@@ -6,13 +6,13 @@ use super::Chrome;
 use super::bulk::BulkSaleAction;
 use super::overview::OverviewPart;
 use super::saved_views::ListBar;
-use crate::control::today::Today;
-use crate::domain::sale::SaleMove;
-use crate::domain::wire::wire_enum;
-use crate::domain::{Goods, Locale, ModeName, Phase, Picture, Sale, SaleId, SaleState};
-use crate::i18n::{fill, text};
-use crate::pages::filters;
-use crate::store::MAX_COUNTED_PAST;
+use control::today::Today;
+use domain::sale::SaleMove;
+use domain::wire::wire_enum;
+use domain::{Goods, Locale, ModeName, Phase, Picture, Sale, SaleId, SaleState};
+use pages::filters;
+use store::MAX_COUNTED_PAST;
+use words::{fill, text};
 
 /// A sale with its counters; `None` where the backend is not configured or did not answer.
 #[derive(Debug)]

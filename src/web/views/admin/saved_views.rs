@@ -1,8 +1,8 @@
 //! What stands above a list of the console: its saved views, and the columns that can be chosen.
 
-use crate::domain::{ConsoleList, Locale, SavedView};
-use crate::i18n::{TablesText, fill, text};
-use crate::web::shared::list_view::ListQuery;
+use crate::shared::list_view::ListQuery;
+use domain::{ConsoleList, Locale, SavedView};
+use words::{TablesText, fill, text};
 
 /// The views of a list that a member of the staff has, and the address that the list has now.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use askama::Template;
 use serde::Serialize;
 
 use super::Chrome;
-use crate::domain::wire::wire_enum;
-use crate::pages::filters;
+use domain::wire::wire_enum;
+use pages::filters;
 
 wire_enum! {
     /// What a hit is, in the order in which they are listed.

@@ -6,11 +6,11 @@ use askama::Template;
 use jiff::Timestamp;
 
 use super::{Chrome, FieldError, error_text};
-use crate::domain::{SecurityClass, UserId};
-use crate::i18n::{security_class, security_detail};
-use crate::pages::filters;
-use crate::store::{SecurityEventRow, SecurityTotal};
-use crate::web::shared::security_query::SecurityQuery;
+use crate::shared::security_query::SecurityQuery;
+use domain::{SecurityClass, UserId};
+use pages::filters;
+use store::{SecurityEventRow, SecurityTotal};
+use words::{security_class, security_detail};
 
 const HOURS: usize = 24;
 const HOUR_MS: i64 = 3_600_000;

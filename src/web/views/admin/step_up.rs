@@ -3,8 +3,8 @@
 use askama::Template;
 
 use super::Chrome;
-use crate::pages::filters;
-use crate::web::views::step_up::StepUpForm;
+use crate::views::step_up::StepUpForm;
+use pages::filters;
 
 #[derive(Debug, Template)]
 #[template(path = "admin/step_up.html")]

@@ -1,19 +1,13 @@
 use super::*;
-use crate::domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture, SaleId, SaleState};
-use crate::pages::sale_pages::tests::{at, sample};
-use crate::web::shared::audit_log_query::AuditLogQuery;
-use crate::web::shared::list_view::ListQuery;
-use crate::web::shared::sale_form::SaleForm;
+use crate::shared::audit_log_query::AuditLogQuery;
+use crate::shared::list_view::ListQuery;
+use crate::shared::sale_form::SaleForm;
 use askama::Template;
+use domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture, SaleId, SaleState};
+use testing::samples::{at, sample};
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
-    Chrome {
-        locale,
-        path: path.into(),
-        username: Some("admin".into()),
-        role: crate::domain::Role::Admin,
-        is_compact: false,
-    }
+    Chrome { locale, path: path.into(), username: Some("admin".into()), role: domain::Role::Admin, is_compact: false }
 }
 
 pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
@@ -137,7 +131,7 @@ fn forms_keep_values_and_show_errors() {
 
 #[test]
 fn audit_log_escapes_values() {
-    let row = |text: &str| crate::store::AuditRow {
+    let row = |text: &str| store::AuditRow {
         id: text.into(),
         at: at("2026-11-21T12:00:00Z"),
         actor: text.into(),
@@ -178,9 +172,9 @@ fn notice_says_how_far_the_stock_has_a_change() {
 
 #[test]
 fn words_of_an_alarm_name_its_bound() {
-    use crate::cockpit::alarms::{MAX_P99_MS, MIN_LEFT_PERCENT};
+    use control::cockpit::alarms::{MAX_P99_MS, MIN_LEFT_PERCENT};
     for locale in Locale::ALL {
-        assert!(crate::i18n::text(locale).cockpit.alarm_slow.contains(&MAX_P99_MS.to_string()));
+        assert!(words::text(locale).cockpit.alarm_slow.contains(&MAX_P99_MS.to_string()));
     }
     assert_eq!(MIN_LEFT_PERCENT, 10, "the words say nine tenths");
 }

@@ -5,12 +5,12 @@ use askama::Template;
 use super::bulk::BulkUserAction;
 use super::saved_views::{ColumnLink, ListBar, SortLink};
 use super::{FieldError, error_text};
-use crate::domain::Role;
-use crate::domain::{Money, Order, UserId};
-use crate::i18n::problem;
-use crate::pages::filters;
-use crate::store::{SessionRow, StaffPolicy, User};
-use crate::web::views::Chrome;
+use crate::views::Chrome;
+use domain::Role;
+use domain::{Money, Order, UserId};
+use pages::filters;
+use store::{SessionRow, StaffPolicy, User};
+use words::problem;
 
 /// The state of an account: a class of the style sheet, and a word.
 fn state_of<'a>(chrome: &'a Chrome, user: &User) -> (&'static str, &'a str) {

@@ -1,8 +1,8 @@
 //! Pages of orders from samples.
 
 use super::*;
-use crate::domain::{Currency, Locale, UserId};
-use crate::web::views::test_chrome;
+use crate::views::test_chrome;
+use domain::{Currency, Locale, UserId};
 
 fn order(status: OrderStatus) -> Order {
     Order {
@@ -33,7 +33,7 @@ fn sale_of_order(status: OrderStatus) -> SaleOfOrder {
         price: Money::new(9_900, Currency::CNY),
         opens_at: None,
         mode: ModeName::Rush,
-        sells: crate::pages::onward::Sells::OtherProduct,
+        sells: pages::onward::Sells::OtherProduct,
     };
     let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
     let onward = if lost { vec![next] } else { Vec::new() };

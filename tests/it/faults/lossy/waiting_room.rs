@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use domain::queue::SEAT_GRACE_MS;
 use futures::future::join_all;
 use jiff::Timestamp;
-use seckill::domain::queue::SEAT_GRACE_MS;
 use serde_json::Value;
 
 use super::super::start_shop;

@@ -1,0 +1,402 @@
+//! Accounts with a user name and a password, and sessions that are verified without I/O.
+//!
+//! - `names` and `password_rules`: which names and passwords may be chosen.
+//! - `registration`: a new account.
+//! - `signals`: what accounts may have in common, as digests.
+//! - `registration_limit`: how often a network may ask for accounts.
+//! - `registration_price`: what registering costs a network that registers much; `registration_contact`: a mail address that pays it.
+//! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
+//! - `keyed_limit`: counts per key. `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
+//! - `session`: the session cookie. `device`: the address and browser of a session.
+//! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
+//! - `second_factor`: codes of an authenticator app.
+//! - `passkeys`: keys on devices of users, in place of password and code.
+//! - `self_service` and `deletion`: what users do with their own account.
+//! - `mail_address`: where the account gets mail; `mail_links`: what its links stand for; `mail_limits`: how much of it.
+//! - `recovery`: a new password for an account whose password is lost.
+//! - `refusal`: why one of these is refused.
+//! - `security`: what the security events and the audit log learn of all this.
+//! - `staff_session`: sessions of staff, which end when they are not used.
+//! - `staff_policy`: what the owners ask of all staff.
+//! - `step_up`: the password again before operations that do much harm in wrong hands, or spend money.
+//! - `administration` and `staff_rules`: what staff do with the accounts of others.
+
+pub mod security_events;
+
+mod fair_queue;
+mod keyed_limit;
+mod names;
+mod password;
+mod password_rules;
+mod registration;
+mod registration_contact;
+mod registration_limit;
+mod registration_price;
+mod revocations;
+mod session;
+mod shared_guesses;
+mod throttle;
+
+mod device;
+mod known_device;
+mod passkeys;
+mod second_factor;
+mod signals;
+
+mod administration;
+mod deletion;
+mod mail_address;
+mod mail_limits;
+mod mail_links;
+mod recovery;
+mod refusal;
+mod security;
+mod self_service;
+mod staff_policy;
+pub mod staff_rules;
+mod staff_session;
+mod step_up;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue};
+use jiff::Timestamp;
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::security_events::SecurityEvents;
+use base::clock::Clock;
+use base::periodic::run_every;
+use base::signing::{ShopSecret, Signer};
+use domain::Role;
+use domain::{SaleId, SecurityClass, UserId, network};
+use store::{NewSession, Store, StoreError, User};
+
+pub use deletion::{DeletionRefusal, DeletionRequest};
+pub use device::Device;
+use fair_queue::Lane;
+pub use known_device::KnownDevice;
+use known_device::KnownDevices;
+pub use mail_links::{ContactLink, MailLink, MailLinks};
+use passkeys::Passkeys;
+pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
+use password::{HashRequest, Passwords};
+pub use password_rules::is_acceptable_for_admin;
+pub use refusal::AccountRefusal;
+use registration_limit::RegistrationLimit;
+use registration_price::DEFAULT_FREE_REGISTRATIONS;
+pub use registration_price::{Payment as RegistrationPayment, Price as RegistrationPrice};
+use revocations::Revocations;
+pub use second_factor::Enrolment;
+use second_factor::SecondFactors;
+use session::Sessions;
+pub use session::{SESSION_LIFETIME, Session, hint_cookie};
+pub use signals::Signals;
+pub use staff_policy::StaffDuty;
+use throttle::GuessLimits;
+
+/// How often a process reads the revocations of other processes. A revoked session stays valid elsewhere for this long.
+const REVOCATION_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often a process writes when sessions were last used.
+const USE_WRITE_INTERVAL: Duration = Duration::from_secs(30);
+/// How often expired sessions and revocations are deleted.
+const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
+/// How long staff may leave a session unused, unless a setting says otherwise.
+const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
+/// How long a password that staff have entered stands for their presence, unless a setting says otherwise.
+const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
+/// How long a password that an owner has set for a member of the staff opens a session: 72 hours.
+const TEMPORARY_PASSWORD_LIFETIME: Duration = Duration::from_secs(72 * 3600);
+/// Sessions whose last use waits to be written. Bounds memory; uses beyond it are dropped.
+const MAX_PENDING_USES: usize = 10_000;
+
+/// The name of the built-in administrator. It cannot be registered.
+pub const ADMIN: &str = "admin";
+
+/// Accounts and sessions.
+pub struct Accounts {
+    store: Store,
+    clock: Clock,
+    passwords: Passwords,
+    guesses: GuessLimits,
+    registrations: RegistrationLimit,
+    /// The shop's secret: it names the counts of guesses and registrations in the database, and makes the temporary passwords
+    /// of repeated requests.
+    secret: SecretString,
+    /// Signs what a registration has to solve.
+    challenges: Signer,
+    /// Accounts that a host registers within an hour without a price.
+    free_registrations: u32,
+    sessions: Sessions,
+    known_devices: KnownDevices,
+    revocations: Revocations,
+    factors: SecondFactors,
+    passkeys: Passkeys,
+    links: MailLinks,
+    signals: Signals,
+    /// When sessions were last used, until it is written to the database.
+    seen: Mutex<HashMap<Uuid, Timestamp>>,
+    /// A session of staff that is not used for so long ends.
+    staff_idle: Duration,
+    /// The password of staff is asked for again so long after it was entered.
+    staff_step_up: Duration,
+    /// Whether only staff with a second factor use the console, as far as this process knows.
+    second_factor_required: AtomicBool,
+    events: SecurityEvents,
+}
+
+impl Accounts {
+    /// `secret` is the shop's secret. `secure` restricts cookies to https.
+    pub fn new(store: Store, clock: Clock, secret: &ShopSecret, secure: bool) -> Accounts {
+        Accounts {
+            sessions: Sessions::new(Signer::new(secret, "session"), clock.clone(), secure),
+            known_devices: KnownDevices::new(Signer::new(secret, "device"), clock.clone(), secure),
+            guesses: GuessLimits::new(clock.clone()),
+            registrations: RegistrationLimit::new(clock.clone()),
+            secret: secret.current.clone(),
+            challenges: Signer::new(secret, "registration"),
+            free_registrations: DEFAULT_FREE_REGISTRATIONS,
+            passwords: Passwords::new(),
+            revocations: Revocations::new(),
+            factors: SecondFactors::new(secret),
+            passkeys: Passkeys::new(secret),
+            links: MailLinks::new(secret),
+            signals: Signals::new(secret),
+            seen: Mutex::default(),
+            staff_idle: DEFAULT_STAFF_IDLE,
+            staff_step_up: DEFAULT_STAFF_STEP_UP,
+            second_factor_required: AtomicBool::new(false),
+            events: SecurityEvents::new(clock.clone(), Default::default()),
+            store,
+            clock,
+        }
+    }
+
+    /// Ends sessions of staff that are not used for `idle`.
+    pub fn with_staff_idle(self, idle: Duration) -> Accounts {
+        Accounts { staff_idle: idle, ..self }
+    }
+
+    /// Asks staff for their password again `step_up` after they have entered it.
+    pub fn with_staff_step_up(self, step_up: Duration) -> Accounts {
+        Accounts { staff_step_up: step_up, ..self }
+    }
+
+    /// The account that a log-in names: as typed, or in the form in which new names are stored.
+    async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
+        match (self.store.user_named(username).await?, names::normalized(username)) {
+            (None, Cow::Owned(normalized)) => self.store.user_named(&normalized).await,
+            (user, _) => Ok(user),
+        }
+    }
+
+    /// Checks a password, and a code if the account has a second factor. Wrong guesses are limited (`throttle`).
+    pub async fn log_in(
+        &self,
+        device: &Device,
+        username: &str,
+        password: SecretString,
+        code: Option<&str>,
+    ) -> Result<Session, AccountRefusal> {
+        let guess = self.reserve_guess(device, username).await?;
+        let user = self.user_named(username).await?;
+        let hash = user.as_ref().map(|user| user.password_hash.clone());
+        let judged = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await;
+        self.end_guess(guess, matches!(judged, Ok(false))).await;
+        let right = judged?;
+        let Some(user) = user else {
+            self.note_unknown_account(device);
+            return Err(AccountRefusal::BadCredentials);
+        };
+        if !right {
+            self.note_failure(&user, device, "password");
+            return Err(AccountRefusal::BadCredentials);
+        }
+        if user.second_factor.is_some() && !user.is_blocked() && code.is_none() {
+            return Err(AccountRefusal::CodeNeeded(self.password_proof(&user)));
+        }
+        self.admit(&user, device, code.unwrap_or_default()).await
+    }
+
+    /// The second step of a log-in: the code, and the signed text that stands for the password.
+    pub async fn log_in_with_code(&self, device: &Device, proof: &str, code: &str) -> Result<Session, AccountRefusal> {
+        let user = self.user_of_proof(proof).await?;
+        self.admit(&user, device, code).await
+    }
+
+    /// Completes a log-in whose password is verified.
+    async fn admit(&self, user: &User, device: &Device, code: &str) -> Result<Session, AccountRefusal> {
+        if user.is_blocked() {
+            self.note_failure(user, device, "blocked");
+            return Err(AccountRefusal::Blocked);
+        }
+        if let Some(expires_at) = user.password_expires_at
+            && expires_at <= self.store.now().await?
+        {
+            self.note_failure(user, device, "expired");
+            return Err(AccountRefusal::PasswordExpired);
+        }
+        if self.needs_passkey(user) {
+            self.note_failure(user, device, "passkey_needed");
+            return Err(AccountRefusal::PasskeyNeeded);
+        }
+        if let Err(refusal) = self.check_code(user, code).await {
+            if matches!(refusal, AccountRefusal::BadCode) {
+                self.note_failure(user, device, "code");
+            }
+            return Err(refusal);
+        }
+        self.begin(user, device, "").await
+    }
+
+    /// Opens a session. `how` is the detail of the security event.
+    async fn begin(&self, user: &User, device: &Device, how: &'static str) -> Result<Session, AccountRefusal> {
+        let session = Session::of(user, self.issue_time(user.id));
+        match self.store.open_session(user, &session_row(&session, device)).await? {
+            true => {
+                self.note(SecurityClass::LogIn, user, device, how);
+                Ok(session)
+            }
+            // The account has changed since its password was checked.
+            false => Err(AccountRefusal::BadCredentials),
+        }
+    }
+
+    /// Adds the test accounts of a rehearsal and opens a session for each, like a log-in without a password. Returns
+    /// the `Cookie` headers in the same order.
+    pub async fn open_test_accounts(
+        &self,
+        sale: SaleId,
+        users: &[User],
+        device: &Device,
+    ) -> Result<Vec<String>, StoreError> {
+        let sessions: Vec<Session> = users.iter().map(|user| Session::of(user, self.clock.now())).collect();
+        let records: Vec<NewSession> = sessions.iter().map(|session| session_row(session, device)).collect();
+        self.store.add_test_accounts(sale, users, &records).await?;
+        let pairs = sessions.iter().map(|session| {
+            let cookie = self.cookie(session);
+            cookie.to_str().unwrap_or_default().split(';').next().unwrap_or_default().to_owned()
+        });
+        Ok(pairs.collect())
+    }
+
+    /// The current time, or the first valid one after a revocation by a process whose clock is ahead.
+    fn issue_time(&self, user: UserId) -> Timestamp {
+        let revoked_until = self.revocations.revoked_until(user.0);
+        revoked_until.map_or(self.clock.now(), |until| self.clock.now().max(store::first_valid_issue(until)))
+    }
+
+    /// The valid session of a request's cookies. No I/O: this runs for every purchase.
+    pub fn session(&self, headers: &HeaderMap) -> Option<Session> {
+        self.sessions.find(headers).filter(|session| !self.revocations.has_ended(session))
+    }
+
+    /// Records that a session is in use. Not called on the buying path.
+    pub fn seen(&self, session: &Session) {
+        // Never waits: a use that meets a held lock is dropped, and a later one is recorded.
+        if let Ok(mut seen) = self.seen.try_lock()
+            && seen.len() < MAX_PENDING_USES
+        {
+            seen.insert(session.id, self.clock.now());
+        }
+    }
+
+    /// Reads the revocations of other processes, and what the owners ask of the staff.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        self.revocations.refresh(&self.store).await?;
+        self.refresh_policy().await
+    }
+
+    /// Polls revocations and does housekeeping until `stop` is cancelled. While the database is unavailable, the last
+    /// known revocations stay in use.
+    pub async fn follow(&self, stop: CancellationToken) {
+        // Apart: a write that waits for a lock must not delay the news of a session that ended.
+        tokio::join!(
+            run_every(REVOCATION_POLL_INTERVAL, &stop, "revocations", || self.refresh()),
+            run_every(USE_WRITE_INTERVAL, &stop, "last uses of sessions", || self.write_last_uses()),
+            run_every(PURGE_INTERVAL, &stop, "purge of sessions", || self.purge()),
+        );
+        let _ = self.write_last_uses().await;
+    }
+
+    async fn purge(&self) -> Result<(), StoreError> {
+        self.store.purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
+        self.store.purge_guesses().await?;
+        self.store.purge_spent_proofs().await?;
+        self.store.purge_contacts().await?;
+        self.revocations.remove_expired(self.clock.now());
+        Ok(())
+    }
+
+    async fn write_last_uses(&self) -> Result<(), StoreError> {
+        let seen: Vec<(Uuid, Timestamp)> =
+            self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).drain().collect();
+        if seen.is_empty() {
+            return Ok(());
+        }
+        let ahead = self.clock.now().duration_since(self.store.now().await?);
+        let seen: Vec<(Uuid, Timestamp)> =
+            seen.into_iter().map(|(id, at)| (id, at.checked_sub(ahead).unwrap_or(at))).collect();
+        self.store.sessions_seen(&seen).await
+    }
+
+    /// The `Set-Cookie` of a new session.
+    pub fn cookie(&self, session: &Session) -> HeaderValue {
+        self.sessions.cookie(session)
+    }
+
+    /// The `Set-Cookie` that ends a session in the browser.
+    pub fn removal_cookie(&self) -> HeaderValue {
+        self.sessions.removal_cookie()
+    }
+
+    /// Creates the administrator if there is none. A given password is set unless it is the current one, so that a
+    /// restart does not end the administrator's sessions. Returns the generated password of a new administrator, to be
+    /// shown once.
+    pub async fn ensure_admin(&self, given: Option<SecretString>) -> Result<Option<String>, AccountRefusal> {
+        match (self.store.user_named(ADMIN).await?, given) {
+            (Some(_), None) => Ok(None),
+            (Some(user), Some(given)) => {
+                let request = HashRequest::internal();
+                if !self.passwords.verify(given.clone(), Some(user.password_hash), request).await? {
+                    let hash = self.passwords.hash(given, request).await?;
+                    let (ended, _) = self.store.set_password(user.id, &hash, None, self.clock.now()).await?;
+                    self.revocations.add(&[ended]);
+                }
+                Ok(None)
+            }
+            (None, Some(given)) => self.add_admin(given).await.map(|_| None),
+            (None, None) => {
+                let generated = password::generate();
+                let added = self.add_admin(SecretString::from(generated.clone())).await?;
+                Ok(added.then_some(generated))
+            }
+        }
+    }
+
+    /// Whether this process added the administrator: several may start at once.
+    async fn add_admin(&self, password: SecretString) -> Result<bool, AccountRefusal> {
+        let hash = self.passwords.hash(password, HashRequest::internal()).await?;
+        let admin = User::new(UserId(Uuid::now_v7()), ADMIN, hash, Role::Admin, self.clock.now());
+        Ok(self.store.add_user(&admin).await?)
+    }
+}
+
+fn session_row(session: &Session, device: &Device) -> NewSession {
+    NewSession {
+        id: session.id,
+        issued_at: session.issued_at,
+        expires_at: session.expires_at(),
+        address: device.address.to_string(),
+        agent: device.agent.clone(),
+        is_proved: true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,393 @@
+//! Settings: one list, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that order of precedence.
+//! A wrong value stops the program with a message that names the variable. The command line itself is read by `cli`.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use jiff::tz::TimeZone;
+use secrecy::SecretString;
+use tracing_subscriber::filter::Targets;
+use url::Url;
+
+mod accounts;
+mod cidr;
+mod database_address;
+mod draws;
+mod log;
+mod mail;
+mod payments;
+mod redis_address;
+mod secret;
+mod service_address;
+mod source;
+
+pub use cidr::Cidr;
+use database_address::database_url;
+use log::{log_format, log_levels};
+pub use mail::MailConfig;
+pub use payments::PaymentProvider;
+pub use redis_address::{RedisAddress, SentinelAddress};
+pub use service_address::ServiceAddress;
+use service_address::{amqp_url, read_tls};
+pub use source::{Source, read_file};
+
+use crate::tls::ClientTls;
+use domain::draw::Beacon;
+use domain::wire::wire_enum;
+
+wire_enum! {
+    /// A role of the process: a part of the shop that it runs.
+    pub enum ProcessRole {
+        Serve = "serve",
+        Relay = "relay",
+        Consume = "consume",
+        Control = "control",
+    }
+}
+
+/// Name, default and meaning of every setting. `payment-window` is the flag `--payment-window`, the variable
+/// `SECKILL_PAYMENT_WINDOW` and the key `payment_window`.
+pub const SETTINGS: &[(&str, &str)] = &[
+    ("listen", "Address of the shop [127.0.0.1:8080]"),
+    ("ops-listen", "Address of /livez, /readyz and /metrics [127.0.0.1:9090]"),
+    ("public-url", "Origin that shoppers see; https makes cookies Secure [http://<listen>]"),
+    ("data-dir", "SQLite file, rendered pages, uploads, generated secret [./data]"),
+    ("database-url", "sqlite://… or postgres://… [SQLite in the data directory]"),
+    (
+        "redis-url",
+        "Redis master (redis://, with TLS rediss://), several members of a Redis Cluster, comma separated, or \
+         redis+sentinel://… [none: the database alone decides]",
+    ),
+    ("redis-replica-urls", "Redis replicas, comma separated; the gate reads there [Sentinel's, or the master]"),
+    ("amqp-url", "RabbitMQ: amqp://…, with TLS amqps://… [none: orders go straight from Redis to the database]"),
+    ("tls-ca", "File of CAs, in PEM, that services are checked against beside the system's [none]"),
+    ("tls-cert", "File of this process's certificate, in PEM, for services that ask for one [none]"),
+    ("tls-key", "File of the key of that certificate, in PEM [none]"),
+    ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
+    ("secret-previous", "The secret before, or after, a change: verifies too [none]"),
+    ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
+    ("staff-idle", "How long staff may leave a session unused, such as 30m [30m]"),
+    (
+        "free-registrations",
+        "Accounts per address and hour that cost no proof of work, five times that per /24 or /48 [10]",
+    ),
+    ("staff-step-up", "How long a password that staff entered counts for refunds and exports, such as 15m [15m]"),
+    (
+        "second-person-above",
+        "What one person of the staff refunds alone within a day, in whole units of the currency, such as 5000; 0: nothing; \
+         off: everything [5000]",
+    ),
+    ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
+    ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
+    (
+        "draw-randomness",
+        "Public randomness of draws: quicknet (drand; staff paste the round), sandbox, which anyone can compute, or none: the shop's \
+         secret alone decides [sandbox; behind https none]",
+    ),
+    (
+        "smtp-url",
+        "Mail server: smtp://…, with STARTTLS smtp://…?tls=required, with TLS smtps://… [none: owners read the messages \
+         in the console]",
+    ),
+    ("mail-from", "Address that the shop writes from [no-reply@ the host of public-url]"),
+    ("time-zone", "Where the day of the shop begins, such as Asia/Shanghai [UTC]"),
+    ("packet-lifetime", "How long a red packet can be claimed from when it opens, such as 24h [24h]"),
+    ("demo", "Demo goods and sales: true or false [true on an empty default data directory]"),
+    ("trusted-proxies", "Addresses and networks (10.0.0.0/8) whose X-Forwarded-For is trusted, comma separated [none]"),
+    ("admission", "Requests admitted between two syncs, in percent of a sale's units [200]"),
+    ("user-rate", "Buying requests per second and user [5]"),
+    ("connections", "Open connections of shoppers, at most [20000, or what the system allows]"),
+    (
+        "connections-per-address",
+        "Open connections of one address, at most; loopback and trusted proxies excepted [1000]",
+    ),
+    ("log", "What to log: a level, and levels of modules, comma separated [info,sqlx=warn,lapin=warn]"),
+    ("log-format", "text or json [text]"),
+];
+
+/// All settings, parsed.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub web: WebConfig,
+    pub data_dir: PathBuf,
+    pub database_url: String,
+    pub redis: Option<RedisConfig>,
+    pub amqp_url: Option<ServiceAddress>,
+    /// `None`: generate one in the data directory.
+    pub secret: Option<SecretString>,
+    /// The one that it replaces, or will be replaced by.
+    pub secret_previous: Option<SecretString>,
+    pub admin_password: Option<SecretString>,
+    /// A session of staff that is not used for so long ends.
+    pub staff_idle: Duration,
+    /// The password of staff is asked for again so long after it was entered.
+    pub staff_step_up: Duration,
+    /// Refunds of one person beyond this sum within a day wait for a second one, in whole units of the payment's currency.
+    /// `None`: none does.
+    pub second_person_above: Option<i64>,
+    /// Accounts that a host registers within an hour without a proof of work.
+    pub free_registrations: u32,
+    pub payment_window: Duration,
+    pub payments: PaymentProvider,
+    pub mail: MailConfig,
+    /// What connections to services are checked against.
+    pub tls: ClientTls,
+    pub packet_lifetime: Duration,
+    /// Where the shop's day begins.
+    pub time_zone: TimeZone,
+    /// `None`: only when the data directory is the default one and new.
+    pub demo: Option<bool>,
+    pub log: Targets,
+    pub log_json: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct WebConfig {
+    pub listen: SocketAddr,
+    pub ops_listen: SocketAddr,
+    /// Scheme, host and port, without a trailing slash.
+    pub public_url: String,
+    pub trusted_proxies: Vec<Cidr>,
+    /// Requests admitted to the master per unit of stock, in percent.
+    pub admission_percent: i64,
+    /// Buying requests per second and user.
+    pub user_rate: u32,
+    /// Where the public randomness of new draws comes from; `None`: there is none.
+    pub draw_beacon: Option<Beacon>,
+    /// Open connections of shoppers, at most.
+    pub connections: usize,
+    /// Open connections of one address, at most. Loopback and trusted proxies are excepted.
+    pub connections_per_address: usize,
+}
+
+impl WebConfig {
+    pub fn is_https(&self) -> bool {
+        self.public_url.starts_with("https://")
+    }
+
+    /// Whether other machines can reach the shop, by itself or through a proxy in front of it.
+    pub fn is_reachable(&self) -> bool {
+        !self.listen.ip().is_loopback() || self.is_https()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct RedisConfig {
+    /// See [`RedisAddress`].
+    pub master: ServiceAddress,
+    /// The gate reads from these, and from the master when none of them answers and keeps up.
+    pub replicas: Vec<ServiceAddress>,
+}
+
+pub const DEFAULT_DATA_DIR: &str = "./data";
+
+/// The environment variable of a setting.
+pub fn variable(name: &str) -> String {
+    format!("SECKILL_{}", name.replace('-', "_").to_uppercase())
+}
+
+impl Config {
+    /// The defaults: rung 1 on this machine.
+    pub fn defaults() -> Config {
+        Config::read(&Source::default()).expect("the defaults are valid")
+    }
+
+    /// The settings of the environment, without a command line.
+    pub fn from_environment() -> anyhow::Result<Config> {
+        let variable = |name: &str| std::env::var(name).ok();
+        Config::read(&Source::new(|name| variable(&self::variable(name)), variable, toml::Table::new())?)
+    }
+
+    /// The settings of a TOML text.
+    pub fn read_text(toml: &str) -> anyhow::Result<Config> {
+        Config::read(&Source { file: toml.parse()?, ..Source::default() })
+    }
+
+    pub fn read(source: &Source) -> anyhow::Result<Config> {
+        let tls = read_tls(source)?;
+        let data_dir = PathBuf::from(source.text("data-dir").unwrap_or_else(|| DEFAULT_DATA_DIR.into()));
+        let web = read_web(source)?;
+        let secret = source.secret("secret");
+        let secret_previous = source.secret("secret-previous");
+        secret::check(&web, secret.as_ref(), secret_previous.as_ref())?;
+        Ok(Config {
+            database_url: source.parse("database-url", sqlite_in(&data_dir), |text| database_url(text, &tls))?,
+            redis: read_redis(source, &tls)?,
+            amqp_url: read_amqp(source, &tls)?,
+            secret,
+            secret_previous,
+            admin_password: accounts::admin_password(source)?,
+            staff_idle: accounts::staff_idle(source)?,
+            staff_step_up: accounts::staff_step_up(source)?,
+            second_person_above: accounts::second_person_above(source)?,
+            free_registrations: accounts::free_registrations(source)?,
+            payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
+            payments: payments::read_payments(source, web.is_https())?,
+            mail: mail::read_mail(source, &tls, &web.public_url)?,
+            packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
+            time_zone: source.parse("time-zone", TimeZone::UTC, |name| {
+                TimeZone::get(name).context("expected UTC or a name such as Asia/Shanghai")
+            })?,
+            demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
+            log: source.parse("log", log_levels("info,sqlx=warn,lapin=warn")?, log_levels)?,
+            log_json: source.parse("log-format", false, log_format)?,
+            web,
+            tls,
+            data_dir,
+        })
+    }
+}
+
+fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
+    let address = |text: &str| text.parse::<SocketAddr>().context("expected an address such as 127.0.0.1:8080");
+    let listen = source.parse("listen", SocketAddr::from(([127, 0, 0, 1], 8080)), address)?;
+    let public_url = source.parse("public-url", format!("http://{listen}"), origin)?;
+    Ok(WebConfig {
+        listen,
+        draw_beacon: draws::read_beacon(source, public_url.starts_with("https://"))?,
+        ops_listen: source.parse("ops-listen", SocketAddr::from(([127, 0, 0, 1], 9090)), address)?,
+        public_url,
+        trusted_proxies: source.parse("trusted-proxies", Vec::new(), proxies)?,
+        admission_percent: source.parse("admission", 200, |t| whole(t, 100, 100_000))?,
+        user_rate: source.parse("user-rate", 5, |t| whole(t, 1, 1_000_000))?,
+        connections: source.parse("connections", 20_000, |t| whole(t, 1, 1_000_000))?,
+        connections_per_address: source.parse("connections-per-address", 1_000, |t| whole(t, 1, 1_000_000))?,
+    })
+}
+
+fn read_redis(source: &Source, tls: &ClientTls) -> anyhow::Result<Option<RedisConfig>> {
+    let address = |text: &str| ServiceAddress { url: SecretString::from(text.to_owned()), tls: tls.clone() };
+    let replicas = source.parse("redis-replica-urls", Vec::new(), |text| {
+        text.split(',').map(|one| redis_replica(&address(one))).collect::<Result<Vec<_>, _>>()
+    })?;
+    let master = source.parse("redis-url", None, |text| {
+        let master = address(text);
+        let is_cluster = matches!(RedisAddress::parse(&master)?, RedisAddress::Cluster(_));
+        anyhow::ensure!(
+            !is_cluster || replicas.is_empty(),
+            "SECKILL_REDIS_URL names a cluster, which has its own replicas; remove SECKILL_REDIS_REPLICA_URLS"
+        );
+        Ok(Some(master))
+    })?;
+    match master {
+        Some(master) => Ok(Some(RedisConfig { master, replicas })),
+        None if replicas.is_empty() => Ok(None),
+        None => bail!("SECKILL_REDIS_REPLICA_URLS is set but SECKILL_REDIS_URL, their master, is not"),
+    }
+}
+
+fn read_amqp(source: &Source, tls: &ClientTls) -> anyhow::Result<Option<ServiceAddress>> {
+    let url = source.parse("amqp-url", None, |text| amqp_url(text, tls))?;
+    let useful = url.is_none() || source.text("redis-url").is_some();
+    anyhow::ensure!(useful, "SECKILL_AMQP_URL is set but SECKILL_REDIS_URL, the source of its orders, is not");
+    Ok(url)
+}
+
+/// The address of the SQLite file inside a data directory.
+pub fn sqlite_in(data_dir: &Path) -> String {
+    format!("sqlite://{}", data_dir.join("seckill.sqlite").display())
+}
+
+fn redis_replica(address: &ServiceAddress) -> anyhow::Result<ServiceAddress> {
+    match RedisAddress::parse(address)? {
+        RedisAddress::Server(address) => Ok(address),
+        _ => bail!("expected redis://… or rediss://…"),
+    }
+}
+
+pub fn origin(text: &str) -> anyhow::Result<String> {
+    let url = Url::parse(text).context("expected an address such as https://shop.example")?;
+    let web = matches!(url.scheme(), "http" | "https") && url.host().is_some() && url.path() == "/";
+    anyhow::ensure!(web, "expected http(s)://host[:port] without a path");
+    Ok(url.origin().ascii_serialization())
+}
+
+fn proxies(text: &str) -> anyhow::Result<Vec<Cidr>> {
+    text.split(',').map(Cidr::parse).collect()
+}
+
+fn duration(text: &str) -> anyhow::Result<Duration> {
+    let parsed = humantime::parse_duration(text).context("expected a duration such as 30m")?;
+    anyhow::ensure!(parsed >= Duration::from_secs(1), "expected at least one second");
+    anyhow::ensure!(parsed <= Duration::from_secs(366 * 24 * 3600), "expected at most a year");
+    Ok(parsed)
+}
+
+fn whole<T: TryFrom<i64>>(text: &str, min: i64, max: i64) -> anyhow::Result<T> {
+    let number: i64 = text.parse().context("expected a whole number")?;
+    anyhow::ensure!((min..=max).contains(&number), "expected {min} to {max}");
+    T::try_from(number).map_err(|_| anyhow::anyhow!("expected {min} to {max}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(file: &str) -> anyhow::Result<Config> {
+        Config::read(&Source { file: file.parse().unwrap(), ..Source::default() })
+    }
+
+    #[test]
+    fn wrong_value_is_reported_with_its_variable() {
+        let cases = [
+            ("listen = 'nowhere'", "SECKILL_LISTEN"),
+            ("public_url = 'shop.example'", "SECKILL_PUBLIC_URL"),
+            ("database_url = 'mysql://x'", "SECKILL_DATABASE_URL"),
+            ("redis_url = 'http://x'", "SECKILL_REDIS_URL"),
+            ("redis_replica_urls = 'redis://a'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'redis://a,http://b'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'redis+sentinel://a:26379'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'rediss://a/#insecure'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'rediss://a,redis://b'", "SECKILL_REDIS_URL"),
+            ("database_url = 'postgres://db/x?sslmode=prefer'", "SECKILL_DATABASE_URL"),
+            ("tls_ca = '/nowhere/ca.pem'", "SECKILL_TLS_CA"),
+            ("tls_ca = 'Cargo.toml'", "SECKILL_TLS_CA"),
+            ("tls_cert = 'Cargo.toml'", "SECKILL_TLS_KEY"),
+            ("tls_cert = 'Cargo.toml'\ntls_key = 'Cargo.toml'", "SECKILL_TLS_CERT"),
+            ("redis_url = 'redis://a,redis://b'\nredis_replica_urls = 'redis://c'", "SECKILL_REDIS_REPLICA_URLS"),
+            ("amqp_url = 'x'", "SECKILL_AMQP_URL"),
+            ("secret = 'short'", "SECKILL_SECRET"),
+            ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),
+            ("secret_previous = 'short'", "SECKILL_SECRET_PREVIOUS"),
+            ("trusted_proxies = '10.0.0.1/8'", "SECKILL_TRUSTED_PROXIES"),
+            ("trusted_proxies = 'proxy.example'", "SECKILL_TRUSTED_PROXIES"),
+            ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
+            ("staff_idle = '10s'", "SECKILL_STAFF_IDLE"),
+            ("staff_step_up = '10s'", "SECKILL_STAFF_STEP_UP"),
+            ("second_person_above = '5000.00'", "SECKILL_SECOND_PERSON_ABOVE"),
+            ("second_person_above = -1", "SECKILL_SECOND_PERSON_ABOVE"),
+            ("free_registrations = 0", "SECKILL_FREE_REGISTRATIONS"),
+            ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
+            ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
+            ("payments = 'card'", "SECKILL_PAYMENTS"),
+            ("time_zone = 'Nowhere/Else'", "SECKILL_TIME_ZONE"),
+            ("draw_randomness = 'dice'", "SECKILL_DRAW_RANDOMNESS"),
+            ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),
+            ("mail_from = 'shop'", "SECKILL_MAIL_FROM"),
+            ("demo = 'maybe'", "SECKILL_DEMO"),
+            ("log = 'info,sqlx=loud'", "SECKILL_LOG"),
+            ("log = 'info[request]=debug'", "SECKILL_LOG"),
+            ("admission = 5", "SECKILL_ADMISSION"),
+        ];
+        for (file, variable) in cases {
+            let message = format!("{:#}", read(file).expect_err(file));
+            assert!(message.contains(variable), "{file}: {message}");
+        }
+    }
+
+    #[test]
+    fn values_of_any_toml_kind_are_read() {
+        let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '10.0.0.0/8']").unwrap();
+        assert_eq!((config.demo, config.web.user_rate, config.web.trusted_proxies.len()), (Some(true), 9, 2));
+    }
+
+    #[test]
+    fn sandbox_behind_https_has_to_be_asked_for() {
+        let provider = |file: &str| read(file).unwrap().payments;
+        assert_eq!(provider("public_url = 'http://shop.example'"), PaymentProvider::Sandbox);
+        assert_eq!(provider("public_url = 'https://shop.example'"), PaymentProvider::None);
+        assert_eq!(provider("public_url = 'https://shop.example'\npayments = 'sandbox'"), PaymentProvider::Sandbox);
+    }
+}

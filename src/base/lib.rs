@@ -1,0 +1,21 @@
+//! What every crate of the shop stands on. Nothing here knows a sale.
+
+// A process: its settings, its tasks, what it counts.
+pub mod clock;
+pub mod config;
+pub mod lifecycle;
+pub mod metrics;
+pub mod periodic;
+
+pub mod counters;
+
+// Secrets, signatures and connections.
+pub mod cipher;
+pub mod private_files;
+pub mod signing;
+pub mod tls;
+
+// Limits, and values that are read again once they are old.
+pub mod rate_limit;
+pub mod revalidating_cache;
+pub mod slots;

@@ -1,0 +1,170 @@
+//! Signed texts, which the shop issues and later verifies without I/O: session cookies, purchase tokens and others.
+//!
+//! While the shop's secret is replaced there are two: texts are signed with the current one, and verified with either.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+use secrecy::{ExposeSecret, SecretString};
+
+/// The shop's secret, and the one that it replaces or will be replaced by.
+#[derive(Debug, Clone)]
+pub struct ShopSecret {
+    pub current: SecretString,
+    /// Verifies and decrypts too.
+    pub previous: Option<SecretString>,
+}
+
+impl From<SecretString> for ShopSecret {
+    fn from(current: SecretString) -> ShopSecret {
+        ShopSecret { current, previous: None }
+    }
+}
+
+/// Signs and verifies texts for one purpose. A text signed for another purpose, or with another secret, does not
+/// verify.
+#[derive(Clone)]
+pub struct Signer {
+    key: hmac::Key,
+    previous: Option<hmac::Key>,
+}
+
+/// Derives the key for one purpose from the shop's secret.
+pub fn key_for(secret: &SecretString, purpose: &str) -> [u8; 32] {
+    let derived = hmac::sign(&key(secret.expose_secret().as_bytes()), purpose.as_bytes());
+    derived.as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+fn key(bytes: &[u8]) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, bytes)
+}
+
+impl Signer {
+    /// `purpose` must differ between kinds of texts. The secret should have at least 64 random bytes.
+    pub fn new(secret: &ShopSecret, purpose: &str) -> Signer {
+        let key = |secret| key(&key_for(secret, purpose));
+        Signer { key: key(&secret.current), previous: secret.previous.as_ref().map(key) }
+    }
+
+    /// The payload with its signature, in characters that are valid in cookies, JSON and URLs.
+    pub fn sign(&self, payload: &str) -> String {
+        let mut text = URL_SAFE_NO_PAD.encode(payload);
+        let signature = hmac::sign(&self.key, text.as_bytes());
+        text.push('.');
+        URL_SAFE_NO_PAD.encode_string(signature, &mut text);
+        text
+    }
+
+    /// Appends to a text the signature alone, of a payload that the verifier knows by itself.
+    pub fn append_signature(&self, payload: &[u8], text: &mut String) {
+        URL_SAFE_NO_PAD.encode_string(hmac::sign(&self.key, payload), text);
+    }
+
+    /// Whether the signature is that of the payload.
+    pub fn verifies(&self, payload: &[u8], signature: &str) -> bool {
+        let mut bytes = [0; 32];
+        let Ok(length) = URL_SAFE_NO_PAD.decode_slice(signature, &mut bytes) else { return false };
+        let fits = |key| hmac::verify(key, payload, &bytes[..length]).is_ok();
+        fits(&self.key) || self.previous.as_ref().is_some_and(fits)
+    }
+
+    /// The payload of a signed text, or `None` when the signature is not valid for this purpose.
+    pub fn verify(&self, signed: &str) -> Option<String> {
+        let (text, signature) = signed.rsplit_once('.')?;
+        if !self.verifies(text.as_bytes(), signature) {
+            return None;
+        }
+        String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()
+    }
+}
+
+/// Digests of texts for one purpose. Without the shop's secret they neither tell a text nor whether a guess is right.
+#[derive(Clone)]
+pub struct KeyedDigests {
+    keys: Vec<hmac::Key>,
+}
+
+impl KeyedDigests {
+    /// Bytes of a digest: enough that two texts never share one by chance.
+    const BYTES: usize = 16;
+
+    pub fn new(secret: &ShopSecret, purpose: &str) -> KeyedDigests {
+        let secrets = std::iter::once(&secret.current).chain(&secret.previous);
+        KeyedDigests { keys: secrets.map(|secret| key(&key_for(secret, purpose))).collect() }
+    }
+
+    /// The digest under each secret, in URL-safe base64. While the shop's secret is replaced, processes with either one
+    /// have a digest in common.
+    pub fn of(&self, text: &str) -> Vec<String> {
+        let digest = |key| URL_SAFE_NO_PAD.encode(&hmac::sign(key, text.as_bytes()).as_ref()[..KeyedDigests::BYTES]);
+        self.keys.iter().map(digest).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_verifies_only_for_its_purpose_and_secret() {
+        let secret = ShopSecret::from(SecretString::from("s".repeat(64)));
+        let signer = Signer::new(&secret, "session");
+        let signed = signer.sign("user 7");
+        assert_eq!(signer.verify(&signed).as_deref(), Some("user 7"));
+        assert_eq!(Signer::new(&secret, "token").verify(&signed), None);
+        assert_eq!(Signer::new(&SecretString::from("t".repeat(64)).into(), "session").verify(&signed), None);
+        for at in 0..signed.len() {
+            let mut altered = signed.clone().into_bytes();
+            altered[at] = if altered[at] == b'A' { b'B' } else { b'A' };
+            let altered = String::from_utf8(altered).unwrap();
+            // The last character of the signature has unused bits, which the decoder requires to be zero.
+            assert_eq!(signer.verify(&altered), None, "{at}");
+        }
+        for nonsense in ["", ".", "a.b", &"x".repeat(10_000), "é.é"] {
+            assert_eq!(signer.verify(nonsense), None);
+        }
+    }
+
+    #[test]
+    fn digests_meet_while_both_secrets_are_known_and_differ_by_purpose() {
+        let secret = |letter: &str| SecretString::from(letter.repeat(64));
+        let known = |current, previous: Option<&str>, purpose| {
+            let secret = ShopSecret { current: secret(current), previous: previous.map(secret) };
+            KeyedDigests::new(&secret, purpose).of("mei@shop.example")
+        };
+        let (before, during, after) = (known("a", None, "x"), known("b", Some("a"), "x"), known("b", None, "x"));
+        assert_eq!(during, [after[0].clone(), before[0].clone()]);
+        assert_ne!(before, after);
+        assert_ne!(before, known("a", None, "y"));
+        assert!(!before[0].contains("mei") && before[0].len() == 22);
+    }
+
+    #[test]
+    fn text_of_the_other_secret_verifies_while_both_are_known() {
+        let secret = |letter: &str| SecretString::from(letter.repeat(64));
+        let known = |current, previous| {
+            let previous: Option<&str> = previous;
+            let secret = ShopSecret { current: secret(current), previous: previous.map(secret) };
+            Signer::new(&secret, "session")
+        };
+        let (before, during, after) = (known("a", None), known("b", Some("a")), known("b", None));
+        assert_eq!(during.verify(&before.sign("user 7")).as_deref(), Some("user 7"));
+        assert_eq!(after.verify(&during.sign("user 7")).as_deref(), Some("user 7"));
+        assert_eq!(known("a", Some("b")).verify(&during.sign("user 7")).as_deref(), Some("user 7"));
+        assert_eq!(after.verify(&before.sign("user 7")), None);
+        assert_eq!(known("c", Some("a")).verify(&after.sign("user 7")), None);
+    }
+}
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use testing::fuzz::texts;
+
+    #[test]
+    fn only_what_was_signed_verifies() {
+        let signer = Signer::new(&SecretString::from("s".repeat(64)).into(), "session");
+        let signed = ["user 7", "", "用户 7"].map(|payload| signer.sign(payload));
+        texts(&signed, |text| assert_eq!(signer.verify(text).is_some(), signed.iter().any(|signed| signed == text)));
+    }
+}

@@ -1,0 +1,238 @@
+//! The report of a sale: its figures while it runs, and for ever after it.
+//!
+//! Totals, counters and the opening are kept as long as the sale. What needs a look at every order is in the digest, which is
+//! kept once the sale is retired ([`Digests`](crate::digests::Digests)).
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::opening::OpeningCounts;
+use super::sample::{OrderFacts, Requests};
+use super::{Cockpit, counter_totals};
+use crate::digests::ReadDigest;
+use domain::evenness::{ArrivalGroup, by_arrival};
+use domain::wire::wire_enum;
+use domain::{AlarmEvent, Money, Sale, SaleDigest, SaleState};
+use store::{Queue, StoreError};
+
+/// Alarms that a report lists.
+const MAX_ALARMS: i64 = 50;
+
+/// The entries of a draw, and how many of them were offered a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrawFigures {
+    pub entries: i64,
+    pub offered: i64,
+}
+
+#[derive(Debug, Clone)]
+pub struct SaleReport {
+    pub sale: Sale,
+    /// When the oldest of the figures were read.
+    pub at: Timestamp,
+    /// Whether nothing of the sale is under way any more.
+    pub is_final: bool,
+    /// Whether newer figures are being read.
+    pub is_renewing: bool,
+    pub orders: OrderFacts,
+    pub refunded_in_parts: Money,
+    pub requests: Requests,
+    /// Of requests that got units, from the gate to the decision.
+    pub p99_ms: Option<f64>,
+    pub median_ms: Option<f64>,
+    pub opening: Option<OpeningCounts>,
+    pub digest: Arc<SaleDigest>,
+    pub queue: Option<Queue>,
+    pub draw: Option<DrawFigures>,
+    /// Newest first.
+    pub alarms: Vec<AlarmEvent>,
+}
+
+/// What became of the stock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaleOutcome {
+    NotBegun,
+    /// Every unit was reserved once, so many milliseconds after the opening.
+    SoldOut(i64),
+    /// So many percent of the units are sold.
+    Partly(i64),
+    Nothing,
+}
+
+wire_enum! {
+    /// A figure of a report. The texts are keys of the words, and names in the CSV file.
+    pub enum FigureName {
+        Total = "total",
+        Sold = "sold",
+        Revenue = "revenue",
+        RefundedInParts = "refunded_in_parts",
+        SoldOut = "sold_out",
+        Orders = "orders",
+        PaidShare = "paid_share",
+        Unpaid = "unpaid",
+        Expired = "expired",
+        CancelledByOwner = "cancelled_by_owner",
+        CancelledByShop = "cancelled_by_shop",
+        Refunded = "refunded",
+        ReturnedUnits = "returned_units",
+        SoldAgain = "sold_again",
+        Waitlist = "waitlist",
+        Offers = "offers",
+        Joined = "joined",
+        Called = "called",
+        MissedTurn = "missed_turn",
+        Entries = "entries",
+        Offered = "offered",
+        Asked = "asked",
+        Refused = "refused",
+        P99 = "p99",
+    }
+}
+
+/// The value of a figure in its unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FigureValue {
+    Count(i64),
+    Amount(Money),
+    /// 0 to 100.
+    Percent(f64),
+    Milliseconds(f64),
+}
+
+impl FigureValue {
+    /// What this is more than an earlier value; `None` if they cannot be compared.
+    pub fn minus(self, earlier: FigureValue) -> Option<FigureValue> {
+        use FigureValue::*;
+        match (self, earlier) {
+            (Count(now), Count(then)) => Some(Count(now - then)),
+            (Percent(now), Percent(then)) => Some(Percent(now - then)),
+            (Milliseconds(now), Milliseconds(then)) => Some(Milliseconds(now - then)),
+            (Amount(now), Amount(then)) if now.currency == then.currency => {
+                Some(Amount(Money { amount: now.amount - then.amount, ..now }))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Cockpit {
+    /// The figures of a sale as they are now, and those of its digest.
+    pub async fn report(&self, sale: Sale, read: ReadDigest) -> Result<SaleReport, StoreError> {
+        let store = &self.sources.store;
+        let counters = counter_totals(&self.sources, sale.id).await?;
+        let counts = store.count_orders(sale.id).await?;
+        let draw = match store.draw(sale.id).await? {
+            Some(draw) => {
+                let entries = match draw.entries {
+                    Some(entries) => entries,
+                    None => store.count_entries(sale.id).await?,
+                };
+                Some(DrawFigures { entries, offered: draw.next_rank.min(entries) })
+            }
+            None => None,
+        };
+        Ok(SaleReport {
+            at: read.read_at.unwrap_or_else(|| self.sources.clock.now()),
+            is_final: read.read_at.is_none(),
+            is_renewing: read.is_renewing,
+            orders: OrderFacts::of(&counts),
+            refunded_in_parts: store.refunded_in_parts(&sale).await?,
+            requests: Requests::of(&counters),
+            p99_ms: counters.wait_ms(0.99),
+            median_ms: counters.wait_ms(0.5),
+            opening: OpeningCounts::of(&counters),
+            queue: store.queue(sale.id).await?,
+            draw,
+            alarms: store.alarms(sale.id, MAX_ALARMS).await?,
+            digest: read.digest,
+            sale,
+        })
+    }
+}
+
+impl SaleReport {
+    pub fn outcome(&self) -> SaleOutcome {
+        match self.digest.sold_out_ms {
+            _ if self.sale.state.is_planned() => SaleOutcome::NotBegun,
+            Some(ms) => SaleOutcome::SoldOut(ms),
+            None if self.sale.sold == 0 => SaleOutcome::Nothing,
+            None => SaleOutcome::Partly(self.sale.sold * 100 / self.sale.total.max(1)),
+        }
+    }
+
+    /// Whether the sale itself is over. Orders may still be open.
+    pub fn has_ended(&self) -> bool {
+        self.sale.state == SaleState::Ended
+    }
+
+    /// What paid orders brought, less what went back for them.
+    pub fn revenue(&self) -> Money {
+        let gross = self.sale.price.amount.saturating_mul(self.orders.paid_units);
+        Money::new(gross - self.refunded_in_parts.amount, self.sale.price.currency)
+    }
+
+    /// Orders that were ever held.
+    fn held(&self) -> i64 {
+        self.orders.persisted - self.orders.rejected
+    }
+
+    /// Orders that were paid and stayed so, of all that were held, in percent.
+    pub fn paid_share(&self) -> Option<f64> {
+        self.orders.paid_share()
+    }
+
+    /// Units that were sold once more after they had come back.
+    pub fn sold_again(&self) -> i64 {
+        (self.sale.granted - self.sale.total).max(0)
+    }
+
+    /// The requests of the opening in the order of their arrival, with the wins that were decided a median time later. Empty
+    /// where requests do not buy.
+    pub fn arrivals(&self) -> Vec<ArrivalGroup> {
+        let Some(opening) = &self.opening else { return Vec::new() };
+        let delay = self.median_ms.unwrap_or_default() / opening.slot_ms as f64;
+        by_arrival(&opening.asked, &opening.accepted, delay as usize)
+    }
+
+    /// The value of a figure; `None` if the sale has none.
+    pub fn figure(&self, name: FigureName) -> Option<FigureValue> {
+        use FigureValue::*;
+        let mode = self.sale.mode;
+        let ended = |reason: &str| self.digest.ended.get(reason).copied().unwrap_or_default();
+        let requests = (!mode.is_draw()).then_some(&self.requests);
+        let waiters = mode.has_waitlist().then_some(&self.digest.waiters);
+        match name {
+            FigureName::Total => Some(Count(self.sale.total)),
+            FigureName::Sold => Some(Count(self.sale.sold)),
+            FigureName::Revenue => Some(Amount(self.revenue())),
+            FigureName::RefundedInParts => Some(Amount(self.refunded_in_parts)),
+            FigureName::SoldOut => self.digest.sold_out_ms.map(|ms| Milliseconds(ms as f64)),
+            FigureName::Orders => Some(Count(self.held())),
+            FigureName::PaidShare => self.paid_share().map(Percent),
+            FigureName::Unpaid => Some(Count(self.orders.unpaid)),
+            FigureName::Expired => Some(Count(ended("unpaid"))),
+            FigureName::CancelledByOwner => Some(Count(ended("by_owner"))),
+            FigureName::CancelledByShop => Some(Count(ended("by_shop"))),
+            FigureName::Refunded => Some(Count(self.orders.refunded)),
+            FigureName::ReturnedUnits => Some(Count(self.orders.returned_units)),
+            FigureName::SoldAgain => Some(Count(self.sold_again())),
+            FigureName::Waitlist => waiters.map(|states| Count(states.values().sum())),
+            FigureName::Offers => waiters.map(|states| Count(states.get("offered").copied().unwrap_or_default())),
+            FigureName::Joined => self.queue.as_ref().map(|queue| Count(queue.joined)),
+            FigureName::Called => self.queue.as_ref().map(|queue| Count(queue.called)),
+            FigureName::MissedTurn => self.queue.as_ref().map(|queue| Count((queue.called - self.held()).max(0))),
+            FigureName::Entries => self.draw.map(|draw| Count(draw.entries)),
+            FigureName::Offered => self.draw.map(|draw| Count(draw.offered)),
+            FigureName::Asked => requests.map(|requests| Count(requests.asked as i64)),
+            FigureName::Refused => requests.map(|requests| Count(requests.refused_in_all() as i64)),
+            FigureName::P99 => self.p99_ms.map(Milliseconds),
+        }
+    }
+
+    /// Figures that at least one of two sales has, with both values.
+    pub fn beside(&self, earlier: Option<&SaleReport>) -> Vec<(FigureName, Option<FigureValue>, Option<FigureValue>)> {
+        let both = FigureName::ALL.map(|name| (name, self.figure(name), earlier.and_then(|other| other.figure(name))));
+        both.into_iter().filter(|(_, now, then)| now.is_some() || then.is_some()).collect()
+    }
+}

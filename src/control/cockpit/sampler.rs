@@ -1,0 +1,251 @@
+//! Samples one sale. All engines are queried at the same time, each with its own deadline, so that one that is down does
+//! not delay the others.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, timeout};
+
+use super::Sources;
+use super::alarms::{alarms, moods};
+use super::drift::{StockTotals, drift};
+use super::opening::OpeningCounts;
+use super::sample::{
+    BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
+    StockFacts,
+};
+use super::verdict::verdict;
+use base::counters::CounterSnapshot;
+use domain::{Bucket, Phase, SaleId};
+use engine::stock::load::{BucketState, StockCounters};
+
+/// How long one engine may take to answer: less than the interval between samples.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(700);
+/// The gate reads its facts twenty times a second; older ones are shown as unknown.
+const MAX_FACTS_AGE_MS: i64 = 2_000;
+/// Alarms that the cockpit lists.
+const MAX_EVENTS: i64 = 8;
+/// Samples over which rates are averaged. Processes write their counters once a second, but not at the same instant.
+pub(super) const RATE_SAMPLES: usize = 3;
+
+/// The counters at one sample, from which rates are computed.
+struct CounterReading {
+    when: Instant,
+    /// `None` while the counters of the other processes are unknown.
+    numbers: Option<CounterSnapshot>,
+    persisted: Option<i64>,
+    /// Calls of the waiting room.
+    called: Option<i64>,
+}
+
+pub(super) struct Sampler {
+    sources: Arc<Sources>,
+    sale: SaleId,
+    last: Option<Sample>,
+    others: CounterSnapshot,
+    readings: VecDeque<CounterReading>,
+}
+
+/// The answer, or `None` after an error or [`ANSWER_TIMEOUT`].
+pub(super) async fn within<T, E>(read: impl Future<Output = Result<T, E>>) -> Option<T> {
+    timeout(ANSWER_TIMEOUT, read).await.ok()?.ok()
+}
+
+impl Sampler {
+    pub(super) fn new(sources: Arc<Sources>, sale: SaleId) -> Sampler {
+        Sampler { sources, sale, last: None, others: CounterSnapshot::default(), readings: VecDeque::new() }
+    }
+
+    /// Takes one sample.
+    pub(super) async fn sample(&mut self) -> Sample {
+        let sources = self.sources.clone();
+        let stock = async { Some(within(sources.stock_sync.as_ref()?.survey_sale(self.sale)).await) };
+        let queue = async { Some(within(sources.monitor.as_ref()?.depths()).await) };
+        let (sale, orders, others, events, stock, queue) = tokio::join!(
+            within(sale_facts(&sources, self.sale)),
+            within(sources.store.count_orders(self.sale)),
+            within(sources.counter_store.others(self.sale)),
+            within(sources.store.alarms(self.sale, MAX_EVENTS)),
+            stock,
+            queue,
+        );
+        let now = sources.clock.now();
+        let numbers = self.add_up(others);
+        let last = self.last.take();
+        let last = last.as_ref();
+        let buckets = buckets(stock.as_ref().and_then(Option::as_ref));
+        let stock = stock.map(|read| {
+            let facts = read.map(|survey| StockCounters::of_sale(&survey)).map(|loaded| StockFacts {
+                booked: loaded.map(|loaded| loaded.booked),
+                outbox: loaded.map_or(0, |loaded| loaded.outbox),
+            });
+            last.and_then(|last| last.stock.clone()).unwrap_or_default().after(facts, now)
+        });
+        let queue = queue.map(|read| {
+            let facts = read.map(|depths| QueueFacts { ready: depths.ready, dead: depths.dead });
+            last.and_then(|last| last.queue.clone()).unwrap_or_default().after(facts, now)
+        });
+        let requests = numbers.as_ref().map(Requests::of);
+        let p99_ms = numbers.as_ref().and_then(|numbers| numbers.wait_ms(0.99));
+        let opening = numbers.as_ref().and_then(OpeningCounts::of);
+        let orders = orders.as_ref().map(OrderFacts::of);
+        let mut sample = Sample {
+            at: now,
+            gate: self.gate_facts(now),
+            sale: last.map(|last| last.sale.clone()).unwrap_or_default().after(sale, now),
+            requests: last.map(|last| last.requests.clone()).unwrap_or_default().after(requests, now),
+            orders: last.map(|last| last.orders.clone()).unwrap_or_default().after(orders, now),
+            drift: drift_since(sale, stock.as_ref(), last, now),
+            point: self.point(numbers, sale, stock.as_ref(), queue.as_ref(), now),
+            stock,
+            buckets,
+            queue,
+            alarms: Vec::new(),
+            events: events.or(last.map(|last| last.events.clone())).unwrap_or_default(),
+            moods: BTreeMap::new(),
+            verdict: Vec::new(),
+            sold_out_since: None,
+            opening,
+        };
+        sample.point.left = sample.left();
+        sample.point.paid_units = orders.map(|orders| orders.paid_units);
+        sample.point.paid_share = orders.and_then(|orders| orders.paid_share());
+        sample.point.waiting = sale.map(|sale| sale.waiting());
+        let before = last.and_then(|last| last.sold_out_since);
+        sample.sold_out_since = (sample.phase() == Some(Phase::SoldOut)).then(|| before.unwrap_or(now));
+        sample.alarms = alarms(&sample);
+        sample.moods = moods(&sample);
+        sample.verdict = verdict(&sample, p99_ms);
+        self.last = Some(sample.clone());
+        sample
+    }
+
+    fn gate_facts(&self, now: Timestamp) -> Part<GateFacts> {
+        let at = self.sources.gate.facts_at();
+        let fresh = at.is_some_and(|at| now.as_millisecond() - at.as_millisecond() <= MAX_FACTS_AGE_MS);
+        let facts = self.sources.gate.status(self.sale).map(|status| GateFacts {
+            phase: status.phase,
+            total: status.total,
+            remaining: status.remaining,
+            booked: status.booked,
+            access: status.access,
+        });
+        Part { value: facts.filter(|_| fresh), at, unknown_since: if fresh { None } else { Some(at.unwrap_or(now)) } }
+    }
+
+    /// The sum over all processes; `None` while that of the others is unknown, because a partial sum would look like a loss.
+    fn add_up(&mut self, others: Option<CounterSnapshot>) -> Option<CounterSnapshot> {
+        let mine = self.sources.counter_store.mine(self.sale);
+        match others {
+            Some(others) => {
+                self.others = others;
+                Some(mine.plus(&self.others))
+            }
+            None if self.others == CounterSnapshot::default() && self.last.is_some() => Some(mine),
+            None => None,
+        }
+    }
+
+    fn point(
+        &mut self,
+        numbers: Option<CounterSnapshot>,
+        sale: Option<SaleFacts>,
+        stock: Option<&Part<StockFacts>>,
+        queue: Option<&Part<QueueFacts>>,
+        now: Timestamp,
+    ) -> Point {
+        let reading = CounterReading {
+            when: Instant::now(),
+            numbers,
+            persisted: sale.map(|sale| sale.persisted),
+            called: sale.and_then(|sale| Some(sale.line?.called)),
+        };
+        let mut point = Point {
+            at: now.as_millisecond(),
+            outbox: stock.and_then(|stock| stock.value).map(|stock| stock.outbox),
+            ready: queue.and_then(|queue| queue.value).map(|queue| queue.ready),
+            dead: queue.and_then(|queue| queue.value).map(|queue| queue.dead),
+            ..Point::default()
+        };
+        if let Some(before) = self.readings.front() {
+            rates(before, &reading, &mut point);
+        }
+        self.readings.push_back(reading);
+        if self.readings.len() > RATE_SAMPLES {
+            self.readings.pop_front();
+        }
+        point
+    }
+}
+
+/// The loaded buckets of a split sale.
+fn buckets(survey: Option<&Vec<(Bucket, BucketState)>>) -> Vec<BucketFacts> {
+    let split = survey.into_iter().flatten().filter(|(bucket, _)| bucket.part().is_some());
+    let facts = split.filter_map(|&(bucket, state)| {
+        let &StockCounters { share, booked, .. } = state.loaded()?;
+        Some(BucketFacts { bucket, allotted: share, booked })
+    });
+    facts.collect()
+}
+
+async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> {
+    let sale = sources.store.sale(id).await?.ok_or_else(|| anyhow::anyhow!("no such sale"))?;
+    let line = match sale.mode.is_queue() {
+        true => sources.store.queue(id).await?.map(|queue| LineFacts { joined: queue.joined, called: queue.called }),
+        false => None,
+    };
+    let entries = match sale.mode.is_draw() {
+        true => Some(sources.store.count_entries(id).await?),
+        false => None,
+    };
+    Ok(SaleFacts {
+        state: sale.state,
+        version: sale.version,
+        phase: sale.phase(sources.clock.now()),
+        total: sale.total,
+        sold: sale.sold,
+        persisted: sale.granted,
+        unreleased: sources.store.unreleased(id).await?,
+        waiting: sources.store.count_waiters(id).await?,
+        open_offers: sources.store.count_open_offers(id).await?,
+        entries,
+        line,
+    })
+}
+
+/// Fills in the rates between two readings.
+fn rates(before: &CounterReading, now: &CounterReading, point: &mut Point) {
+    let seconds = now.when.duration_since(before.when).as_secs_f64().max(0.001);
+    let per_second = |n: f64| (n / seconds * 10.0).round() / 10.0;
+    if let (Some(then), Some(now)) = (&before.numbers, &now.numbers) {
+        let new = now.since(then);
+        point.asked = Some(per_second(new.asked as f64));
+        point.accepted = Some(per_second(new.reserved as f64));
+        point.refused =
+            new.refused().filter(|(_, n)| *n > 0).map(|(r, n)| (r.as_str(), per_second(n as f64))).collect();
+        (point.p50_ms, point.p99_ms) = (new.wait_ms(0.5), new.wait_ms(0.99));
+    }
+    if let (Some(then), Some(now)) = (before.persisted, now.persisted) {
+        point.persisted = Some(per_second((now - then).max(0) as f64));
+    }
+    if let (Some(then), Some(now)) = (before.called, now.called) {
+        point.called = Some(per_second((now - then).max(0) as f64));
+    }
+}
+
+fn drift_since(
+    sale: Option<SaleFacts>,
+    stock: Option<&Part<StockFacts>>,
+    last: Option<&Sample>,
+    now: Timestamp,
+) -> Option<DriftSince> {
+    let (sale, stock) = (sale?, stock?.value?);
+    let totals =
+        StockTotals { booked: stock.booked?, sold: sale.sold, unreleased: sale.unreleased, outbox: stock.outbox };
+    let drift = drift(totals);
+    let before = last.and_then(|last| last.drift);
+    let same = before.filter(|before| std::mem::discriminant(&before.drift) == std::mem::discriminant(&drift));
+    Some(DriftSince { drift, since: same.map_or(now, |before| before.since) })
+}

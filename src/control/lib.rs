@@ -1,0 +1,211 @@
+//! Data control (数据控制模块): keeps the stock backend in step with the database. One of several processes works at a time,
+//! under a lease: the program hands [`Control`] its [`Job`]s. Every step is guarded where it writes, so a process that works on after losing the lease does no harm
+//! (`docs/decisions/0025`). Jobs go on past an item that fails: one sale's or one payment's trouble is its own.
+//!
+//! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
+//! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
+//! [`sales_admin`] changes goods and sales, [`sale_stakes`] says what depends on a sale, [`today`] sums up what they see first, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
+//! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`turns`] keeps their turns while a sale stands still, [`draws`] holds draws,
+//! [`waitlists`] gives units that come back to the next who waits, [`deposits`] returns what sales set aside, [`digests`] keeps what the reports of sales need.
+
+pub mod cockpit;
+
+pub mod sales_admin;
+pub mod stock_sync;
+
+pub mod allot;
+pub mod audit;
+pub mod audit_file;
+pub mod checklist;
+pub mod deposits;
+pub mod digests;
+pub mod draws;
+pub mod queues;
+pub mod reconcile;
+pub mod revenue;
+pub mod sale_stakes;
+pub mod schedule;
+pub mod today;
+pub mod turns;
+pub mod upkeep;
+pub mod waitlists;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join_all};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use base::periodic::Periodic;
+use engine::catalogue::Catalogue;
+use pages::publish::Publisher;
+use store::Store;
+
+pub const LEASE: &str = "control";
+/// Several renewals fit into the duration of the lease.
+const LEASE_DURATION: Duration = Duration::from_secs(5);
+const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
+/// A step of data control that is repeated while this process holds the lease.
+pub struct Job {
+    pub name: &'static str,
+    pub interval: Duration,
+    /// A step is followed by a pause of at least this multiple of its duration.
+    pub pause_factor: u32,
+    /// Whether a stop of the process interrupts a step. Such a step leaves nothing half done.
+    pub interruptible: bool,
+    step: Step,
+}
+
+type Step = Box<dyn Fn() -> BoxFuture<'static, anyhow::Result<()>> + Send + Sync>;
+
+impl Job {
+    /// Each step is called with a clone of `part`, which is a handle such as an `Arc`.
+    pub fn new<T, F>(name: &'static str, interval: Duration, part: T, step: fn(T) -> F) -> Job
+    where
+        T: Clone + Send + Sync + 'static,
+        F: Future<Output = anyhow::Result<()>> + Send + 'static,
+    {
+        let step: Step = Box::new(move || Box::pin(step(part.clone())));
+        Job { name, interval, pause_factor: 0, interruptible: false, step }
+    }
+
+    pub fn interruptible(self) -> Job {
+        Job { interruptible: true, ..self }
+    }
+
+    pub fn with_pause(self, factor: u32) -> Job {
+        Job { pause_factor: factor, ..self }
+    }
+
+    async fn run(&self, leased: &LeaseHeld, stop: &CancellationToken) {
+        let mut periodic = Periodic::new(self.name, self.interval, stop);
+        while periodic.tick().await && self.wait_for_lease(leased, stop).await {
+            let started = Instant::now();
+            let step = (self.step)();
+            let done = if self.interruptible { stop.run_until_cancelled(step).await } else { Some(step.await) };
+            periodic.record(done.unwrap_or(Ok(())));
+            let duration = started.elapsed();
+            stop.run_until_cancelled(tokio::time::sleep(duration * self.pause_factor)).await;
+        }
+    }
+
+    /// `false` once the process stops. A step that is due without the lease follows it at once: the next tick may be an hour
+    /// away.
+    async fn wait_for_lease(&self, leased: &LeaseHeld, stop: &CancellationToken) -> bool {
+        while !leased.is_held() {
+            let pause = tokio::time::sleep(self.interval.min(LEASE_RENEWAL_INTERVAL));
+            if stop.run_until_cancelled(pause).await.is_none() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Data control: its jobs, and the lease that lets one of several processes run them.
+pub struct Control {
+    pub store: Store,
+    pub jobs: Vec<Job>,
+    /// Unique among all processes.
+    pub member: String,
+}
+
+impl Control {
+    /// Runs every job until it is stopped.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let leased = LeaseHeld::default();
+        let jobs = join_all(self.jobs.iter().map(|job| job.run(&leased, &stop)));
+        tokio::join!(self.renew_lease(&leased, &stop), jobs);
+        Ok(self.store.release_lease(LEASE, &self.member).await?)
+    }
+
+    async fn renew_lease(&self, leased: &LeaseHeld, stop: &CancellationToken) {
+        let mut periodic = Periodic::new("lease of data control", LEASE_RENEWAL_INTERVAL, stop);
+        while periodic.tick().await {
+            let asked = Instant::now();
+            let lease = self.store.acquire_lease(LEASE, &self.member, LEASE_DURATION).await;
+            // Without the database the holder is unknown, and no task could work anyway.
+            let held = *lease.as_ref().unwrap_or(&false);
+            periodic.record(lease.map(drop));
+            if leased.set(held.then(|| asked + LEASE_DURATION)) != held {
+                info!(held, "the lease of data control was acquired or lost");
+            }
+        }
+    }
+}
+
+/// Renders pages into this machine's data directory whenever goods or sales change, until it is stopped.
+pub async fn render_on_change(
+    catalogue: Arc<Catalogue>,
+    pages: Arc<Publisher>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut changes = catalogue.changes();
+    changes.mark_changed();
+    while let Some(Ok(())) = stop.run_until_cancelled(changes.changed()).await {
+        changes.borrow_and_update();
+        let (catalogue, pages) = (catalogue.clone(), pages.clone());
+        tokio::task::spawn_blocking(move || publish(&catalogue, &pages)).await??;
+    }
+    Ok(())
+}
+
+/// Renders the pages and writes them, and the assets, where other servers serve them.
+pub fn publish(catalogue: &Catalogue, pages: &Publisher) -> anyhow::Result<()> {
+    // First, because this program's server shows them even if nothing can be written.
+    publish_pages(catalogue, pages)?;
+    pages.publish_assets()
+}
+
+/// Renders the pages of all public sales, and those of categories.
+pub fn publish_pages(catalogue: &Catalogue, pages: &Publisher) -> anyhow::Result<()> {
+    let sales: Vec<_> = catalogue.public().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
+    let report = pages.publish(&sales, &catalogue.categories(), &catalogue.answers())?;
+    if report.written + report.removed > 0 {
+        info!(written = report.written, unchanged = report.unchanged, removed = report.removed, "pages rendered");
+    }
+    Ok(())
+}
+
+/// Until when this process holds the lease. Measured from the moment before it was asked for, so that a process that was
+/// frozen begins no step when it wakes.
+#[derive(Default)]
+struct LeaseHeld(Mutex<Option<Instant>>);
+
+impl LeaseHeld {
+    /// Returns whether the lease was held before.
+    fn set(&self, until: Option<Instant>) -> bool {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), until).is_some()
+    }
+
+    fn is_held(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| Instant::now() < until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn step_of_an_hourly_job_follows_the_lease() {
+        let (leased, stop, steps) = (LeaseHeld::default(), CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+        let job = Job::new("test", Duration::from_secs(3600), steps.clone(), |steps| async move {
+            steps.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        let lease = async {
+            tokio::time::sleep(LEASE_DURATION).await;
+            assert_eq!(steps.load(Ordering::Relaxed), 0, "the lease is not held");
+            leased.set(Some(Instant::now() + LEASE_DURATION));
+            tokio::time::sleep(LEASE_RENEWAL_INTERVAL * 2).await;
+            stop.cancel();
+        };
+        tokio::join!(job.run(&leased, &stop), lease);
+        assert_eq!(steps.load(Ordering::Relaxed), 1);
+    }
+}

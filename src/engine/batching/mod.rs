@@ -1,0 +1,307 @@
+//! Micro-batches: one call to the backend decides all claims that arrived during the previous call.
+//!
+//! While the shop is idle, a claim finds its queue empty and is sent alone, at once. Under load batches grow by themselves.
+//! Where one server decides about many sales, claims on all of them share a call, and buckets take turns, so that no sale
+//! starves the others. Batches run in tasks of their own: a client that disconnects does not revoke its claim.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use foldhash::fast::RandomState;
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+
+use base::metrics::Metrics;
+use domain::Bucket;
+
+/// The backend did not answer. The call may have taken effect; a repeated call returns its outcome.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the stock is not available: {0}")]
+pub struct Unavailable(pub String);
+
+/// Buckets per call. Redis decides this many in less than a millisecond.
+const MAX_BUCKETS_PER_CALL: usize = 64;
+/// Pending claims per bucket. Further claims are refused at once: they would wait longer than shoppers do.
+const MAX_PENDING_PER_BUCKET: usize = 8192;
+/// Queues that are kept in memory while they are idle.
+const MAX_QUEUES: usize = 10_000;
+
+/// Why there is no decision.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum NoDecision {
+    /// Too many claims are pending; this one was not made.
+    #[error("the batch queue is full")]
+    QueueFull,
+    /// The claim may or may not have been granted. Repeating it returns the decision.
+    #[error(transparent)]
+    Unknown(#[from] Unavailable),
+}
+
+/// Claims on one bucket, to be decided in order.
+#[derive(Debug, Clone)]
+pub struct Batch<C> {
+    pub bucket: Bucket,
+    pub claims: Vec<C>,
+}
+
+/// Names a queue. Claims with the same key are batched together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BatchKey {
+    /// One queue for all buckets, because one server decides about all of them.
+    Shared,
+    /// A queue for this bucket alone.
+    Bucket(Bucket),
+}
+
+/// Decides claims, a batch at a time.
+#[async_trait]
+pub trait BatchHandler: Send + Sync + 'static {
+    type Claim: Copy + Send + Sync + 'static;
+    type Decision: Send + 'static;
+    /// Counts the decisions.
+    type Counters: Send + Sync + 'static;
+
+    /// Claims per call. Redis decides this many in less than a millisecond.
+    const MAX_CLAIMS: usize = 256;
+
+    /// Decides batches that have the same key. Returns a result per batch: one decision per claim, in their order.
+    async fn decide(&self, batches: &[Batch<Self::Claim>]) -> Vec<Result<Vec<Self::Decision>, Unavailable>>;
+
+    /// The queue for claims on this bucket.
+    fn batch_key(&self, bucket: Bucket) -> BatchKey;
+
+    /// Calls of one queue that run side by side. With one, claims on a bucket are decided in the order in which they arrive.
+    fn max_calls(&self) -> usize {
+        1
+    }
+
+    /// Counts one decision, also after the client has disconnected; `None` when there is none.
+    fn count(metrics: &Metrics, counters: Option<&Self::Counters>, decision: Option<&Self::Decision>, waited: Duration);
+
+    /// Counts one call to the backend.
+    fn measure(metrics: &Metrics, claims: usize, took: Duration);
+}
+
+struct PendingClaim<D: BatchHandler> {
+    claim: D::Claim,
+    counters: Option<Arc<D::Counters>>,
+    since: Instant,
+    answer: oneshot::Sender<Result<D::Decision, Unavailable>>,
+}
+
+/// The pending claims of one call.
+type PendingBatches<D> = Vec<(Bucket, VecDeque<PendingClaim<D>>)>;
+
+/// The pending claims of one batch key.
+struct Pending<D: BatchHandler> {
+    by_bucket: HashMap<Bucket, VecDeque<PendingClaim<D>>, RandomState>,
+    /// The buckets in the order in which they are served.
+    turns: VecDeque<Bucket>,
+    /// Claims of all buckets.
+    len: usize,
+    /// Tasks that are draining the queue.
+    workers: usize,
+}
+
+impl<D: BatchHandler> Default for Pending<D> {
+    fn default() -> Self {
+        Pending { by_bucket: HashMap::default(), turns: VecDeque::new(), len: 0, workers: 0 }
+    }
+}
+
+impl<D: BatchHandler> Pending<D> {
+    /// Returns the claim when the bucket has too many already.
+    fn push(&mut self, bucket: Bucket, pending: PendingClaim<D>) -> Result<(), PendingClaim<D>> {
+        let of_bucket = self.by_bucket.entry(bucket).or_insert_with(|| {
+            self.turns.push_back(bucket);
+            VecDeque::new()
+        });
+        if of_bucket.len() >= MAX_PENDING_PER_BUCKET {
+            return Err(pending);
+        }
+        of_bucket.push_back(pending);
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Takes the claims of one call, bucket by bucket. A bucket with more claims than fit is served again after the others.
+    fn take(&mut self) -> PendingBatches<D> {
+        let mut batches = Vec::new();
+        let mut room = D::MAX_CLAIMS;
+        while room > 0 && batches.len() < MAX_BUCKETS_PER_CALL {
+            let Some(bucket) = self.turns.pop_front() else { break };
+            let Some(mut pending) = self.by_bucket.remove(&bucket) else { continue };
+            if pending.len() > room {
+                let taken = pending.drain(..room).collect();
+                self.by_bucket.insert(bucket, std::mem::replace(&mut pending, taken));
+                self.turns.push_back(bucket);
+            }
+            room -= pending.len();
+            self.len -= pending.len();
+            batches.push((bucket, pending));
+        }
+        batches
+    }
+}
+
+/// The queue of one batch key.
+struct BatchQueue<D: BatchHandler>(Mutex<Pending<D>>);
+
+impl<D: BatchHandler> Default for BatchQueue<D> {
+    fn default() -> Self {
+        BatchQueue(Mutex::default())
+    }
+}
+
+impl<D: BatchHandler> BatchQueue<D> {
+    fn pending(&self) -> MutexGuard<'_, Pending<D>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Yields while requests that have already arrived add their claims. A call costs many times as much as one more
+    /// claim in it. Never waits for requests that are yet to come.
+    async fn gather(&self) {
+        let mut seen = 0;
+        while seen < D::MAX_CLAIMS {
+            tokio::task::yield_now().await;
+            let present = self.pending().len;
+            if present == seen {
+                break;
+            }
+            seen = present;
+        }
+    }
+}
+
+/// Batches the claims of this process on one backend. Clones share the queues.
+pub struct Batcher<D: BatchHandler> {
+    backend: Arc<D>,
+    queues: Arc<RwLock<BTreeMap<BatchKey, Arc<BatchQueue<D>>>>>,
+    tasks: TaskTracker,
+    metrics: Arc<Metrics>,
+}
+
+impl<D: BatchHandler> Clone for Batcher<D> {
+    fn clone(&self) -> Self {
+        Batcher {
+            backend: self.backend.clone(),
+            queues: self.queues.clone(),
+            tasks: self.tasks.clone(),
+            metrics: self.metrics.clone(),
+        }
+    }
+}
+
+/// Drains one queue. If it panics, a new worker takes over, so that pending claims are still decided.
+struct Worker<D: BatchHandler> {
+    batcher: Batcher<D>,
+    queue: Arc<BatchQueue<D>>,
+}
+
+impl<D: BatchHandler> Drop for Worker<D> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.batcher.tasks.spawn(self.batcher.clone().drain(self.queue.clone()));
+        }
+    }
+}
+
+impl<D: BatchHandler> Batcher<D> {
+    pub fn new(backend: Arc<D>, metrics: Arc<Metrics>) -> Batcher<D> {
+        Batcher { backend, queues: Arc::default(), tasks: TaskTracker::new(), metrics }
+    }
+
+    /// Adds a claim to its queue and waits for the decision. Dropping the future does not revoke the claim.
+    pub async fn claim(
+        &self,
+        bucket: Bucket,
+        claim: D::Claim,
+        counters: Option<Arc<D::Counters>>,
+    ) -> Result<D::Decision, NoDecision> {
+        let (answer, decided) = oneshot::channel();
+        let queue = self.queue(self.backend.batch_key(bucket));
+        let start = {
+            let mut pending = queue.pending();
+            if let Err(refused) = pending.push(bucket, PendingClaim { claim, counters, since: Instant::now(), answer })
+            {
+                drop(pending);
+                D::count(&self.metrics, refused.counters.as_deref(), None, Duration::ZERO);
+                return Err(NoDecision::QueueFull);
+            }
+            let start = pending.workers < self.backend.max_calls();
+            pending.workers += usize::from(start);
+            start
+        };
+        if start {
+            self.tasks.spawn(self.clone().drain(queue));
+        }
+        Ok(decided.await.map_err(|_| Unavailable("the batch was abandoned".into()))??)
+    }
+
+    /// Waits until no batch is in flight.
+    pub async fn finish(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    fn queue(&self, key: BatchKey) -> Arc<BatchQueue<D>> {
+        if let Some(queue) = self.queues.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return queue.clone();
+        }
+        let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
+        if queues.len() >= MAX_QUEUES {
+            // A caller that just got an idle queue may still use it; then two batches of one key run side by side.
+            queues.retain(|_, queue| queue.pending().workers > 0);
+        }
+        queues.entry(key).or_default().clone()
+    }
+
+    async fn drain(self, queue: Arc<BatchQueue<D>>) {
+        let worker = Worker { batcher: self, queue };
+        loop {
+            worker.queue.gather().await;
+            let batches = {
+                let mut pending = worker.queue.pending();
+                if pending.len == 0 {
+                    pending.workers -= 1;
+                    return;
+                }
+                pending.take()
+            };
+            worker.batcher.decide(batches).await;
+        }
+    }
+
+    async fn decide(&self, pending: PendingBatches<D>) {
+        let batches = pending.iter().map(|(bucket, pending)| Batch {
+            bucket: *bucket,
+            claims: pending.iter().map(|pending| pending.claim).collect(),
+        });
+        let batches: Vec<Batch<D::Claim>> = batches.collect();
+        let started = Instant::now();
+        let answers = self.backend.decide(&batches).await;
+        let now = Instant::now();
+        D::measure(&self.metrics, batches.iter().map(|batch| batch.claims.len()).sum(), now - started);
+        for ((bucket, pending), answer) in pending.into_iter().zip(answers) {
+            match answer {
+                Ok(decisions) => pending.into_iter().zip(decisions).for_each(|(p, d)| self.answer(p, Ok(d), now)),
+                Err(error) => {
+                    warn!(%bucket, claims = pending.len(), %error, "the outcome of a batch is unknown; clients retry");
+                    pending.into_iter().for_each(|p| self.answer(p, Err(error.clone()), now));
+                }
+            }
+        }
+    }
+
+    fn answer(&self, pending: PendingClaim<D>, decision: Result<D::Decision, Unavailable>, now: Instant) {
+        D::count(&self.metrics, pending.counters.as_deref(), decision.as_ref().ok(), now - pending.since);
+        // The client may have disconnected; the decision stands.
+        let _ = pending.answer.send(decision);
+    }
+}

@@ -1,0 +1,101 @@
+//! Entries of sales by draw. One per account and sale; answered when it is in the database, with a signed receipt.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::eligibility::{Eligibility, EligibilityRefusal};
+use base::metrics::Metrics;
+use base::rate_limit::RequestLimits;
+use base::signing::{ShopSecret, Signer};
+use domain::draw::EntryId;
+use domain::{DrawEntry, Ineligible, Phase, SaleId, UserId};
+use store::{EnterOutcome, Store, StoreError, WithdrawOutcome};
+
+/// The answer to a request that changes an entry.
+#[derive(Debug)]
+pub enum EntryRefusal {
+    RateLimited,
+    NoSuchDraw,
+    NotEntered,
+    Ineligible(EligibilityRefusal),
+    /// The sale takes no entries in this phase.
+    Closed(Phase),
+    Store(StoreError),
+}
+
+impl From<StoreError> for EntryRefusal {
+    fn from(error: StoreError) -> Self {
+        EntryRefusal::Store(error)
+    }
+}
+
+impl From<EligibilityRefusal> for EntryRefusal {
+    fn from(refusal: EligibilityRefusal) -> Self {
+        EntryRefusal::Ineligible(refusal)
+    }
+}
+
+/// Enters accounts in draws.
+pub struct Entries {
+    store: Store,
+    eligibility: Arc<Eligibility>,
+    /// Each entry is a transaction.
+    limits: RequestLimits,
+    receipts: Signer,
+    metrics: Arc<Metrics>,
+}
+
+impl Entries {
+    pub fn new(
+        store: Store,
+        eligibility: Arc<Eligibility>,
+        user_rate: u32,
+        secret: &ShopSecret,
+        metrics: Arc<Metrics>,
+    ) -> Entries {
+        let receipts = Signer::new(secret, "draw entry");
+        Entries { store, eligibility, limits: RequestLimits::new(user_rate), receipts, metrics }
+    }
+
+    /// Enters an account, once, and returns its entry and whether it is new. Safe to repeat, on any device.
+    pub async fn enter(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(DrawEntry, bool), EntryRefusal> {
+        self.check_rate(user, client)?;
+        self.eligibility.check(sale, user).await?;
+        match self.store.enter_draw(sale, user, EntryId::new(rand::random())).await? {
+            EnterOutcome::Entered(entry) => {
+                self.metrics.draw_entries.inc();
+                Ok((entry, true))
+            }
+            EnterOutcome::Known(entry) => Ok((entry, false)),
+            EnterOutcome::Closed(phase) => Err(EntryRefusal::Closed(phase)),
+            EnterOutcome::DepositNeeded => Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into()),
+            EnterOutcome::NoSuchDraw => Err(EntryRefusal::NoSuchDraw),
+        }
+    }
+
+    /// Takes an entry back while the sale is open.
+    pub async fn withdraw(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(), EntryRefusal> {
+        self.check_rate(user, client)?;
+        match self.store.withdraw_entry(sale, user).await? {
+            WithdrawOutcome::Done => Ok(()),
+            WithdrawOutcome::Closed(phase) => Err(EntryRefusal::Closed(phase)),
+            WithdrawOutcome::NoSuchEntry => Err(EntryRefusal::NotEntered),
+        }
+    }
+
+    /// What the entrant keeps: a signature of sale, account, entry and time. It proves that the shop took the entry.
+    pub fn receipt(&self, sale: SaleId, entry: &DrawEntry) -> String {
+        let mut payload = [0; 48];
+        payload[..8].copy_from_slice(&sale.0.to_be_bytes());
+        payload[8..24].copy_from_slice(entry.user_id.0.as_bytes());
+        payload[24..40].copy_from_slice(entry.id.as_bytes());
+        payload[40..].copy_from_slice(&entry.entered_at.as_millisecond().to_be_bytes());
+        let mut receipt = String::new();
+        self.receipts.append_signature(&payload, &mut receipt);
+        receipt
+    }
+
+    fn check_rate(&self, user: UserId, client: IpAddr) -> Result<(), EntryRefusal> {
+        if self.limits.allow(user, client) { Ok(()) } else { Err(EntryRefusal::RateLimited) }
+    }
+}

@@ -1,0 +1,236 @@
+//! The packet directory: an in-memory copy of what a claim needs to know about a packet, so that a claim costs only the call
+//! that decides it. It holds only facts that never change after a packet is given, and `settled`, which is never undone.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use rand::RngExt;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::pipeline::outbox::ActiveBuckets;
+use base::periodic::run_every;
+use domain::Bucket;
+use domain::packet::{Giver, Packet, PacketState};
+use domain::{PacketId, UserId};
+use store::{Store, StoreError};
+
+/// How often the list of open packets is read; also the delay until the relay reads the outbox of a new packet.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
+/// How often all open packets are read. Between, the packets that were given or settled meanwhile.
+const FULL_READ_INTERVAL: Duration = Duration::from_secs(300);
+/// Longer than any transaction takes: what it wrote becomes visible this long after the time that it recorded, at most.
+const LATE_COMMIT: Duration = Duration::from_secs(30);
+/// Up to so many open packets, every outbox is read each time. Of more, those with recent claims, and as many of the
+/// others in turn.
+const MAX_IDLE_READ: usize = 256;
+/// How long after a claim the outbox of a packet is read each time.
+const ACTIVE_FOR: Duration = Duration::from_secs(60);
+/// Packet ids are spread evenly over this range, so a random one is the start of a random sample.
+const PACKET_IDS: std::ops::Range<i64> = super::give::PACKET_IDS;
+/// Looked-up packets that are cached besides the open ones. When the cache is full it is cleared.
+const MAX_CACHED_LOOKUPS: usize = 10_000;
+/// How long a lookup is cached of a packet that is not settled or does not exist.
+const LOOKUP_TTL: Duration = Duration::from_millis(100);
+
+/// What the directory knows of a packet.
+#[derive(Debug, Clone, Copy)]
+pub struct ListedPacket {
+    pub id: PacketId,
+    giver: Giver,
+    own: bool,
+    pub opens_at: Timestamp,
+    pub buckets: u8,
+    /// No share can be claimed any more, and the database has every claim.
+    pub settled: bool,
+}
+
+impl ListedPacket {
+    fn of(packet: &Packet) -> ListedPacket {
+        ListedPacket {
+            id: packet.id,
+            giver: packet.giver,
+            own: packet.own,
+            opens_at: packet.opens_at,
+            buckets: packet.buckets,
+            settled: packet.state == PacketState::Settled,
+        }
+    }
+
+    fn all_buckets(&self) -> impl Iterator<Item = Bucket> + use<> {
+        Bucket::all(self.id, self.buckets)
+    }
+
+    /// Whether the user gave the packet and may not claim from it.
+    pub fn excludes(&self, user: UserId) -> bool {
+        !self.own && self.giver == Giver::User(user)
+    }
+}
+
+/// An open packet, and when a claim on it was last seen, in milliseconds after the directory was made.
+#[derive(Debug, Clone)]
+struct OpenPacket {
+    packet: ListedPacket,
+    active_ms: Arc<AtomicU64>,
+}
+
+/// How far the list of open packets has been read.
+struct Progress {
+    /// When all of them were read: here, and by the database's clock.
+    read_all: (Instant, Timestamp),
+    /// When the last reading began.
+    last: Instant,
+}
+
+impl Progress {
+    /// What is on the list is older, unless its transaction was late.
+    fn since(&self) -> Timestamp {
+        let (here, there) = self.read_all;
+        there + (self.last - here) - LATE_COMMIT
+    }
+}
+
+/// The directory of one process.
+pub struct PacketDirectory {
+    store: Store,
+    began: Instant,
+    open: ArcSwap<BTreeMap<PacketId, OpenPacket>>,
+    /// Open packets with claims within [`ACTIVE_FOR`].
+    active: std::sync::Mutex<HashMap<PacketId, Arc<AtomicU64>>>,
+    progress: Mutex<Option<Progress>>,
+    /// Packets that are settled, too new for the list of open ones, or absent.
+    lookups: Mutex<HashMap<PacketId, Lookup>>,
+}
+
+/// What a query of the database found.
+struct Lookup {
+    packet: Option<ListedPacket>,
+    at: Instant,
+}
+
+impl Lookup {
+    fn is_settled(&self) -> bool {
+        self.packet.is_some_and(|packet| packet.settled)
+    }
+}
+
+/// The buckets of packets that are not settled. Of many, those with recent claims and a random sample of the others: a packet
+/// whose first claim another process granted is met within seconds.
+impl ActiveBuckets for PacketDirectory {
+    fn buckets(&self) -> Vec<Bucket> {
+        let open = self.open.load();
+        if open.len() <= MAX_IDLE_READ {
+            return open.values().flat_map(|listed| listed.packet.all_buckets()).collect();
+        }
+        let mut ids = self.active_ids();
+        let start = PacketId(rand::rng().random_range(PACKET_IDS));
+        ids.extend(open.range(start..).chain(open.range(..start)).take(MAX_IDLE_READ).map(|(id, _)| *id));
+        ids.sort_unstable();
+        ids.dedup();
+        ids.iter().filter_map(|id| open.get(id)).flat_map(|listed| listed.packet.all_buckets()).collect()
+    }
+
+    fn note_entries(&self, bucket: Bucket) {
+        if let Some(listed) = bucket.packet().and_then(|id| self.open.load().get(&id).cloned()) {
+            self.note_active(&listed);
+        }
+    }
+}
+
+impl PacketDirectory {
+    pub fn new(store: Store) -> PacketDirectory {
+        PacketDirectory {
+            store,
+            began: Instant::now(),
+            open: ArcSwap::default(),
+            active: std::sync::Mutex::default(),
+            progress: Mutex::default(),
+            lookups: Mutex::default(),
+        }
+    }
+
+    /// Records that a packet has claims. Takes the lock only when it was idle.
+    fn note_active(&self, listed: &OpenPacket) {
+        let now = self.began.elapsed().as_millis() as u64;
+        let before = listed.active_ms.swap(now, Ordering::Relaxed);
+        if before == 0 || now.saturating_sub(before) > ACTIVE_FOR.as_millis() as u64 / 2 {
+            let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+            active.insert(listed.packet.id, listed.active_ms.clone());
+        }
+    }
+
+    fn active_ids(&self) -> Vec<PacketId> {
+        let now = self.began.elapsed().as_millis() as u64;
+        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        active.retain(|_, at| now.saturating_sub(at.load(Ordering::Relaxed)) <= ACTIVE_FOR.as_millis() as u64);
+        active.keys().copied().collect()
+    }
+
+    /// A packet; `None` when it does not exist. A packet that is not on the list of open ones is looked up in the database,
+    /// at most once per [`LOOKUP_TTL`] for any number of concurrent callers.
+    pub async fn find(&self, id: PacketId) -> Result<Option<ListedPacket>, StoreError> {
+        if let Some(listed) = self.open.load().get(&id) {
+            self.note_active(listed);
+            return Ok(Some(listed.packet));
+        }
+        // Held across the query, so that concurrent callers cause one query.
+        let mut lookups = self.lookups.lock().await;
+        let cached = lookups.get(&id);
+        if let Some(cached) = cached.filter(|cached| cached.is_settled() || cached.at.elapsed() < LOOKUP_TTL) {
+            return Ok(cached.packet);
+        }
+        let packet = self.store.packet(id).await?.as_ref().map(ListedPacket::of);
+        if lookups.len() >= MAX_CACHED_LOOKUPS {
+            lookups.clear();
+        }
+        lookups.insert(id, Lookup { packet, at: Instant::now() });
+        Ok(packet)
+    }
+
+    /// Brings the list of open packets up to date.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        let mut progress = self.progress.lock().await;
+        let began = Instant::now();
+        let Some(read) = progress.as_mut().filter(|read| read.read_all.0.elapsed() < FULL_READ_INTERVAL) else {
+            let now = self.store.now().await?;
+            let packets = self.store.open_packets().await?;
+            self.list(packets.iter(), BTreeMap::new()).await;
+            *progress = Some(Progress { read_all: (began, now), last: began });
+            return Ok(());
+        };
+        let changed = self.store.packets_changed_since(read.since()).await?;
+        let listed = self.open.load_full();
+        let is_open = |packet: &Packet| packet.state == PacketState::Open;
+        if changed.iter().any(|packet| is_open(packet) != listed.contains_key(&packet.id)) {
+            self.list(changed.iter(), (*listed).clone()).await;
+        }
+        read.last = began;
+        Ok(())
+    }
+
+    /// Publishes a list with these packets: open ones are added to it, settled ones removed.
+    async fn list(&self, packets: impl Iterator<Item = &Packet>, mut list: BTreeMap<PacketId, OpenPacket>) {
+        let before = self.open.load_full();
+        for packet in packets {
+            if packet.state == PacketState::Settled {
+                list.remove(&packet.id);
+                continue;
+            }
+            let new = || OpenPacket { packet: ListedPacket::of(packet), active_ms: Arc::default() };
+            list.entry(packet.id).or_insert_with(|| before.get(&packet.id).cloned().unwrap_or_else(new));
+        }
+        // The list answers for open packets, so their lookups are dropped.
+        self.lookups.lock().await.retain(|id, _| !list.contains_key(id));
+        self.open.store(Arc::new(list));
+    }
+
+    /// Refreshes the list until it is stopped. While the database does not answer, the last list stays in use.
+    pub async fn follow(&self, stop: CancellationToken) {
+        run_every(REFRESH_INTERVAL, &stop, "packet directory", || self.refresh()).await;
+    }
+}

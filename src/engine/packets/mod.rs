@@ -1,0 +1,304 @@
+//! Red packets (红包): a user or the shop gives money away in shares; users claim one share each; what is left returns.
+//!
+//! A packet is split when it is given ([`domain::packet::split`]). Claims take the path of purchases: they are
+//! gathered into batches, a [`ShareBackend`] decides a batch at a time ([`redis`] by a script, [`database`] by a
+//! transaction), and the same outbox, relay and consumer carry them on. Data control runs [`sync`], which loads packets into
+//! Redis, recovers what Redis lost and settles packets that are over. [`directory`] saves a claim from querying the database.
+
+pub mod directory;
+pub mod sync;
+
+pub mod database;
+pub mod give;
+mod lists;
+pub mod redis;
+pub mod settle;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+use tracing::warn;
+
+pub use give::{GiveRefusal, GiveRequest, Purse};
+pub use lists::{PacketPageError, PacketView};
+
+use crate::batching::Unavailable;
+use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision};
+use crate::gate::UserLimit;
+use base::clock::Clock;
+use base::metrics::Metrics;
+use directory::{ListedPacket, PacketDirectory};
+use domain::Bucket;
+use domain::packet::{Packet, PacketState, Share};
+use domain::{PacketId, UserId};
+use store::{StopOutcome, Store, StoreError};
+
+/// Claims on settled packets that query the database at the same time; further ones are answered `Overloaded`.
+const MAX_SETTLED_LOOKUPS: usize = 4;
+
+/// Packets that do not exist, which one user or address may ask for: ten at once, then one every ten seconds. The numbers of
+/// packets have twelve digits so that they cannot be guessed; without this bound a million packets could be.
+const MISS_INTERVAL: Duration = Duration::from_secs(10);
+const MAX_MISSES_AT_ONCE: u64 = 10;
+
+/// The decision about one user's claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShareDecision {
+    Granted(Share),
+    /// The user had this share already.
+    Repeated(Share),
+    /// Every share of the bucket is claimed.
+    Empty,
+    NotOpen,
+    Expired,
+    /// The backend does not hold the packet, or waits until grants have been replayed to it. The claim is undecided.
+    NotLoaded,
+}
+
+/// Where unclaimed shares are kept: Redis or the database.
+#[async_trait]
+pub trait ShareBackend: Send + Sync + 'static {
+    /// The buckets to claim from, in order; the next one is tried when one is empty. An empty bucket stays empty, so a
+    /// user who claims again meets the share of the first time before any other.
+    fn buckets_for(&self, packet: PacketId, buckets: u8, user: UserId) -> Vec<Bucket>;
+
+    /// Decides batches of users, each batch on one bucket. Returns one result per batch, with one decision per user in
+    /// their order.
+    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>>;
+
+    /// Claims on buckets with the same key are gathered together.
+    fn batch_key(&self, bucket: Bucket) -> BatchKey;
+
+    /// The share that a user has in a bucket and that may not have reached the database.
+    async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable>;
+}
+
+/// Adapts a [`ShareBackend`] to the [`Batcher`].
+pub struct ShareClaims(pub Arc<dyn ShareBackend>);
+
+#[async_trait]
+impl BatchHandler for ShareClaims {
+    type Claim = UserId;
+    type Decision = ShareDecision;
+    type Counters = ();
+
+    async fn decide(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>> {
+        self.0.claim(batches).await
+    }
+
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        self.0.batch_key(bucket)
+    }
+
+    fn count(_: &Metrics, _: Option<&()>, _: Option<&ShareDecision>, _: Duration) {}
+
+    fn measure(metrics: &Metrics, users: usize, took: Duration) {
+        metrics.claim_batch(users, took);
+    }
+}
+
+/// The share of a successful claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimedShare {
+    New(Share),
+    /// The user had it already.
+    Repeated(Share),
+}
+
+impl ClaimedShare {
+    pub fn share(self) -> Share {
+        match self {
+            ClaimedShare::New(share) | ClaimedShare::Repeated(share) => share,
+        }
+    }
+}
+
+/// Why a claim got no share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClaimRefusal {
+    NoSuchPacket,
+    NotOpen,
+    Expired,
+    Empty,
+    /// The packet excludes its giver.
+    Own,
+    /// This user sends too many claims per second.
+    RateLimited,
+    /// The claim is undecided and may have been granted: the client asks again.
+    Overloaded,
+}
+
+/// Why a visitor is not shown a packet.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupRefusal {
+    #[error("there is no such packet")]
+    NoSuchPacket,
+    #[error("this address has asked for too many packets that do not exist")]
+    RateLimited,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Everything that users and staff do with packets.
+#[derive(Clone)]
+pub struct Packets {
+    store: Store,
+    backend: Arc<dyn ShareBackend>,
+    batcher: Batcher<ShareClaims>,
+    directory: Arc<PacketDirectory>,
+    packet_sync: Option<Arc<sync::PacketSync>>,
+    limit: Arc<UserLimit>,
+    misses: Arc<UserLimit>,
+    settled_lookups: Arc<Semaphore>,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    lifetime: Duration,
+}
+
+/// What [`Packets::new`] needs.
+pub struct PacketDependencies {
+    pub store: Store,
+    pub backend: Arc<dyn ShareBackend>,
+    pub directory: Arc<PacketDirectory>,
+    /// `None` where the database keeps the shares.
+    pub packet_sync: Option<Arc<sync::PacketSync>>,
+    pub clock: Clock,
+    pub metrics: Arc<Metrics>,
+    /// Claims per second and user.
+    pub user_rate: u32,
+    /// How long a packet can be claimed from, counted from its opening.
+    pub lifetime: Duration,
+}
+
+impl Packets {
+    pub fn new(parts: PacketDependencies) -> Packets {
+        Packets {
+            batcher: Batcher::new(Arc::new(ShareClaims(parts.backend.clone())), parts.metrics.clone()),
+            settled_lookups: Arc::new(Semaphore::new(MAX_SETTLED_LOOKUPS)),
+            limit: Arc::new(UserLimit::new(parts.user_rate)),
+            misses: Arc::new(UserLimit::every(MISS_INTERVAL, MAX_MISSES_AT_ONCE)),
+            store: parts.store,
+            backend: parts.backend,
+            directory: parts.directory,
+            packet_sync: parts.packet_sync,
+            clock: parts.clock,
+            metrics: parts.metrics,
+            lifetime: parts.lifetime,
+        }
+    }
+
+    /// Claims a share. Safe to repeat: a user with a share gets the same one again.
+    pub async fn claim(&self, user: UserId, id: PacketId) -> Result<ClaimedShare, ClaimRefusal> {
+        self.metrics.claims_asked.inc();
+        let claimed = self.try_claim(user, id).await;
+        match &claimed {
+            Ok(ClaimedShare::New(_)) => self.metrics.claims_won.inc(),
+            Ok(ClaimedShare::Repeated(_)) => self.metrics.claims_repeated.inc(),
+            Err(_) => self.metrics.claims_refused.inc(),
+        };
+        claimed
+    }
+
+    async fn try_claim(&self, user: UserId, id: PacketId) -> Result<ClaimedShare, ClaimRefusal> {
+        if !self.limit.allows(user) || self.misses.is_exhausted(user) {
+            return Err(ClaimRefusal::RateLimited);
+        }
+        let Some(packet) = or_overloaded(self.directory.find(id).await)? else {
+            self.misses.allows(user);
+            return Err(ClaimRefusal::NoSuchPacket);
+        };
+        if packet.excludes(user) {
+            return Err(ClaimRefusal::Own);
+        }
+        if self.clock.now() < packet.opens_at {
+            return Err(ClaimRefusal::NotOpen);
+        }
+        match self.claim_from_buckets(user, packet).await {
+            ShareDecision::Granted(share) => Ok(ClaimedShare::New(share)),
+            ShareDecision::Repeated(share) => Ok(ClaimedShare::Repeated(share)),
+            ShareDecision::Empty => Err(ClaimRefusal::Empty),
+            ShareDecision::NotOpen => Err(ClaimRefusal::NotOpen),
+            ShareDecision::Expired => Err(ClaimRefusal::Expired),
+            // A settled packet leaves the backend after a while.
+            ShareDecision::NotLoaded if packet.settled => self.settled_claim(user, id).await,
+            ShareDecision::NotLoaded => Err(ClaimRefusal::Overloaded),
+        }
+    }
+
+    async fn claim_from_buckets(&self, user: UserId, packet: ListedPacket) -> ShareDecision {
+        let mut decision = ShareDecision::NotLoaded;
+        for bucket in self.backend.buckets_for(packet.id, packet.buckets, user) {
+            decision = match self.batcher.claim(bucket, user, None).await {
+                Ok(ShareDecision::Empty) => ShareDecision::Empty,
+                Ok(decided) => return decided,
+                Err(NoDecision::QueueFull | NoDecision::Unknown(_)) => return ShareDecision::NotLoaded,
+            };
+        }
+        decision
+    }
+
+    /// Answers a claim on a settled packet from the database, for a few claims at a time.
+    async fn settled_claim(&self, user: UserId, id: PacketId) -> Result<ClaimedShare, ClaimRefusal> {
+        let Ok(_permit) = self.settled_lookups.try_acquire() else { return Err(ClaimRefusal::Overloaded) };
+        if let Some(claim) = or_overloaded(self.store.packet_claim_of(id, user).await)? {
+            return Ok(ClaimedShare::Repeated(claim.share()));
+        }
+        let packet = or_overloaded(self.store.packet(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
+        Err(if packet.claimed >= packet.count { ClaimRefusal::Empty } else { ClaimRefusal::Expired })
+    }
+
+    /// A packet with names, for a visitor at this address.
+    pub async fn look_up(&self, id: PacketId, from: IpAddr) -> Result<PacketView, LookupRefusal> {
+        if self.misses.is_exhausted(from) {
+            return Err(LookupRefusal::RateLimited);
+        }
+        let view = self.view(id).await?;
+        view.ok_or_else(|| {
+            self.misses.allows(from);
+            LookupRefusal::NoSuchPacket
+        })
+    }
+
+    /// The share that a user has, even before it reaches the database. Also `None` while the backend does not answer.
+    pub async fn share_of(&self, user: UserId, packet: &Packet) -> Result<Option<Share>, StoreError> {
+        if let Some(claim) = self.store.packet_claim_of(packet.id, user).await? {
+            return Ok(Some(claim.share()));
+        }
+        if packet.state == PacketState::Settled {
+            return Ok(None);
+        }
+        for bucket in self.backend.buckets_for(packet.id, packet.buckets, user) {
+            if let Ok(Some(share)) = self.backend.share_of(bucket, user).await {
+                return Ok(Some(share));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Expires a packet now, for the staff. Data control then settles it and returns what is left.
+    pub async fn stop(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
+        let stopped = self.store.stop_packet(id, actor).await?;
+        if let (StopOutcome::Done(packet), Some(packet_sync)) = (&stopped, &self.packet_sync)
+            && let Err(error) = packet_sync.apply_expiry(packet).await
+        {
+            warn!(packet = %id, error = format!("{error:#}"), "cannot pass a stopped packet on to Redis; data control will");
+        }
+        Ok(stopped)
+    }
+
+    /// Waits until every batch is decided.
+    pub async fn finish(&self) {
+        self.batcher.finish().await;
+    }
+}
+
+/// Turns a failure of the database into a refusal that the client retries.
+fn or_overloaded<T>(result: Result<T, StoreError>) -> Result<T, ClaimRefusal> {
+    result.map_err(|error| {
+        warn!(%error, "cannot read a packet from the database; the claim is refused as overloaded");
+        ClaimRefusal::Overloaded
+    })
+}

@@ -1,0 +1,230 @@
+//! RabbitMQ: the exchange, the queues, and connections that declare them. Operators rely on these names.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use lapin::options::{
+    BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, ExchangeKind};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::timeout;
+
+use super::amqp;
+use super::message::{KINDS, Message};
+use super::outbox::Entry;
+use base::config::ServiceAddress;
+
+pub const EXCHANGE: &str = "seckill";
+pub const ORDER_QUEUE: &str = "seckill.orders";
+pub const DEAD_LETTER_QUEUE: &str = "seckill.orders.dead";
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time-out of a confirm. After it, whether the broker has the message is unknown, and it is published again.
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time-out of the confirm of a probe message.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The routing key of probe messages. No queue has this name.
+const PROBE_KEY: &str = "seckill.nowhere";
+/// A blocked broker does not answer the closing handshake either.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Messages that are sent before their confirms arrive. A message about 256 orders has some 30 KB.
+const MAX_UNCONFIRMED: usize = 256;
+
+/// A connection with one channel, on which the exchange and the queues are declared.
+pub struct Rabbit {
+    connection: Connection,
+    pub channel: Channel,
+}
+
+impl Rabbit {
+    pub async fn connect(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
+        timeout(CONNECT_TIMEOUT, Rabbit::open(url, name)).await.context("RabbitMQ does not answer")?
+    }
+
+    async fn open(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
+        let properties = ConnectionProperties::default().with_connection_name(name.into());
+        let connection = amqp::connect(url, properties).await;
+        let connection = connection.context("cannot connect to RabbitMQ")?;
+        let channel = connection.create_channel().await?;
+        declare(&channel).await.context("cannot declare the exchange and queues")?;
+        Ok(Rabbit { connection, channel })
+    }
+
+    /// Publishes a mandatory message and waits until the broker has confirmed that a queue took it. The channel must be in
+    /// confirm mode.
+    pub async fn publish(
+        &self,
+        exchange: &str,
+        key: &str,
+        properties: BasicProperties,
+        body: &[u8],
+    ) -> anyhow::Result<()> {
+        let mandatory = BasicPublishOptions { mandatory: true, ..Default::default() };
+        let sent = self.channel.basic_publish(exchange.into(), key.into(), mandatory, body, properties);
+        match sent.await?.await? {
+            Confirmation::Ack(None) => Ok(()),
+            Confirmation::Ack(Some(_)) => bail!("no queue took the message"),
+            Confirmation::Nack(_) | Confirmation::NotRequested => bail!("RabbitMQ did not take the message"),
+        }
+    }
+
+    /// Puts the channel into confirm mode.
+    pub async fn confirm(&self) -> anyhow::Result<()> {
+        let confirms = self.channel.confirm_select(ConfirmSelectOptions::default());
+        Ok(timeout(CONNECT_TIMEOUT, confirms).await.context("RabbitMQ does not answer")??)
+    }
+
+    /// Messages that are ready in a queue.
+    pub async fn message_count(&self, queue: &str) -> anyhow::Result<u32> {
+        Ok(self.queue_counts(queue).await?.0)
+    }
+
+    /// Messages that are ready in a queue, and its consumers.
+    async fn queue_counts(&self, queue: &str) -> anyhow::Result<(u32, u32)> {
+        let passive = QueueDeclareOptions { passive: true, ..Default::default() };
+        let queue = self.channel.queue_declare(queue.into(), passive, FieldTable::default()).await?;
+        Ok((queue.message_count(), queue.consumer_count()))
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.connection.status().connected() && self.channel.status().connected()
+    }
+
+    pub async fn close(self) {
+        // Closing a lost connection fails, which is fine.
+        let _ = timeout(CLOSE_TIMEOUT, self.connection.close(200, "finished".into())).await;
+    }
+}
+
+async fn declare(channel: &Channel) -> Result<(), lapin::Error> {
+    let durable = ExchangeDeclareOptions { durable: true, ..Default::default() };
+    channel.exchange_declare(EXCHANGE.into(), ExchangeKind::Topic, durable, FieldTable::default()).await?;
+    let mut quorum = FieldTable::default();
+    quorum.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+    let mut orders = quorum.clone();
+    // Through the default exchange, straight into the dead-letter queue.
+    orders.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
+    orders.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(DEAD_LETTER_QUEUE.into()));
+    // The consumer rejects invalid messages explicitly. A valid message must survive any number of consumer crashes, but
+    // newer brokers drop a message after twenty deliveries unless told otherwise.
+    orders.insert("x-delivery-limit".into(), AMQPValue::LongInt(1_000_000));
+    let durable = QueueDeclareOptions { durable: true, ..Default::default() };
+    channel.queue_declare(DEAD_LETTER_QUEUE.into(), durable, quorum).await?;
+    channel.queue_declare(ORDER_QUEUE.into(), durable, orders).await?;
+    for kind in KINDS {
+        let bind = QueueBindOptions::default();
+        channel.queue_bind(ORDER_QUEUE.into(), EXCHANGE.into(), kind.key.into(), bind, FieldTable::default()).await?;
+    }
+    Ok(())
+}
+
+/// Publishes outbox entries and waits for their confirms.
+pub struct Publisher {
+    rabbit: Rabbit,
+}
+
+impl Publisher {
+    pub async fn connect(url: &ServiceAddress, name: &str) -> anyhow::Result<Publisher> {
+        let rabbit = Rabbit::connect(url, name).await?;
+        rabbit.confirm().await?;
+        Ok(Publisher { rabbit })
+    }
+
+    /// Publishes one message per entry that could be parsed and waits for all confirms. While the broker has blocked the
+    /// connection, it waits without a limit. After an error the broker may have any of the messages: publish all again.
+    pub async fn publish(&self, entries: &[Entry]) -> anyhow::Result<()> {
+        // Concurrently, because lapin then writes many messages to the socket at once.
+        stream::iter(entries).map(Ok).try_for_each_concurrent(MAX_UNCONFIRMED, |entry| self.publish_entry(entry)).await
+    }
+
+    async fn publish_entry(&self, entry: &Entry) -> anyhow::Result<()> {
+        let Some(message) = Message::of_entry(entry)? else { return Ok(()) };
+        let mut published = pin!(self.rabbit.publish(EXCHANGE, message.kind.key, message.properties(), &message.body));
+        loop {
+            match timeout(CONFIRM_TIMEOUT, &mut published).await {
+                Ok(published) => return published,
+                // A new connection would be blocked as well, and this one cannot even be closed.
+                Err(_) if self.is_blocked() => {}
+                Err(_) => return Err(self.no_confirm()),
+            }
+        }
+    }
+
+    /// Fails if the broker takes no messages. A broker that is short of memory or disk still answers all other requests.
+    pub async fn probe(&self) -> anyhow::Result<()> {
+        // The message goes to no queue: the broker confirms and drops it. An empty body would pass even while blocked.
+        let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
+        let sent = self.rabbit.channel.basic_publish("".into(), PROBE_KEY.into(), options, b"probe", properties);
+        let confirmed = async { sent.await?.await };
+        timeout(PROBE_TIMEOUT, confirmed).await.map_err(|_| self.no_confirm())??;
+        Ok(())
+    }
+
+    /// Whether the broker has blocked the connection, because it is short of memory or disk.
+    pub fn is_blocked(&self) -> bool {
+        self.rabbit.connection.status().blocked()
+    }
+
+    /// The error for a missing confirm.
+    fn no_confirm(&self) -> anyhow::Error {
+        match self.is_blocked() {
+            true => anyhow!("RabbitMQ takes no messages: it is short of memory or disk (rabbitmq-diagnostics alarms)"),
+            false => anyhow!("RabbitMQ does not confirm"),
+        }
+    }
+
+    pub async fn close(self) {
+        self.rabbit.close().await;
+    }
+}
+
+/// The lengths of the queues, in messages. Each carries up to 256 orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Depths {
+    pub ready: u32,
+    pub dead: u32,
+    /// Consumers of the order queue.
+    pub consumers: u32,
+}
+
+/// Reads the lengths of the queues. Connects on first use.
+pub struct Monitor {
+    url: ServiceAddress,
+    rabbit: Arc<Mutex<Option<Rabbit>>>,
+}
+
+impl Monitor {
+    pub fn new(url: ServiceAddress) -> Monitor {
+        Monitor { url, rabbit: Arc::default() }
+    }
+
+    /// The lengths now. A caller may give up; the broker's answer is waited for all the same, so that the next caller finds
+    /// a connection, and a slow broker is not asked for one connection after the other.
+    pub async fn depths(&self) -> anyhow::Result<Depths> {
+        let slot = self.rabbit.clone().lock_owned().await;
+        tokio::spawn(read_depths(self.url.clone(), slot)).await?
+    }
+}
+
+async fn read_depths(url: ServiceAddress, mut slot: OwnedMutexGuard<Option<Rabbit>>) -> anyhow::Result<Depths> {
+    let rabbit = match slot.take().filter(Rabbit::is_connected) {
+        Some(rabbit) => rabbit,
+        None => Rabbit::connect(&url, "seckill monitor").await?,
+    };
+    let read = async {
+        let (ready, consumers) = rabbit.queue_counts(ORDER_QUEUE).await?;
+        Ok(Depths { ready, dead: rabbit.message_count(DEAD_LETTER_QUEUE).await?, consumers })
+    };
+    let depths: anyhow::Result<Depths> = timeout(CONNECT_TIMEOUT, read).await.context("RabbitMQ does not answer")?;
+    // A connection that failed is dropped; the next call connects again.
+    if depths.is_ok() {
+        *slot = Some(rabbit);
+    }
+    depths
+}

@@ -1,0 +1,253 @@
+//! Connections to a Redis server or cluster: multiplexed, with automatic reconnects and time-outs.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::future::join_all;
+use redis::aio::{ConnectionLike, MultiplexedConnection};
+use redis::cluster::ClusterClientBuilder;
+use redis::cluster_read_routing::RandomReplicaStrategy;
+use redis::cluster_routing::{MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo};
+use redis::io::tcp::TcpSettings;
+use redis::{Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value};
+use secrecy::ExposeSecret;
+
+use super::cluster::ClusterServers;
+use super::sentinel::Sentinels;
+use super::server::{CONNECT_TIMEOUT, ServerConnection, Source};
+use super::tls;
+use crate::batching::BatchKey;
+use base::config::{RedisAddress, ServiceAddress};
+use domain::Bucket;
+
+/// Time-out of one command. After it, whether the command was executed is unknown.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A connection. Clones share it. All keys of a command must belong to one bucket, because a cluster spreads buckets over
+/// its servers.
+#[derive(Clone)]
+pub enum RedisConnection {
+    /// To one server, for commands that return at once.
+    Shared(ServerConnection),
+    /// To one server, for one owner and commands that block.
+    Private(MultiplexedConnection),
+    /// To all servers of a cluster. Each command goes to the server that has its keys.
+    Cluster(ClusterServers),
+}
+
+fn server(address: &ServiceAddress) -> anyhow::Result<ConnectionInfo> {
+    let info = address.url.expose_secret().into_connection_info().context("not a Redis address")?;
+    Ok(tls::with_certificates(info, &address.tls)?)
+}
+
+/// Host and port of a server's address, without a password.
+pub fn host(url: &ServiceAddress) -> String {
+    server(url).map(|info| info.addr().to_string()).unwrap_or_default()
+}
+
+/// Where the master is found.
+#[expect(clippy::large_enum_variant, reason = "lives for the moment of connecting")]
+enum Master {
+    One(Source),
+    OfCluster(ClusterServers),
+}
+
+impl Master {
+    fn at(url: &ServiceAddress) -> anyhow::Result<Master> {
+        Ok(match RedisAddress::parse(url)? {
+            RedisAddress::Server(url) => Master::One(Source::Master(server(&url)?)),
+            RedisAddress::Sentinel(address) => Master::One(Source::SentinelMaster(Sentinels::new(address))),
+            RedisAddress::Cluster(members) => Master::OfCluster(ClusterServers::new(cluster(&members)?.build()?)),
+        })
+    }
+}
+
+fn one_server(source: Source) -> RedisConnection {
+    RedisConnection::Shared(ServerConnection::new(source, ANSWER_TIMEOUT))
+}
+
+/// A shared connection to the master or the cluster, for commands that return at once. It connects with the first command,
+/// fails commands while there is no master, and reconnects by itself.
+pub fn shared(url: &ServiceAddress) -> anyhow::Result<RedisConnection> {
+    match Master::at(url)? {
+        Master::One(source) => Ok(one_server(source)),
+        Master::OfCluster(servers) => Ok(RedisConnection::Cluster(servers)),
+    }
+}
+
+/// As [`shared`], for one server whatever its role.
+pub fn any_role(url: &ServiceAddress) -> anyhow::Result<RedisConnection> {
+    Ok(one_server(Source::Server(server(url)?)))
+}
+
+/// A connection for reading only, to the replicas that come with the address: a cluster routes commands to replicas where
+/// there are any, Sentinels know one. `None` for a single server.
+pub fn reading(url: &ServiceAddress) -> anyhow::Result<Option<RedisConnection>> {
+    match RedisAddress::parse(url)? {
+        RedisAddress::Server(_) => Ok(None),
+        RedisAddress::Sentinel(address) => Ok(Some(one_server(Source::SentinelReplica(Sentinels::new(address))))),
+        RedisAddress::Cluster(members) => {
+            let client = cluster(&members)?.read_routing_strategy(RandomReplicaStrategy).build()?;
+            Ok(Some(RedisConnection::Cluster(ClusterServers::new(client))))
+        }
+    }
+}
+
+fn cluster(members: &[ServiceAddress]) -> anyhow::Result<ClusterClientBuilder> {
+    let certificates =
+        members.first().filter(|member| member.is_encrypted()).map(|member| tls::certificates(&member.tls));
+    let members = members.iter().map(server).collect::<anyhow::Result<Vec<_>>>()?;
+    let builder = ClusterClientBuilder::new(members);
+    // Members that are found through the others get them too.
+    let builder = match certificates {
+        Some(certificates) => builder.certs(certificates?),
+        None => builder,
+    };
+    Ok(builder
+        .tcp_settings(TcpSettings::default().set_nodelay(true))
+        .connection_timeout(CONNECT_TIMEOUT)
+        .response_timeout(ANSWER_TIMEOUT)
+        .retries(2)
+        .min_retry_wait(50)
+        .max_retry_wait(200))
+}
+
+/// A connection to the master for one owner and commands that block for at most `max_block` at the server. Its owner
+/// replaces it when it fails. A cluster gets a shared connection, because commands do not block there.
+pub async fn private(url: &ServiceAddress, max_block: Duration) -> anyhow::Result<RedisConnection> {
+    match Master::at(url)? {
+        Master::One(source) => {
+            let connection = source.connect(max_block + ANSWER_TIMEOUT).await;
+            Ok(RedisConnection::Private(connection.context("cannot connect to Redis")?))
+        }
+        Master::OfCluster(mut servers) => {
+            let ping = redis::cmd("PING");
+            ping.query_async::<()>(&mut servers).await.context("cannot connect to the Redis cluster")?;
+            Ok(RedisConnection::Cluster(servers))
+        }
+    }
+}
+
+impl RedisConnection {
+    pub fn is_cluster(&self) -> bool {
+        matches!(self, RedisConnection::Cluster(_))
+    }
+
+    /// Looks for the server again, for the next command. Connects to a cluster anew, in the background.
+    pub fn reconnect(&self) {
+        match self {
+            RedisConnection::Shared(connection) => connection.reconnect(),
+            RedisConnection::Private(_) => {}
+            RedisConnection::Cluster(servers) => servers.renew(),
+        }
+    }
+
+    /// Changes when another server, or another process of the same one, answers. A cluster finds its servers by itself.
+    pub fn incarnation(&self) -> u64 {
+        match self {
+            RedisConnection::Shared(connection) => connection.number(),
+            RedisConnection::Private(_) | RedisConnection::Cluster(_) => 0,
+        }
+    }
+
+    /// Fails unless the server takes writes; of a cluster, unless every master answers.
+    pub async fn check_writable(&self) -> RedisResult<()> {
+        match self {
+            RedisConnection::Cluster(_) => redis::cmd("PING").query_async(&mut self.clone()).await,
+            // Writes nothing, but a server that refuses writes refuses it.
+            _ => redis::cmd("SETRANGE").arg("seckill:probe").arg(0).arg("").query_async(&mut self.clone()).await,
+        }
+    }
+
+    /// Fails unless some master of a cluster answers.
+    pub async fn check_any_master(&self) -> RedisResult<()> {
+        let RedisConnection::Cluster(connection) = self else { return self.check_writable().await };
+        let one = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, Some(ResponsePolicy::OneSucceeded)));
+        connection.route_command(redis::cmd("PING"), one).await.map(drop)
+    }
+
+    /// Names the queue of a bucket's claims: all buckets share one on a single server. In a cluster each bucket has its own,
+    /// because a call reaches one server only.
+    pub fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        if self.is_cluster() { BatchKey::Bucket(bucket) } else { BatchKey::Shared }
+    }
+
+    /// Sends the same commands for every bucket: in one pipeline to a single server, otherwise in one per bucket. Returns a
+    /// result per bucket, with one value per command.
+    pub async fn each(
+        &self,
+        buckets: &[Bucket],
+        ask: impl for<'a> Fn(&'a mut Pipeline, Bucket) -> &'a mut Pipeline,
+    ) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
+        if buckets.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.is_cluster() {
+            return Ok(join_all(buckets.iter().map(|&bucket| self.one(bucket, &ask))).await);
+        }
+        let mut pipe = redis::pipe();
+        for &bucket in buckets {
+            ask(&mut pipe, bucket);
+        }
+        let commands = (pipe.len() / buckets.len()).max(1);
+        let answers: Vec<Value> = pipe.query_async(&mut self.clone()).await?;
+        Ok(answers.chunks(commands).map(|of_bucket| Ok(of_bucket.to_vec())).collect())
+    }
+
+    async fn one(
+        &self,
+        bucket: Bucket,
+        ask: impl for<'a> Fn(&'a mut Pipeline, Bucket) -> &'a mut Pipeline,
+    ) -> RedisResult<Vec<Value>> {
+        let mut pipe = redis::pipe();
+        ask(&mut pipe, bucket);
+        pipe.query_async(&mut self.clone()).await
+    }
+
+    /// As [`RedisConnection::each`] of a cluster, where each bucket fails on its own after `limit`.
+    pub async fn each_within(
+        &self,
+        limit: Duration,
+        buckets: &[Bucket],
+        ask: impl for<'a> Fn(&'a mut Pipeline, Bucket) -> &'a mut Pipeline,
+    ) -> Vec<RedisResult<Vec<Value>>> {
+        let answers = buckets.iter().map(async |&bucket| {
+            tokio::time::timeout(limit, self.one(bucket, &ask)).await.unwrap_or_else(|_| {
+                self.reconnect();
+                Err((ErrorKind::Io, "the server of a bucket does not answer").into())
+            })
+        });
+        join_all(answers).await
+    }
+}
+
+impl ConnectionLike for RedisConnection {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self {
+            RedisConnection::Shared(connection) => connection.req_packed_command(cmd),
+            RedisConnection::Private(connection) => connection.req_packed_command(cmd),
+            RedisConnection::Cluster(connection) => connection.req_packed_command(cmd),
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        match self {
+            RedisConnection::Shared(connection) => connection.req_packed_commands(pipeline, offset, count),
+            RedisConnection::Private(connection) => connection.req_packed_commands(pipeline, offset, count),
+            RedisConnection::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        match self {
+            RedisConnection::Shared(connection) => connection.get_db(),
+            RedisConnection::Private(connection) => connection.get_db(),
+            RedisConnection::Cluster(connection) => connection.get_db(),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Remembers every grant that this process has told to a client, until the database has it.
+//!
+//! A 202 is a promise. A master that restarts without its last writes, or without any data, has forgotten it; then
+//! [`super::replay`] sends the remembered grants again. Grants that were answered once more to a repeated request are remembered
+//! as well, because the process that granted them may have ended.
+//!
+//! Memory: a grant on units takes 56 bytes, so [`MAX_GRANTS`] take 56 MB, and up to twice that while a queue grows.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::generation::Generation;
+use domain::Bucket;
+
+/// Bounds the memory of the log. Beyond it the oldest grants are dropped, but only of generations that the master has just
+/// been seen to have.
+const MAX_GRANTS: usize = 1_000_000;
+/// How long after a grant the database is first asked for it.
+const FIRST_CHECK_DELAY: Duration = Duration::from_secs(1);
+/// How long after a check a grant that was not in the database is checked again. Bounds the load during a backlog.
+const RECHECK_DELAY: Duration = Duration::from_secs(5);
+
+/// Key of the grants on a bucket that a generation has.
+pub type Place = (Bucket, Generation);
+
+struct Remembered<G> {
+    grant: G,
+    check_at: Instant,
+}
+
+/// The grants of one generation of a bucket, roughly oldest first.
+struct Grants<G> {
+    queue: VecDeque<Remembered<G>>,
+    /// Those of the queue that were told to a repeated request, so that many repetitions are remembered once.
+    repeated: HashSet<G>,
+}
+
+/// The grants that this process has reported to clients and the database does not have yet.
+pub struct GrantLog<G> {
+    places: Mutex<BTreeMap<Place, Grants<G>>>,
+    calls: Mutex<Calls>,
+}
+
+/// Calls to the master, by the order of their start.
+#[derive(Default)]
+struct Calls {
+    started: u64,
+    unanswered: BTreeSet<u64>,
+}
+
+/// A call whose answer may still bring grants. Ends on drop.
+pub struct CallGuard<'a> {
+    calls: &'a Mutex<Calls>,
+    number: u64,
+}
+
+impl Drop for CallGuard<'_> {
+    fn drop(&mut self) {
+        lock(self.calls).unanswered.remove(&self.number);
+    }
+}
+
+impl<G> Default for GrantLog<G> {
+    fn default() -> Self {
+        GrantLog { places: Mutex::default(), calls: Mutex::default() }
+    }
+}
+
+impl<G> Default for Grants<G> {
+    fn default() -> Self {
+        Grants { queue: VecDeque::new(), repeated: HashSet::new() }
+    }
+}
+
+impl<G: Copy + Eq + Hash> Grants<G> {
+    fn push(&mut self, grant: G, check_at: Instant) {
+        self.queue.push_back(Remembered { grant, check_at });
+    }
+
+    fn pop(&mut self) -> Option<G> {
+        self.queue.pop_front().map(|oldest| oldest.grant)
+    }
+}
+
+impl<G: Copy + Eq + Hash> GrantLog<G> {
+    /// Begins a call to the master. Its grants are remembered before the guard is dropped.
+    pub fn begin_call(&self) -> CallGuard<'_> {
+        let mut calls = lock(&self.calls);
+        calls.started += 1;
+        let number = calls.started;
+        calls.unanswered.insert(number);
+        CallGuard { calls: &self.calls, number }
+    }
+
+    /// The number of calls that were started so far.
+    pub(super) fn calls_started(&self) -> u64 {
+        lock(&self.calls).started
+    }
+
+    /// Whether the first `number` calls have ended.
+    pub(super) fn have_ended(&self, number: u64) -> bool {
+        lock(&self.calls).unanswered.first().is_none_or(|oldest| *oldest > number)
+    }
+
+    /// Remembers new grants, and grants that were reported again to repeated requests.
+    pub fn remember(&self, place: Place, granted: impl IntoIterator<Item = G>, repeated: impl IntoIterator<Item = G>) {
+        let (mut granted, mut repeated) = (granted.into_iter().peekable(), repeated.into_iter().peekable());
+        if granted.peek().is_none() && repeated.peek().is_none() {
+            return;
+        }
+        let check_at = Instant::now() + FIRST_CHECK_DELAY;
+        let mut places = lock(&self.places);
+        let grants = places.entry(place).or_default();
+        granted.for_each(|grant| grants.push(grant, check_at));
+        for grant in repeated {
+            if grants.repeated.insert(grant) {
+                grants.push(grant, check_at);
+            }
+        }
+    }
+
+    /// The number of remembered grants.
+    pub fn len(&self) -> usize {
+        lock(&self.places).values().map(|grants| grants.queue.len()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The buckets and generations with remembered grants.
+    pub(super) fn places(&self) -> Vec<Place> {
+        lock(&self.places).keys().copied().collect()
+    }
+
+    pub(super) fn grants(&self, place: Place) -> Vec<G> {
+        let places = lock(&self.places);
+        places.get(&place).into_iter().flat_map(|grants| &grants.queue).map(|one| one.grant).collect()
+    }
+
+    /// Records that the generation `to` now has the first `count` grants of `from`. They go before the grants that `to` has
+    /// made since.
+    pub(super) fn reassign(&self, bucket: Bucket, from: Generation, to: Generation, count: usize) {
+        if from == to {
+            return;
+        }
+        let mut places = lock(&self.places);
+        let Some(older) = places.get_mut(&(bucket, from)) else { return };
+        let moved: Vec<Remembered<G>> = older.queue.drain(..count.min(older.queue.len())).collect();
+        let repeated: Vec<G> = moved.iter().map(|one| one.grant).filter(|grant| older.repeated.remove(grant)).collect();
+        if older.queue.is_empty() {
+            places.remove(&(bucket, from));
+        }
+        let newer = places.entry((bucket, to)).or_default();
+        newer.repeated.extend(repeated);
+        for one in moved.into_iter().rev() {
+            newer.queue.push_front(one);
+        }
+    }
+
+    /// The first grants of a place, as far as their check is due.
+    pub(super) fn due(&self, place: Place, max: usize) -> Vec<G> {
+        let now = Instant::now();
+        let places = lock(&self.places);
+        let queue = places.get(&place).into_iter().flat_map(|grants| &grants.queue);
+        queue.take_while(|one| one.check_at <= now).take(max).map(|one| one.grant).collect()
+    }
+
+    /// Forgets those of the first grants of a place that are in the database. The others are checked again later.
+    pub(super) fn settle(&self, place: Place, persisted: &[bool]) {
+        let recheck_at = Instant::now() + RECHECK_DELAY;
+        let mut places = lock(&self.places);
+        let Some(grants) = places.get_mut(&place) else { return };
+        for persisted in persisted {
+            match grants.pop() {
+                Some(grant) if *persisted => drop(grants.repeated.remove(&grant)),
+                Some(grant) => grants.push(grant, recheck_at),
+                None => break,
+            }
+        }
+        if grants.queue.is_empty() {
+            places.remove(&place);
+        }
+    }
+
+    /// Drops the oldest grants of these places beyond [`MAX_GRANTS`], and returns how many.
+    pub(super) fn drop_excess(&self, verified: &[Place]) -> usize {
+        let excess = self.len().saturating_sub(MAX_GRANTS);
+        let mut left = excess;
+        let mut places = lock(&self.places);
+        for place in verified {
+            let Some(grants) = places.get_mut(place) else { continue };
+            while left > 0
+                && let Some(grant) = grants.pop()
+            {
+                grants.repeated.remove(&grant);
+                left -= 1;
+            }
+            if grants.queue.is_empty() {
+                places.remove(place);
+            }
+        }
+        excess - left
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redis::generation::ServerId;
+    use domain::SaleId;
+
+    fn place(sale: i64, epoch: i64) -> Place {
+        let server = ServerId::parse(&"ab".repeat(20)).unwrap();
+        (Bucket::whole(SaleId(sale)), Generation { epoch, server })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn grants_move_to_a_new_generation_in_order_and_never_expire() {
+        let log = GrantLog::<u32>::default();
+        let ((bucket, old), (_, new)) = (place(7, 1), place(7, 2));
+        log.remember((bucket, old), [1, 2], []);
+        log.remember((bucket, old), [], []);
+        log.remember((bucket, new), [3], []);
+        assert_eq!(log.places(), [(bucket, old), (bucket, new)]);
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+        log.reassign(bucket, old, new, 2);
+        assert_eq!(log.places(), [(bucket, new)]);
+        assert_eq!(log.grants((bucket, new)), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_repeated_grant_is_remembered_once() {
+        let log = GrantLog::<u32>::default();
+        log.remember(place(7, 1), [1], [2, 2]);
+        log.remember(place(7, 1), [], [2]);
+        assert_eq!(log.grants(place(7, 1)), [1, 2]);
+        log.settle(place(7, 1), &[true, true]);
+        log.remember(place(7, 1), [], [2]);
+        assert_eq!(log.grants(place(7, 1)), [2], "told again after it was settled");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn grants_are_checked_until_the_database_has_them() {
+        let log = GrantLog::<u32>::default();
+        log.remember(place(7, 1), [1, 2, 3], []);
+        assert!(log.due(place(7, 1), 10).is_empty(), "too young");
+        tokio::time::advance(FIRST_CHECK_DELAY).await;
+        assert_eq!(log.due(place(7, 1), 2), [1, 2]);
+        log.settle(place(7, 1), &[false, true]);
+        assert_eq!(log.due(place(7, 1), 10), [3], "the first one waits");
+        log.settle(place(7, 1), &[true]);
+        tokio::time::advance(RECHECK_DELAY).await;
+        assert_eq!(log.due(place(7, 1), 10), [1]);
+        log.settle(place(7, 1), &[true]);
+        assert!(log.is_empty());
+        assert!(log.places().is_empty());
+    }
+
+    #[test]
+    fn oldest_grants_beyond_the_maximum_are_dropped_of_verified_generations_only() {
+        let log = GrantLog::<u32>::default();
+        log.remember(place(1, 1), 0..MAX_GRANTS as u32, []);
+        log.remember(place(2, 1), 0..10, []);
+        assert_eq!(log.drop_excess(&[]), 0);
+        assert_eq!(log.len(), MAX_GRANTS + 10);
+        assert_eq!(log.drop_excess(&[place(1, 1)]), 10);
+        assert_eq!(log.grants(place(1, 1)).first(), Some(&10));
+        assert_eq!(log.grants(place(2, 1)).len(), 10);
+    }
+
+    #[test]
+    fn earlier_calls_have_ended_once_each_guard_is_dropped() {
+        let log = GrantLog::<u32>::default();
+        assert!(log.have_ended(log.calls_started()));
+        let (first, second) = (log.begin_call(), log.begin_call());
+        let before = log.calls_started();
+        drop(second);
+        let later = log.begin_call();
+        assert!(!log.have_ended(before));
+        drop(first);
+        assert!(log.have_ended(before), "the later call does not matter");
+        drop(later);
+    }
+}

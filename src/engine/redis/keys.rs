@@ -1,0 +1,112 @@
+//! The names of a bucket's keys. They share a hash tag, so they occupy one slot of a Redis Cluster.
+
+use domain::Bucket;
+
+/// The hash with the definition and the counters of the bucket.
+pub fn hash(bucket: Bucket) -> String {
+    named(bucket, "")
+}
+
+pub fn count(bucket: Bucket) -> String {
+    named(bucket, "_count")
+}
+
+pub fn start(bucket: Bucket) -> String {
+    named(bucket, "_start")
+}
+
+pub fn access(bucket: Bucket) -> String {
+    named(bucket, "_access")
+}
+
+pub fn holders(bucket: Bucket) -> String {
+    named(bucket, ":holders")
+}
+
+pub fn outbox(bucket: Bucket) -> String {
+    named(bucket, ":outbox")
+}
+
+/// Unclaimed shares of a packet.
+pub fn unclaimed(bucket: Bucket) -> String {
+    named(bucket, ":unclaimed")
+}
+
+/// The shares of a packet by user.
+pub fn users(bucket: Bucket) -> String {
+    named(bucket, ":users")
+}
+
+/// The places of a waiting room by account.
+pub fn places(bucket: Bucket) -> String {
+    named(bucket, ":places")
+}
+
+/// The processes that have replayed their grants to the present generation of the bucket.
+pub fn replayed(bucket: Bucket) -> String {
+    named(bucket, ":replayed")
+}
+
+/// Outbox entries that could not be parsed, for operators to inspect.
+pub fn dead(bucket: Bucket) -> String {
+    named(bucket, ":outbox:dead")
+}
+
+/// Stages the holders of a bucket that is being loaded, one key per attempt.
+pub fn loading(bucket: Bucket, epoch: i64) -> String {
+    format!("{}:{epoch}", named(bucket, ":loading"))
+}
+
+/// Stages the users of a packet that is being loaded, one key per attempt.
+pub fn loading_users(bucket: Bucket, epoch: i64) -> String {
+    format!("{}:{epoch}", named(bucket, ":loading-users"))
+}
+
+/// The heartbeat of a process on one master; `tag` chooses the master of a cluster.
+pub fn heartbeat(process: &str, tag: Option<u32>) -> String {
+    match tag {
+        None => format!("seckill:heartbeat:{process}"),
+        Some(tag) => format!("seckill:heartbeat:{process}:{{{tag}}}"),
+    }
+}
+
+/// The slot of a hash tag in a Redis Cluster: CRC-16 (XMODEM) modulo 16,384.
+pub fn slot(tag: &str) -> u16 {
+    let crc = tag.bytes().fold(0_u16, |crc, byte| {
+        (0..8).fold(crc ^ (u16::from(byte) << 8), |crc, _| (crc << 1) ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 })
+    });
+    crc % 16_384
+}
+
+fn named(bucket: Bucket, suffix: &str) -> String {
+    format!("{}{{{bucket}}}{suffix}", bucket.owner.kind())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::bucket::Owner;
+    use domain::{PacketId, SaleId};
+
+    #[test]
+    fn slots_are_those_of_redis() {
+        // CLUSTER KEYSLOT
+        assert_eq!(["123456789", "foo", "user1000"].map(slot), [12_739, 12_182, 3_443]);
+    }
+
+    #[test]
+    fn key_names_are_stable() {
+        let all = |bucket| [hash, count, start, access, holders, outbox].map(|name| name(bucket));
+        let expected =
+            ["goods{7}", "goods{7}_count", "goods{7}_start", "goods{7}_access", "goods{7}:holders", "goods{7}:outbox"];
+        assert_eq!(all(Bucket::whole(SaleId(7))), expected);
+        let last = Bucket::all(SaleId(7), 3).last().unwrap();
+        assert_eq!(all(last), expected.map(|name| name.replace("{7}", "{7.2}")));
+        assert_eq!(loading(last, 4), "goods{7.2}:loading:4");
+        let rain = Bucket::all(PacketId(9), 2).next().unwrap();
+        let names = [hash, unclaimed, users, outbox].map(|name| name(rain));
+        assert_eq!(names, ["packet{9.0}", "packet{9.0}:unclaimed", "packet{9.0}:users", "packet{9.0}:outbox"]);
+        let list = Bucket::whole(Owner::Queue(SaleId(7)));
+        assert_eq!([hash, places, outbox].map(|name| name(list)), ["queue{7}", "queue{7}:places", "queue{7}:outbox"]);
+    }
+}

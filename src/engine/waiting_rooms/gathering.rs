@@ -1,0 +1,306 @@
+//! The list of a waiting room while it is open, in Redis: the crowd takes places there as fast as it buys units, and data control
+//! writes them into the database soon after ([`control::queues`]).
+//!
+//! Redis gives places only while it certainly knows every account that has one: the list is opened before shoppers may join, and closed
+//! for good when the server may have lost writes ([`crate::redis::generation`]). Otherwise, and once the list is locked, the database gives
+//! them. Where both have given a place to an account, its row stands: before the lock one place is worth as much as another.
+//!
+//! A process remembers the places that it has told until the database has them, and writes them itself when Redis has forgotten them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use redis::{Script, Value};
+use uuid::Uuid;
+
+use crate::batching::Unavailable;
+use crate::batching::{Batch, BatchKey};
+use crate::pipeline::outbox::{self, Entry};
+use crate::redis::connection::RedisConnection;
+use crate::redis::generation::Generation;
+use crate::redis::grant_log::GrantLog;
+use crate::redis::replay::{ReplayGrants, Replayed};
+use crate::redis::script::HotScript;
+use crate::redis::short_id::ShortId;
+use crate::redis::{keys, malformed, parse, parse_time};
+use domain::bucket::Owner;
+use domain::draw::EntryId;
+use domain::{Bucket, SaleId, UserId};
+use store::{GatheredPlace, Joining, Store};
+
+struct Scripts {
+    take: HotScript,
+    read: Script,
+    open: Script,
+    close: Script,
+}
+
+/// The lists of waiting rooms on a Redis master or a cluster. Clones share one connection.
+#[derive(Clone)]
+pub struct Gathering {
+    master: RedisConnection,
+    scripts: Arc<Scripts>,
+    places: Arc<GrantLog<GatheredPlace>>,
+    store: Store,
+}
+
+/// What Redis answers to a request for a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gathered {
+    New(GatheredPlace),
+    /// The account had a place before the request.
+    Known(GatheredPlace),
+    /// The account has no place, and the list opens later.
+    Early,
+}
+
+/// A list that gives places.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListState {
+    pub(super) places: i64,
+    /// Of the account that was asked for.
+    pub(super) place: Option<GatheredPlace>,
+}
+
+/// When a list takes places, and what it begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenList {
+    pub from: Timestamp,
+    pub until: Timestamp,
+    /// The database's time, if it has no places of the list.
+    pub epoch: Option<Timestamp>,
+}
+
+/// A list that gives no more places.
+#[derive(Debug, Clone, Copy)]
+pub struct ClosedList {
+    /// Whether the database has all places that Redis still has.
+    pub is_written: bool,
+    /// Whether Redis has lost none, so that no process has to write what it told.
+    pub is_whole: bool,
+}
+
+/// Places that the database does not have yet, with the stream entries that name them.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    ids: Vec<String>,
+    pub places: Vec<GatheredPlace>,
+}
+
+/// By then the processes have written the places that Redis has lost.
+pub const HANDED_OVER_AFTER: Duration = Duration::from_secs(10);
+
+/// Batches of places that are read at once.
+const MAX_ARRIVALS: usize = 128;
+/// How long after its end a list is kept at least, should data control not delete it.
+const KEPT_MS: i64 = 24 * 3_600_000;
+
+impl Gathering {
+    pub fn new(master: RedisConnection, store: Store) -> Gathering {
+        let scripts = Scripts {
+            take: HotScript::new(include_str!("lua/take.lua")),
+            read: Script::new(include_str!("lua/read.lua")),
+            open: Script::new(include_str!("lua/open.lua")),
+            close: Script::new(include_str!("lua/close.lua")),
+        };
+        Gathering { master, scripts: Arc::new(scripts), places: Arc::default(), store }
+    }
+
+    /// The bucket of a sale's list.
+    pub fn bucket(sale: SaleId) -> Bucket {
+        Bucket::whole(Owner::Queue(sale))
+    }
+
+    pub(super) fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        self.master.batch_key(bucket)
+    }
+
+    /// Gives places. `None` for a batch that the database has to decide, also where it is not known what Redis did: a place with the
+    /// same entry is the same place.
+    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Option<Vec<Gathered>>> {
+        let _unanswered = self.places.begin_call();
+        let calls = batches.iter().map(|Batch { bucket, claims }| {
+            let mut call = self.scripts.take.call(&list_keys(*bucket));
+            for claim in claims {
+                let entry = Uuid::from_bytes(*wished(claim).as_bytes());
+                call.arg(ShortId::of(claim.user_id.0)).arg(ShortId::of(entry));
+            }
+            call
+        });
+        let answers = self.scripts.take.send(calls.collect(), &self.master).await;
+        let Ok(answers) = answers else { return vec![None; batches.len()] };
+        let gathered = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
+            let (generation, gathered) = read_answer(&answer.ok()?, claims).ok().flatten()?;
+            let new =
+                gathered.iter().filter_map(|one| if let Gathered::New(place) = one { Some(*place) } else { None });
+            let known =
+                gathered.iter().filter_map(|one| if let Gathered::Known(place) = one { Some(*place) } else { None });
+            self.places.remember((*bucket, generation), new, known);
+            Some(gathered)
+        });
+        gathered.collect()
+    }
+
+    /// The list, with the place of an account if one is asked for; `None` where the database gives the places.
+    pub(super) async fn read(&self, sale: SaleId, user: Option<UserId>) -> Result<Option<ListState>, Unavailable> {
+        let [hash, places, _] = list_keys(Gathering::bucket(sale));
+        let mut call = self.scripts.read.key(hash);
+        call.key(places);
+        call.arg(user.map(|user| ShortId::of(user.0).to_string()).unwrap_or_default());
+        let answer: Vec<Value> = call.invoke_async(&mut self.master.clone()).await?;
+        let [places, place] = answer.as_slice() else { return Ok(None) };
+        let place: Option<String> = parse(place, "a place")?;
+        let place = user.zip(place).map(|(user, text)| parse_place(user, &text).ok_or_else(|| malformed("a place")));
+        Ok(Some(ListState { places: parse(places, "a count")?, place: place.transpose()? }))
+    }
+
+    /// Lets Redis give places from a time that has not come, or goes on doing so. `false` where the database has to.
+    pub async fn open(&self, sale: SaleId, list: OpenList) -> Result<bool, Unavailable> {
+        let mut call = self.scripts.open.key(&list_keys(Gathering::bucket(sale)));
+        call.arg(list.from.as_millisecond()).arg(list.until.as_millisecond());
+        call.arg(list.until.as_millisecond().saturating_add(KEPT_MS))
+            .arg(list.epoch.map(|epoch| epoch.as_millisecond().to_string()).unwrap_or_default());
+        let open: i64 = call.invoke_async(&mut self.master.clone()).await?;
+        Ok(open == 1)
+    }
+
+    /// Has no more places given, and deletes the list once the database has all that is left.
+    pub async fn close(&self, sale: SaleId) -> Result<ClosedList, Unavailable> {
+        let call = self.scripts.close.key(&list_keys(Gathering::bucket(sale)));
+        let (left, is_whole): (i64, bool) = call.invoke_async(&mut self.master.clone()).await?;
+        Ok(ClosedList { is_written: left == 0, is_whole })
+    }
+
+    /// The oldest places that the database does not have yet: `enough` or a batch more, or what there is. A batch that cannot be parsed
+    /// is set aside for operators, and keeps no list from being locked.
+    pub async fn arrivals(&self, sale: SaleId, enough: usize) -> Result<Arrivals, Unavailable> {
+        let bucket = Gathering::bucket(sale);
+        let mut arrivals = Arrivals::default();
+        let mut ask = redis::cmd("XRANGE");
+        ask.arg(keys::outbox(bucket)).arg("-").arg("+").arg("COUNT").arg(MAX_ARRIVALS);
+        let entries: Vec<(String, Vec<String>)> = ask.query_async(&mut self.master.clone()).await?;
+        for (id, fields) in entries {
+            match parse_places(&fields) {
+                Some(places) => {
+                    arrivals.places.extend(places);
+                    arrivals.ids.push(id);
+                }
+                None => outbox::set_aside(&mut self.master.clone(), &Entry { bucket, id, items: None }).await?,
+            }
+            if arrivals.places.len() >= enough {
+                break;
+            }
+        }
+        Ok(arrivals)
+    }
+
+    /// Forgets arrivals that the database has.
+    pub async fn forget(&self, sale: SaleId, arrivals: &Arrivals) -> Result<(), Unavailable> {
+        let mut delete = redis::cmd("XDEL");
+        delete.arg(keys::outbox(Gathering::bucket(sale))).arg(&arrivals.ids);
+        let _: i64 = delete.query_async(&mut self.master.clone()).await?;
+        Ok(())
+    }
+}
+
+impl Arrivals {
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+}
+
+/// The hash of a list, the places by account, and the stream of those that are no rows yet.
+fn list_keys(bucket: Bucket) -> [String; 3] {
+    [keys::hash, keys::places, keys::outbox].map(|name| name(bucket))
+}
+
+/// The entry that a request asks for: one that the shop has signed before a new one.
+fn wished(request: &Joining) -> EntryId {
+    request.signed.map_or(request.entry, |(entry, _)| entry)
+}
+
+/// Parses `entry:time`.
+fn parse_place(user_id: UserId, text: &str) -> Option<GatheredPlace> {
+    let (entry, time) = text.split_once(':')?;
+    let entry = EntryId::new(ShortId::parse(entry)?.into_bytes());
+    Some(GatheredPlace { user_id, entry, joined_at: parse_time(time)? })
+}
+
+/// Parses the fields of a stream entry: account, place, account, place, …
+fn parse_places(fields: &[String]) -> Option<Vec<GatheredPlace>> {
+    let [_, places] = fields else { return None };
+    let words: Vec<&str> = places.split(' ').collect();
+    let place = |pair: &[&str]| parse_place(UserId(ShortId::parse(pair[0])?), pair.get(1)?);
+    words.chunks(2).map(place).collect()
+}
+
+/// The generation that has the places, and an answer for each; `None` when no places are given.
+fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<Option<(Generation, Vec<Gathered>)>, Unavailable> {
+    let (epoch, server, now, of_each) = match answer {
+        [] => return Ok(None),
+        [Value::Int(epoch), Value::BulkString(server), Value::Int(now), of_each @ ..] => {
+            (*epoch, server, *now, of_each)
+        }
+        _ => return Err(malformed("a batch")),
+    };
+    let generation = Generation::parse(epoch, server)?;
+    let now = Timestamp::from_millisecond(now).map_err(|_| malformed("a time"))?;
+    let gathered = |(n, claim): (usize, &Joining)| match of_each.get(n) {
+        None | Some(Value::Int(1)) => {
+            Ok(Gathered::New(GatheredPlace { user_id: claim.user_id, entry: wished(claim), joined_at: now }))
+        }
+        Some(Value::Int(0)) => Ok(Gathered::Early),
+        Some(known) => {
+            let place = parse_place(claim.user_id, &parse::<String>(known, "a place")?);
+            let place = place.ok_or_else(|| malformed("a place"))?;
+            // The entry of this request, which was sent twice.
+            Ok(if place.entry == wished(claim) { Gathered::New(place) } else { Gathered::Known(place) })
+        }
+    };
+    let all = claims.iter().enumerate().map(gathered).collect::<Result<_, Unavailable>>()?;
+    Ok(Some((generation, all)))
+}
+
+#[async_trait]
+impl ReplayGrants for Gathering {
+    type Grant = GatheredPlace;
+
+    fn grant_log(&self) -> &GrantLog<GatheredPlace> {
+        &self.places
+    }
+
+    fn master(&self) -> &RedisConnection {
+        &self.master
+    }
+
+    async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>> {
+        Ok(Vec::new())
+    }
+
+    /// A list under another history of the server has been closed: its places go to the database once data control has deleted it.
+    async fn replay(&self, _bucket: Bucket, _places: &[GatheredPlace]) -> Result<Replayed, Unavailable> {
+        Ok(Replayed::NotLoaded)
+    }
+
+    /// Data control loads no list, so what a list lacks goes to the database.
+    fn is_active(&self, _bucket: Bucket) -> bool {
+        false
+    }
+
+    async fn persist(&self, bucket: Bucket, places: &[GatheredPlace]) -> anyhow::Result<()> {
+        if let Some(sale) = bucket.queue() {
+            self.store.keep_places(sale, places).await?;
+        }
+        Ok(())
+    }
+
+    async fn are_persisted(&self, bucket: Bucket, places: &[GatheredPlace]) -> anyhow::Result<Vec<bool>> {
+        let Some(sale) = bucket.queue() else { return Ok(vec![true; places.len()]) };
+        let users: Vec<UserId> = places.iter().map(|place| place.user_id).collect();
+        let known: HashSet<UserId> = self.store.users_with_place(sale, &users).await?;
+        Ok(users.iter().map(|user| known.contains(user)).collect())
+    }
+}

@@ -1,0 +1,365 @@
+//! Waiting rooms: an account takes a place, everyone follows the line, and a shopper who is called may buy for a while. What happens
+//! in between is data control's part (`control/queues.rs`).
+//!
+//! Requests for places that arrive together are one call of Redis while the list is open ([`gathering`]), and otherwise one transaction.
+//! The line is read once a second for all.
+
+pub mod gathering;
+mod joins;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use axum::body::Bytes;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::batching::Batcher;
+use crate::batching::Unavailable;
+use crate::catalogue::Catalogue;
+use crate::eligibility::{Eligibility, EligibilityRefusal};
+use base::metrics::Metrics;
+use base::periodic::Periodic;
+use base::rate_limit::UserLimit;
+use base::signing::{ShopSecret, Signer};
+use domain::draw::EntryId;
+use domain::{
+    Ineligible, Line, OrderId, OrderStatus, Phase, Place, QueuePlace, QueueSeed, Refusal, Sale, SaleId, TurnState,
+    UserId,
+};
+use gathering::{Gathered, Gathering, HANDED_OVER_AFTER};
+use joins::{JoinDecision, Joins};
+use store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
+
+/// The age of the line in memory, as of the button in caches.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// The age of a line that cannot change by itself.
+const RESTING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Why an account has no place.
+#[derive(Debug)]
+pub enum JoinRefusal {
+    RateLimited,
+    NoSuchQueue,
+    Ineligible(EligibilityRefusal),
+    /// The waiting room takes in no one in this phase.
+    Closed(Phase),
+    /// It is not known whether the place was taken. Asking again tells.
+    Unknown,
+}
+
+impl From<EligibilityRefusal> for JoinRefusal {
+    fn from(refusal: EligibilityRefusal) -> Self {
+        JoinRefusal::Ineligible(refusal)
+    }
+}
+
+/// The place of an account that asked for one.
+#[derive(Debug)]
+pub struct Joined {
+    pub place: QueuePlace,
+    pub state: TurnState,
+    /// Whether it was not there before the request.
+    pub is_new: bool,
+}
+
+/// An account's place, and what the account may do.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnTurn {
+    pub place: QueuePlace,
+    pub state: TurnState,
+    /// The order of an account that has bought.
+    pub order: Option<OrderId>,
+}
+
+/// A line, and the JSON that everyone gets.
+#[derive(Clone)]
+struct PublishedLine {
+    line: Arc<Line>,
+    body: Bytes,
+    /// Public once the line says so.
+    seed: QueueSeed,
+    /// When Redis was last known to give the places, unless every process has written since what Redis may have forgotten.
+    gathered: Option<Instant>,
+}
+
+/// The waiting rooms of one process.
+pub struct WaitingRooms {
+    store: Store,
+    catalogue: Arc<Catalogue>,
+    eligibility: Arc<Eligibility>,
+    gathering: Option<Gathering>,
+    joins: Batcher<Joins>,
+    lines: ArcSwap<HashMap<SaleId, PublishedLine>>,
+    per_account: UserLimit,
+    passes: Signer,
+    metrics: Arc<Metrics>,
+}
+
+impl WaitingRooms {
+    pub fn new(
+        store: Store,
+        catalogue: Arc<Catalogue>,
+        eligibility: Arc<Eligibility>,
+        gathering: Option<Gathering>,
+        user_rate: u32,
+        secret: &ShopSecret,
+        metrics: Arc<Metrics>,
+    ) -> WaitingRooms {
+        let joins = Joins { store: store.clone(), gathering: gathering.clone() };
+        WaitingRooms {
+            joins: Batcher::new(Arc::new(joins), metrics.clone()),
+            gathering,
+            store,
+            catalogue,
+            eligibility,
+            lines: ArcSwap::default(),
+            per_account: UserLimit::new(user_rate),
+            passes: Signer::new(secret, "place in a waiting room"),
+            metrics,
+        }
+    }
+
+    /// Gives the account its place and returns it. Safe to repeat, on any device. With its pass a place that the database has
+    /// lost is taken again.
+    pub async fn join(&self, sale: SaleId, user: UserId, pass: Option<&str>) -> Result<Joined, JoinRefusal> {
+        if !self.per_account.allows(user) {
+            return Err(JoinRefusal::RateLimited);
+        }
+        // A sale that this process does not know gets no queue of requests.
+        let known = self.catalogue.entry(sale).await.map_err(|_| JoinRefusal::Unknown)?;
+        if !known.is_some_and(|entry| entry.sale.mode.is_queue()) {
+            return Err(JoinRefusal::NoSuchQueue);
+        }
+        self.eligibility.check(sale, user).await?;
+        let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
+        let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed };
+        let decision = self.joins.claim(Gathering::bucket(sale), request, None).await;
+        let joined = match decision.map_err(|_| JoinRefusal::Unknown)? {
+            JoinDecision::Redis(Gathered::New(place)) => self.gathered(sale, place, true).await?,
+            JoinDecision::Redis(Gathered::Known(place)) => self.gathered(sale, place, false).await?,
+            JoinDecision::Redis(Gathered::Early) => return Err(JoinRefusal::Closed(Phase::Upcoming)),
+            JoinDecision::Database(JoinOutcome::Joined { place, state, is_new }) => Joined { place, state, is_new },
+            JoinDecision::Database(JoinOutcome::Closed(phase)) => return Err(JoinRefusal::Closed(phase)),
+            JoinDecision::Database(JoinOutcome::DepositNeeded) => {
+                return Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into());
+            }
+            JoinDecision::Database(JoinOutcome::NoSuchQueue) => return Err(JoinRefusal::NoSuchQueue),
+        };
+        self.metrics.queue_joins.inc_by(joined.is_new.into());
+        Ok(joined)
+    }
+
+    /// The place that Redis has given. One that it gave before may be a row meanwhile, which has the last word.
+    async fn gathered(&self, sale: SaleId, given: GatheredPlace, is_new: bool) -> Result<Joined, JoinRefusal> {
+        let read = async {
+            let row = if is_new { None } else { self.store.queue_place(sale, given.user_id).await? };
+            match row {
+                Some(row) => Ok(Some(row)),
+                None => self.gathered_place(sale, given).await,
+            }
+        };
+        let place = read.await.map_err(|_: StoreError| JoinRefusal::Unknown)?.ok_or(JoinRefusal::NoSuchQueue)?;
+        Ok(Joined { place, state: TurnState::Waiting, is_new })
+    }
+
+    /// A place that may be no row yet; `None` in a sale without a waiting room.
+    async fn gathered_place(&self, sale: SaleId, given: GatheredPlace) -> Result<Option<QueuePlace>, StoreError> {
+        let GatheredPlace { entry, joined_at, .. } = given;
+        let followed = self.lines.load().get(&sale).map(|published| published.seed);
+        let seed = match followed {
+            Some(seed) => Some(seed),
+            None => self.store.queue(sale).await?.map(|queue| queue.seed),
+        };
+        let place = |seed| QueuePlace { entry, place: Place::of(&seed, 0, entry), joined_at, called_at: None };
+        Ok(seed.map(place))
+    }
+
+    /// The account's place: its row, or what Redis has given it a moment ago.
+    ///
+    /// # Errors
+    /// [`Unavailable`] also while Redis may have given a place and does not answer, or has forgotten it and it is no row yet.
+    async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, Unavailable> {
+        let row = self.store.queue_place(sale, user).await?;
+        let is_open = self.line(sale).is_none_or(|line| line.locked_at.is_none());
+        let Some(gathering) = self.gathering.as_ref().filter(|_| row.is_none() && is_open) else { return Ok(row) };
+        match gathering.read(sale, Some(user)).await {
+            Ok(Some(list)) => match list.place {
+                Some(given) => Ok(self.gathered_place(sale, given).await?),
+                None => Ok(None),
+            },
+            _ if self.lines.load().get(&sale).is_none_or(|published| published.gathered.is_none()) => Ok(None),
+            Ok(None) => Err(Unavailable("places that Redis has forgotten become rows".into())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The account's place and what it may do at `now`, the database's time.
+    pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Result<Option<OwnTurn>, Unavailable> {
+        let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
+        let Some(place) = self.place(sale.id, user).await? else { return Ok(None) };
+        let state = place.state(plan, now);
+        let order = match state {
+            TurnState::Waiting => None,
+            _ => self.store.live_order_of(sale.id, user).await?,
+        };
+        Ok(Some(OwnTurn { place, state: if order.is_some() { TurnState::Bought } else { state }, order }))
+    }
+
+    /// Until when the account, which was called, may buy; `None` in a sale without a waiting room.
+    ///
+    /// # Errors
+    /// [`Refusal::NotCalled`] before and after the account's turn.
+    pub async fn seat(&self, sale: SaleId, user: UserId) -> Result<Option<Timestamp>, Refusal> {
+        let Some(known) = self.catalogue.known(sale) else { return Ok(None) };
+        let Some(plan) = known.sale.mode.queue_plan() else { return Ok(None) };
+        // Most that ask too early are refused without I/O.
+        if self.lines.load().get(&sale).is_none_or(|published| published.line.called == 0) {
+            return Err(Refusal::NotCalled);
+        }
+        if !self.per_account.allows(user) {
+            return Err(Refusal::RateLimited);
+        }
+        let read = async { Ok::<_, StoreError>((self.store.queue_place(sale, user).await?, self.store.now().await?)) };
+        let (place, now) = read.await.map_err(|_| Refusal::Overloaded)?;
+        let end = place.and_then(|place| place.seat_ends(plan)).filter(|end| now < *end);
+        end.map(Some).ok_or(Refusal::NotCalled)
+    }
+
+    /// What everyone may know of the waiting room, as it was at most a second ago.
+    pub fn line(&self, sale: SaleId) -> Option<Arc<Line>> {
+        self.lines.load().get(&sale).map(|published| published.line.clone())
+    }
+
+    /// The line as JSON.
+    pub fn line_body(&self, sale: SaleId) -> Option<Bytes> {
+        self.lines.load().get(&sale).map(|published| published.body.clone())
+    }
+
+    /// What the shopper keeps: proof of the place, signed by the shop.
+    pub fn pass(&self, sale: SaleId, user: UserId, QueuePlace { entry, place, .. }: &QueuePlace) -> String {
+        self.passes.sign(&format!("{sale} {user} {entry} {}", place.segment))
+    }
+
+    /// The entry and the segment of a pass for this sale and user.
+    fn signed_place(&self, pass: &str, sale: SaleId, user: UserId) -> Option<(EntryId, i64)> {
+        let payload = self.passes.verify(pass)?;
+        let mut parts = payload.splitn(4, ' ');
+        let for_sale: SaleId = parts.next()?.parse().ok()?;
+        let for_user: UserId = parts.next()?.parse().ok()?;
+        let (entry, segment) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        ((for_sale, for_user) == (sale, user)).then_some((entry, segment))
+    }
+
+    /// Reads all lines now.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        self.read_lines(Duration::ZERO).await
+    }
+
+    /// Reads all lines. One that cannot change by itself, because the waiting room is not open yet or the sale is over, is read again only when
+    /// it is older than `resting`.
+    async fn read_lines(&self, resting: Duration) -> Result<(), StoreError> {
+        let sales: Vec<_> = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id)).collect();
+        let sales: Vec<_> = sales.iter().filter(|known| known.sale.mode.is_queue()).collect();
+        if sales.is_empty() && self.lines.load().is_empty() {
+            return Ok(());
+        }
+        let (now, published) = (self.store.now().await?, self.lines.load_full());
+        let mut lines = HashMap::new();
+        for known in sales {
+            let id = known.sale.id;
+            let rests = |line: &Line| line.rests() && line.now > now - resting && line.version == known.sale.version;
+            if let Some(kept) = published.get(&id).filter(|kept| rests(&kept.line)) {
+                lines.insert(id, kept.clone());
+            } else if let Some(line) = self.read_line(&known.sale, now, published.get(&id)).await? {
+                lines.insert(id, line);
+            }
+        }
+        self.lines.store(Arc::new(lines));
+        Ok(())
+    }
+
+    async fn read_line(
+        &self,
+        sale: &Sale,
+        now: Timestamp,
+        before: Option<&PublishedLine>,
+    ) -> Result<Option<PublishedLine>, StoreError> {
+        let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
+        let Some(queue) = self.store.queue(sale.id).await? else { return Ok(None) };
+        let Some(sale) = self.store.sale(sale.id).await? else { return Ok(None) };
+        let (seats, called_last_minute) = match queue.called {
+            0 => (0, 0),
+            _ => self.store.queue_activity(sale.id, plan).await?,
+        };
+        let (mut gathered, mut places) = (before.and_then(|before| before.gathered), queue.joined);
+        if let Some(gathering) = &self.gathering
+            && queue.locked_at.is_none()
+        {
+            match gathering.read(sale.id, None).await {
+                // Some of them may be no rows yet.
+                Ok(Some(list)) => (gathered, places) = (Some(Instant::now()), places.max(list.places)),
+                Ok(None) => gathered = gathered.filter(|at| at.elapsed() < HANDED_OVER_AFTER),
+                Err(_) => gathered = gathered.map(|_| Instant::now()),
+            }
+        }
+        let phase = sale.phase(now);
+        let locks_at = sale.window.opens_at.map(|opens| plan.locks_at(opens));
+        let line = Line {
+            sale_id: sale.id,
+            version: sale.version,
+            phase,
+            joining_from: sale.window.opens_at.map(|opens| plan.joining_from(opens)),
+            locks_at,
+            locked_at: queue.locked_at,
+            closes_at: sale.window.closes_at,
+            commitment: queue.seed.commitment(),
+            seed: queue.closed_segment.map(|_| queue.seed.to_hex()),
+            root: queue.root,
+            joined: places,
+            called: queue.called,
+            serving: queue.serving,
+            segments: self.store.waiting_segments(sale.id).await?,
+            seats,
+            left: (sale.total - sale.sold).max(0),
+            unpaid: self.unpaid_orders(sale.id).await?,
+            called_last_minute,
+            held: queue.held,
+            seat_s: plan.seat_s,
+            now,
+            poll_after_ms: poll_after_ms(phase, queue.locked_at, locks_at, now),
+        };
+        let body = serde_json::to_vec(&line).unwrap_or_default().into();
+        Ok(Some(PublishedLine { line: Arc::new(line), body, seed: queue.seed, gathered }))
+    }
+
+    async fn unpaid_orders(&self, sale: SaleId) -> Result<i64, StoreError> {
+        let totals = self.store.order_totals(&[sale]).await?.remove(&sale);
+        Ok(totals.map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders))
+    }
+
+    /// Keeps the lines up to date until `stop` is cancelled.
+    pub async fn follow(&self, stop: CancellationToken) {
+        let mut periodic = Periodic::new("waiting rooms", REFRESH_INTERVAL, &stop);
+        while periodic.tick().await {
+            periodic.record(self.read_lines(RESTING_INTERVAL).await);
+        }
+    }
+
+    /// Waits until no request for a place is in flight.
+    pub async fn finish(&self) {
+        self.joins.finish().await;
+    }
+}
+
+/// Milliseconds until a page asks for the line again. Pages add up to as much at random, and wait longer for a turn that is far.
+fn poll_after_ms(phase: Phase, locked: Option<Timestamp>, locks: Option<Timestamp>, now: Timestamp) -> i64 {
+    match (phase, locked, locks) {
+        (Phase::Ended, ..) => 60_000,
+        (_, Some(_), _) => 3_000,
+        (_, None, Some(locks)) => ((locks.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, 15_000),
+        (_, None, None) => 15_000,
+    }
+}

@@ -1,0 +1,322 @@
+//! Orders once their units are held: what owners and staff read and do, and [`expiry`], which cancels unpaid orders and
+//! releases units of ended ones. How an order gets into the database is in [`engine::pipeline`].
+
+pub mod clusters;
+pub mod expiry;
+mod receipt;
+pub mod review;
+pub mod support;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tracing::{info, warn};
+
+use self::receipt::Receipts;
+use self::support::StaffActionOutcome;
+use accounts::Signals;
+use base::clock::Clock;
+use base::metrics::Metrics;
+use base::rate_limit::UserLimit;
+use base::signing::ShopSecret;
+use domain::claim::Claim;
+use domain::order::{OrderEvent, generated_at};
+use domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
+use engine::eligibility::Eligibility;
+use engine::stock::Stock;
+use store::{AuditReason, HeldUnits, LockPatience, PartialRefund, StaffAction, Store, StoreError};
+
+/// The result of looking up an order for its owner.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OrderLookup {
+    Order(Order, Vec<OrderEvent>),
+    /// The units are held, and the order has not reached the database yet.
+    Reserved {
+        quantity: u32,
+        reserved_at: Timestamp,
+    },
+    /// The user has no such order.
+    NotFound,
+    /// The order is not in the database, and the stock backend cannot answer now.
+    Unknown,
+}
+
+/// Why an owner's request about an order is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderRefusal {
+    #[error("this user has no such order")]
+    NoSuchOrder,
+    #[error("the order has not reached the database and cannot be paid yet")]
+    NotPayable,
+    #[error("the order can no longer be cancelled")]
+    NotCancellable,
+    /// The order is paid and has an address, or has ended.
+    #[error("the address of the order can no longer be changed")]
+    AddressFixed,
+    #[error("the order has not reached the database and takes no address yet")]
+    AddressTooEarly,
+    /// The sale is one for each address, and the owner took part with another one.
+    #[error("the account took part in the sale with another address")]
+    OtherAddress,
+    /// Neither the database nor the stock backend can answer now.
+    #[error("it is not known where the order stands")]
+    Unknown,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Orders as their owners see them.
+#[derive(Clone)]
+pub struct Orders {
+    store: Store,
+    stock: Arc<dyn Stock>,
+    eligibility: Arc<Eligibility>,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    receipts: Receipts,
+    signals: Signals,
+    /// Appeals of each account.
+    appeals: Arc<UserLimit>,
+    clusters: clusters::ClusterCache,
+}
+
+impl Orders {
+    pub fn new(
+        store: Store,
+        stock: Arc<dyn Stock>,
+        eligibility: Arc<Eligibility>,
+        clock: Clock,
+        metrics: Arc<Metrics>,
+        secret: &ShopSecret,
+    ) -> Orders {
+        Orders {
+            clusters: clusters::cache(clock.clone()),
+            store,
+            stock,
+            eligibility,
+            clock,
+            metrics,
+            receipts: Receipts::new(secret),
+            signals: Signals::new(secret),
+            appeals: Arc::new(UserLimit::every(review::APPEAL_INTERVAL, review::APPEAL_BURST)),
+        }
+    }
+
+    /// The receipt for units that were granted.
+    pub fn receipt(&self, sale: SaleId, claim: &Claim) -> String {
+        self.receipts.issue(sale, claim)
+    }
+
+    /// As [`Orders::find`]. An order that is unknown, but of which the user has a receipt, was granted and lost: it is granted
+    /// again, as by a server that remembers it. A receipt is of no use once the sale has left the stock backend.
+    pub async fn find_with_receipt(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        id: OrderId,
+        receipt: Option<&str>,
+    ) -> Result<OrderLookup, StoreError> {
+        let found = self.find(user, sale, id).await?;
+        let claim = receipt.and_then(|receipt| self.receipts.verify(receipt, user, sale, id));
+        let (OrderLookup::NotFound, Some(claim)) = (&found, claim) else { return Ok(found) };
+        match self.stock.grant_again(sale, claim).await {
+            Ok(true) => {
+                warn!(order = %id, %sale, "granted an order again for its receipt: it had been lost");
+                Ok(OrderLookup::Reserved { quantity: claim.quantity, reserved_at: generated_at(id) })
+            }
+            Ok(false) => Ok(found),
+            Err(_) => Ok(OrderLookup::Unknown),
+        }
+    }
+
+    /// Looks up an order of this user in the database and in the stock backend.
+    pub async fn find(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<OrderLookup, StoreError> {
+        if let Some(found) = self.find_in_database(user, sale, id).await? {
+            return Ok(found);
+        }
+        match self.stock.hold(sale, user).await {
+            Ok(Some(hold)) if hold.order_id == id => {
+                Ok(OrderLookup::Reserved { quantity: hold.quantity, reserved_at: generated_at(id) })
+            }
+            // Between the two reads the order may have reached the database and its hold may have been released.
+            Ok(_) => Ok(self.find_in_database(user, sale, id).await?.unwrap_or(OrderLookup::NotFound)),
+            Err(_) => Ok(OrderLookup::Unknown),
+        }
+    }
+
+    /// The order, once it is in the database: a payment refers to its row.
+    pub async fn find_persisted(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<Order, OrderRefusal> {
+        match self.find(user, sale, id).await? {
+            OrderLookup::Order(order, _) => Ok(order),
+            OrderLookup::Reserved { .. } => Err(OrderRefusal::NotPayable),
+            OrderLookup::NotFound => Err(OrderRefusal::NoSuchOrder),
+            OrderLookup::Unknown => Err(OrderRefusal::Unknown),
+        }
+    }
+
+    /// Whether the user holds units of one of these sales whose order is still on its way to the database. `None` when
+    /// the stock backend cannot answer now.
+    pub async fn has_pending(&self, user: UserId, sales: &[SaleId]) -> Result<Option<bool>, StoreError> {
+        for &sale in sales {
+            match self.stock.hold(sale, user).await {
+                Ok(Some(hold)) if self.store.order_statuses(&[hold.order_id]).await?.is_empty() => {
+                    return Ok(Some(true));
+                }
+                Ok(_) => {}
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(false))
+    }
+
+    async fn find_in_database(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        id: OrderId,
+    ) -> Result<Option<OrderLookup>, StoreError> {
+        match self.store.order(sale, id).await? {
+            Some(order) if order.user_id == user => {
+                let history = self.store.history(&order).await?;
+                Ok(Some(OrderLookup::Order(order, history)))
+            }
+            Some(_) => Ok(Some(OrderLookup::NotFound)),
+            None => Ok(None),
+        }
+    }
+
+    /// A user's orders with one of the statuses, newest first, from before an order. No statuses mean all.
+    pub async fn list(
+        &self,
+        user: UserId,
+        statuses: &[OrderStatus],
+        before: Option<OrderId>,
+        limit: usize,
+    ) -> Result<Page<Order, OrderId>, StoreError> {
+        let orders = self.store.orders_of(user, statuses, before, limit as i64 + 1).await?;
+        Ok(Page::cut(orders, limit, |order| order.id))
+    }
+
+    /// Sets the address of an unpaid order for its owner, or the missing one of a paid order. The order keeps a copy.
+    pub async fn deliver_to(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        id: OrderId,
+        address: &Address,
+    ) -> Result<Order, OrderRefusal> {
+        match self.find(user, sale, id).await? {
+            OrderLookup::Order(..) => {}
+            OrderLookup::Reserved { .. } | OrderLookup::Unknown => return Err(OrderRefusal::AddressTooEarly),
+            OrderLookup::NotFound => return Err(OrderRefusal::NoSuchOrder),
+        }
+        if !self.eligibility.accepts_address(sale, user, address).await? {
+            return Err(OrderRefusal::OtherAddress);
+        }
+        let mut signals = self.signals.of_address(address);
+        if let Some(contact) = self.store.mail_of(user).await?.and_then(|mail| mail.address) {
+            signals.extend(self.signals.of_contact(&contact));
+        }
+        if !self.store.set_address(sale, id, address, &signals).await? {
+            return Err(OrderRefusal::AddressFixed);
+        }
+        self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
+    }
+
+    /// Cancels an unpaid order for its owner. Its units go back on sale.
+    pub async fn cancel(&self, user: UserId, sale: SaleId, id: OrderId) -> Result<Order, OrderRefusal> {
+        match self.find(user, sale, id).await? {
+            OrderLookup::Order(..) => {}
+            OrderLookup::Reserved { .. } | OrderLookup::Unknown => return Err(OrderRefusal::NotCancellable),
+            OrderLookup::NotFound => return Err(OrderRefusal::NoSuchOrder),
+        }
+        let cancelled = self.store.cancel_orders(sale, &[id], "by_owner", LockPatience::Long).await?;
+        if cancelled.is_empty() {
+            return Err(OrderRefusal::NotCancellable);
+        }
+        self.metrics.cancelled.inc();
+        info!(order = %id, %sale, "order cancelled by its owner");
+        self.release_now(&cancelled).await?;
+        self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
+    }
+
+    /// What went back for an order while it stayed paid, oldest first.
+    pub async fn partial_refunds(&self, of: &Order) -> Result<Vec<PartialRefund>, StoreError> {
+        match of.status {
+            OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
+                self.store.partial_refunds_of(of.id).await
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether the last attempt to pay an order that is still to be paid was declined.
+    pub async fn is_declined(&self, of: &Order) -> Result<bool, StoreError> {
+        Ok(self.declined_among(std::slice::from_ref(of)).await?.contains(&of.id))
+    }
+
+    /// Those of some orders for which [`Orders::is_declined`] says so.
+    pub async fn declined_among(&self, orders: &[Order]) -> Result<HashSet<OrderId>, StoreError> {
+        let unpaid: Vec<OrderId> =
+            orders.iter().filter(|order| order.status == OrderStatus::Unpaid).map(|order| order.id).collect();
+        self.store.declined_among(&unpaid).await
+    }
+
+    /// Cancels an order on behalf of staff. Its units go back on sale. `by` is the account of `reason.actor`.
+    pub async fn cancel_for_staff(
+        &self,
+        order: &Order,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<StaffActionOutcome, StoreError> {
+        self.cancel_by(order, StaffAction::Cancel, by, reason).await
+    }
+
+    /// The same, if the order is held.
+    pub async fn cancel_held(
+        &self,
+        order: &Order,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<StaffActionOutcome, StoreError> {
+        self.cancel_by(order, StaffAction::CancelHeld, by, reason).await
+    }
+
+    async fn cancel_by(
+        &self,
+        order: &Order,
+        action: StaffAction,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<StaffActionOutcome, StoreError> {
+        if order.user_id == by {
+            return Ok(StaffActionOutcome::OwnOrder);
+        }
+        let id = (order.sale_id, order.id);
+        let cancelled = self.store.apply_staff_action(id, action, reason, self.clock.now()).await?;
+        let Some(held) = cancelled else { return Ok(StaffActionOutcome::WrongStatus) };
+        self.metrics.cancelled.inc();
+        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, "order cancelled by staff");
+        self.release_now(&[held]).await?;
+        Ok(StaffActionOutcome::Done)
+    }
+
+    /// Releases the units of ended orders at once. If the stock backend is unavailable, the role `control` does it
+    /// later.
+    pub async fn release_now(&self, held: &[HeldUnits]) -> Result<(), StoreError> {
+        if held.is_empty() {
+            return Ok(());
+        }
+        match self.stock.release(held).await {
+            Ok(done) => {
+                self.metrics.released.inc_by(done.len() as u64);
+                self.store.delete_releases(&done).await?;
+            }
+            Err(error) => {
+                warn!(orders = held.len(), %error, "cannot release the units of ended orders now; will be retried")
+            }
+        }
+        Ok(())
+    }
+}

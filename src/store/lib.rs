@@ -1,0 +1,354 @@
+//! The database: all SQL of the shop, one module per aggregate. Its constraints and transactions have the last word
+//! over Redis and RabbitMQ.
+//!
+//! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders,
+//! BIGINT and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts.
+//! Each table has one column list (`columns!`) and one function that maps its rows.
+//!
+//! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
+//! 0. the row of the request's idempotency key, which only attempts of that request lock;
+//! 1. the count of revocations ([`accounts`]: sessions), which serializes changes of accounts;
+//! 2. a refund that waits for approval, then the row of a user, then that of a sale or packet;
+//! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods, their categories and sales. After the sale's row, so that
+//!    a change that waits for one sale does not keep the catalogue from all others;
+//! 4. the list of a draw or a waiting room (`ListLock`), or the row of a waitlist, then entries, places or waiters; then rows of orders,
+//!    payments and claims; an order before its payments and its holds; questions ([`questions`]);
+//! 5. transfers by id, then balances of users, deposits and packets by account ([`wallet`]): money moves last. What takes a
+//!    deposit locks the balances before ([`deposits`]);
+//! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
+//!
+//! The row of the feed of changed orders ([`orders`]: changes) is locked by transactions that lock nothing else.
+//!
+//! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
+
+mod error;
+mod migrations;
+mod pool;
+mod row;
+mod transaction;
+
+mod categories;
+mod goods;
+mod sales;
+
+mod draws;
+mod orders;
+mod payments;
+mod processes;
+mod queues;
+
+mod accounts;
+mod wallet;
+
+mod packets;
+
+mod waitlists;
+
+mod deposits;
+mod eligibility;
+
+mod books;
+
+mod audit;
+mod audit_log;
+mod idempotency;
+mod leases;
+mod mail;
+mod push;
+mod questions;
+mod reminders;
+mod saved_views;
+mod security_events;
+mod shop_pages;
+mod signals;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::query::Query;
+use sqlx::{Any, Connection, Row};
+use tokio::sync::Semaphore;
+
+use base::clock::Clock;
+use pool::Pool;
+use transaction::{ListLock, Tx};
+
+pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
+pub use accounts::changes::first_valid_issue;
+pub use accounts::changes::{AccountChange, AccountChangeRefusal, AccountEdit, Actor};
+pub use accounts::contacts::{RegistrationContact, RegistrationDevice};
+pub use accounts::deletion::DeletionOutcome;
+pub use accounts::guesses::{GuessCount, GuessLimitReached};
+pub use accounts::mail_address::AccountMail;
+pub use accounts::passkeys::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse};
+pub use accounts::recovery::StaffRecovery;
+pub use accounts::registrations::{CountOutcome, RegistrationCount};
+pub use accounts::sessions::{NewSession, Revocation, SessionRow};
+pub use accounts::staff_policy::StaffPolicy;
+pub use accounts::{RegisterOutcome, User, UserSearch};
+pub use audit::{CountedOrders, Snapshot};
+pub use audit_log::{AuditFilter, AuditRow};
+pub use books::Period;
+pub use books::journal::{JournalCursor, JournalLine, JournalSource};
+pub use categories::{CategoryDraft, CategoryRefusal};
+pub use deposits::{Deposit, DepositStanding};
+pub use draws::Draw;
+pub use draws::entries::{EnterOutcome, ExcludeOutcome, WithdrawOutcome};
+pub use draws::reading::{MAX_COUNTED_ENTRIES, StaffEntry};
+pub use draws::steps::Offered;
+pub use eligibility::invitations::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable};
+pub use eligibility::{Applicant, Group, KEEP_GROUPS};
+pub use error::StoreError;
+pub use goods::{GoodsDraft, GoodsRefusal};
+pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
+pub use mail::Mail;
+pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
+pub use orders::holds::{AppealOutcome, HoldChange};
+pub use orders::intake::{Demand, PersistedOrder};
+pub use orders::releases::HeldUnits;
+pub use orders::search::{FoundOrder, FoundTotals, LiveOrder, OrderSearch};
+pub use orders::staff_actions::{AuditReason, StaffAction};
+pub use orders::totals::{OrderTotals, StatusCount};
+pub use packets::{
+    GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
+};
+pub use payments::approvals::{Approval, ApprovalDecision};
+pub use payments::cases::{CaseAction, NewCase, PaymentCase, Settlement};
+pub use payments::partial_refunds::{NewPartialRefund, PartialRefund};
+pub use payments::pending::{MAX_COUNTED_PENDING, PendingCounts};
+pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
+pub use payments::refunds::{Refund, RefundRefusal};
+pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
+pub use payments::staff_refunds::{ApprovalOutcome, NewStaffRefund, StaffRefund, StaffRefundOutcome};
+pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, WALLET, WalletPaymentOutcome};
+pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};
+pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
+pub use queues::Queue;
+pub use queues::pace::{QueuePace, QueuePaceChange};
+pub use queues::places::{GatheredPlace, JoinOutcome, Joining};
+pub use reminders::OwnReminder;
+pub use sales::buckets::{Allotment, Retarget};
+pub use sales::changes::{
+    Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,
+};
+pub use sales::counters::OrderCounts;
+pub use sales::drafts::{MAX_COUNTED_PAST, PastPage, preview_deletion};
+pub use sales::preview::PreviewFacts;
+pub use sales::stakes::WaitingCounts;
+pub use saved_views::SaveViewOutcome;
+pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
+pub use transaction::LockPatience;
+pub use waitlists::line::{MAX_COUNTED_WAITERS, WaitOutcome};
+pub use waitlists::offers::OffersMade;
+pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
+
+/// Rows of one statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
+/// PostgreSQL 65 535).
+const MAX_ROWS: usize = 512;
+
+/// How long the migration of a large database may take. Other processes wait for it.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(3600);
+
+type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
+
+/// A handle to the database. Clones share one pool.
+#[derive(Clone)]
+pub struct Store {
+    pool: Pool,
+    /// The clock of an SQLite file, which is the process's own; `None` where the database has one.
+    own_clock: Option<Clock>,
+    /// Limits writing transactions. SQLite has one writer at a time; this queue is fair, SQLite's busy loop is not.
+    writer: Arc<Semaphore>,
+}
+
+impl Store {
+    /// Opens a pool. Connections are opened on demand, so this succeeds while the database is down.
+    ///
+    /// # Errors
+    /// The URL is not valid.
+    pub fn open(url: &str) -> Result<Store, StoreError> {
+        sqlx::any::install_default_drivers();
+        let sqlite = url.starts_with("sqlite:");
+        let url = if sqlite && !url.contains('?') { format!("{url}?mode=rwc") } else { url.to_owned() };
+        let writers = if sqlite { 1 } else { 16 };
+        Ok(Store {
+            pool: Pool::open(&url, sqlite)?,
+            own_clock: sqlite.then(Clock::system),
+            writer: Arc::new(Semaphore::new(writers)),
+        })
+    }
+
+    /// The same database with this clock, where the database has none of its own.
+    pub fn with_clock(mut self, clock: &Clock) -> Store {
+        self.own_clock = self.own_clock.map(|_| clock.clone());
+        self
+    }
+
+    /// Whether the connection to the database is encrypted; `None` for a file.
+    pub async fn is_encrypted(&self) -> Result<Option<bool>, StoreError> {
+        if self.own_clock.is_some() {
+            return Ok(None);
+        }
+        let sql = "SELECT CASE WHEN ssl THEN 1 ELSE 0 END AS ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let row = sqlx::query(sql).fetch_one(&self.pool).await?;
+        Ok(Some(row::int(&row, "ssl")? == 1))
+    }
+
+    /// Brings the schema up to date.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        let migrator = migrations::migrator();
+        // Most starts end here. The migrator's connection has a deadline for the longest of migrations only: a start that met
+        // a host which vanishes would wait for as long.
+        if self.is_migrated(&migrator).await? {
+            return Ok(());
+        }
+        // A failure leaves PostgreSQL's lock around migrations with the connection: it must end.
+        let mut connection = self.pool.acquire_detached().await?;
+        let run = async {
+            if self.own_clock.is_none() {
+                sqlx::query("SET statement_timeout = 0").execute(&mut connection).await?;
+            }
+            let done = migrator.run(&mut connection).await;
+            connection.close().await?;
+            Ok::<_, sqlx::Error>(done)
+        };
+        let done = tokio::time::timeout(MIGRATION_TIMEOUT, run).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        done.map_err(|error| match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+            other => StoreError::Refused(other.into()),
+        })?;
+        self.give_spread_seeds().await
+    }
+
+    /// Whether exactly these migrations were applied.
+    async fn is_migrated(&self, migrator: &Migrator) -> Result<bool, StoreError> {
+        let sql = "SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version";
+        let read = |row: &AnyRow| Ok((row::int(row, "version")?, row.try_get::<Vec<u8>, _>("checksum")?));
+        match self.all(sqlx::query(sql), read).await {
+            Ok(applied) => {
+                let known = migrator.iter().map(|migration| (migration.version, migration.checksum.to_vec()));
+                Ok(applied.into_iter().eq(known))
+            }
+            // A new database has no such table.
+            Err(StoreError::Refused(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks that the database answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        sqlx::query("SELECT 1").fetch_one(&self.pool).await?;
+        Ok(())
+    }
+
+    /// Checks that the database accepts writes. Changes nothing.
+    pub async fn check_writable(&self) -> Result<(), StoreError> {
+        sqlx::query("UPDATE leases SET expires_at_ms = 0 WHERE 1 = 0").execute(&self.pool).await?;
+        Ok(())
+    }
+
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// Every row of a query, mapped.
+    async fn all<T>(
+        &self,
+        query: AnyQuery<'_>,
+        map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Vec<T>, StoreError> {
+        Ok(query.fetch_all(&self.pool).await?.iter().map(map).collect::<Result<_, _>>()?)
+    }
+
+    /// The row of a query, mapped; `None` when there is none.
+    async fn optional<T>(
+        &self,
+        query: AnyQuery<'_>,
+        map: impl FnOnce(&AnyRow) -> Result<T, sqlx::Error>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(query.fetch_optional(&self.pool).await?.as_ref().map(map).transpose()?)
+    }
+}
+
+/// The time of the next attempt after `now`, which is `$1`: `first` milliseconds later, then twice as long after every
+/// failed attempt, at most `first << doublings`.
+fn next_attempt(first_ms: u32, doublings: u32) -> String {
+    let doubled = format!("CAST(CASE WHEN attempts < {doublings} THEN attempts ELSE {doublings} END AS INTEGER)");
+    format!("attempts = attempts + 1, next_attempt_at_ms = $1 + {first_ms} * (CAST(1 AS BIGINT) << {doubled})")
+}
+
+/// Placeholders for `VALUES`: `($1,$2),($3,$4)` for two rows of two columns.
+fn placeholders(rows: usize, columns: usize) -> String {
+    let mut text = String::with_capacity(rows * columns * 6);
+    for row in 0..rows {
+        text.push_str(if row == 0 { "(" } else { ",(" });
+        for column in 1..=columns {
+            if column > 1 {
+                text.push(',');
+            }
+            text.push('$');
+            text.push_str(&(row * columns + column).to_string());
+        }
+        text.push(')');
+    }
+    text
+}
+
+/// Placeholders for `IN`: `($2,$3,$4)` for three items after the first parameter.
+fn list(count: usize, after: usize) -> String {
+    let numbers: Vec<String> = (1..=count).map(|n| format!("${}", after + n)).collect();
+    format!("({})", numbers.join(","))
+}
+
+/// A text as a part of a `LIKE` pattern whose escape is a backslash.
+fn escaped_pattern(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
+/// Binds the ids of an `IN` list.
+fn bind_ids<'q>(query: AnyQuery<'q>, ids: &[impl ToString]) -> AnyQuery<'q> {
+    ids.iter().fold(query, |query, id| query.bind(id.to_string()))
+}
+
+/// Chunks for `IN` lists, and for rows that may be written twice. The last item is repeated until the length is a power of
+/// two, beyond 64 a multiple of 64, so that only a few distinct statements are prepared and planned.
+fn padded<T>(all: &[T]) -> impl Iterator<Item = Vec<&T>> {
+    all.chunks(MAX_ROWS).map(|chunk| {
+        let size = match chunk.len() {
+            length @ ..64 => length.next_power_of_two(),
+            length => length.next_multiple_of(64),
+        };
+        chunk.iter().chain(std::iter::repeat(&chunk[chunk.len() - 1])).take(size).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn connection_whose_transaction_ended_by_itself_is_not_reused() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&format!("sqlite://{}/test.sqlite", dir.path().display())).unwrap();
+        for _ in 0..20 {
+            let mut tx = store.begin().await.unwrap();
+            // SQLite does the same when the disk is full.
+            sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
+            drop(tx);
+            store.begin().await.unwrap().commit().await.unwrap();
+        }
+    }
+
+    #[test]
+    fn placeholders_are_numbered_and_lists_padded() {
+        assert_eq!(placeholders(2, 2), "($1,$2),($3,$4)");
+        assert_eq!(list(3, 1), "($2,$3,$4)");
+        let all: Vec<usize> = (0..MAX_ROWS + 3).collect();
+        let chunks: Vec<Vec<&usize>> = padded(&all).collect();
+        assert_eq!((chunks.len(), chunks[0].len()), (2, MAX_ROWS));
+        assert_eq!(chunks[1], [&MAX_ROWS, &(MAX_ROWS + 1), &(MAX_ROWS + 2), &(MAX_ROWS + 2)]);
+        assert_eq!(padded::<usize>(&[]).count(), 0);
+    }
+}

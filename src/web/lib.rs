@@ -1,0 +1,127 @@
+//! Everything HTTP.
+//!
+//! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] lists every route, grouped by caller.
+//! [`middleware`] wraps every handler: request id, same-origin check, security headers, panics, and the form of an error for
+//! a program or a browser; [`security`] tells it which answers are security events. [`idempotency`] keeps the answers of
+//! requests that may be sent again, and [`step_up`] asks staff for their password before some. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function,
+//! and renders ([`views`]). [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for cache
+//! headers.
+//!
+//! Imports go one way: `router`, then `api`, `pages` and `admin`, which do not import each other, then `views`, then
+//! [`shared`], then `extract`, `problem` and `cache_policy`.
+
+pub mod questions;
+
+pub mod router;
+
+pub mod server;
+
+pub mod middleware;
+
+pub mod idempotency;
+
+pub mod step_up;
+
+pub mod list_limit;
+
+pub mod extract;
+
+pub mod api;
+
+pub mod pages;
+
+pub mod admin;
+
+pub mod views;
+
+pub mod shared;
+
+pub mod problem;
+
+pub mod query_keys;
+
+pub mod security;
+
+pub mod cache_policy;
+
+pub mod ops;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::questions::Questions;
+use ::pages::Publisher;
+use ::pages::pictures::Pictures;
+use accounts::Accounts;
+use accounts::security_events::SecurityEvents;
+use base::clock::Clock;
+use base::config::WebConfig;
+use base::metrics::Metrics;
+use base::rate_limit::UserLimit;
+use control::cockpit::Cockpit;
+use control::digests::Digests;
+use control::sales_admin::SalesAdmin;
+use engine::catalogue::Catalogue;
+use engine::eligibility::Eligibility;
+use engine::entries::Entries;
+use engine::gate::Gate;
+use engine::health::Health;
+use engine::packets::Packets;
+use engine::pipeline::dead_letters::DeadLetters;
+use engine::purchase::Purchases;
+use engine::waiting_rooms::WaitingRooms;
+use engine::waitlist::WaitlistRequests;
+use mail::Letters;
+use mail::push::VapidKeys;
+use orders::Orders;
+use payments::staff_refunds::StaffRefunds;
+use payments::{Payments, Sandbox};
+use store::Store;
+
+pub use api::admin::live::EventStreams;
+pub use api::push::{ReminderCounts, reminder_counts};
+pub use router::router;
+pub use server::serve;
+
+/// What handlers use. [`app`](crate::app) builds it.
+pub struct Shop {
+    pub config: WebConfig,
+    pub clock: Clock,
+    pub store: Store,
+    pub catalogue: Arc<Catalogue>,
+    pub gate: Arc<Gate>,
+    pub purchases: Purchases,
+    pub eligibility: Arc<Eligibility>,
+    pub waiting_rooms: Arc<WaitingRooms>,
+    pub entries: Entries,
+    pub waitlist: WaitlistRequests,
+    pub questions: Questions,
+    pub orders: Orders,
+    pub payments: Payments,
+    pub staff_refunds: StaffRefunds,
+    /// The sandbox provider, whose cashier this shop has while it is on.
+    pub sandbox: Option<Arc<Sandbox>>,
+    pub packets: Packets,
+    pub sales_admin: SalesAdmin,
+    pub cockpit: Cockpit,
+    pub digests: Arc<Digests>,
+    pub dead_letters: DeadLetters,
+    pub accounts: Arc<Accounts>,
+    pub security: SecurityEvents,
+    pub pages: Arc<Publisher>,
+    pub metrics: Arc<Metrics>,
+    pub health: Health,
+    pub pictures: Pictures,
+    pub streams: EventStreams,
+    pub letters: Letters,
+    /// The key that browsers subscribe to.
+    pub push: Arc<VapidKeys>,
+    /// Whether a mail server is configured. Without one, owners read links in the console.
+    pub sends_mail: bool,
+    /// How many accounts have a reminder of a sale.
+    pub reminder_counts: ReminderCounts,
+    /// How long an order waits for its payment.
+    pub payment_window: Duration,
+    /// How often an account reads its lists.
+    pub lists: UserLimit,
+}

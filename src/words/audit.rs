@@ -1,0 +1,192 @@
+use domain::{AuditAction, Locale};
+
+texts! {
+    /// The audit log: what changed, in words. `{field}`, `{subject}`, `{old}` and `{new}` are places of values.
+    AuditText {
+        what: "内容", "What happened";
+        raw: "原始字段", "Raw fields";
+        one_change: "{subject}的“{field}”由 {old} 改为 {new}", "{field} of {subject} changed from {old} to {new}";
+        one_set: "{subject}的“{field}”设为 {new}", "{field} of {subject} set to {new}";
+        one_unset: "{subject}的“{field}”已清空，原为 {old}", "{field} of {subject} removed, was {old}";
+        changed: "已更改", "changed";
+        yes: "是", "yes";
+        no: "否", "no";
+        seconds: "{} 秒", "{} s";
+        milliseconds: "{} 毫秒", "{} ms";
+        all_staff: "员工规定", "The rules for staff";
+        all_orders: "订单", "Orders";
+        journal: "日记账", "The journal";
+        sale_of: "“{}”（场次 {}）", "{} (sale {})";
+        order: "订单 {}", "Order {}";
+        user: "用户 {}", "User {}";
+        packet: "红包 {}", "Packet {}";
+        payment: "付款 {}", "Payment {}";
+        letter: "死信 {}", "Dead letter {}";
+        goods: "商品 {}", "Product {}";
+        category: "分类 {}", "Category {}";
+        all_categories: "商品分类", "The categories";
+        question: "提问 {}", "Question {}";
+        page: "页面“{}”", "Page “{}”";
+        f_goods: "商品", "Product";
+        f_category: "分类", "Category";
+        f_variant_of: "款式所属商品", "Variant of";
+        f_variant_zh: "款式名（中文）", "Variant (Chinese)";
+        f_variant_en: "款式名（英文）", "Variant (English)";
+        f_order_of_all: "顺序", "Order";
+        f_products: "商品数", "Products";
+        f_price: "秒杀价", "Sale price";
+        f_list_price: "原价", "List price";
+        f_total: "总量", "Total units";
+        f_limit: "每人限购", "Limit per person";
+        f_opens: "开始时间", "Start";
+        f_closes: "结束时间", "End";
+        f_buckets: "分桶数", "Buckets";
+        f_lot: "每次分配", "Lot size";
+        f_spread: "打散时间", "Spread";
+        f_mode: "销售方式", "How it is sold";
+        f_prequeue: "提前开放", "Waiting room opens before the start";
+        f_gather: "收拢时间", "Gathering after the start";
+        f_seat: "购买时间", "Time to buy";
+        f_draw_window: "付款时限", "Time to pay";
+        f_draw_review: "审核时间", "Time to review";
+        f_accounts_before: "最晚注册时间", "Accounts registered no later than";
+        f_verified_contact: "须有已验证的邮箱", "Confirmed email address needed";
+        f_one_per_contact: "同一邮箱限一个账号", "One account per mailbox";
+        f_deposit: "可退保证金", "Refundable deposit";
+        f_one_per_address: "同一地址限一个账号", "One account per address";
+        f_invitation: "须有邀请码", "Invitation code needed";
+        f_state: "状态", "State";
+        f_name_zh: "中文名称", "Chinese name";
+        f_name_en: "英文名称", "English name";
+        f_text_zh: "中文正文", "Chinese text";
+        f_text_en: "英文正文", "English text";
+        f_pictures: "图片数", "Pictures";
+        f_status: "状态", "Status";
+        f_sale: "场次", "Sale";
+        f_owner: "用户", "Customer";
+        f_order: "订单", "Order";
+        f_reason: "原因", "Reason";
+        f_message: "给买家的留言", "Message to the buyer";
+        f_amount: "金额", "Amount";
+        f_to: "退至", "Refunded to";
+        f_expires: "有效期至", "Valid until";
+        f_requested_by: "申请人", "Requested by";
+        f_approval: "审批", "Approval";
+        f_kind: "类型", "Kind";
+        f_role: "角色", "Role";
+        f_blocked: "已停用", "Blocked";
+        f_second_factor: "两步验证", "Two-step verification";
+        f_passkeys: "通行密钥", "Passkeys";
+        f_address: "网络地址", "Network address";
+        f_wrong: "失败原因", "What was wrong";
+        f_batch: "批次", "Batch";
+        f_codes: "邀请码数量", "Codes";
+        f_round: "随机数轮次", "Round of the public randomness";
+        f_entry: "报名", "Entry";
+        f_held: "暂停叫号", "Calls on hold";
+        f_per_minute: "每分钟叫号", "Calls a minute";
+        f_count: "份数", "Shares";
+        f_greeting: "祝福语", "Greeting";
+        f_from: "从", "From";
+        f_until: "到", "Until";
+        f_masked: "收货信息已隐去", "Recipients masked";
+        f_answer: "答复", "Answer";
+        f_letter_reason: "成为死信的原因", "Why it was dead";
+    }
+}
+
+/// An action in a language: its name in the filter, and a sentence with the place of its subject.
+#[derive(Debug, Clone, Copy)]
+pub struct ActionText {
+    pub name: &'static str,
+    pub sentence: &'static str,
+}
+
+type Row = (AuditAction, [&'static str; 2], [&'static str; 2]);
+
+/// The Chinese and the English name, and the Chinese and the English sentence, of each action in its order.
+#[rustfmt::skip]
+static ACTIONS: [Row; AuditAction::ALL.len()] = [
+    (AuditAction::Create, ["创建", "Create"], ["新建了{subject}", "{subject} was created"]),
+    (AuditAction::Edit, ["编辑", "Edit"], ["修改了{subject}", "{subject} was edited"]),
+    (AuditAction::Delete, ["删除", "Delete"], ["删除了{subject}", "{subject} was deleted"]),
+    (AuditAction::Schedule, ["排期", "Schedule"], ["{subject}已排期，顾客可见", "{subject} was scheduled, so that shoppers see it"]),
+    (AuditAction::Unschedule, ["撤回为草稿", "Return to draft"], ["{subject}撤回为草稿", "{subject} became a draft again"]),
+    (AuditAction::Start, ["立即开始", "Start now"], ["{subject}开始抢购", "{subject} was started"]),
+    (AuditAction::Pause, ["暂停", "Pause"], ["暂停了{subject}", "{subject} was paused"]),
+    (AuditAction::Resume, ["恢复", "Resume"], ["恢复了{subject}", "{subject} was resumed"]),
+    (AuditAction::Stop, ["终止", "Stop"], ["终止了{subject}", "{subject} was stopped"]),
+    (AuditAction::TopUp, ["加库存", "Add stock"], ["为{subject}增加了库存", "Stock was added to {subject}"]),
+    (AuditAction::Pace, ["更改叫号速度", "Change the pace"], ["更改了{subject}的叫号速度", "The pace of calls of {subject} was changed"]),
+    (AuditAction::Exclude, ["排除报名", "Exclude an entry"], ["从{subject}的抽签中排除了一份报名", "An entry was excluded from the draw of {subject}"]),
+    (AuditAction::Draw, ["提供抽签随机数", "Give the draw’s randomness"], ["为{subject}的抽签提供了公开随机数", "The public randomness was given to the draw of {subject}"]),
+    (AuditAction::MakeInvitations, ["生成邀请码", "Make invitation codes"], ["为{subject}生成了邀请码", "Invitation codes were made for {subject}"]),
+    (AuditAction::RevokeInvitations, ["作废邀请码", "Revoke invitation codes"], ["作废了{subject}的邀请码", "Invitation codes of {subject} were revoked"]),
+    (AuditAction::Archive, ["归档", "Archive"], ["归档了{subject}", "{subject} was archived"]),
+    (AuditAction::Unarchive, ["恢复", "Restore"], ["恢复了归档的{subject}", "{subject} was taken out of the archive"]),
+    (AuditAction::Cancel, ["取消订单", "Cancel order"], ["取消了{subject}", "{subject} was cancelled"]),
+    (AuditAction::Refund, ["退款", "Refund order"], ["为{subject}全额退款", "{subject} was refunded in full"]),
+    (AuditAction::RefundPart, ["部分退款", "Refund part of it"], ["为{subject}退了一部分款", "A part of {subject} was refunded"]),
+    (AuditAction::RetryRefund, ["重试退款", "Retry the refund"], ["重试了{subject}的退款", "The refund of {subject} was tried again"]),
+    (AuditAction::SettlePayment, ["标记为已处理", "Mark as settled"], ["将{subject}标记为已处理", "{subject} was settled"]),
+    (AuditAction::RequestRefund, ["申请退款", "Ask for a refund"], ["为{subject}申请了退款", "A refund of {subject} was asked for"]),
+    (AuditAction::ApproveRefund, ["批准退款", "Approve a refund"], ["批准了{subject}的退款", "The refund of {subject} was approved"]),
+    (AuditAction::DeclineRefund, ["拒绝退款", "Decline a refund"], ["拒绝了{subject}的退款", "The refund of {subject} was declined"]),
+    (AuditAction::VoidRefund, ["退款申请失效", "Void a refund request"], ["{subject}的退款申请失效", "The request to refund {subject} became void"]),
+    (AuditAction::Hold, ["暂缓发货", "Hold"], ["{subject}暂缓发货", "{subject} was held"]),
+    (AuditAction::ReleaseHold, ["放行", "Release"], ["放行了{subject}", "{subject} was released"]),
+    (AuditAction::UpholdHold, ["维持审核", "Uphold the hold"], ["{subject}的申诉未获支持，继续审核", "The appeal about {subject} was turned down; it stays held"]),
+    (AuditAction::Answer, ["答复提问", "Answer a question"], ["答复了{subject}", "{subject} was answered"]),
+    (AuditAction::HideQuestion, ["隐藏提问", "Hide a question"], ["隐藏了{subject}", "{subject} was hidden"]),
+    (AuditAction::UnhideQuestion, ["恢复提问", "Show a question again"], ["恢复了隐藏的{subject}", "{subject} is shown again"]),
+    (AuditAction::RevealRecipient, ["查看完整收货信息", "Show full recipient"], ["查看了{subject}的完整收货信息", "The full recipient of {subject} was read"]),
+    (AuditAction::Give, ["发红包", "Give a packet"], ["发出了{subject}", "{subject} was given"]),
+    (AuditAction::Replay, ["重新投递", "Replay"], ["重新投递了{subject}", "{subject} was replayed"]),
+    (AuditAction::Discard, ["丢弃", "Discard"], ["丢弃了{subject}", "{subject} was discarded"]),
+    (AuditAction::ExportOrders, ["导出订单", "Export orders"], ["导出了{subject}", "{subject} were exported"]),
+    (AuditAction::ExportBooks, ["导出日记账", "Export the journal"], ["导出了{subject}", "{subject} was exported"]),
+    (AuditAction::Block, ["停用", "Block"], ["停用了{subject}", "{subject} was blocked"]),
+    (AuditAction::Unblock, ["恢复", "Unblock"], ["恢复了{subject}", "{subject} was unblocked"]),
+    (AuditAction::EndSessions, ["退出所有设备", "Log out of all devices"], ["让{subject}退出所有设备", "{subject} was logged out of all devices"]),
+    (AuditAction::StartRecovery, ["发起找回密码", "Start password recovery"], ["为{subject}发起了找回密码", "Password recovery was started for {subject}"]),
+    (AuditAction::AddStaff, ["新建员工", "Create staff account"], ["新建了员工账号{subject}", "The staff account of {subject} was created"]),
+    (AuditAction::SetRole, ["更改角色", "Change role"], ["更改了{subject}的角色", "The role of {subject} was changed"]),
+    (AuditAction::Dismiss, ["撤销员工身份", "Remove from staff"], ["撤销了{subject}的员工身份", "{subject} was removed from staff"]),
+    (AuditAction::ResetPassword, ["重置密码", "Reset password"], ["重置了{subject}的密码", "The password of {subject} was reset"]),
+    (AuditAction::ResetSecondFactor, ["重置两步验证", "Reset two-step verification"], ["重置了{subject}的两步验证", "Two-step verification of {subject} was reset"]),
+    (AuditAction::StaffPolicy, ["更改员工规定", "Change staff policy"], ["更改了{subject}", "{subject} were changed"]),
+    (AuditAction::LogIn, ["登录", "Log in"], ["{subject}登录", "{subject} logged in"]),
+    (AuditAction::LogInFailed, ["登录失败", "Login failed"], ["{subject}登录失败", "A login of {subject} failed"]),
+    (AuditAction::ChangePassword, ["修改密码", "Change password"], ["{subject}修改了密码", "{subject} changed the password"]),
+    (AuditAction::RecoverPassword, ["找回密码", "Recover password"], ["{subject}用邮件链接设置了新密码", "{subject} set a new password by a link"]),
+    (AuditAction::SetSecondFactor, ["开启两步验证", "Turn on two-step verification"], ["{subject}开启或更换了两步验证", "{subject} set up two-step verification"]),
+    (AuditAction::RemoveSecondFactor, ["关闭两步验证", "Turn off two-step verification"], ["{subject}关闭了两步验证", "{subject} turned off two-step verification"]),
+    (AuditAction::AddPasskey, ["添加通行密钥", "Add a passkey"], ["{subject}添加了通行密钥", "{subject} added a passkey"]),
+    (AuditAction::RemovePasskey, ["移除通行密钥", "Remove a passkey"], ["{subject}移除了通行密钥", "{subject} removed a passkey"]),
+    (AuditAction::VerifyMail, ["验证邮箱", "Confirm email address"], ["{subject}验证了邮箱", "{subject} confirmed an email address"]),
+    (AuditAction::RemoveMail, ["移除邮箱", "Remove email address"], ["{subject}移除了邮箱", "{subject} removed the email address"]),
+];
+
+/// The words of an action.
+pub fn audit_action(locale: Locale, action: AuditAction) -> ActionText {
+    let at = usize::from(locale == Locale::En);
+    let row = ACTIONS.iter().find(|row| row.0 == action);
+    row.map_or(ActionText { name: "", sentence: "" }, |row| ActionText { name: row.1[at], sentence: row.2[at] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_action_has_a_name_and_a_sentence_in_both_languages() {
+        for action in AuditAction::ALL {
+            let texts = Locale::ALL.map(|locale| audit_action(locale, action));
+            for text in texts {
+                assert!(!text.name.is_empty(), "{action}");
+                assert_eq!(text.sentence.matches("{subject}").count(), 1, "{action}: {}", text.sentence);
+            }
+            assert_ne!(texts[0].sentence, texts[1].sentence, "{action}");
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! All texts of the user interface, in Chinese and English.
+//!
+//! A text is a struct field, and its two translations stand side by side. So a missing translation does not compile, and
+//! neither does a template with an unknown key. `{}` marks the place of a value.
+
+/// Declares a table: a struct with a field for each key, and one value of it per language.
+macro_rules! texts {
+    ($(#[$doc:meta])* $name:ident { $($key:ident: $zh:literal, $en:literal;)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name { $(pub $key: &'static str,)+ }
+
+        impl $name {
+            pub const ZH: $name = $name { $($key: $zh,)+ };
+            pub const EN: $name = $name { $($key: $en,)+ };
+
+            /// All texts with their keys, for templates that pass them to scripts.
+            pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+                [$((stringify!($key), self.$key),)+].into_iter()
+            }
+        }
+    };
+}
+
+mod about;
+mod account;
+mod admin;
+mod approvals;
+mod archive;
+mod audit;
+mod books;
+mod bulk;
+mod cases;
+mod categories;
+mod checklist;
+mod cockpit;
+mod computing;
+mod countries;
+mod draw_console;
+mod draw_proof;
+mod draw_stages;
+mod draws;
+mod eligibility;
+mod field_errors;
+mod goods;
+mod mail;
+mod offline;
+mod orders;
+mod outcome;
+mod overview;
+mod packets;
+mod palette;
+mod passkeys;
+mod people;
+mod problems;
+mod push;
+mod questions;
+mod queues;
+mod recovery;
+mod registration;
+mod report;
+mod review;
+mod sales;
+mod script;
+mod security;
+mod shop;
+mod sign_in;
+mod support;
+mod tables;
+mod waitlist;
+mod wallet;
+
+pub use about::AboutText;
+pub use account::MemberText;
+pub use admin::AdminText;
+pub use approvals::ApprovalsText;
+pub use archive::ArchiveText;
+pub use audit::{ActionText, AuditText, audit_action};
+pub use books::BooksText;
+pub use bulk::BulkText;
+pub use cases::CasesText;
+pub use categories::CategoriesText;
+pub use checklist::ChecklistText;
+pub use cockpit::CockpitText;
+pub use computing::ComputingText;
+pub use countries::country;
+pub use draw_console::DrawConsoleText;
+pub use draw_proof::{DrawCheckText, DrawProofText};
+pub use draw_stages::DrawStageText;
+pub use draws::DrawText;
+pub use eligibility::{EligibilityConsoleText, EligibilityText};
+pub use field_errors::field_error;
+pub use goods::GoodsText;
+pub use mail::MailText;
+pub use offline::OfflineText;
+pub use orders::OrdersText;
+pub use outcome::OutcomeText;
+pub use overview::OverviewText;
+pub use packets::PacketsText;
+pub use palette::PaletteText;
+pub use passkeys::PasskeysText;
+pub use people::PeopleText;
+pub use problems::{Problem, problem, refusals};
+pub use push::PushText;
+pub use questions::QuestionsText;
+pub use queues::{QueueConsoleText, QueueText};
+pub use recovery::RecoveryText;
+pub use registration::ContactText;
+pub use report::ReportText;
+pub use review::ReviewText;
+pub use sales::SalesText;
+pub use script::ScriptText;
+pub use security::{SecurityText, security_class, security_detail};
+pub use shop::ShopText;
+pub use sign_in::AccountText;
+pub use support::SupportText;
+pub use tables::TablesText;
+pub use waitlist::WaitlistText;
+pub use wallet::WalletText;
+
+use domain::Role;
+use domain::packet::PacketPhase;
+use domain::sale::SaleMove;
+use domain::wallet::TransferKind;
+use domain::{Alarm, Locale, OrderStatus, Phase, SaleState};
+
+/// Declares [`Text`] from one list of tables, with its value in each language.
+macro_rules! tables {
+    ($($field:ident: $table:ident,)+) => {
+        /// The texts of one language.
+        #[derive(Debug)]
+        pub struct Text { $(pub $field: $table,)+ }
+
+        static ZH: Text = Text { $($field: $table::ZH,)+ };
+        static EN: Text = Text { $($field: $table::EN,)+ };
+
+        #[cfg(test)]
+        impl Text {
+            fn entries(&self) -> Vec<(&'static str, &'static str)> {
+                [$(self.$field.entries().collect::<Vec<_>>(),)+].concat()
+            }
+        }
+    };
+}
+
+tables! {
+    shop: ShopText,
+    archive: ArchiveText,
+    about: AboutText,
+    offline: OfflineText,
+    push: PushText,
+    account: AccountText,
+    admin: AdminText,
+    audit: AuditText,
+    draws: DrawText,
+    draw_stages: DrawStageText,
+    draw_proof: DrawProofText,
+    draw_check: DrawCheckText,
+    draw_console: DrawConsoleText,
+    questions: QuestionsText,
+    queues: QueueText,
+    queue_console: QueueConsoleText,
+    waitlist: WaitlistText,
+    eligibility: EligibilityText,
+    eligibility_console: EligibilityConsoleText,
+    sales: SalesText,
+    checklist: ChecklistText,
+    goods: GoodsText,
+    categories: CategoriesText,
+    member: MemberText,
+    palette: PaletteText,
+    passkeys: PasskeysText,
+    wallet: WalletText,
+    packets: PacketsText,
+    people: PeopleText,
+    script: ScriptText,
+    cockpit: CockpitText,
+    computing: ComputingText,
+    orders: OrdersText,
+    outcome: OutcomeText,
+    support: SupportText,
+    tables: TablesText,
+    cases: CasesText,
+    approvals: ApprovalsText,
+    books: BooksText,
+    bulk: BulkText,
+    security: SecurityText,
+    mail: MailText,
+    recovery: RecoveryText,
+    contact: ContactText,
+    report: ReportText,
+    overview: OverviewText,
+    review: ReviewText,
+}
+
+/// The texts of a language.
+pub fn text(locale: Locale) -> &'static Text {
+    match locale {
+        Locale::Zh => &ZH,
+        Locale::En => &EN,
+    }
+}
+
+/// The text of a code in a table of codes with their Chinese and English texts; the code itself if it is not there.
+fn text_of<'a>(table: &'static [(&'static str, &'static str, &'static str)], locale: Locale, code: &'a str) -> &'a str {
+    match (table.iter().find(|entry| entry.0 == code), locale) {
+        (Some((_, zh, _)), Locale::Zh) => zh,
+        (Some((_, _, en)), Locale::En) => en,
+        (None, _) => code,
+    }
+}
+
+/// Replaces the first `{}` of a text by a value.
+pub fn fill(text: &str, value: impl std::fmt::Display) -> String {
+    text.replacen("{}", &value.to_string(), 1)
+}
+
+/// Texts of domain values. Arguments are references because templates pass references.
+impl Text {
+    pub fn status(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Reserved => self.account.status_reserved,
+            OrderStatus::Unpaid => self.account.status_unpaid,
+            OrderStatus::Paid => self.account.status_paid,
+            OrderStatus::Cancelled => self.account.status_cancelled,
+            OrderStatus::Rejected => self.account.status_rejected,
+            OrderStatus::RefundPending => self.account.status_refund_pending,
+            OrderStatus::Refunded => self.account.status_refunded,
+        }
+    }
+
+    /// One sentence that explains a status to the owner of the order.
+    pub fn status_means(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Reserved => self.account.means_reserved,
+            OrderStatus::Unpaid => self.account.means_unpaid,
+            OrderStatus::Paid => self.account.means_paid,
+            OrderStatus::Cancelled => self.account.means_cancelled,
+            OrderStatus::Rejected => self.account.means_rejected,
+            OrderStatus::RefundPending => self.account.means_refund_pending,
+            OrderStatus::Refunded => self.account.means_refunded,
+        }
+    }
+
+    /// The same for an order that the shop ended.
+    pub fn status_means_by_shop(&self, status: &OrderStatus) -> &'static str {
+        match status {
+            OrderStatus::Cancelled => self.orders.means_cancelled_by_shop,
+            OrderStatus::RefundPending => self.orders.means_refunding_by_shop,
+            OrderStatus::Refunded => self.orders.means_refunded_by_shop,
+            other => self.status_means(other),
+        }
+    }
+
+    pub fn alarm(&self, alarm: &Alarm) -> &'static str {
+        match alarm {
+            Alarm::Slow => self.cockpit.alarm_slow,
+            Alarm::Errors => self.cockpit.alarm_errors,
+            Alarm::Drift => self.cockpit.alarm_drift,
+            Alarm::NearlySold => self.cockpit.alarm_nearly_sold,
+        }
+    }
+
+    /// Why an order was cancelled or rejected; `None` for a reason that is not shown to its owner.
+    pub fn reason(&self, reason: &str) -> Option<&'static str> {
+        match reason {
+            "sold_out" => Some(self.account.reason_sold_out),
+            "repeated" => Some(self.account.reason_repeated),
+            "unpaid" => Some(self.account.reason_unpaid),
+            "by_owner" => Some(self.account.reason_by_owner),
+            _ => None,
+        }
+    }
+
+    /// A headline and a sentence about a packet, for a user without a share of it.
+    pub fn packet_state(&self, phase: &PacketPhase) -> (&'static str, &'static str) {
+        let t = &self.packets;
+        match phase {
+            PacketPhase::Upcoming => (t.state_upcoming, t.state_upcoming_text),
+            PacketPhase::Open => (t.state_open, t.state_open_text),
+            PacketPhase::Empty => (t.state_empty, t.state_empty_text),
+            PacketPhase::Expired => (t.state_expired, t.state_expired_text),
+        }
+    }
+
+    pub fn packet_phase(&self, phase: &PacketPhase) -> &'static str {
+        match phase {
+            PacketPhase::Upcoming => self.packets.phase_upcoming,
+            PacketPhase::Open => self.packets.phase_open,
+            PacketPhase::Empty => self.packets.phase_empty,
+            PacketPhase::Expired => self.packets.phase_expired,
+        }
+    }
+
+    /// The name of a wallet entry's kind.
+    pub fn entry_kind(&self, kind: &TransferKind) -> &'static str {
+        match kind {
+            TransferKind::TopUp => self.wallet.kind_topup,
+            TransferKind::Pay => self.wallet.kind_pay,
+            TransferKind::Refund => self.wallet.kind_refund,
+            TransferKind::Fund => self.wallet.kind_fund,
+            TransferKind::Claim => self.wallet.kind_claim,
+            TransferKind::Return => self.wallet.kind_return,
+            TransferKind::GiveUp => self.wallet.kind_giveup,
+            TransferKind::Deposit => self.wallet.kind_deposit,
+            TransferKind::DepositReturn => self.wallet.kind_deposit_return,
+        }
+    }
+
+    pub fn role(&self, role: &Role) -> &'static str {
+        match role {
+            Role::User => self.people.role_user,
+            Role::Admin => self.people.role_admin,
+            Role::Operator => self.people.role_operator,
+            Role::Support => self.people.role_support,
+            Role::Viewer => self.people.role_viewer,
+        }
+    }
+
+    pub fn state(&self, state: &SaleState) -> &'static str {
+        match state {
+            SaleState::Draft => self.admin.state_draft,
+            SaleState::Scheduled => self.admin.state_scheduled,
+            SaleState::Live => self.admin.state_live,
+            SaleState::Paused => self.admin.state_paused,
+            SaleState::Ended => self.admin.state_ended,
+        }
+    }
+
+    /// The name of an action on a sale.
+    pub fn verb(&self, action: &SaleMove) -> &'static str {
+        match action {
+            SaleMove::Schedule => self.sales.schedule,
+            SaleMove::Unschedule => self.sales.unschedule,
+            SaleMove::Start => self.admin.start,
+            SaleMove::Pause => self.admin.pause,
+            SaleMove::Resume => self.admin.resume,
+            SaleMove::Stop => self.admin.stop,
+        }
+    }
+
+    /// What the action does.
+    pub fn consequence(&self, action: &SaleMove) -> &'static str {
+        match action {
+            SaleMove::Schedule => self.sales.schedule_text,
+            SaleMove::Unschedule => self.sales.unschedule_text,
+            SaleMove::Start => self.admin.start_text,
+            SaleMove::Pause => self.admin.pause_text,
+            SaleMove::Resume => self.admin.resume_text,
+            SaleMove::Stop => self.admin.stop_text,
+        }
+    }
+
+    pub fn phase(&self, phase: &Phase) -> &'static str {
+        match phase {
+            Phase::Upcoming => self.script.phase_upcoming,
+            Phase::Open => self.script.phase_open,
+            Phase::SoldOut => self.script.phase_sold_out,
+            Phase::Paused => self.script.phase_paused,
+            Phase::Ended => self.script.phase_ended,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

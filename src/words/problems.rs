@@ -1,0 +1,308 @@
+//! Texts of error codes.
+
+use domain::Locale;
+
+/// The texts of one error code.
+#[derive(Debug)]
+pub struct Problem {
+    pub code: &'static str,
+    zh: [&'static str; 2],
+    en: [&'static str; 2],
+}
+
+impl Problem {
+    const fn new(code: &'static str, zh: [&'static str; 2], en: [&'static str; 2]) -> Problem {
+        Problem { code, zh, en }
+    }
+
+    fn words(&self, locale: Locale) -> [&'static str; 2] {
+        match locale {
+            Locale::Zh => self.zh,
+            Locale::En => self.en,
+        }
+    }
+
+    /// A headline of a few words.
+    pub fn title(&self, locale: Locale) -> &'static str {
+        self.words(locale)[0]
+    }
+
+    /// One or two sentences: what happened, and what the user can do.
+    pub fn text(&self, locale: Locale) -> &'static str {
+        self.words(locale)[1]
+    }
+}
+
+/// For codes without a text of their own.
+static UNKNOWN: Problem = Problem::new(
+    "internal",
+    ["出了点问题", "系统出错了，请稍后再试。"],
+    ["Something went wrong", "An error occurred on our side. Please try again in a moment."],
+);
+
+#[rustfmt::skip]
+static PROBLEMS: &[Problem] = &[
+    Problem::new("not_signed_in", ["请先登录", "登录后才能继续。"],
+        ["Please log in", "You need to be logged in for this."]),
+    Problem::new("bad_token", ["请重新抢购", "抢购凭证已过期，请再点一次按钮。"],
+        ["Please try again", "Your turn has expired. Please press the button again."]),
+    Problem::new("no_such_sale", ["活动不存在", "该秒杀不存在或已下架。"],
+        ["No such sale", "This sale doesn’t exist or has been taken down."]),
+    Problem::new("not_open", ["尚未开始", "秒杀还没开始，请留意开抢时间。"],
+        ["Not open yet", "The sale hasn’t started. Please check the start time."]),
+    Problem::new("sold_out", ["已售罄", "商品已抢光。退回的商品先给候补的人，可到商品页加入候补。"],
+        ["Sold out", "Everything is taken. Items that come back go to the waitlist first: you can join it on the page of the sale."]),
+    Problem::new("ended", ["已结束", "本场秒杀已结束。"],
+        ["Sale ended", "This sale has ended."]),
+    Problem::new("bad_link", ["链接已失效", "链接已过期、已使用过，或已有更新的邮件。请重新获取。"],
+        ["This link no longer works", "It has expired, was used already, or a newer email was sent. Please request another one."]),
+    Problem::new("no_mail_address", ["没有邮箱", "该账号没有已验证的邮箱。"],
+        ["No email address", "This account has no verified email address."]),
+    Problem::new("paused", ["已暂停", "本场秒杀已暂停，请稍后再来。"],
+        ["Paused", "This sale is paused. Please check back in a moment."]),
+    Problem::new("no_such_packet", ["红包不存在", "该红包不存在，请检查链接。"],
+        ["No such red packet", "This red packet doesn’t exist. Please check the link."]),
+    Problem::new("packet_not_open", ["红包还未开抢", "请到开抢时间再来。"],
+        ["Not open yet", "This red packet opens later. Please come back then."]),
+    Problem::new("packet_empty", ["手慢了", "红包已被抢光。"],
+        ["All gone", "All shares of this red packet have been claimed."]),
+    Problem::new("packet_expired", ["红包已过期", "未领取的金额已退回。"],
+        ["Red packet expired", "This red packet has expired. Unclaimed money went back to the sender."]),
+    Problem::new("too_many_packets", ["红包太多", "进行中的红包已达上限，请等其中一些结束后再发。"],
+        ["Too many red packets", "You have reached the limit of open red packets. Please wait until some are over."]),
+    Problem::new("own_packet", ["这是你自己的红包", "你选择了自己不参与。"],
+        ["Your own red packet", "You chose not to take part in this one."]),
+    Problem::new("account_too_new", ["账号注册太晚", "本场只限更早注册的账号参与。"],
+        ["Account too new", "Only accounts that were registered earlier can take part in this sale."]),
+    Problem::new("contact_not_verified", ["请先验证邮箱", "本场要求账号有已验证的邮箱。"],
+        ["Please confirm an email address", "This sale asks for an account with a confirmed email address."]),
+    Problem::new("contact_taken", ["邮箱已参与", "已有其他账号用这个邮箱参与本场，同一邮箱只限一个账号。"],
+        ["Mailbox already taking part", "Another account takes part with your mailbox. This sale allows one account each."]),
+    Problem::new("address_needed", ["请先添加收货地址", "本场同一收货地址只限一个账号，请先在账号中保存地址。"],
+        ["Please add an address", "This sale allows one account per delivery address. Please save yours first."]),
+    Problem::new("address_taken", ["地址已参与", "已有其他账号用你的默认地址参与本场。如果地址有误，请修改后再试。"],
+        ["Address already taking part", "Another account takes part with your default address. If that address is wrong, correct it and try again."]),
+    Problem::new("other_address", ["只能寄到参与时的地址", "本场同一收货地址只限一个账号，订单须寄到你参与时的地址；收件人和电话可以修改。"],
+        ["The address is fixed", "This sale allows one account per delivery address, so the order goes to the one you took part with. Recipient and phone may change."]),
+    Problem::new("invitation_needed", ["需要邀请码", "本场须有邀请码（F 码），请先使用你的邀请码。"],
+        ["Invitation code needed", "This sale asks for an invitation code. Please use yours first."]),
+    Problem::new("deposit_needed", ["余额不足以暂存保证金", "本场需要从钱包暂存一笔可全额退回的保证金。请先充值。"],
+        ["Not enough for the deposit", "This sale sets a deposit aside from your wallet, which you get back in full. Please top up first."]),
+    Problem::new("bad_invitation", ["邀请码无效", "没有这个邀请码，或它已被使用或作废。请核对后再试。"],
+        ["This code doesn’t work", "There is no such code for this sale, or it was used or revoked. Please check it and try again."]),
+    Problem::new("bad_quantity", ["数量无效", "请选择有效的购买数量。"],
+        ["Invalid quantity", "Please choose a valid quantity."]),
+    Problem::new("over_limit", ["超过限购", "购买数量超过每人限购数。"],
+        ["Over the limit", "That’s more than the limit per person."]),
+    Problem::new("rate_limited", ["操作太频繁", "请稍等几秒再试。"],
+        ["Too many requests", "Please wait a few seconds and try again."]),
+    Problem::new("too_many_streams", ["打开的窗口太多", "实时数据连接数已达上限，请先关闭其他窗口。"],
+        ["Too many live views", "The maximum number of live views is open. Please close one and try again."]),
+    Problem::new("busy", ["抢购火爆", "排队人数较多，可能还有库存，请再试一次。"],
+        ["High demand", "Many people are ahead of you. There may still be stock, so please try again."]),
+    Problem::new("too_early", ["还没轮到你", "开抢后每个账号各有一个随机时刻，抢得快不占便宜。到你的时刻再点即可。"],
+        ["Not your moment yet", "After the start each account has a random moment of its own, so speed wins nothing. Press again at yours."]),
+    Problem::new("no_such_queue", ["没有等候室", "本场没有等候室，或尚未公布。"],
+        ["No waiting room", "This sale has no waiting room, or has not been announced."]),
+    Problem::new("not_in_queue", ["尚未排队", "这个账号没有在本场排队。"],
+        ["Not in line", "This account has no place in line."]),
+    Problem::new("not_called", ["还没轮到你", "本场按随机顺序排队叫号，叫到你时才能购买。"],
+        ["Not your turn", "This sale has a waiting room with a random order. You can buy once you are called."]),
+    Problem::new("no_such_draw", ["没有这场抽签", "本场不是抽签，或尚未公布。"],
+        ["No such draw", "This sale is not a draw, or has not been announced."]),
+    Problem::new("not_entered", ["尚未报名", "这个账号没有报名本场抽签。"],
+        ["Not entered", "This account has not entered the draw."]),
+    Problem::new("no_waitlist", ["本场没有候补", "本场的商品不以候补方式分配。"],
+        ["No waitlist", "This sale has no waitlist."]),
+    Problem::new("not_waiting", ["尚未候补", "这个账号没有加入本场的候补。"],
+        ["Not on the waitlist", "This account has not joined the waitlist of this sale."]),
+    Problem::new("not_sold_out", ["还有货", "商品还没抢光，现在就可以直接购买。"],
+        ["Still available", "There are units left, so you can buy one now."]),
+    Problem::new("has_order", ["已有订单", "这个账号已有本场的订单，请到“我的订单”查看。"],
+        ["You have an order", "This account has an order of this sale. Please see your orders."]),
+    Problem::new("not_locked", ["名单未锁定", "报名名单锁定后公布。"],
+        ["List not locked yet", "The list of entries is published once it is locked."]),
+    Problem::new("not_drawn", ["尚未抽签", "抽签结束后公布证明。"],
+        ["Not drawn yet", "The proof is published once the draw has been held."]),
+    Problem::new("entries_locked", ["名单已锁定", "名单已锁定或抽签已取消，不能再排除报名。"],
+        ["List locked", "The list is locked or the draw was called off, so no entry can be excluded any more."]),
+    Problem::new("round_not_awaited", ["不在等待随机数", "这场抽签现在不需要公共随机数。"],
+        ["No round awaited", "The draw awaits no public round now."]),
+    Problem::new("by_draw", ["本场为抽签", "本场不抢购：开放期间报名，结束后抽签决定谁能购买。"],
+        ["This sale is a draw", "There is nothing to rush for: enter while it is open, and a draw decides who may buy."]),
+    Problem::new("overloaded", ["系统繁忙", "当前访问人数过多，请稍后再试。"],
+        ["The shop is busy", "We can’t keep up right now. Please try again shortly."]),
+    Problem::new("bad_credentials", ["登录失败", "用户名或密码不正确。"],
+        ["Login failed", "Incorrect username or password."]),
+    Problem::new("totp_required", ["请输入验证码", "密码正确，请再输入验证器上的验证码。"],
+        ["Verification required", "Please enter a code from your authenticator app."]),
+    Problem::new("bad_code", ["验证码无效", "验证码不正确、已过期或已使用过，请输入新的验证码。"],
+        ["Invalid code", "The code is wrong, expired or already used. Please enter a new one."]),
+    Problem::new("bad_passkey", ["通行密钥无效", "没有识别出这个通行密钥，请重试，或使用密码登录。"],
+        ["Passkey not accepted", "This passkey wasn’t recognized. Please try again, or use your password."]),
+    Problem::new("passkey_needed", ["请使用通行密钥", "店主要求员工使用两步验证，请用通行密钥登录。"],
+        ["Passkey needed", "The shop requires more than a password of its staff. Please log in with your passkey."]),
+    Problem::new("too_many_passkeys", ["通行密钥已达上限", "最多可以添加 10 个通行密钥，请先移除一个。"],
+        ["Too many passkeys", "An account can have 10 passkeys. Remove one first."]),
+    Problem::new("passkey_taken", ["通行密钥已被使用", "这个通行密钥已属于某个账号。"],
+        ["Passkey already in use", "This passkey already belongs to an account."]),
+    Problem::new("passkeys_off", ["无法使用通行密钥", "本站地址不支持通行密钥，请使用密码。"],
+        ["Passkeys unavailable", "Passkeys can’t be used at this address. Please use your password."]),
+    Problem::new("blocked", ["账号已被停用", "你的账号已被停用。已有订单不受影响，如有疑问请联系客服。"],
+        ["Account blocked", "Your account has been blocked. Existing orders aren’t affected. Please contact support."]),
+    Problem::new("password_expired", ["临时密码已过期", "请联系店主重置密码。"],
+        ["Temporary password expired", "Please ask an owner of the shop for a new one."]),
+    Problem::new("second_factor_required", ["请先开启两步验证", "请先为自己的账号开启两步验证，再使用管理功能。"],
+        ["Set up two-step verification", "Please set up two-step verification of your own account first."]),
+    Problem::new("must_change_password", ["请先修改密码", "请先到“我的账号”页面设置自己的密码，再使用管理功能。"],
+        ["Set your own password", "Please set your own password on your account page first."]),
+    Problem::new("step_up_needed", ["请再次验证身份", "此操作需要再次输入密码。"],
+        ["Please confirm it’s you", "This needs your password again."]),
+    Problem::new("orders_open", ["还有未完成的订单", "请先付款或取消待付款订单，或等待退款完成，再删除账号。"],
+        ["You have open orders", "Pay or cancel unpaid orders, or wait for your refund, before you delete the account."]),
+    Problem::new("staff_account", ["员工账号不能删除", "请先由店主撤销员工身份，再删除账号。"],
+        ["Staff accounts can’t be deleted", "An owner has to remove you from staff before you can delete the account."]),
+    Problem::new("last_owner", ["这是最后一位店主", "商店至少要有一位可用的店主，请先设置另一位店主。"],
+        ["The last owner", "The shop needs at least one active owner. Please add another owner first."]),
+    Problem::new("yourself", ["不能对自己操作", "请由另一位员工操作。"],
+        ["Not on yourself", "Another staff member has to do this."]),
+    Problem::new("proof_needed", ["暂时不能注册", "你的网络最近注册了很多账号，请稍候再试一次。"],
+        ["Can’t register yet", "Many accounts were just created from your network. Please try once more in a moment."]),
+    Problem::new("username_taken", ["用户名已被占用", "该用户名已被占用，请换一个。"],
+        ["Username taken", "This username is already taken. Please choose another."]),
+    Problem::new("bad_username", ["用户名无效", "用户名须为 3 到 32 个字母、数字或 _ - . 字符，字母须属于同一种文字。"],
+        ["Invalid username", "A username has 3 to 32 letters of one alphabet, digits, dots, hyphens or underscores."]),
+    Problem::new("weak_password", ["密码太弱", "密码须为 12 到 256 个字符，且不能是常见密码、用户名、简单的重复或连续字符。"],
+        ["Password too weak", "A password has 12 to 256 characters, and isn’t a common password, your username, a repetition or a sequence."]),
+    Problem::new("not_cancellable", ["无法取消", "订单当前状态不能取消。"],
+        ["Can’t be cancelled", "This order can no longer be cancelled."]),
+    Problem::new("not_refundable", ["无法退款", "只有已付款的订单可以退款。"],
+        ["Can’t be refunded", "Only paid orders can be refunded."]),
+    Problem::new("awaits_approval", ["已有退款待复核", "该订单或付款已有一笔退款待另一位员工复核，请先批准或拒绝那一笔。"],
+        ["A refund already waits", "Another refund of this order or payment waits for a second person. Approve or decline that one first."]),
+    Problem::new("address_fixed", ["地址不能更改", "只有待付款的订单可以更改收货地址；已付款但没有地址的订单可以补填。"],
+        ["Address can’t be changed", "The delivery address can only be changed while the order awaits payment. A paid order without one can still get it."]),
+    Problem::new("too_many_addresses", ["地址太多", "最多保存 20 个地址，请先删除一个。"],
+        ["Too many addresses", "You can save up to 20 addresses. Please delete one first."]),
+    Problem::new("not_payable", ["无法付款", "订单已付款、已取消或已超时。"],
+        ["Can’t be paid", "This order is already paid, cancelled or expired."]),
+    Problem::new("payments_off", ["暂不支持在线支付", "本店目前没有开通在线支付，可用钱包余额付款。"],
+        ["Online payment is off", "The shop takes no online payments at the moment. You can pay from your wallet."]),
+    Problem::new("spending_limit", ["超出额度", "你的角色在 24 小时内可动用的商店资金已用完，请联系店主。"],
+        ["Over your limit", "Your role can spend only so much of the shop’s money within 24 hours. Please ask an owner."]),
+    Problem::new("not_enough", ["余额不足", "钱包余额不足，请先充值。"],
+        ["Insufficient balance", "Your wallet balance is too low. Please top up first."]),
+    Problem::new("wallet_not_empty", ["还有余额", "钱包或未领完的红包里还有钱，请先花完，或确认放弃。"],
+        ["You still have money", "Money is left in your wallet or in an open red packet. Spend it first, or confirm that you give it up."]),
+    Problem::new("not_allowed", ["没有权限", "你的角色不能进行此操作，请联系店主。"],
+        ["Not allowed", "Your role doesn’t allow this. Please ask the shop’s owner."]),
+    Problem::new("not_found", ["页面不存在", "没有找到你要的内容。"],
+        ["Page not found", "We couldn’t find what you’re looking for."]),
+    Problem::new("cross_site", ["请求被拒绝", "请求来自其他网站，为了你的安全已拒绝。"],
+        ["Request refused", "The request came from another site and was refused to protect you."]),
+    Problem::new("too_large", ["内容太大", "提交的内容超过了大小限制。"],
+        ["Too large", "What you sent is larger than the shop accepts."]),
+    Problem::new("wrong_state", ["状态已改变", "当前状态不允许此操作，请刷新后再试。"],
+        ["State has changed", "This isn’t possible in the current state. Please reload and try again."]),
+    Problem::new("overlap", ["时间冲突", "同一商品在该时间段已有其他场次。"],
+        ["Overlapping sale", "The same product is already on sale at that time."]),
+    Problem::new("changed_meanwhile", ["已被他人修改", "有人刚刚修改了本场次。你填写的内容仍在下方，请核对后再保存。"],
+        ["Changed in the meantime", "Someone else just changed this sale. Your input is still below: please review it, then save."]),
+    Problem::new("stale_version", ["已被他人修改", "有人刚刚修改了这里。页面已显示最新内容，请核对后再操作。"],
+        ["Changed in the meantime", "Someone else just changed this. The page shows it as it is now: please check, then try again."]),
+    Problem::new("too_many_questions", ["待答复的提问已达上限", "每个账号最多有 5 个待答复的提问。请等待答复，或先撤回一个。"],
+        ["Too many open questions", "You can have 5 questions waiting for an answer. Please wait for one, or withdraw one first."]),
+    Problem::new("already_answered", ["提问已答复", "提问已经得到答复，不能再撤回。"],
+        ["Already answered", "The question has been answered, so it can’t be withdrawn any more."]),
+    Problem::new("question_hidden", ["提问已隐藏", "恢复后才能答复。"],
+        ["Question hidden", "Show it again before you answer it."]),
+    Problem::new("idempotency_key_reused", ["表单已提交过", "这份表单之前已用其他内容提交过，请重新打开页面再填写。"],
+        ["Already submitted", "This form was already submitted with other values. Please open the page again."]),
+    Problem::new("request_under_way", ["正在处理", "上一次提交仍在处理，请稍后查看结果。"],
+        ["Still in progress", "Your first submission is still being processed. Please check the result in a moment."]),
+    Problem::new("has_begun", ["已经开始", "本场次已经开始，只能加库存、暂停或终止。"],
+        ["Already started", "This sale has started. You can only add stock, pause or stop it."]),
+    Problem::new("in_past", ["时间已过", "开始时间已过，请先修改时间。"],
+        ["Time has passed", "The start time has passed. Please change it first."]),
+    Problem::new("cursor_expired", ["内容已过期", "请从头开始读取。"],
+        ["Too old", "Please start from the beginning."]),
+    Problem::new("goods_archived", ["商品已归档", "该商品已归档，请先恢复再开售。"],
+        ["Product is archived", "Restore the product before you sell it."]),
+    Problem::new("too_many_categories", ["分类太多", "最多 50 个分类，请先删除一个。"],
+        ["Too many categories", "The shop can have 50 categories. Please delete one first."]),
+    Problem::new("goods_on_sale", ["商品在售", "该商品有进行中或已排期的场次，请先终止场次再归档。"],
+        ["Product is on sale", "It has a live or scheduled sale. Stop that sale first, then archive the product."]),
+    Problem::new("bad_request", ["请求无效", "提交的内容无法识别，请返回后再试。"],
+        ["Invalid request", "We couldn’t read what was sent. Please go back and try again."]),
+    Problem::new("bad_json", ["请求无效", "提交的内容无法识别，请刷新页面后再试。"],
+        ["Invalid request", "We couldn’t read what was sent. Please reload the page and try again."]),
+    Problem::new("invalid", ["内容有误", "部分内容无效，请检查后再提交。"],
+        ["Please check your input", "Some values aren’t valid. Please check them."]),
+    Problem::new("bad_signature", ["签名无效", "通知的签名无效。"],
+        ["Invalid signature", "The signature of the notification isn’t valid."]),
+    Problem::new("method_not_allowed", ["无法直接打开", "这个地址只能通过页面上的按钮访问。"],
+        ["Not a page", "This address only works through a button in the shop."]),
+    Problem::new("request_timeout", ["请求超时", "内容没有及时送达，请再试一次。"],
+        ["Request timed out", "Your request didn’t arrive in time. Please try again."]),
+    Problem::new("unsupported_media_type", ["格式不支持", "提交的内容格式不受支持。"],
+        ["Unsupported format", "The shop doesn’t accept this format."]),
+    Problem::new("unavailable", ["服务暂不可用", "商店的某项服务暂时不可用，你的订单不会丢失，请稍后再试。"],
+        ["Temporarily unavailable", "One of our services is down. Your orders are safe; please try again shortly."]),
+    Problem::new("not_confirmed", ["未确认", "请勾选确认后再提交。"],
+        ["Not confirmed", "Please tick the box to confirm."]),
+];
+
+/// The texts of a code; those of `internal` for an unknown code.
+pub fn problem(code: &str) -> &'static Problem {
+    PROBLEMS.iter().find(|p| p.code == code).unwrap_or(&UNKNOWN)
+}
+
+/// The refusals of a purchase, for the script.
+pub fn refusals() -> impl Iterator<Item = &'static Problem> {
+    const CODES: [&str; 23] = [
+        "account_too_new",
+        "contact_not_verified",
+        "contact_taken",
+        "address_needed",
+        "address_taken",
+        "invitation_needed",
+        "deposit_needed",
+        "bad_token",
+        "no_such_sale",
+        "not_open",
+        "sold_out",
+        "ended",
+        "paused",
+        "bad_quantity",
+        "over_limit",
+        "rate_limited",
+        "busy",
+        "too_early",
+        "not_called",
+        "by_draw",
+        "overloaded",
+        "cross_site",
+        "internal",
+    ];
+    CODES.into_iter().map(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_have_texts() {
+        let mut codes: Vec<_> = PROBLEMS.iter().map(|p| p.code).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), PROBLEMS.len());
+        assert_eq!(refusals().filter(|p| p.code == "internal").count(), 1, "each refusal has a text");
+        for locale in Locale::ALL {
+            for p in PROBLEMS {
+                assert!(!p.title(locale).is_empty() && !p.text(locale).is_empty(), "{}", p.code);
+            }
+        }
+        assert_eq!(problem("unknown_code").code, "internal");
+    }
+}

@@ -1,0 +1,159 @@
+//! Draws as staff see them, the winner's mail, and what the audit finds in one.
+
+use std::time::Duration;
+
+use super::draw_pages::draw_among;
+use super::draws::*;
+use super::mail::mailed;
+use super::*;
+use domain::draw::Beacon;
+
+fn console(sale: &str) -> String {
+    format!("/admin/sales/{sale}/draw")
+}
+
+/// Pages of the console in English.
+async fn page(admin: &TestClient<'_>, sale: &str) -> TestResponse {
+    let page = admin.get(&format!("{}?lang=en", console(sale))).await;
+    assert!(page.is_page(200), "{page:?}");
+    page
+}
+
+#[tokio::test]
+async fn staff_exclude_entries_until_the_lock_and_try_the_draw_out() {
+    let clock = hour_before();
+    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let (admin, clients) = (shop.admin().await, crowd(&shop, 3).await);
+    let sale = announce(&admin, 1).await;
+    assert!(page(&admin, &sale).await.text().contains("No entries yet"));
+    assert!(admin.get(&format!("/admin/sales/{sale}?lang=en")).await.text().contains(&console(&sale)), "the cockpit");
+    assert!(admin.get(&format!("/admin/sales/{sale}/edit?lang=en")).await.text().contains(&console(&sale)), "the form");
+    assert_eq!(clients[0].get(&console(&sale)).await.status, 404);
+    open(&shop, &clock, &sale).await;
+    for client in &clients {
+        enter(client, &sale).await;
+    }
+    let cockpit = admin.get(&format!("/admin/sales/{sale}?lang=en")).await;
+    assert!(cockpit.text().contains("<div data-tile=\"waiting\"><dt>Entries</dt><dd>3</dd>"), "{}", cockpit.text());
+    assert!(cockpit.text().contains("Open for entries."), "{}", cockpit.text());
+    let entry = own(&clients[0], &sale).await["id"].as_str().unwrap().to_owned();
+    let exclude = format!("{}/entries/{entry}/exclude?lang=en", console(&sale));
+    assert_eq!(admin.send_form(&exclude, "reason=duplicate").await.status, 422, "not confirmed");
+    assert_eq!(own(&clients[0], &sale).await["state"], "in");
+    let done = admin.send_form(&exclude, "reason=duplicate&confirm=yes").await;
+    assert!(done.leads_to(&format!("{}?lang=en&done=exclude&from=", console(&sale))), "{done:?}");
+    assert_eq!(own(&clients[0], &sale).await["reason"], "duplicate");
+    assert!(page(&admin, &sale).await.text().contains("excluded: the same person has another entry"));
+    let log = admin.get("/api/admin/audit-log").await.json();
+    let logged = &log["entries"][0];
+    assert_eq!((&logged["action"], &logged["after"]["reason"]), (&json!("exclude"), &json!("duplicate")), "{log}");
+
+    let tried = admin.send_form(&format!("{}/dry-run?lang=en", console(&sale)), "").await;
+    assert!(tried.is_page(200) && tried.text().contains("Dry run: 2 entries"), "{}", tried.text());
+    let first = tried.text().split("First ten").nth(1).unwrap().split("</ol>").next().unwrap().to_owned();
+    assert!(!first.contains(&entry) && first.matches("<li>").count() == 2, "{first}");
+    let facts = shop.visitor().get(&format!("/api/sales/{sale}/draw")).await.json()["draw"].clone();
+    assert_eq!((&facts["state"], &facts["secret"]), (&json!("announced"), &Value::Null), "nothing was stored");
+
+    clock.advance(HOUR + REVIEW);
+    let late = admin.send_form(&exclude, "reason=other&confirm=yes").await;
+    assert!(late.is_page(409) && !late.text().contains("/exclude"), "{}", late.text());
+}
+
+#[tokio::test]
+async fn pasted_round_of_quicknet_is_verified_and_the_draw_is_held() {
+    // The draw's round is one that has appeared: round 123.
+    let signature = "b75c69d0b72a5d906e854e808ba7e2accb1542ac355ae486d591aa9d43765482e26cd02df835d3546d23c4b13e0dfc92";
+    let (opens, closes, review) = ("2023-08-23T14:00:00Z", "2023-08-23T15:10:00Z", Duration::from_secs(165));
+    let clock = Clock::manual("2023-08-23T13:00:00Z".parse().unwrap());
+    let quicknet = |config: &mut Config| config.web.draw_beacon = Some(Beacon::Quicknet);
+    let shop = TestShop::build(quicknet, clock.clone()).await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = announce_between(&admin, 1, (opens, closes), review).await;
+    open(&shop, &clock, &sale).await;
+    enter(&mei, &sale).await;
+    clock.advance(Duration::from_secs(70 * 60));
+    follow_schedule(&shop, &sale).await;
+    clock.advance(review);
+    draws(&shop).step().await.unwrap();
+    let waiting = page(&admin, &sale).await;
+    assert!(waiting.text().contains("awaits round 123 of quicknet"));
+    let url = "https://api.drand.sh/52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971/public/123";
+    assert!(waiting.text().contains(&format!("href=\"{url}\"")));
+    let send = format!("{}/round?lang=en", console(&sale));
+    let wrong = admin.send_form(&send, "round=%7B%22round%22%3A124%2C%22signature%22%3A%2200%22%7D").await;
+    assert!(wrong.is_page(422) && wrong.text().contains("It is round 124, and round 123 is awaited."));
+    assert!(wrong.text().contains("&#34;round&#34;:124"), "what was typed stays: {}", wrong.text());
+    let right = admin.send_form(&send, &format!("round={signature}")).await;
+    assert!(right.leads_to(&format!("{}?lang=en&done=round&from=", console(&sale))), "{right:?}");
+    draws(&shop).step().await.unwrap();
+    let held = page(&admin, &sale).await;
+    assert!(held.text().contains("Drawn. Winners are paying") && held.text().contains("Waiting for payment"));
+    assert_eq!(own(&mei, &sale).await["rank"], 1);
+    let again = admin.send_form(&send, &format!("round={signature}")).await;
+    assert!(again.is_page(409), "{again:?}");
+    assert!(shop.parts.audit().check_once().await.unwrap().iter().all(|check| check.violations.is_empty()));
+}
+
+#[tokio::test]
+async fn winners_are_told_once_until_when_they_may_pay() {
+    let clock = hour_before();
+    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let (admin, clients) = (shop.admin().await, crowd(&shop, 2).await);
+    for (n, client) in clients.iter().enumerate() {
+        client.verify(&format!("shopper{n}@shop.example")).await;
+    }
+    let sale = announce(&admin, 1).await;
+    let before = shop.mails().await.len();
+    draw_among(&shop, &clock, &sale, &clients).await;
+    draws(&shop).step().await.unwrap();
+    let ranked = by_rank(&clients, &sale).await;
+    let winner = if std::ptr::eq(ranked[0], &clients[0]) { 0 } else { 1 };
+    let told = shop.mailed().await.split_off(before);
+    assert_eq!(told, [mailed("draw_won", &format!("shopper{winner}@shop.example"))]);
+    let order = ranked[0].get("/api/orders").await.json()["orders"][0].clone();
+    let letter = shop.letter(shop.mails().await.last().unwrap());
+    assert!(letter.text.contains("Phone is held for you") && letter.text.contains(order["id"].as_str().unwrap()));
+    let pay_by: jiff::Timestamp = order["pay_by"].as_str().unwrap().parse().unwrap();
+    assert!(letter.text.contains(&pay_by.strftime("Pay before %Y-%m-%d %H:%M UTC").to_string()), "{}", letter.text);
+    assert_eq!(shop.mails().await.last().unwrap().expires_at, pay_by, "later it says nothing");
+    let other = ranked[1].get(&format!("/en/sales/{sale}/entry")).await;
+    assert!(other.text().contains("class=\"goods\"><img"), "the goods with their picture: {}", other.text());
+    assert!(other.text().contains("Not your turn so far"), "an entry that was not drawn says so on its page");
+
+    let won = ranked[0].get(&format!("/en/sales/{sale}/entry")).await;
+    assert!(won.text().contains("You have won! Please pay"));
+
+    clock.advance(WINDOW + Duration::from_secs(60));
+    expiry(&shop).cancel_overdue().await.unwrap();
+    let lapsed = ranked[0].get(&format!("/en/sales/{sale}/entry")).await;
+    assert!(lapsed.text().contains("You had won, but the order was cancelled"));
+    draws(&shop).step().await.unwrap();
+    let told = shop.mailed().await.split_off(before);
+    assert_eq!(told[1..], [mailed("draw_won", &format!("shopper{}@shop.example", 1 - winner))], "the next in order");
+}
+
+#[tokio::test]
+async fn audit_finds_ranks_and_offers_that_do_not_follow_from_the_proof() {
+    let clock = hour_before();
+    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let (admin, clients) = (shop.admin().await, crowd(&shop, 4).await);
+    let sale = announce(&admin, 1).await;
+    draw_among(&shop, &clock, &sale, &clients).await;
+    let violations = async || {
+        let checks = shop.parts.audit().check_once().await.unwrap();
+        let found = checks.into_iter().filter(|check| check.promise.starts_with("the ranks of a draw"));
+        found.flat_map(|check| check.violations).collect::<Vec<_>>()
+    };
+    assert_eq!(violations().await, Vec::<String>::new());
+    shop.execute("UPDATE draw_entries SET rank = 5 - rank WHERE rank IN (2, 3)").await;
+    assert_eq!(violations().await.len(), 2);
+    shop.execute("UPDATE draw_entries SET rank = 5 - rank WHERE rank IN (2, 3)").await;
+    shop.execute("UPDATE draw_entries SET order_id = NULL WHERE rank = 0").await;
+    let found = violations().await;
+    assert!(found.len() == 2 && found[0].contains("was passed over") && found[1].contains("no entry"), "{found:?}");
+    shop.execute("UPDATE draws SET next_rank = 0").await;
+    assert_eq!(violations().await.len(), 1, "the order still belongs to no entry");
+    shop.execute("DELETE FROM draw_entries WHERE rank = 3").await;
+    assert!(violations().await.iter().any(|what| what.contains("published root")), "the list has changed");
+}

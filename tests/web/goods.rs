@@ -1,0 +1,203 @@
+//! Goods and their pictures, from the console's forms and the API to the public pages.
+
+use super::*;
+use testing::images::{photo, png};
+
+pub const MULTIPART: &[(&str, &str)] = &[("content-type", "multipart/form-data; boundary=B")];
+
+/// A multipart body of texts and files.
+pub fn form(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (field, value) in texts {
+        body.extend(format!("--B\r\ncontent-disposition: form-data; name=\"{field}\"\r\n\r\n{value}\r\n").into_bytes());
+    }
+    for (file, bytes) in files {
+        let head = format!("--B\r\ncontent-disposition: form-data; name=\"pictures\"; filename=\"{file}\"\r\n\r\n");
+        body.extend([head.as_bytes(), bytes, b"\r\n"].concat());
+    }
+    body.extend(b"--B--\r\n");
+    body
+}
+
+const NAMES: [(&str, &str); 2] = [("name_zh", "手机"), ("name_en", "Phone")];
+
+async fn send(admin: &TestClient<'_>, path: &str, texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> TestResponse {
+    admin.send("POST", path, MULTIPART, form(texts, files)).await
+}
+
+/// The names of the pictures in the form, in order.
+fn picture_names(page: &TestResponse) -> Vec<String> {
+    let values = page.text().split("name=\"picture\" value=\"").skip(1);
+    values.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+async fn gallery(admin: &TestClient<'_>, goods: &str) -> Vec<String> {
+    let all = admin.get("/api/admin/goods").await.json();
+    let goods = all["goods"].as_array().unwrap().iter().find(|g| g["id"] == goods).unwrap();
+    goods["pictures"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn refused_files_are_named_and_accepted_ones_stay() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let svg: &[u8] = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>";
+    let cut = photo(64, 48, 1);
+    let files: &[(&str, &[u8])] = &[
+        ("drawing.svg", svg),
+        ("page.png", b"<!doctype html><script>alert(1)</script>"),
+        ("cut.jpg", &cut[..cut.len() / 2]),
+        ("old.gif", b"GIF89a"),
+        ("nothing.png", b""),
+        ("giant.jpg", &vec![0xff; 10_000_000]),
+        ("good.png", &png(64, 48)),
+    ];
+    let wrong = send(&admin, "/admin/goods?lang=en", &NAMES, files).await;
+    assert!(wrong.is_page(422), "{}", wrong.status);
+    let text = wrong.text();
+    for (file, words) in [
+        ("drawing.svg", "This picture can’t be used"),
+        ("page.png", "This picture can’t be used"),
+        ("cut.jpg", "damaged"),
+        ("old.gif", "This picture can’t be used"),
+        ("nothing.png", "empty"),
+        ("giant.jpg", "larger than 5 MB"),
+    ] {
+        assert!(text.contains(&format!("<bdi>{file}</bdi> – ")), "{file}");
+        assert!(text.split(&format!("<bdi>{file}</bdi>")).nth(1).unwrap()[..80].contains(words), "{file}: {words}");
+    }
+    assert!(!text.contains("good.png") && text.contains("value=\"手机\"") && text.contains("aria-invalid=\"true\""));
+    let kept = picture_names(&wrong);
+    assert_eq!(kept.len(), 1, "the accepted picture stays");
+
+    let nameless = send(&admin, "/admin/goods?lang=en", &[("name_zh", "手机"), ("picture", &kept[0])], &[]).await;
+    assert!(nameless.is_page(422) && picture_names(&nameless) == kept, "also with an error in another field");
+    let preview = [&NAMES[..], &[("picture", &kept[0]), ("action", "preview")]].concat();
+    let preview = send(&admin, "/admin/goods?lang=en", &preview, &[("", b"")]).await;
+    assert!(preview.is_page(200) && preview.text().contains("data-preview=\"zh\"") && picture_names(&preview) == kept);
+    assert_eq!(admin.get("/api/admin/goods").await.json()["goods"], json!([]), "a preview saves nothing");
+
+    let saved = send(&admin, "/admin/goods?lang=en", &[&NAMES[..], &[("picture", &kept[0])]].concat(), &[]).await;
+    assert!(saved.leads_to("/admin/goods?lang=en&done=created&goods=1"));
+    assert!(admin.get(saved.header("location")).await.text().contains("“Phone” created."));
+    assert_eq!(gallery(&admin, "1").await, kept);
+    let unknown = [&NAMES[..], &[("picture", "u-00")]].concat();
+    assert!(send(&admin, "/admin/goods/1?lang=en", &unknown, &[]).await.is_page(422));
+    assert!(send(&admin, "/admin/goods", &NAMES, &[("all.png", &vec![0; 40_000_000])]).await.is_page(413));
+}
+
+#[tokio::test]
+async fn gallery_is_ordered_and_reduced_by_form() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let files: Vec<Vec<u8>> = (0..3).map(|n| png(40 + n, 30)).collect();
+    let files: Vec<(&str, &[u8])> = files.iter().map(|bytes| ("x.png", bytes.as_slice())).collect();
+    assert_eq!(send(&admin, "/admin/goods?lang=en", &NAMES, &files).await.status, 303);
+    let before = gallery(&admin, "1").await;
+    assert_eq!(before.len(), 3);
+    let [a, b, c] = [&before[0], &before[1], &before[2]];
+    let (place, remove) = (format!("place-{c}"), format!("remove-{a}"));
+    let order = [("picture", a.as_str()), ("picture", b), ("picture", c), (&place, "1"), (&remove, "yes")];
+    let saved = send(&admin, "/admin/goods/1?lang=zh", &[&NAMES[..], &order].concat(), &files[..1]).await;
+    assert!(saved.leads_to("/admin/goods?lang=zh&done=saved&goods=1"));
+    assert_eq!(gallery(&admin, "1").await, [c.as_str(), b, a], "c moved to the front, and a was uploaded again");
+
+    let many: Vec<Vec<u8>> = (0..13).map(|n| png(60 + n, 30)).collect();
+    let many: Vec<(&str, &[u8])> = many.iter().map(|bytes| ("x.png", bytes.as_slice())).collect();
+    let full = send(&admin, "/admin/goods/1?lang=en", &NAMES, &many).await;
+    assert!(full.is_page(422) && full.text().contains("at most 12"));
+}
+
+#[tokio::test]
+async fn pictures_are_managed_by_api() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    shop.open_sale(&admin, 5).await;
+    let ask = async |method: &str, end: &str, body: Vec<u8>| {
+        admin.send(method, &format!("/api/admin/goods/1/{end}"), &[], body).await
+    };
+    for (body, code) in [
+        (b"GIF89a".to_vec(), "bad_picture"),
+        (b"".to_vec(), "picture_empty"),
+        (photo(64, 48, 1)[..500].to_vec(), "picture_broken"),
+    ] {
+        let wrong = ask("PUT", "image", body).await;
+        assert_eq!((wrong.status.as_u16(), &wrong.json()["fields"][0]["code"]), (422, &json!(code)));
+    }
+    assert_eq!(ask("PUT", "image", vec![0; 5_300_000]).await.problem(), problem(413, "too_large"));
+    let cover = ask("PUT", "image", png(40, 30)).await;
+    let image = cover.json()["goods"]["image"].as_str().unwrap().to_owned();
+    let file = shop.visitor().get(&format!("/uploads/{image}")).await;
+    assert_eq!((file.header("content-type"), file.header("x-content-type-options")), ("image/jpeg", "nosniff"));
+    assert!(file.header("cache-control").ends_with("immutable"));
+    assert_eq!(ask("POST", "pictures", photo(1500, 1000, 1)).await.status, 201);
+    let before = gallery(&admin, "1").await;
+    let json = [("content-type", "application/json")];
+    let order = async |names: Value| {
+        let body = json!({"pictures": names}).to_string();
+        admin.send("PUT", "/api/admin/goods/1/pictures", &json, body).await
+    };
+    assert_eq!(order(json!([before[1], before[0]])).await.status, 200);
+    assert_eq!(gallery(&admin, "1").await, [before[1].as_str(), &before[0]]);
+    assert_eq!(order(json!([before[1]])).await.json()["fields"][0]["code"], "other_pictures");
+    assert_eq!(ask("DELETE", &format!("pictures/{}", before[0]), vec![]).await.status, 200);
+    assert_eq!(ask("DELETE", &format!("pictures/{}", before[0]), vec![]).await.problem(), problem(404, "not_found"));
+    assert_eq!(gallery(&admin, "1").await, before[1..]);
+    let log = admin.get("/api/admin/audit-log").await.json();
+    assert_eq!((&log["entries"][0]["action"], &log["entries"][0]["subject"]), (&json!("edit"), &json!("goods 1")));
+    assert!(!log.to_string().contains("base64"), "the log leaves placeholders out");
+
+    shop.publish();
+    let page = shop.visitor().get("/en/sales/1").await;
+    let copy = |width: u32, kind: &str| format!("/uploads/{}-{width}.{kind} {width}w", before[1]);
+    for part in [copy(320, "webp"), copy(640, "jpg"), copy(1280, "webp"), "width=\"1280\" height=\"853\"".to_owned()] {
+        assert!(page.text().contains(&part), "{part}");
+    }
+    assert!(page.text().contains("fetchpriority=\"high\"") && page.text().contains("src=\"data:image/webp;base64,"));
+    let listed = shop.visitor().get("/api/sales").await.json();
+    let address = listed["sales"][0]["goods"]["image"].as_str().unwrap().to_owned();
+    assert_eq!(shop.visitor().get(&address).await.header("content-type"), "image/jpeg");
+    for (path, method) in [("image", "PUT"), ("pictures", "POST"), ("pictures", "PUT"), ("archive", "POST")] {
+        assert_eq!(shop.visitor().send(method, &format!("/api/admin/goods/1/{path}"), &[], "").await.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn goods_on_sale_cannot_be_archived() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 5).await;
+    let set_archived =
+        async |action: &str, body: &str| admin.send_form(&format!("/admin/goods/1/{action}?lang=en"), body).await;
+    assert!(set_archived("archive", "").await.is_page(422), "needs confirmation");
+    let refused = set_archived("archive", "confirm=yes").await;
+    assert!(refused.is_page(409) && refused.text().contains("Stop that sale first"));
+    assert_eq!(admin.post("/api/admin/goods/1/archive", json!({})).await.problem(), problem(409, "goods_on_sale"));
+    admin.post(&format!("/api/admin/sales/{sale}/pause"), json!({})).await;
+    assert_eq!(admin.post("/api/admin/goods/1/archive", json!({})).await.problem(), problem(409, "goods_on_sale"));
+    admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
+    let draft = json!({"goods_id": "1", "price": {"amount": 1, "currency": "CNY"}, "total": 5, "per_user_limit": 1});
+    let drafted = admin.post("/api/admin/sales", draft.clone()).await.json();
+    let start = format!("/api/admin/sales/{}/start", drafted["sale"]["id"].as_str().unwrap());
+
+    assert!(set_archived("archive", "confirm=yes").await.leads_to("/admin/goods?lang=en&done=archived&goods=1"));
+    assert_eq!(
+        admin.post("/api/admin/goods/1/archive", json!({})).await.status,
+        200,
+        "archiving again changes nothing"
+    );
+    assert_eq!(admin.post("/api/admin/sales", draft.clone()).await.problem(), problem(409, "goods_archived"));
+    assert_eq!(admin.post(&start, json!({})).await.problem(), problem(409, "goods_archived"));
+    let list = admin.get("/admin/goods?lang=en").await;
+    assert!(!list.text().contains("data-goods=\"1\"") && list.text().contains("Show archived (1)"));
+    assert!(admin.get("/admin/goods?lang=en&archived=1&q=PHON").await.text().contains("data-goods=\"1\""));
+    assert!(admin.get("/admin/goods?lang=en&archived=1&q=shoe").await.text().contains("No matching products"));
+
+    assert!(set_archived("unarchive", "confirm=yes").await.leads_to("/admin/goods?lang=en&done=unarchived&goods=1"));
+    assert_eq!(admin.post(&start, json!({})).await.status, 200);
+    let log = admin.get("/api/admin/audit-log").await.json();
+    let actions: Vec<_> = log["entries"].as_array().unwrap().iter().map(|e| e["action"].as_str().unwrap()).collect();
+    assert_eq!(actions.iter().filter(|action| **action == "archive").count(), 1, "{actions:?}");
+    assert!(actions.contains(&"unarchive"));
+    assert_eq!(admin.post("/api/admin/goods/99/archive", json!({})).await.problem(), problem(404, "not_found"));
+}

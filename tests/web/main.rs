@@ -1,0 +1,324 @@
+//! Requests against the router, without a socket, with SQLite and neither Redis nor RabbitMQ.
+
+mod account_sections;
+mod account_versions;
+mod accounts;
+mod addresses;
+mod administrators;
+mod approvals;
+mod archive;
+mod archive_pages;
+mod authenticator;
+mod books;
+mod categories;
+mod clusters;
+mod cockpit;
+mod console_lists;
+mod demo;
+mod document;
+mod draw_console;
+mod draw_pages;
+mod draws;
+mod eligibility;
+mod file_modes;
+mod goods;
+mod goods_versions;
+mod idempotency;
+mod known_devices;
+mod mail;
+mod masking;
+mod open_packets;
+mod order_changes;
+mod outcome;
+mod overview;
+mod own_payments;
+mod packet_pages;
+mod packets;
+mod partial_refunds;
+mod passkeys;
+mod payment_cases;
+mod payment_provider;
+mod permissions;
+mod planning;
+mod public;
+mod push;
+mod question_staff;
+mod questions;
+mod queue_pages;
+mod queues;
+mod recovery;
+mod registration_contact;
+mod report;
+mod sale_batches;
+mod sale_versions;
+mod security;
+mod shop_pages;
+mod shoppers;
+mod sign_in_pages;
+mod spending;
+mod spread;
+mod staff_accounts;
+mod step_up;
+mod strictness;
+mod support;
+mod tables;
+mod variants;
+mod waitlist;
+mod wallet;
+
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use serde_json::{Value, json};
+use sqlx::{AnyConnection, AssertSqlSafe, Connection};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+use base::clock::Clock;
+use base::config::{Config, sqlite_in};
+use domain::PaymentId;
+use domain::Role;
+use seckill::app::Services;
+use store::{AccountChange, CaptureOutcome, Store};
+
+/// A shop with a database of its own.
+struct TestShop {
+    parts: Services,
+    router: Router,
+    dir: TempDir,
+}
+
+/// A file with the schema and nothing else, which each shop copies: the migrations take a quarter of a second.
+async fn migrated_database() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files: Vec<_> = root.join("migrations").read_dir().unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    files.iter().for_each(|file| hasher.write(&std::fs::read(file).unwrap()));
+    let folder = root.join("target/schema");
+    let migrated = folder.join(format!("{:016x}.sqlite", hasher.finish()));
+    if !migrated.exists() {
+        std::fs::create_dir_all(&folder).unwrap();
+        // Tests that run at the same time each make one.
+        let scratch = tempfile::tempdir_in(&folder).unwrap();
+        let store = Store::open(&sqlite_in(scratch.path())).unwrap();
+        store.migrate().await.unwrap();
+        store.close().await;
+        std::fs::rename(scratch.path().join("seckill.sqlite"), &migrated).unwrap();
+    }
+    migrated
+}
+
+/// A browser or a program, with or without a session.
+struct TestClient<'a> {
+    shop: &'a TestShop,
+    cookie: Option<String>,
+    password: Option<String>,
+}
+
+#[derive(Debug)]
+struct TestResponse {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl TestShop {
+    async fn open() -> TestShop {
+        TestShop::open_with(|_| {}).await
+    }
+
+    async fn open_with(change: impl FnOnce(&mut Config)) -> TestShop {
+        TestShop::build(change, Clock::system()).await
+    }
+
+    /// A shop whose time the test advances.
+    async fn open_at(clock: &Clock) -> TestShop {
+        TestShop::build(|_| {}, clock.clone()).await
+    }
+
+    async fn build(change: impl FnOnce(&mut Config), clock: Clock) -> TestShop {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::copy(migrated_database().await, dir.path().join("seckill.sqlite")).unwrap();
+        let mut config = Config::defaults();
+        // Tests of orders advance their clock by hours.
+        config.staff_idle = std::time::Duration::from_secs(12 * 3600);
+        config.staff_step_up = config.staff_idle;
+        config.web.user_rate = 1000;
+        change(&mut config);
+        config.data_dir = dir.path().to_owned();
+        config.database_url = sqlite_in(dir.path());
+        let parts = Services::build_with(&config, clock).await.unwrap();
+        parts.catalogue.refresh().await.unwrap();
+        let shop = TestShop { router: parts.router(), parts, dir };
+        shop.publish();
+        shop
+    }
+
+    /// Renders the pages after a change of the catalogue.
+    fn publish(&self) {
+        control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
+    }
+
+    /// Runs a statement beside the shop. Returns the number of changed rows.
+    async fn execute(&self, sql: impl Into<String>) -> u64 {
+        let mut connection = AnyConnection::connect(&sqlite_in(self.dir.path())).await.unwrap();
+        sqlx::query(AssertSqlSafe(sql.into())).execute(&mut connection).await.unwrap().rows_affected()
+    }
+
+    /// Makes a payment at the sandbox, whose webhook then arrives.
+    async fn make_payment(&self, id: PaymentId) -> CaptureOutcome {
+        let sandbox = self.parts.sandbox.as_ref().unwrap();
+        let payment = sandbox.payment(id).await.unwrap().unwrap();
+        sandbox.settle(&payment, true, None).await.unwrap();
+        let now = self.parts.clock.now();
+        self.parts.store.apply_capture(&format!("msg_{id}"), id, payment.amount, now).await.unwrap()
+    }
+
+    /// The payer's attempt fails, and the provider has reported it.
+    async fn decline_payment(&self, id: PaymentId) {
+        let sandbox = self.parts.sandbox.as_ref().unwrap();
+        let payment = sandbox.payment(id).await.unwrap().unwrap();
+        sandbox.settle(&payment, false, None).await.unwrap();
+        self.parts.store.decline_payment(id).await.unwrap();
+    }
+
+    fn visitor(&self) -> TestClient<'_> {
+        TestClient { shop: self, cookie: None, password: None }
+    }
+
+    async fn shopper(&self, username: &str) -> TestClient<'_> {
+        let credentials = json!({"username": username, "password": "correct horse"});
+        let answer = self.visitor().post("/api/register", credentials).await;
+        assert_eq!(answer.status, 201);
+        TestClient { cookie: Some(answer.cookie()), ..self.visitor() }
+    }
+
+    async fn admin(&self) -> TestClient<'_> {
+        let password = self.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
+        TestClient { password: Some(password.clone()), ..self.log_in("admin", &password).await }
+    }
+
+    async fn log_in(&self, username: &str, password: &str) -> TestClient<'_> {
+        let answer = self.visitor().post("/api/login", json!({"username": username, "password": password})).await;
+        assert_eq!(answer.status, 200);
+        TestClient { cookie: Some(answer.cookie()), ..self.visitor() }
+    }
+
+    /// A member of the staff with this role.
+    async fn staff(&self, owner: &TestClient<'_>, name: &str, role: Role) -> TestClient<'_> {
+        self.shopper(name).await;
+        let id = self.parts.store.user_named(name).await.unwrap().unwrap().id;
+        let owner = self.parts.accounts().session(&owner.headers()).unwrap();
+        self.parts.accounts().change_account(&owner, id, &AccountChange::SetRole(role)).await.unwrap();
+        self.log_in(name, "correct horse").await
+    }
+
+    /// An open sale of `total` units, at most two per user.
+    async fn open_sale(&self, admin: &TestClient<'_>, total: i64) -> String {
+        let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
+        let goods = admin.post("/api/admin/goods", goods).await.json();
+        let sale = json!({
+            "goods_id": goods["goods"]["id"], "price": {"amount": 199_900, "currency": "CNY"},
+            "total": total, "per_user_limit": total.min(2), "opens_at": "2099-01-01T00:00:00Z",
+        });
+        let sale = admin.post("/api/admin/sales", sale).await.json();
+        let id = sale["sale"]["id"].as_str().unwrap().to_owned();
+        assert_eq!(admin.post(&format!("/api/admin/sales/{id}/start"), json!({})).await.status, 200);
+        self.parts.gate.refresh().await;
+        id
+    }
+}
+
+impl TestClient<'_> {
+    async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> TestResponse {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(cookie) = &self.cookie {
+            request = request.header("cookie", cookie);
+        }
+        let response = self.shop.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        let answer = TestResponse { status: parts.status, headers: parts.headers, body };
+        document::check(method, path, &answer);
+        answer
+    }
+
+    /// The headers with the cookie of the session.
+    fn headers(&self) -> HeaderMap {
+        let pairs = self.cookie.iter().map(|cookie| (axum::http::header::COOKIE, cookie.parse().unwrap()));
+        HeaderMap::from_iter(pairs)
+    }
+
+    /// As a browser: a page that is being computed loads itself again until it is there.
+    async fn get(&self, path: &str) -> TestResponse {
+        loop {
+            let answer = self.send("GET", path, &[], Body::empty()).await;
+            if answer.header("refresh").is_empty() {
+                return answer;
+            }
+        }
+    }
+
+    async fn post(&self, path: &str, json: Value) -> TestResponse {
+        self.send("POST", path, &[("content-type", "application/json")], json.to_string()).await
+    }
+
+    async fn send_form(&self, path: &str, form: &str) -> TestResponse {
+        self.send("POST", path, &[("content-type", "application/x-www-form-urlencoded")], form.to_owned()).await
+    }
+
+    /// Fetches a token and buys.
+    async fn buy(&self, sale: &str, quantity: i64) -> TestResponse {
+        let token = self.post(&format!("/api/sales/{sale}/token"), json!({})).await.json();
+        self.post(&format!("/api/sales/{sale}/orders"), json!({"quantity": quantity, "token": token["token"]})).await
+    }
+}
+
+impl TestResponse {
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// Status and code of a problem response.
+    fn problem(&self) -> (u16, String) {
+        assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
+        (self.status.as_u16(), self.json()["code"].as_str().unwrap().to_owned())
+    }
+
+    /// The code of a problem response, empty for any other response.
+    fn code(&self) -> String {
+        let json = serde_json::from_slice::<Value>(&self.body).unwrap_or_default();
+        json["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn is_page(&self, status: u16) -> bool {
+        self.status == status && self.header("content-type") == "text/html; charset=utf-8"
+    }
+
+    fn leads_to(&self, path: &str) -> bool {
+        self.status == 303 && self.header("location") == path
+    }
+
+    fn cookie(&self) -> String {
+        self.header("set-cookie").split(';').next().unwrap().to_owned()
+    }
+}
+
+fn problem(status: u16, code: &str) -> (u16, String) {
+    (status, code.to_owned())
+}

@@ -1,0 +1,335 @@
+//! Payments that end, and payments that need attention.
+
+use std::time::Duration;
+
+use standardwebhooks::Webhook;
+
+use super::*;
+use base::clock::Clock;
+use base::signing;
+use domain::CaseKind;
+use domain::PaymentStatus;
+
+const PAGE: &str = "/admin/orders/payments?lang=en";
+
+impl TestShop {
+    /// Delivers a report as the provider does.
+    pub async fn report(&self, id: &str, event: &str, data: Value) -> TestResponse {
+        let key = signing::key_for(&self.parts.secret.current, "sandbox webhooks");
+        let (at, body) = (self.parts.clock.now().as_second(), json!({"type": event, "data": data}).to_string());
+        let signature = Webhook::from_bytes(key.to_vec()).unwrap().sign(id, at, body.as_bytes()).unwrap();
+        let at = at.to_string();
+        let headers = [("webhook-id", id), ("webhook-timestamp", at.as_str()), ("webhook-signature", &signature)];
+        let headers = [&headers[..], &[("content-type", "application/json")]].concat();
+        self.visitor().send("POST", "/api/webhooks/payments/sandbox", &headers, body).await
+    }
+
+    pub async fn cases(&self) -> Vec<CaseKind> {
+        let cases = self.parts.payments.cases(false, None, 100).await.unwrap();
+        cases.items.into_iter().map(|case| case.kind).collect()
+    }
+
+    async fn payment_status(&self, id: PaymentId) -> PaymentStatus {
+        self.parts.store.payment(id).await.unwrap().unwrap().status
+    }
+}
+
+/// Buys one unit and begins to pay. Returns the order's address, and the payment.
+async fn begin(who: &TestClient<'_>, sale: &str) -> (String, PaymentId) {
+    let url = who.buy(sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let begun = who.post(&format!("{url}/payments?lang=en"), json!({})).await.json();
+    (url, begun["payment"]["id"].as_str().unwrap().parse().unwrap())
+}
+
+fn amount_of(payment: PaymentId, amount: i64) -> Value {
+    json!({"payment_id": payment, "amount": {"amount": amount, "currency": "CNY"}})
+}
+
+/// The path of an action on the only case of the page.
+pub async fn action(staff: &TestClient<'_>, verb: &str) -> String {
+    let page = staff.get(PAGE).await;
+    let found = page.text().split("action=\"").find_map(|part| {
+        let path = part.split('"').next()?;
+        path.contains(&format!("/{verb}?")).then(|| path.to_owned())
+    });
+    found.unwrap_or_else(|| panic!("no action {verb}: {page:?}"))
+}
+
+#[tokio::test]
+async fn expired_payment_is_refused_by_the_cashier_and_closed() {
+    let clock = Clock::manual(Clock::system().now());
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    let cashier = format!("/sandbox/cashier/{payment}");
+    assert!(mei.get(&cashier).await.text().contains(&format!("{cashier}/pay")));
+    clock.advance(Duration::from_secs(30 * 60));
+    for lang in ["en", "zh"] {
+        let page = mei.get(&format!("{cashier}?lang={lang}")).await;
+        let words = if lang == "en" { "This payment is closed" } else { "这笔付款已关闭" };
+        assert!(page.is_page(200) && page.text().contains(words) && !page.text().contains("/pay\""), "{page:?}");
+    }
+    let refused = mei.send_form(&format!("{cashier}/pay"), "").await;
+    assert!(refused.is_page(409) && refused.text().contains("This payment is closed"), "{refused:?}");
+    assert_eq!(shop.payment_status(payment).await, PaymentStatus::Created);
+    assert_eq!(shop.parts.payments.close_due().await.unwrap(), 1);
+    assert_eq!(shop.payment_status(payment).await, PaymentStatus::Closed);
+    shop.parts.expiry().cancel_overdue().await.unwrap();
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "cancelled");
+}
+
+#[tokio::test]
+async fn payment_of_the_last_second_keeps_the_goods_although_its_report_is_lost() {
+    let clock = Clock::manual(Clock::system().now());
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    clock.advance(Duration::from_secs(30 * 60 - 1));
+    let captured = format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'");
+    assert_eq!(shop.execute(captured).await, 1);
+    clock.advance(Duration::from_secs(2));
+    let expiry = shop.parts.expiry();
+    assert_eq!(expiry.cancel_overdue().await.unwrap(), 0, "the order waits until its payment is closed");
+    shop.parts.payments.close_due().await.unwrap();
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
+    support::assert_audit_finds_nothing(&shop).await;
+
+    // A provider that does not answer keeps no order for long.
+    let (url, _) = begin(&shop.shopper("wang").await, &sale).await;
+    clock.advance(Duration::from_secs(30 * 60 + 11));
+    assert_eq!(expiry.cancel_overdue().await.unwrap(), 1, "{url}");
+}
+
+/// A payment that an older version began, settled, or reported, while another process is new already.
+#[tokio::test]
+async fn payment_and_report_of_an_older_version_are_understood() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.execute(format!("UPDATE payments SET close_at_ms = NULL WHERE id = '{payment}'")).await;
+    shop.execute(format!("UPDATE sandbox_payments SET expires_at_ms = NULL WHERE id = '{payment}'")).await;
+    assert_eq!(shop.parts.payments.close_due().await.unwrap(), 0);
+    shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
+    let report = shop.report("msg_1", "payment.captured", json!({"payment_id": payment})).await;
+    assert_eq!((report.status.as_u16(), shop.cases().await), (204, vec![]));
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
+
+    // Without an amount the provider is asked, and it has nothing.
+    let wang = shop.shopper("wang").await;
+    let (url, payment) = begin(&wang, &sale).await;
+    let report = shop.report("msg_2", "payment.captured", json!({"payment_id": payment})).await;
+    assert_eq!((report.status.as_u16(), shop.cases().await), (204, vec![CaseKind::Mismatched]));
+    assert_eq!(wang.get(&url).await.json()["order"]["status"], "unpaid");
+}
+
+#[tokio::test]
+async fn mismatched_payment_is_refunded_by_staff() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let empty = admin.get(PAGE).await;
+    assert!(empty.is_page(200) && empty.text().contains("No payment needs attention"), "{empty:?}");
+    assert!(admin.get("/admin/orders/payments?lang=zh").await.text().contains("没有待处理的付款"));
+    assert!(admin.get("/admin/orders?lang=en").await.text().contains("/admin/orders/payments?lang=en"));
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
+    for id in ["msg_1", "msg_1", "msg_2"] {
+        assert_eq!(shop.report(id, "payment.captured", amount_of(payment, 1)).await.status, 204);
+    }
+    assert_eq!(shop.cases().await, [CaseKind::Mismatched]);
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "unpaid");
+    assert!(shop.parts.metrics.encode().contains("seckill_payment_cases_total{kind=\"mismatched\"} 1"));
+
+    let viewer = shop.staff(&admin, "gus", Role::Viewer).await;
+    assert!(!viewer.get(PAGE).await.text().contains("<form method=\"post\" action=\"/admin/orders"));
+    let helper = shop.staff(&admin, "lan", Role::Support).await;
+    let refund = action(&helper, "refund").await;
+    let incomplete = helper.send_form(&refund, "confirm=yes").await;
+    assert!(incomplete.is_page(422) && incomplete.text().contains("Enter a reason"), "{incomplete:?}");
+    let done = helper.send_form(&refund, "reason=checked+it&confirm=yes").await;
+    assert!(done.leads_to("/admin/orders/payments?lang=en&done=refund"), "{done:?}");
+    assert_eq!(shop.payment_status(payment).await, PaymentStatus::RefundPending);
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    assert_eq!(shop.payment_status(payment).await, PaymentStatus::Refunded);
+    assert_eq!(shop.cases().await, [], "the refund settles the case");
+    assert_eq!(helper.send_form(&refund, "reason=x&confirm=yes").await.status, 404);
+    let log = admin.get("/api/admin/audit-log").await.json();
+    let entry = &log["entries"][0];
+    assert_eq!((&entry["actor"], &entry["action"]), (&json!("lan"), &json!("retry_refund")));
+    assert_eq!(entry["subject"], format!("payment {payment}"));
+    support::assert_audit_finds_nothing(&shop).await;
+}
+
+#[tokio::test]
+async fn refund_that_failed_waits_for_staff() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    assert!(matches!(shop.make_payment(payment).await, CaptureOutcome::Paid(_)));
+    let order = url.rsplit('/').next().unwrap();
+    let refund = format!("/api/admin/orders/{order}/refund");
+    assert_eq!(admin.post(&refund, json!({"reason": "broken"})).await.status, 200);
+    let data = json!({"payment_id": payment, "reason": "account closed"});
+    assert_eq!(shop.report("msg_1", "refund.failed", data).await.status, 204);
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 0, "no further attempt");
+    let page = admin.get(PAGE).await;
+    assert!(page.text().contains("refund.failed: account closed"), "{page:?}");
+
+    assert_eq!(admin.send_form(&action(&admin, "refund").await, "reason=new+account&confirm=yes").await.status, 303);
+    assert_eq!(shop.cases().await, [CaseKind::RefundFailed], "until the money is back");
+    assert_eq!(shop.report("msg_2", "refund.succeeded", json!({"payment_id": payment})).await.status, 204);
+    assert_eq!(shop.cases().await, []);
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
+}
+
+#[tokio::test]
+async fn refund_that_failed_is_settled_with_a_reason() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.make_payment(payment).await;
+    let order = url.rsplit('/').next().unwrap();
+    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
+    shop.report("msg_1", "refund.failed", json!({"payment_id": payment})).await;
+    let settle = action(&admin, "settle").await;
+    let done = admin.send_form(&settle, "reason=paid+in+cash&confirm=yes").await;
+    assert!(done.leads_to("/admin/orders/payments?lang=en&done=settle"), "{done:?}");
+    assert_eq!(shop.cases().await, []);
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
+}
+
+#[tokio::test]
+async fn disputes_unknown_payments_and_unknown_events_are_kept_for_staff() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.make_payment(payment).await;
+    let stranger = PaymentId("0198c0de-0000-7000-8000-00000000dead".parse().unwrap());
+    for (n, (event, data)) in [
+        ("payment.disputed", json!({"payment_id": payment, "reason": "not received"})),
+        ("payment.captured", amount_of(stranger, 700)),
+        ("payment.captured", json!({"payment_id": "no id", "amount": {"amount": 7, "currency": "CNY"}})),
+        ("refund.succeeded", amount_of(payment, 199_900)),
+        ("payout.made", json!({})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = shop.report(&format!("msg_{n}"), event, data).await;
+        assert_eq!(answer.status, 204, "{event}");
+    }
+    use CaseKind::*;
+    assert_eq!(shop.cases().await, [UnknownEvent, UnexpectedRefund, UnknownPayment, UnknownPayment, Disputed]);
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
+    let page = admin.get(PAGE).await;
+    for words in ["Payment disputed", "not received", "¥7", "payout.made", "no such payment"] {
+        assert!(page.text().contains(words), "{words}: {page:?}");
+    }
+    while !shop.cases().await.is_empty() {
+        assert_eq!(admin.send_form(&action(&admin, "settle").await, "reason=seen&confirm=yes").await.status, 303);
+    }
+}
+
+#[tokio::test]
+async fn staff_leave_their_own_payments_to_others() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 2).await;
+    let (_, payment) = begin(&admin, &sale).await;
+    shop.report("msg_1", "payment.captured", amount_of(payment, 1)).await;
+    let own = admin.send_form(&action(&admin, "settle").await, "reason=mine&confirm=yes").await;
+    assert!(own.is_page(409), "{own:?}");
+    assert_eq!(shop.cases().await, [CaseKind::Mismatched]);
+}
+
+#[tokio::test]
+async fn cases_are_listed_and_settled_by_programs() {
+    const LIST: &str = "/api/admin/payment-cases";
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    assert_eq!(admin.get(LIST).await.json(), json!({"cases": [], "next": null}));
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
+    shop.report("msg_1", "payment.captured", amount_of(payment, 1)).await;
+    shop.report("msg_2", "payout.made", json!({})).await;
+    let cases = admin.get(LIST).await.json()["cases"].clone();
+    assert_eq!((&cases[0]["kind"], &cases[0]["payment"]), (&json!("unknown_event"), &Value::Null));
+    let (unknown, wrong) = (format!("{LIST}/{}", cases[0]["id"].as_str().unwrap()), cases[1].clone());
+    assert_eq!((&wrong["kind"], &wrong["settled"]), (&json!("mismatched"), &Value::Null));
+    assert_eq!(wrong["reported"], json!({"amount": 1, "currency": "CNY"}));
+    assert_eq!(wrong["payment"]["order_id"], url.rsplit('/').next().unwrap());
+    let case = format!("{LIST}/{}", wrong["id"].as_str().unwrap());
+    assert_eq!(admin.get(&case).await.json()["case"], wrong);
+
+    let helper = shop.staff(&admin, "lan", Role::Support).await;
+    let act = async |path: &str, verb: &str, reason: &str| {
+        helper.post(&format!("{path}/{verb}"), json!({"reason": reason})).await
+    };
+    let nameless = act(&case, "refund", " ").await;
+    assert_eq!(nameless.json()["fields"], json!([{"field": "reason", "code": "required"}]));
+    assert_eq!(act(&unknown, "refund", "x").await.problem(), problem(409, "changed_meanwhile"), "there is no money");
+    let asked = act(&case, "refund", "checked it").await;
+    assert_eq!((asked.status.as_u16(), &asked.json()["case"]["payment"]["status"]), (200, &json!("refund_pending")));
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    let settled = act(&unknown, "settle", "nothing to do").await.json()["case"]["settled"].clone();
+    assert_eq!((&settled["by"], &settled["reason"]), (&json!("lan"), &json!("nothing to do")));
+    assert_eq!(act(&unknown, "settle", "again").await.problem(), problem(409, "changed_meanwhile"));
+    assert_eq!(admin.get(LIST).await.json()["cases"], json!([]));
+    let ended = admin.get(&format!("{LIST}?settled=true")).await.json()["cases"].clone();
+    assert_eq!(ended[0]["settled"], settled);
+    assert_eq!((&ended[1]["settled"]["by"], &ended[1]["id"]), (&Value::Null, &wrong["id"]), "by its refund");
+    assert_eq!(admin.get(&format!("{LIST}?before=x")).await.problem(), problem(422, "invalid"));
+    support::assert_audit_finds_nothing(&shop).await;
+
+    let page = admin.get("/admin/orders/payments?lang=en&settled=true").await;
+    for words in ["Settled by", "<bdi>lan</bdi>", "<bdi>nothing to do</bdi>", "the refund itself"] {
+        assert!(page.text().contains(words), "{words}: {page:?}");
+    }
+    assert!(!page.text().contains("<form method=\"post\" action=\"/admin/orders"), "nothing is left to do");
+}
+
+#[tokio::test]
+async fn programs_leave_their_own_payments_to_others_and_repeat_with_a_key() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 2).await;
+    let (_, payment) = begin(&admin, &sale).await;
+    shop.report("msg_1", "payment.captured", amount_of(payment, 1)).await;
+    let listed = admin.get("/api/admin/payment-cases").await.json();
+    let settle = format!("/api/admin/payment-cases/{}/settle", listed["cases"][0]["id"].as_str().unwrap());
+    assert_eq!(admin.post(&settle, json!({"reason": "mine"})).await.problem(), problem(409, "yourself"));
+    let lan = shop.staff(&admin, "lan", Role::Support).await;
+    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
+    let send = async || lan.send("POST", &settle, &headers, r#"{"reason":"seen"}"#).await;
+    let (first, again) = (send().await, send().await);
+    assert_eq!((first.status.as_u16(), again.header("idempotent-replayed")), (200, "true"));
+    assert_eq!(again.json(), first.json());
+}
+
+#[tokio::test]
+async fn refund_that_fails_again_and_again_is_shown_to_staff() {
+    let clock = Clock::manual(Clock::system().now());
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.make_payment(payment).await;
+    shop.execute(format!("UPDATE sandbox_payments SET status = 'open' WHERE id = '{payment}'")).await;
+    let order = url.rsplit('/').next().unwrap();
+    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
+    for _ in 0..7 {
+        assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+        clock.advance(Duration::from_secs(300));
+    }
+    assert_eq!(shop.cases().await, [CaseKind::RefundDelayed]);
+    shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    assert_eq!(shop.cases().await, []);
+}

@@ -1,0 +1,213 @@
+//! Security events: which requests leave one, what it says, and what it never says.
+
+use std::net::SocketAddr;
+
+use axum::extract::ConnectInfo;
+
+use super::*;
+use store::{SecurityEventFilter, SecurityEventRow};
+
+impl TestShop {
+    /// All events, the oldest first.
+    async fn events(&self) -> Vec<SecurityEventRow> {
+        self.parts.security.write(&self.parts.store).await.unwrap();
+        let filter = SecurityEventFilter::default();
+        let mut rows = self.parts.store.security_events(&filter, None, 1_000).await.unwrap();
+        rows.reverse();
+        rows
+    }
+
+    /// Class and detail of each kind of event, sorted.
+    async fn kinds(&self) -> Vec<(String, String)> {
+        let mut kinds: Vec<_> = self.events().await.into_iter().map(|row| (row.class, row.detail)).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
+}
+
+fn kind(class: &str, detail: &str) -> (String, String) {
+    (class.to_owned(), detail.to_owned())
+}
+
+#[tokio::test]
+async fn log_ins_leave_events_with_the_account_and_without_typed_names() {
+    let shop = TestShop::open().await;
+    let mei = shop.shopper("mei").await;
+    let id = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
+    let log_in = async |name: &str, password: &str| {
+        shop.visitor().post("/api/login", json!({"username": name, "password": password})).await.status.as_u16()
+    };
+    assert_eq!(log_in("my-secret-passw0rd", "x").await, 401);
+    for _ in 0..3 {
+        assert_eq!(log_in("mei", "wrong horse").await, 401);
+    }
+    while log_in("mei", "wrong horse").await != 429 {}
+    let form = "username=mei&password=wrong+horse";
+    assert_eq!(shop.visitor().send_form("/zh/login", form).await.status, 429);
+    let kinds = shop.kinds().await;
+    assert_eq!(
+        kinds,
+        [
+            kind("log_in", ""),
+            kind("log_in_failed", "password"),
+            kind("log_in_failed", "unknown_account"),
+            kind("log_in_throttled", ""),
+        ]
+    );
+    let events = shop.events().await;
+    let of = |detail: &str| events.iter().find(|row| row.detail == detail).unwrap();
+    assert_eq!((of("password").account, of("unknown_account").account), (Some(id), None));
+    let all = format!("{events:?}");
+    for secret in ["my-secret", "horse", "mei", "127.0.0.1"] {
+        assert!(!all.contains(secret), "{secret}: {all}");
+    }
+    let metrics = shop.parts.metrics.encode();
+    assert!(metrics.contains("seckill_security_events_total{class=\"log_in_throttled\"} 2"), "{metrics}");
+}
+
+#[tokio::test]
+async fn refused_requests_leave_events() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let (mei, vera) = (shop.shopper("mei").await, shop.staff(&admin, "vera", Role::Viewer).await);
+    let json_type = ("content-type", "application/json");
+    let other_site = [json_type, ("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")];
+    assert_eq!(mei.send("POST", "/api/logout", &other_site, "{}").await.status, 403);
+    assert_eq!(mei.send("POST", "/api/sales/1/orders", &other_site, "{}").await.status, 403, "also while buying");
+    assert_eq!(shop.visitor().post("/api/webhooks/payments/sandbox", json!({})).await.status, 401);
+    assert_eq!(shop.visitor().get("/admin").await.status, 404);
+    assert_eq!(mei.get("/api/admin/users").await.status, 404);
+    assert_eq!(vera.get("/admin/staff").await.status, 403);
+    let register = json!({"username": "lei", "password": "password"});
+    assert_eq!(shop.visitor().post("/api/register", register).await.status, 422);
+    assert_eq!(shop.visitor().send_form("/en/register", "username=mei&password=correct+horse").await.status, 409);
+    let before = [kind("log_in", ""), kind("role_changed", "viewer")];
+    let refused: Vec<_> = shop.kinds().await.into_iter().filter(|kind| !before.contains(kind)).collect();
+    assert_eq!(
+        refused,
+        [
+            kind("cross_site_refused", ""),
+            kind("registration_refused", ""),
+            kind("registration_refused", "weak_password"),
+            kind("staff_access_refused", "not_staff"),
+            kind("staff_access_refused", "viewer"),
+            kind("staff_access_refused", "visitor"),
+            kind("webhook_refused", "bad_signature"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn changes_of_accounts_and_exports_leave_events() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let mei = shop.shopper("mei").await;
+    let change = json!({"password": "correct horse", "new_password": "battery staple"});
+    let json_type = [("content-type", "application/json")];
+    assert_eq!(mei.send("PUT", "/api/account/password", &json_type, change.to_string()).await.status, 204);
+    let mei = shop.log_in("mei", "battery staple").await;
+    assert_eq!(mei.get("/api/account/export").await.status, 200);
+    let id = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
+    let path = |action: &str| format!("/api/admin/users/{id}/{action}");
+    assert_eq!(admin.post(&path("end-sessions"), json!({})).await.status, 200);
+    assert_eq!(admin.post(&path("block"), json!({"reason": "fraud"})).await.status, 200);
+    let log_in = json!({"username": "mei", "password": "battery staple"});
+    assert_eq!(shop.visitor().post("/api/login", log_in).await.status, 403);
+    assert_eq!(admin.post(&path("unblock"), json!({})).await.status, 200);
+    assert_eq!(admin.post("/api/admin/staff", json!({"username": "otto", "role": "operator"})).await.status, 201);
+    assert_eq!(admin.get("/api/admin/orders.csv").await.status, 200);
+    assert_eq!(admin.get("/api/admin/books/journal.csv").await.status, 200);
+    assert_eq!(
+        shop.kinds().await,
+        [
+            kind("account_blocked", ""),
+            kind("account_unblocked", ""),
+            kind("exported", "books"),
+            kind("exported", "orders"),
+            kind("exported", "own_data"),
+            kind("log_in", ""),
+            kind("log_in_failed", "blocked"),
+            kind("password_changed", ""),
+            kind("role_changed", "operator"),
+            kind("sessions_ended", "staff"),
+        ]
+    );
+    let all = format!("{:?}", shop.events().await);
+    assert!(!all.contains("fraud") && !all.contains("staple"), "{all}");
+}
+
+#[tokio::test]
+async fn events_have_the_network_of_the_client_behind_a_trusted_proxy() {
+    let shop = TestShop::open_with(|config| {
+        config.web.trusted_proxies = vec![base::config::Cidr::parse("10.0.0.1").unwrap()];
+    })
+    .await;
+    let request = Request::builder().uri("/admin").header("x-forwarded-for", "203.0.113.9");
+    let mut request = request.body(Body::empty()).unwrap();
+    request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([10, 0, 0, 1], 4711))));
+    assert_eq!(shop.router.clone().oneshot(request).await.unwrap().status(), 404);
+    let events = shop.events().await;
+    assert_eq!(events.iter().map(|row| row.network.as_str()).collect::<Vec<_>>(), ["203.0.113.0/24"]);
+}
+
+#[tokio::test]
+async fn owners_read_and_filter_security_events() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let empty = admin.get("/admin/security?lang=en&class=webhook_refused").await;
+    assert!(empty.is_page(200) && empty.text().contains("No matching events."), "{}", empty.text());
+    let mei = shop.shopper("mei").await;
+    let id = shop.parts.accounts().session(&mei.headers()).unwrap().user_id.to_string();
+    for name in ["mei", "mei", "lei"] {
+        let wrong = json!({"username": name, "password": "wrong horse"});
+        assert_eq!(shop.visitor().post("/api/login", wrong).await.status, 401);
+    }
+    shop.events().await;
+    let list = async |query: &str| {
+        let answer = admin.get(&format!("/api/admin/security-events{query}")).await;
+        assert_eq!(answer.status, 200, "{query}");
+        answer.json()["events"].as_array().unwrap().clone()
+    };
+    let failed = list("?class=log_in_failed&account=mei").await;
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    let (event, account) = (&failed[0], json!(id));
+    assert_eq!((&event["account"], &event["username"], &event["count"]), (&account, &json!("mei"), &json!(2)));
+    assert_eq!((&event["network"], &event["detail"]), (&json!("127.0.0.0/24"), &json!("password")));
+    assert_eq!(list(&format!("?account={id}")).await.len(), 2, "the registration's session, and the failures");
+    assert_eq!(list("?network=127.0.0.9&class=log_in_failed").await.len(), 2);
+    assert_eq!(list("?network=192.0.2.0/24").await.len(), 0);
+    assert_eq!(list("?to=2026-01-01").await.len(), 0);
+    for (query, field) in [("class=x", "class"), ("account=nobody", "account"), ("network=x", "network")] {
+        let refused = admin.get(&format!("/api/admin/security-events?{query}")).await;
+        assert_eq!((refused.status.as_u16(), &refused.json()["fields"][0]["field"]), (422, &json!(field)));
+        assert!(admin.get(&format!("/admin/security?lang=zh&{query}")).await.is_page(422), "{query}");
+    }
+    for (lang, class, detail) in [("en", "Login failed", "No such username"), ("zh", "登录失败", "没有这个用户名")]
+    {
+        let page = admin.get(&format!("/admin/security?lang={lang}")).await;
+        assert!(page.is_page(200) && page.text().contains("<svg"), "{}", page.text());
+        assert!(page.text().contains(class) && page.text().contains(detail), "{}", page.text());
+        assert!(!page.text().contains("style="));
+    }
+}
+
+#[tokio::test]
+async fn lists_of_security_events_are_paged() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    for n in 0..70 {
+        let client = std::net::IpAddr::from([192, 0, n, 1]);
+        shop.parts.security.record(domain::SecurityClass::LogInFailed, None, Some(client), "password");
+    }
+    shop.events().await;
+    let first = admin.get("/api/admin/security-events?class=log_in_failed").await.json();
+    assert_eq!(first["events"].as_array().unwrap().len(), 50);
+    let next = first["next"].as_str().unwrap();
+    let path = format!("/api/admin/security-events?class=log_in_failed&before={next}");
+    let second = admin.get(&path).await.json();
+    assert_eq!((second["events"].as_array().unwrap().len(), &second["next"]), (20, &Value::Null));
+    assert_eq!(admin.get("/api/admin/security-events?before=x").await.status, 422);
+    let page = admin.get("/admin/security?lang=en&class=log_in_failed").await;
+    assert!(page.text().contains(&format!("class=log_in_failed&#38;before={next}")), "{}", page.text());
+}

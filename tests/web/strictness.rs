@@ -1,0 +1,164 @@
+//! What the API refuses instead of guessing, and what exports contain.
+
+use std::collections::BTreeSet;
+
+use super::support::pay;
+use super::*;
+
+#[test]
+fn every_route_of_the_api_is_documented() {
+    let paths = |text: &str, mark: &str| -> BTreeSet<String> {
+        let parts = text.split(mark).skip(1);
+        let found = parts.filter_map(|part| Some(part.trim_start().strip_prefix('"')?.split('"').next()?.to_owned()));
+        found.filter(|path| path.starts_with("/api/")).collect()
+    };
+    let routes = paths(include_str!("../../src/web/router.rs"), ".route(");
+    let document: Value = serde_json::from_str(include_str!("../../src/web/openapi.json")).unwrap();
+    let documented = document["paths"].as_object().unwrap().keys().cloned().collect();
+    assert!(routes.len() > 50, "the source of the router could not be parsed");
+    assert_eq!(routes, documented);
+}
+
+#[tokio::test]
+async fn query_key_that_is_not_documented_is_refused_everywhere() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    for path in [
+        "/api/sales".to_owned(),
+        format!("/api/sales/{sale}/button"),
+        "/api/me".into(),
+        "/api/orders".into(),
+        "/api/wallet".into(),
+        "/api/packets".into(),
+        "/api/account".into(),
+        "/api/addresses".into(),
+    ] {
+        for query in ["befor=x", "lang=en&befor=x"] {
+            let answer = mei.get(&format!("{path}?{query}")).await;
+            assert_eq!(answer.problem(), problem(422, "invalid"), "{path}?{query}");
+            assert_eq!(answer.json()["fields"], json!([{"field": "befor", "code": "unknown"}]), "{path}?{query}");
+        }
+        assert_eq!(mei.get(&format!("{path}?lang=en")).await.status, 200, "{path}: each takes the language");
+        assert_eq!(mei.get(&format!("{path}?")).await.status, 200, "{path}");
+    }
+    for path in ["sales", "goods", "orders", "orders.csv", "packets", "users", "staff", "audit-log"] {
+        let answer = admin.get(&format!("/api/admin/{path}?statsu=paid")).await;
+        assert_eq!(answer.problem(), problem(422, "invalid"), "{path}");
+    }
+    let posted = mei.post(&format!("/api/sales/{sale}/token?x=1"), json!({})).await;
+    assert_eq!(posted.problem(), problem(422, "invalid"));
+    assert!(mei.get("/en/orders?utm_source=mail").await.is_page(200), "pages take the keys of others");
+}
+
+#[tokio::test]
+async fn cursor_that_the_list_does_not_have_is_refused() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let packet = admin.post("/api/packets", json!({"total": 5, "count": 1})).await.json();
+    let id = packet["packet"]["id"].as_str().unwrap();
+    for path in ["/api/packets?given&before=7", "/api/packets?received&before=7", "/api/packets?before=7"] {
+        assert_eq!(mei.get(path).await.problem(), problem(422, "invalid"), "{path}");
+    }
+    // The packet of another giver: cursors find no packets.
+    let foreign = mei.get(&format!("/api/packets?before={id}")).await;
+    assert_eq!(foreign.problem(), problem(422, "invalid"));
+    assert_eq!(admin.get("/api/admin/packets?before=7").await.problem(), problem(422, "invalid"));
+    assert_eq!(admin.get(&format!("/api/admin/packets?before={id}")).await.json()["packets"], json!([]));
+    assert!(mei.get("/en/packets?before=7").await.is_page(422));
+}
+
+#[tokio::test]
+async fn every_list_refuses_a_malformed_cursor_in_the_same_way() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let packet = admin.post("/api/packets", json!({"total": 5, "count": 1})).await.json();
+    let id = packet["packet"]["id"].as_str().unwrap();
+    let sale = shop.open_sale(&admin, 1).await;
+    let nobody = uuid::Uuid::nil().to_string();
+    let document: Value = serde_json::from_str(include_str!("../../src/web/openapi.json")).unwrap();
+    let mut lists = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let parameters = operations["get"]["parameters"].as_array().into_iter().flatten();
+        for cursor in parameters.filter_map(|p| p["name"].as_str()).filter(|name| ["before", "after"].contains(name)) {
+            let path = path.replace("{packet}", id).replace("{sale}", &sale).replace("{user}", &nobody);
+            let user = if path.starts_with("/api/admin/") { &admin } else { &mei };
+            let answer = user.get(&format!("{path}?{cursor}=x")).await;
+            assert_eq!(answer.problem(), problem(422, "invalid"), "{path}");
+            assert_eq!(answer.json()["fields"], json!([{"field": cursor, "code": "bad_cursor"}]), "{path}");
+            // An account that stands alone has no cluster.
+            let first_page = if path.ends_with(&nobody) { 404 } else { 200 };
+            assert_eq!(user.get(&format!("{path}?{cursor}=")).await.status, first_page, "{path}: the first page");
+            lists += 1;
+        }
+    }
+    assert!(lists >= 11, "only {lists} lists have a cursor");
+    for page in ["/en/orders", "/en/packets", "/en/questions", "/en/wallet"] {
+        assert!(mei.get(&format!("{page}?before=x")).await.is_page(422), "{page}");
+    }
+    for page in ["", "/orders", "/orders/payments", "/packets", "/users", "/log", "/questions", "/security"] {
+        assert!(admin.get(&format!("/admin{page}?before=x")).await.is_page(422), "{page}");
+    }
+    for page in ["", "/00000000-0000-0000-0000-000000000000"] {
+        assert!(admin.get(&format!("/admin/sales/{sale}/clusters{page}?after=x")).await.is_page(422), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn sales_are_in_currencies_that_exist() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
+    let goods = admin.post("/api/admin/goods", goods).await.json()["goods"]["id"].clone();
+    let sale = |currency: &str| json!({"goods_id": goods, "price": {"amount": 1500, "currency": currency}, "total": 2, "per_user_limit": 1});
+    let refused = admin.post("/api/admin/sales", sale("ZZZ")).await;
+    assert_eq!(refused.problem(), problem(422, "invalid"));
+    assert_eq!(refused.json()["fields"][0]["field"], "price.currency");
+    for (currency, shown) in [("KWD", "1.500 KWD"), ("CLP", "1,500 CLP"), ("JPY", "JP¥1,500"), ("CNY", "¥15<")] {
+        assert_eq!(admin.post("/api/admin/sales", sale(currency)).await.status, 201);
+        assert!(admin.get("/admin?lang=en&state=all").await.text().contains(shown), "{currency}");
+    }
+}
+
+#[tokio::test]
+async fn csv_has_plain_phone_numbers_and_the_time_of_payment() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    let address = json!({"address": {"recipient": "Ada", "phone": "+1 415 555 0123", "country": "US", "region": "CA",
+        "city": "San Francisco", "line1": "1 Main Street", "postal_code": "94105"}});
+    let json = [("content-type", "application/json")];
+    assert_eq!(mei.send("PUT", &format!("{url}/address"), &json, address.to_string()).await.status, 200);
+    let cells = async || {
+        let text = admin.get("/api/admin/orders.csv").await.text().strip_prefix('\u{feff}').unwrap().to_owned();
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let head = reader.headers().unwrap().clone();
+        let record = reader.records().next().unwrap().unwrap();
+        let cell = |name: &str| record[head.iter().position(|head| head == name).unwrap()].to_owned();
+        (cell("phone"), cell("paid_at"))
+    };
+    assert_eq!(cells().await, ("+1 415 555 0123".to_owned(), String::new()));
+    pay(&shop, &mei.post(&format!("{url}/payments"), json!({})).await.json()).await;
+    let paid = mei.get(&url).await.json()["order"]["history"][2].clone();
+    assert_eq!((paid["status"].as_str(), paid["at"].as_str()), (Some("paid"), Some(cells().await.1.as_str())));
+}
+
+#[tokio::test]
+async fn export_contains_packets() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let given = admin.post("/api/packets", json!({"total": 700, "count": 1, "greeting": "恭喜"})).await.json();
+    let first = given["packet"]["id"].as_str().unwrap();
+    assert_eq!(mei.post(&format!("/api/packets/{first}/claims"), json!({})).await.status, 200);
+    for _ in 0..2 {
+        shop.parts.packet_settler().step().await.unwrap();
+    }
+    let own = mei.post("/api/packets", json!({"total": 300, "count": 3})).await.json()["packet"]["id"].clone();
+    let packets = mei.get("/api/account/export").await.json()["packets"].clone();
+    assert_eq!((packets["given"].as_array().unwrap().len(), &packets["given"][0]["id"]), (1, &own));
+    assert_eq!(packets["given"][0]["total"], json!({"amount": 300, "currency": "CNY"}));
+    let received = &packets["received"][0];
+    assert_eq!((received["packet_id"].as_str(), &received["amount"]["amount"]), (Some(first), &json!(700)));
+    assert_eq!(received["greeting"], "恭喜");
+}

@@ -1,0 +1,352 @@
+//! Orders for support: search, cancellation, refund, export.
+
+use std::collections::HashSet;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::*;
+use domain::{Order, OrderId, OrderStatus, RefundId, Reservation, SaleId, UserId};
+use orders::OrderRefusal;
+use orders::support::StaffActionOutcome;
+use payments::staff_refunds::{RefundAnswer, StaffRefunds};
+use store::{AuditReason, StaffAction, StaffRefund, Store};
+
+/// Captures a started payment.
+pub async fn pay(shop: &TestShop, checkout: &Value) {
+    let payment: PaymentId = checkout["payment"]["id"].as_str().unwrap().parse().unwrap();
+    let captured = shop.make_payment(payment).await;
+    assert!(matches!(captured, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied), "{captured:?}");
+}
+
+/// Buys and pays; returns the order's id and status URL.
+pub async fn paid_order(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (String, String) {
+    let receipt = who.buy(sale, 1).await.json();
+    let url = receipt["status_url"].as_str().unwrap().to_owned();
+    pay(shop, &who.post(&format!("{url}/payments"), json!({})).await.json()).await;
+    (receipt["order"]["id"].as_str().unwrap().to_owned(), url)
+}
+
+pub async fn assert_audit_finds_nothing(shop: &TestShop) {
+    for check in shop.parts.audit().check_once().await.unwrap() {
+        assert!(check.violations.is_empty(), "{}: {:?}", check.promise, check.violations);
+    }
+}
+
+#[tokio::test]
+async fn refund_returns_money_and_units_once() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (order, url) = paid_order(&shop, &mei, &sale).await;
+    let at = |verb: &str| format!("/api/admin/orders/{order}/{verb}");
+    assert_eq!(admin.post(&at("cancel"), json!({"reason": "x"})).await.problem(), problem(409, "not_cancellable"));
+    let wrong = admin.post(&at("refund"), json!({"reason": " ", "message": "x".repeat(301)})).await;
+    let fields = json!([{"field": "reason", "code": "required"}, {"field": "message", "code": "too_long"}]);
+    assert_eq!((wrong.status.as_u16(), &wrong.json()["fields"]), (422, &fields));
+    let body = json!({"reason": "broken in transit", "message": "Sorry, it broke. <b>"});
+    let refunded = admin.post(&at("refund"), body.clone()).await.json();
+    assert_eq!(refunded["order"]["status"], "refund_pending");
+    assert_eq!(admin.post(&at("refund"), body).await.problem(), problem(409, "not_refundable"));
+    assert_audit_finds_nothing(&shop).await;
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 0);
+
+    let seen = mei.get(&url).await.json()["order"].clone();
+    assert_eq!((&seen["status"], &seen["reason"]), (&json!("refunded"), &json!("by_shop")));
+    assert_eq!(seen["message"], "Sorry, it broke. <b>");
+    assert!(!seen.to_string().contains("transit"), "the reason is only for staff");
+    let page = mei.get(&url.replace("/api/sales/", "/zh/orders/").replace("/orders/0", "/0")).await;
+    assert!(
+        page.text().contains("商家取消了订单，款项已原路退回") && page.text().contains("Sorry, it broke. &#60;b&#62;")
+    );
+
+    let detail = admin.get(&format!("/api/admin/orders/{order}")).await.json()["order"].clone();
+    let steps: Vec<_> = detail["history"].as_array().unwrap().iter().map(|step| step["status"].clone()).collect();
+    assert_eq!(steps, ["reserved", "unpaid", "paid", "refund_pending", "refunded"]);
+    let step = &detail["history"][3];
+    assert_eq!((&step["actor"], &step["note"]), (&json!("admin"), &json!("broken in transit")));
+    let payment = &detail["payments"][0];
+    assert_eq!((&payment["status"], payment["webhooks"].as_array().unwrap().len()), (&json!("refunded"), 1));
+    assert!(payment["captured_at"].is_string() && payment["refunded_at"].is_string());
+    let log = admin.get("/api/admin/audit-log").await.json();
+    let entry = &log["entries"][0];
+    assert_eq!((&entry["action"], &entry["subject"]), (&json!("refund"), &json!(format!("order {order}"))));
+    assert_eq!((&entry["before"]["status"], &entry["after"]["reason"]), (&json!("paid"), &json!("broken in transit")));
+
+    // The unit is for sale again, also to the same shopper.
+    shop.parts.gate.refresh().await;
+    assert_eq!(mei.buy(&sale, 1).await.status, 202);
+    assert_audit_finds_nothing(&shop).await;
+}
+
+#[tokio::test]
+async fn refund_after_the_sale_was_retired_leaves_no_release() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (order, _) = paid_order(&shop, &mei, &sale).await;
+    admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
+    shop.parts.store.retire_sale(sale.parse().unwrap(), shop.parts.clock.now()).await.unwrap();
+    let id: OrderId = order.parse().unwrap();
+    let reason = AuditReason { actor: "admin", note: "late", message: None };
+    let place = (sale.parse().unwrap(), id);
+    let released =
+        shop.parts.store.apply_staff_action(place, StaffAction::Refund, reason, shop.parts.clock.now()).await.unwrap();
+    assert_eq!(released.map(|release| release.order_id), Some(id));
+    assert_eq!(shop.parts.store.pending_releases(10).await.unwrap(), [], "a retired sale has no holds");
+    shop.parts.payments.refund_due().await.unwrap();
+    assert_audit_finds_nothing(&shop).await;
+}
+
+#[tokio::test]
+async fn support_cancels_by_form() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 5).await;
+    assert!(admin.get("/admin/orders?lang=en").await.text().contains("No orders yet"));
+    let order = mei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    let path = format!("/admin/orders/{order}");
+    for page in ["/admin/orders", &path, "/api/admin/orders.csv"] {
+        assert_eq!(mei.get(page).await.status, 404, "{page}");
+        assert_eq!(shop.visitor().get(page).await.status, 404, "{page}");
+    }
+    assert!(mei.send_form(&format!("{path}/cancel"), "reason=x&confirm=yes").await.is_page(404));
+    assert!(admin.get("/admin/orders/0198c0de-0000-7000-8000-000000000001").await.is_page(404));
+    let page = admin.get(&format!("{path}?lang=en")).await;
+    assert!(page.is_page(200) && page.text().contains("Cancel order") && page.text().contains("/admin/users/"));
+
+    let unsure = admin.send_form(&format!("{path}/cancel?lang=en"), "reason=too+late&message=Sorry+%3Cb%3E").await;
+    assert!(unsure.is_page(422) && unsure.text().contains("too late") && unsure.text().contains("Sorry &#60;b&#62;"));
+    let silent = admin.send_form(&format!("{path}/cancel?lang=en"), "reason=&confirm=yes").await;
+    assert!(silent.is_page(422) && silent.text().contains("reason-wrong"));
+    let refund = admin.send_form(&format!("{path}/refund?lang=en"), "reason=x&confirm=yes").await;
+    assert!(refund.is_page(409) && refund.text().contains("changed in the meantime"));
+    let done = admin.send_form(&format!("{path}/cancel?lang=en"), "reason=too+late&confirm=yes").await;
+    assert!(done.leads_to(&format!("{path}?lang=en&done=cancel")));
+    let page = admin.get(done.header("location")).await;
+    assert!(page.text().contains("Order cancelled") && page.text().contains("too late"));
+    let seen = mei.get(&format!("/en/orders/{sale}/{order}")).await;
+    assert!(
+        seen.text().contains("The shop cancelled your order. You weren’t charged.")
+            && !seen.text().contains("too late")
+    );
+    assert_audit_finds_nothing(&shop).await;
+}
+
+#[tokio::test]
+async fn orders_are_found_by_each_field() {
+    let shop = TestShop::open().await;
+    let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
+    let (one, two) = (shop.open_sale(&admin, 5).await, shop.open_sale(&admin, 5).await);
+    let (first, _) = paid_order(&shop, &mei, &one).await;
+    lei.buy(&one, 1).await;
+    let last = mei.buy(&two, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    let user =
+        admin.get(&format!("/api/admin/orders/{first}")).await.json()["order"]["user_id"].as_str().unwrap().to_owned();
+    let count = async |query: &str| {
+        let found = admin.get(&format!("/api/admin/orders?{query}")).await.json();
+        found["orders"].as_array().unwrap_or_else(|| panic!("{query}: {found}")).len()
+    };
+    let cases = [
+        ("", 3),
+        (&format!("order={first}"), 1),
+        (&format!("user={user}"), 2),
+        ("username=MEI", 2),
+        ("user=lei", 1),
+        ("user=nobody", 0),
+        ("user=mei&username=lei", 0),
+        (&format!("sale={one}"), 2),
+        (&format!("sale={one}&username=mei&status=paid"), 1),
+        ("status=paid,unpaid", 3),
+        ("status=refunded", 0),
+        ("from=2020-01-01T00:00:00Z&to=2099-01-01T00:00", 3),
+        ("to=2020-01-01T00:00", 0),
+        ("from=2099-01-01T00:00", 0),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(count(query).await, expected, "{query}");
+    }
+    let page = admin.get("/api/admin/orders?limit=2").await.json();
+    assert_eq!((&page["orders"][0]["id"], &page["orders"][0]["username"]), (&json!(last), &json!("mei")));
+    let next = page["next"].as_str().unwrap();
+    let page = admin.get(&format!("/api/admin/orders?limit=2&before={next}")).await.json();
+    assert_eq!((&page["orders"][0]["id"], &page["next"]), (&json!(first), &json!(null)));
+    for wrong in ["order=1", "sale=x", "status=lost", "from=soon", "limit=0", "before=x", "colour=red"] {
+        assert_eq!(
+            admin.get(&format!("/api/admin/orders?{wrong}")).await.problem(),
+            problem(422, "invalid"),
+            "{wrong}"
+        );
+    }
+    let page = admin.get("/admin/orders?lang=en&order=1&user=%3Cscript%3E&from=soon").await;
+    assert!(page.is_page(422) && page.text().contains("order-wrong") && page.text().contains("from-wrong"));
+    assert_eq!(page.text().matches("<script").count(), 3, "only the scripts of the page");
+    let page = admin.get(&format!("/admin/orders?lang=zh&sale={one}&user=mei&status=paid&order=&from=&to=")).await;
+    assert!(page.is_page(200) && page.text().contains(&first) && !page.text().contains(&last));
+    let export = format!("lang%3Dzh%26user%3Dmei%26sale%3D{one}%26status%3Dpaid");
+    let link = format!("/admin/step-up?lang=zh&#38;next=%2Fapi%2Fadmin%2Forders.csv%3F{export}");
+    assert!(page.text().contains(&link), "{}", page.text());
+}
+
+/// Unpaid orders of users without accounts.
+async fn orders(store: &Store, sale: SaleId, count: usize) -> Vec<Order> {
+    let now = Timestamp::from_second(1_795_000_000).unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..count.div_ceil(5000) {
+        let batch: Vec<Reservation> = (0..count.min(5000))
+            .map(|_| Reservation {
+                order_id: OrderId(Uuid::now_v7()),
+                sale_id: sale,
+                user_id: UserId(Uuid::now_v7()),
+                quantity: 1,
+                reserved_at: now,
+            })
+            .collect();
+        store.persist_orders(&batch, std::time::Duration::from_secs(3600 * 24 * 365 * 50)).await.unwrap();
+        ids.extend(batch.iter().map(|r| r.order_id));
+    }
+    let mut orders = Vec::new();
+    for id in ids.iter().take(if count > 1000 { 0 } else { count }) {
+        orders.push(store.order(sale, *id).await.unwrap().unwrap());
+    }
+    orders
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn order_ends_once_in_two_hundred_races() {
+    const RACES: usize = 200;
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale: SaleId = shop.open_sale(&admin, RACES as i64).await.parse().unwrap();
+    let (store, owners, now) = (&shop.parts.store, shop.parts.orders(), shop.parts.clock.now());
+    let refunds = StaffRefunds::new(store.clone(), shop.parts.orders(), None);
+    let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "admin", note: "race", message: None });
+    let race = async |(n, order): (usize, Order)| {
+        let (payment, _) = shop.parts.payments.start(&order, "/".into()).await.unwrap();
+        store
+            .sandbox_settle(
+                payment,
+                "captured",
+                &store::SandboxWebhook { id: format!("w{n}"), body: String::new(), attempts: 0 },
+            )
+            .await
+            .unwrap();
+        let pay = async || store.apply_capture(&format!("msg_{n}"), payment, order.amount, now).await.unwrap();
+        let end = async |what| match what {
+            StaffAction::Cancel | StaffAction::CancelHeld => {
+                owners.cancel_for_staff(&order, staff, reason).await.unwrap() == StaffActionOutcome::Done
+            }
+            StaffAction::Refund | StaffAction::RefundHeld => {
+                let (id, what) = (RefundId(Uuid::now_v7()), StaffRefund::Order(sale, order.id));
+                refunds.refund(id, what, staff, reason).await.unwrap() == RefundAnswer::Begun
+            }
+        };
+        let own = async || match owners.cancel(order.user_id, sale, order.id).await {
+            Ok(_) | Err(OrderRefusal::NotCancellable) => {}
+            Err(error) => panic!("{error}"),
+        };
+        // The order of the competitors changes from race to race.
+        let ends = match n % 4 {
+            0 => {
+                let (_, a, b, _, c) = tokio::join!(
+                    pay(),
+                    end(StaffAction::Cancel),
+                    end(StaffAction::Refund),
+                    own(),
+                    end(StaffAction::Refund)
+                );
+                [a, b, c]
+            }
+            1 => {
+                let (a, _, b, c, _) = tokio::join!(
+                    end(StaffAction::Refund),
+                    pay(),
+                    end(StaffAction::Refund),
+                    end(StaffAction::Cancel),
+                    pay()
+                );
+                [a, b, c]
+            }
+            2 => {
+                let (_, a, _, b, c) = tokio::join!(
+                    own(),
+                    end(StaffAction::Cancel),
+                    pay(),
+                    end(StaffAction::Cancel),
+                    end(StaffAction::Refund)
+                );
+                [a, b, c]
+            }
+            _ => {
+                let (a, b, _, c, _) = tokio::join!(
+                    end(StaffAction::Cancel),
+                    end(StaffAction::Cancel),
+                    pay(),
+                    end(StaffAction::Refund),
+                    own()
+                );
+                [a, b, c]
+            }
+        };
+        assert!(ends.iter().filter(|done| **done).count() <= 1, "an order ends once: {ends:?}");
+    };
+    join_all(orders(store, sale, RACES).await.into_iter().enumerate().map(race)).await;
+    while shop.parts.payments.refund_due().await.unwrap() > 0 {}
+    assert_audit_finds_nothing(&shop).await;
+    let found = store.find_orders(&store::OrderSearch::default(), 1000).await.unwrap();
+    let mut seen = HashSet::new();
+    for found in &found {
+        let steps = store.steps(&found.order).await.unwrap();
+        let path: Vec<_> = steps.iter().map(|step| step.event.status).collect();
+        seen.insert(path.clone());
+        assert!(matches!(found.order.status, OrderStatus::Paid | OrderStatus::Refunded), "{path:?}");
+        assert!(
+            path.windows(2).all(|step| step[0].may_become(step[1])) || path.contains(&OrderStatus::Refunded),
+            "{path:?}"
+        );
+    }
+    assert!(seen.len() >= 2, "the races all ended the same way: {seen:?}");
+    let live = found.iter().filter(|found| found.order.status.is_live()).count() as i64;
+    assert_eq!(store.sale(sale).await.unwrap().unwrap().sold, live, "units return exactly once");
+}
+
+#[tokio::test]
+async fn export_has_every_order_once_and_escapes_formulas() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("-mei").await);
+    let sale = shop.open_sale(&admin, 200_000).await;
+    let url = mei.buy(&sale, 2).await.json()["status_url"].as_str().unwrap().to_owned();
+    let address = json!({"address": {"recipient": "=HYPERLINK(\"http://evil\")", "phone": "+8613800138000", "country": "CN",
+        "region": "@x", "city": "a,\"b\"", "line1": "路"}});
+    mei.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], address.to_string()).await;
+    orders(&shop.parts.store, sale.parse().unwrap(), 100_000).await;
+
+    let all = admin.get("/api/admin/orders.csv?lang=zh").await;
+    assert_eq!((all.status.as_u16(), all.header("content-type")), (200, "text/csv; charset=utf-8"));
+    assert!(all.header("content-disposition").starts_with("attachment; filename=\"orders-20"));
+    assert!(all.header("content-length").is_empty(), "the response is streamed");
+    let text = all.text().strip_prefix('\u{feff}').unwrap();
+    assert_eq!(text.lines().count(), 100_002);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let ids: HashSet<String> = reader.records().map(|record| record.unwrap()[0].to_owned()).collect();
+    assert_eq!(ids.len(), 100_001, "each order once");
+
+    let one = admin.get("/api/admin/orders.csv?username=-mei&lang=zh").await;
+    let mut reader = csv::Reader::from_reader(one.text().strip_prefix('\u{feff}').unwrap().as_bytes());
+    let head = reader.headers().unwrap().clone();
+    let records: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(records.len(), 1);
+    let cell = |name: &str| &records[0][head.iter().position(|head| head == name).unwrap()];
+    assert_eq!(
+        (cell("amount"), cell("currency"), cell("status"), cell("product")),
+        ("3998.00", "CNY", "unpaid", "手机")
+    );
+    assert_eq!((cell("username"), cell("recipient")), ("'-mei", "'=HYPERLINK(\"http://evil\")"));
+    assert_eq!((cell("phone"), cell("region"), cell("city")), ("+8613800138000", "'@x", "a,\"b\""));
+    assert!(cell("placed_at").parse::<Timestamp>().is_ok());
+    let none = admin.get("/api/admin/orders.csv?user=nobody").await;
+    assert_eq!(none.text().lines().count(), 1, "only the header");
+    assert_eq!(admin.get("/api/admin/orders.csv?order=1").await.problem(), problem(422, "invalid"));
+}
