@@ -1,5 +1,5 @@
 //! Requests of accounts that wait for units of a sold-out rush. How units reach them is in
-//! [`control::waitlists`](control::waitlists).
+//! `control::waitlists`.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -83,7 +83,7 @@ pub use api::push::{ReminderCounts, reminder_counts};
 pub use router::router;
 pub use server::serve;
 
-/// What handlers use. [`app`](crate::app) builds it.
+/// What handlers use. The program builds it (`app`).
 pub struct Shop {
     pub config: WebConfig,
     pub clock: Clock,

@@ -1,5 +1,5 @@
 //! The list of a waiting room while it is open, in Redis: the crowd takes places there as fast as it buys units, and data control
-//! writes them into the database soon after ([`control::queues`]).
+//! writes them into the database soon after (`control::queues`).
 //!
 //! Redis gives places only while it certainly knows every account that has one: the list is opened before shoppers may join, and closed
 //! for good when the server may have lost writes ([`crate::redis::generation`]). Otherwise, and once the list is locked, the database gives
