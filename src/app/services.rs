@@ -282,7 +282,7 @@ impl Services {
 
     /// The shop's routes, without a socket.
     pub fn router(&self) -> Router {
-        web::router(Arc::new(Shop {
+        let shop = Arc::new(Shop {
             config: self.config.web.clone(),
             clock: self.clock.clone(),
             store: self.store.clone(),
@@ -316,7 +316,9 @@ impl Services {
             reminder_counts: web::reminder_counts(self.clock.clone()),
             payment_window: self.config.payment_window,
             lists: web::list_limit::limit(self.config.web.user_rate),
-        }))
+        });
+        let routes = storefront::routes::routes(&shop).merge(console::routes::routes(&shop));
+        web::router(shop, routes)
     }
 
     pub fn allotter(&self) -> Option<Arc<Allotter>> {

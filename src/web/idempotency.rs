@@ -17,9 +17,9 @@ use axum::response::Response;
 use sha2::{Digest, Sha256};
 use tracing::{Instrument, warn};
 
-use super::Shop;
-use super::extract::{MAX_BODY_BYTES, body};
-use super::problem::{Code, Problem};
+use crate::Shop;
+use crate::extract::{MAX_BODY_BYTES, body};
+use crate::problem::{Code, Problem};
 use store::{Attempt, KeptAnswer, KeyedRequest, RequestState, StoreError};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -1,14 +1,11 @@
 //! Everything HTTP.
 //!
-//! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] lists every route, grouped by caller.
-//! [`middleware`] wraps every handler: request id, same-origin check, security headers, panics, and the form of an error for
-//! a program or a browser; [`security`] tells it which answers are security events. [`idempotency`] keeps the answers of
-//! requests that may be sent again, and [`step_up`] asks staff for their password before some. A handler of [`api`], [`pages`] or [`admin`] parses ([`extract`]), calls one function,
-//! and renders ([`views`]). [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for cache
-//! headers.
-//!
-//! Imports go one way: `router`, then `api`, `pages` and `admin`, which do not import each other, then `views`, then
-//! [`shared`], then `extract`, `problem` and `cache_policy`.
+//! [`server`] accepts connections within the limits of [`server::limits`]. [`router`] wraps the routes of the storefront and
+//! the console in the [`middleware`]: request id, same-origin check, security headers, panics, and the form of an error for
+//! a program or a browser; [`security`] tells it which answers are security events. [`idempotency`] stores the answers of
+//! requests that may be sent again, and [`step_up`] asks for the password before some. A handler parses ([`extract`]),
+//! calls one function, and renders. [`problem`] is the one table from errors to statuses, [`cache_policy`] the one place for
+//! cache headers. What the crates above have in common is in [`shared`] and [`views`].
 
 pub mod questions;
 
@@ -24,13 +21,9 @@ pub mod step_up;
 
 pub mod list_limit;
 
+pub mod event_streams;
+
 pub mod extract;
-
-pub mod api;
-
-pub mod pages;
-
-pub mod admin;
 
 pub mod views;
 
@@ -58,9 +51,11 @@ use base::clock::Clock;
 use base::config::WebConfig;
 use base::metrics::Metrics;
 use base::rate_limit::UserLimit;
+use base::revalidating_cache::RevalidatingCache;
 use control::cockpit::Cockpit;
 use control::digests::Digests;
 use control::sales_admin::SalesAdmin;
+use domain::SaleId;
 use engine::catalogue::Catalogue;
 use engine::eligibility::Eligibility;
 use engine::entries::Entries;
@@ -76,12 +71,14 @@ use mail::push::VapidKeys;
 use orders::Orders;
 use payments::staff_refunds::StaffRefunds;
 use payments::{Payments, Sandbox};
-use store::Store;
+use store::{Store, StoreError};
 
-pub use api::admin::live::EventStreams;
-pub use api::push::{ReminderCounts, reminder_counts};
+pub use event_streams::EventStreams;
 pub use router::router;
 pub use server::serve;
+
+/// The document of the API.
+pub const OPENAPI: &str = include_str!("openapi.json");
 
 /// What handlers use. The program builds it (`app`).
 pub struct Shop {
@@ -124,4 +121,14 @@ pub struct Shop {
     pub payment_window: Duration,
     /// How often an account reads its lists.
     pub lists: UserLimit,
+}
+
+/// How many accounts have a reminder, by sale.
+pub type ReminderCounts = RevalidatingCache<SaleId, i64, StoreError>;
+
+/// Sales whose count is kept. Few are awaited at a time.
+const MAX_COUNTED_SALES: usize = 256;
+
+pub fn reminder_counts(clock: Clock) -> ReminderCounts {
+    RevalidatingCache::new("reminders of sales", MAX_COUNTED_SALES, clock)
 }

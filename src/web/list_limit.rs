@@ -8,8 +8,8 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::Shop;
-use super::problem::{Code, Problem};
+use crate::Shop;
+use crate::problem::{Code, Problem};
 use base::rate_limit::UserLimit;
 
 /// Lists that an account reads at once before the rate applies.

@@ -19,7 +19,7 @@ use futures::FutureExt;
 use tower_http::csrf::{CsrfLayer, ProtectionError};
 use tracing::{Instrument, Span, error, info_span, warn};
 
-use super::Shop;
+use crate::Shop;
 use crate::cache_policy::Cache;
 use crate::extract::visitor::{Visitor, login_path};
 use crate::problem::{Code, Problem, ProblemContext};
@@ -27,7 +27,8 @@ use crate::query_keys;
 use crate::security::WatchedRequest;
 use crate::shared::onward::{current_sales, onward_from};
 use crate::shared::paths::sale_of_path;
-use crate::views::{MessagePage, Template};
+use crate::views::message::MessagePage;
+use askama::Template;
 use base::config::WebConfig;
 use domain::Locale;
 use pages::onward::OnwardSale;

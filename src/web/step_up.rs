@@ -18,14 +18,15 @@ use axum::middleware::Next;
 use axum::response::Response;
 use url::form_urlencoded;
 
-use super::Shop;
-use super::extract::visitor::Visitor;
-use super::extract::{MAX_BODY_BYTES, body};
-use super::problem::{Code, Problem, ProblemContext};
-use super::shared::FieldError;
-use super::shared::response::personal;
-use super::views::{AdminStepUpPage, StepUpForm, StepUpPage};
+use crate::Shop;
 use crate::extract::client::ClientDevice;
+use crate::extract::visitor::Visitor;
+use crate::extract::{MAX_BODY_BYTES, body};
+use crate::problem::{Code, Problem, ProblemContext};
+use crate::shared::FieldError;
+use crate::shared::response::personal;
+use crate::views::console_step_up::AdminStepUpPage;
+use crate::views::step_up::{StepUpForm, StepUpPage};
 use accounts::{AccountRefusal, Session};
 
 /// Fields of the page's form. No other form has fields of these names.

@@ -205,7 +205,7 @@ const TABLE: &[(&str, &str, char)] = &[
 
 /// Every method and path of the console in the router's sources.
 fn routes() -> BTreeSet<(String, String)> {
-    let source = [include_str!("../../src/web/router.rs"), include_str!("../../src/web/router/console.rs")].concat();
+    let source = include_str!("../../src/console/routes.rs");
     let mut found = BTreeSet::new();
     for route in source.split(".route(").skip(1) {
         let Some(path) = route.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next()) else { continue };

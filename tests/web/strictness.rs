@@ -12,7 +12,10 @@ fn every_route_of_the_api_is_documented() {
         let found = parts.filter_map(|part| Some(part.trim_start().strip_prefix('"')?.split('"').next()?.to_owned()));
         found.filter(|path| path.starts_with("/api/")).collect()
     };
-    let routes = paths(include_str!("../../src/web/router.rs"), ".route(");
+    let routes = paths(
+        concat!(include_str!("../../src/storefront/routes.rs"), include_str!("../../src/console/routes.rs")),
+        ".route(",
+    );
     let document: Value = serde_json::from_str(include_str!("../../src/web/openapi.json")).unwrap();
     let documented = document["paths"].as_object().unwrap().keys().cloned().collect();
     assert!(routes.len() > 50, "the source of the router could not be parsed");

@@ -3,7 +3,7 @@
 
 use axum::http::{HeaderMap, HeaderValue};
 
-use super::cookies::cookie;
+use crate::extract::cookies::cookie;
 use domain::wire::wire_enum;
 
 const NAME: &str = "density";

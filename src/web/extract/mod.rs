@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::Shop;
+use crate::Shop;
 use crate::problem::{Code, Problem};
 use domain::SaleId;
 

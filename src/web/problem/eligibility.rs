@@ -1,6 +1,6 @@
 //! The codes of accounts that may not take part in a sale.
 
-use super::{Code, Problem};
+use crate::problem::{Code, Problem};
 use domain::Ineligible;
 use engine::eligibility::{EligibilityRefusal, RedeemRefusal};
 

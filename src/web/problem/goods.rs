@@ -1,6 +1,6 @@
 //! Refusals of changes to goods and their categories.
 
-use super::{Code, Problem};
+use crate::problem::{Code, Problem};
 use domain::{GalleryRefusal, Locale};
 use store::{CategoryRefusal, GoodsRefusal};
 

@@ -1,6 +1,6 @@
 //! The code of each refusal about questions.
 
-use super::{Code, Problem};
+use crate::problem::{Code, Problem};
 use crate::questions::{ASK_INTERVAL, AskRefusal};
 use store::QuestionRefusal;
 

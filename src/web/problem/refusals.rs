@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Code, FieldProblem, Problem};
+use crate::problem::{Code, FieldProblem, Problem};
 use accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
 use base::revalidating_cache::ComputationError;
 use domain::{Phase, Refusal};

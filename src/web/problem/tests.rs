@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use super::*;
+use crate::problem::*;
 
 pub(super) fn body(problem: Problem) -> (Response, serde_json::Value) {
     let own_body = problem.extra.as_ref().map(|extra| extra.body(problem.code));

@@ -23,7 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::address_limit::AddressLimit;
+use crate::server::address_limit::AddressLimit;
 use accounts::security_events::SecurityEvents;
 use base::slots::KeyedSlot;
 use domain::SecurityClass;

@@ -18,7 +18,8 @@ pub fn console_link(path: &str, locale: Locale) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{console_link, link_query};
+    use super::console_link;
+    use super::link_query;
     use domain::Locale;
 
     #[test]

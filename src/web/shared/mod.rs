@@ -1,33 +1,22 @@
-//! Helpers that pages, console and API have in common. Handlers and [`super::views`] import from here; nothing here imports
+//! Helpers that pages, console and API have in common. Handlers and [`crate::views`] import from here; nothing here imports
 //! from them.
 
-pub mod account;
 pub mod goods;
-pub mod invitations;
 pub mod onward;
+pub mod orders;
 pub mod packet_form;
-pub mod question_draft;
-pub mod reveal;
-pub mod sale_form;
-pub mod token;
-pub mod user_search;
+pub mod packets;
+pub mod questions;
+pub mod sessions;
 pub mod wallet;
-
-pub mod audit_log_query;
-pub mod books_query;
-pub mod checklist_text;
-pub mod order_search;
-pub mod security_query;
 
 pub mod time_zone;
 pub mod validation;
 
 pub mod links;
-pub mod list_view;
 pub mod pagination;
 pub mod paths;
 
-pub mod csv;
 pub mod negotiation;
 pub mod response;
 

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::validation::time;
 use crate::shared::FieldError;
+use crate::shared::validation::time;
 
 /// A zone of the tz database with its name; `None` for an unknown one.
 fn named(name: &str) -> Option<(TimeZone, String)> {

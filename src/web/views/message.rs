@@ -3,7 +3,7 @@
 use askama::Template;
 use jiff::Timestamp;
 
-use super::Chrome;
+use crate::views::Chrome;
 use pages::filters;
 use pages::onward::OnwardSale;
 use words::problem;

@@ -1,6 +1,6 @@
 //! What the script of passkeys says, in the language of the page.
 
-use super::Chrome;
+use crate::views::Chrome;
 use words::{field_error, problem};
 
 const PROBLEMS: [&str; 8] = [

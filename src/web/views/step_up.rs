@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use super::passkeys::passkey_words;
-use super::{Chrome, FieldError, error_text};
+use crate::views::passkeys::passkey_words;
+use crate::views::{Chrome, FieldError, error_text};
 use pages::filters;
 
 /// Asks for the password, and carries the fields of the form that needs it.

@@ -157,7 +157,7 @@ impl Crawl {
 
 /// The paths that the router answers to GET, with names for their parts.
 fn routes() -> Vec<String> {
-    let sources = [include_str!("../../../src/web/router.rs"), include_str!("../../../src/web/router/console.rs")];
+    let sources = [include_str!("../../../src/storefront/routes.rs"), include_str!("../../../src/console/routes.rs")];
     let source = sources.concat();
     let mut found = Vec::new();
     for route in source.split(".route(").skip(1) {

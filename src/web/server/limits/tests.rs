@@ -5,7 +5,7 @@ use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::*;
+use crate::server::limits::*;
 use crate::server::{Listen, serve_on};
 
 /// More bytes of a response than socket and server buffer together.

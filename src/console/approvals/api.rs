@@ -1,0 +1,167 @@
+//! Refunds that wait for a second person.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::LOCATION;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{StaffCall, StaffCallTo};
+use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget};
+use orders::support::StaffActionReason;
+use payments::staff_refunds::DecisionAnswer;
+use store::{Approval, ApprovalDecision};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::session::{SupportShoppers, ViewConsole};
+use web::extract::{Json, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+
+/// A request as the API shows it.
+#[derive(Serialize)]
+pub struct ApprovalJson {
+    id: RefundId,
+    kind: RefundKind,
+    status: ApprovalStatus,
+    /// `null` for a top-up of a wallet.
+    order_id: Option<OrderId>,
+    /// The payment case that it is about.
+    case_id: Option<String>,
+    amount: Money,
+    to: RefundTarget,
+    reason: String,
+    message: Option<String>,
+    requested_by: String,
+    requested_at: Timestamp,
+    expires_at: Timestamp,
+    /// `null` while it waits, and when nothing was decided in time.
+    decided: Option<DecisionJson>,
+}
+
+#[derive(Serialize)]
+struct DecisionJson {
+    at: Timestamp,
+    by: String,
+    /// Why it was declined.
+    reason: Option<String>,
+}
+
+impl From<Approval> for ApprovalJson {
+    fn from(approval: Approval) -> Self {
+        let decided = approval.decision.map(|ApprovalDecision { at, by, note }| DecisionJson { at, by, reason: note });
+        ApprovalJson {
+            id: approval.id,
+            kind: approval.kind,
+            status: approval.status,
+            order_id: approval.order,
+            case_id: approval.case,
+            amount: approval.amount,
+            to: approval.to,
+            reason: approval.note,
+            message: approval.message,
+            requested_by: approval.requester,
+            requested_at: approval.requested_at,
+            expires_at: approval.expires_at,
+            decided,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct ApprovalsQuery {
+    /// The requests that do not wait any more, instead of those that do.
+    #[serde(default)]
+    decided: bool,
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize)]
+struct ApprovalList {
+    approvals: Vec<ApprovalJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OneApproval {
+    approval: ApprovalJson,
+}
+
+/// Requests that wait, or those that do not any more, newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<ApprovalsQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
+    let page = shop.staff_refunds.approvals(query.decided, before.as_deref(), LARGE_PAGE_SIZE).await?;
+    let approvals = page.items.into_iter().map(ApprovalJson::from).collect();
+    Ok((Cache::Private, Answer(ApprovalList { approvals, next: page.next })).into_response())
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, RefundId>) -> Result<Response, Problem> {
+    answer(existing(&shop, id).await?)
+}
+
+async fn existing(shop: &Shop, id: RefundId) -> Result<Approval, Problem> {
+    shop.store.approval(id).await?.ok_or(Code::NotFound.into())
+}
+
+fn answer(approval: Approval) -> Result<Response, Problem> {
+    Ok((Cache::Private, Answer(OneApproval { approval: approval.into() })).into_response())
+}
+
+/// The answer to a request for a refund that waits for a second person.
+pub(crate) async fn accepted(shop: &Shop, id: RefundId) -> Result<Response, Problem> {
+    let location = [(LOCATION, format!("/api/admin/approvals/{id}"))];
+    Ok((StatusCode::ACCEPTED, location, answer(existing(shop, id).await?)?).into_response())
+}
+
+/// Approves a request and begins its refund.
+pub async fn approve(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, RefundId>,
+) -> Result<Response, Problem> {
+    let approval = existing(&shop, id).await?;
+    let outcome = shop.staff_refunds.approve(&approval, staff.session.user_id, staff.actor()).await?;
+    decided(&shop, id, outcome).await
+}
+
+/// Why a request is declined. All staff read it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeclineRequest {
+    reason: String,
+}
+
+/// Declines a request, or withdraws one's own.
+pub async fn decline(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, RefundId>,
+    Json(request): Json<DeclineRequest>,
+) -> Result<Response, Problem> {
+    let approval = existing(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
+    let outcome = shop.staff_refunds.decline(&approval, staff.session.user_id, reason.by(staff.actor())).await?;
+    decided(&shop, id, outcome).await
+}
+
+async fn decided(shop: &Shop, id: RefundId, outcome: DecisionAnswer) -> Result<Response, Problem> {
+    match outcome {
+        DecisionAnswer::Done => answer(existing(shop, id).await?),
+        DecisionAnswer::Closed => {
+            Err(Problem::new(Code::ChangedMeanwhile).detail("The request was decided before, or has expired."))
+        }
+        DecisionAnswer::Void => Err(Problem::new(Code::NotRefundable).detail(
+            "The order or payment has changed, so that this refund is no longer possible. The request is void.",
+        )),
+        DecisionAnswer::OwnRequest => {
+            Err(Problem::new(Code::Yourself)
+                .detail("You asked for this refund. Another member of the staff approves it."))
+        }
+        DecisionAnswer::OwnPayment => {
+            Err(Problem::new(Code::Yourself).detail("The payment is your own. Another member of the staff decides."))
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The console's page of refunds that wait for a second person.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::approvals::view::ApprovalsPage;
+use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
+use domain::RefundId;
+use orders::support::StaffActionReason;
+use payments::staff_refunds::DecisionAnswer;
+use web::Shop;
+use web::extract::session::{SupportShoppers, ViewConsole};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use web::shared::response::{personal, see_other};
+
+const PATH: &str = "/admin/orders/approvals";
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct ApprovalsQuery {
+    before: Cursor,
+    /// Lists the decided requests if it has a value.
+    decided: String,
+    /// The action that the page reports as done.
+    done: String,
+}
+
+pub async fn list(
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<ApprovalsQuery>,
+) -> Result<Response, Problem> {
+    let t = &words::text(visitor.locale).approvals;
+    let notice = match query.done.as_str() {
+        "approve" => Some(t.done_approve),
+        "decline" => Some(t.done_decline),
+        _ => None,
+    };
+    let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
+    let (decided, may_act) = (!query.decided.is_empty(), staff.may::<SupportShoppers>());
+    let state = PageState { status: StatusCode::OK, decided, may_act, notice, warning: None };
+    page(&shop, &visitor, before.as_deref(), state).await
+}
+
+/// What the page shows besides the requests.
+struct PageState {
+    status: StatusCode,
+    decided: bool,
+    may_act: bool,
+    notice: Option<&'static str>,
+    warning: Option<&'static str>,
+}
+
+async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
+    let found = shop.staff_refunds.approvals(state.decided, before, DEFAULT_PAGE_SIZE).await?;
+    let decided = if state.decided { "&decided=true" } else { "" };
+    let page = ApprovalsPage {
+        chrome: visitor.chrome_at(format!("{PATH}?lang={}{decided}", visitor.locale)),
+        decided: state.decided,
+        approvals: found.items,
+        older: found.next,
+        is_later: before.is_some(),
+        may_act: state.may_act,
+        notice: state.notice,
+        warning: state.warning,
+    };
+    personal(state.status, &page)
+}
+
+/// The page again, after a form that could not be carried out.
+async fn refuse(
+    shop: &Shop,
+    visitor: &Visitor,
+    status: StatusCode,
+    warning: &'static str,
+) -> Result<Response, Problem> {
+    page(shop, visitor, None, PageState { status, decided: false, may_act: true, notice: None, warning: Some(warning) })
+        .await
+}
+
+pub async fn approve(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, RefundId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    let approval = shop.store.approval(id).await?.ok_or(Code::NotFound)?;
+    if !form.is_confirmed() {
+        let unsure = words::problem("not_confirmed").text(visitor.locale);
+        return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, unsure).await;
+    }
+    let outcome = shop.staff_refunds.approve(&approval, staff.session.user_id, staff.actor()).await?;
+    answer(&shop, &visitor, outcome, "approve").await
+}
+
+/// The form that declines a request.
+#[derive(Deserialize)]
+pub struct DeclineForm {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+pub async fn decline(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, RefundId>,
+    Form(form): Form<DeclineForm>,
+) -> Result<Response, Problem> {
+    let approval = shop.store.approval(id).await?.ok_or(Code::NotFound)?;
+    let reason = match StaffActionReason::check(&form.reason, "") {
+        Ok(reason) if form.confirm == "yes" => reason,
+        _ => {
+            let incomplete = words::text(visitor.locale).cases.incomplete;
+            return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, incomplete).await;
+        }
+    };
+    let by = staff.session.user_id;
+    let outcome = shop.staff_refunds.decline(&approval, by, reason.by(staff.actor())).await?;
+    answer(&shop, &visitor, outcome, "decline").await
+}
+
+async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action: &str) -> Result<Response, Problem> {
+    let t = &words::text(visitor.locale).approvals;
+    match outcome {
+        DecisionAnswer::Done => Ok(see_other(&format!("{PATH}?lang={}&done={action}", visitor.locale))),
+        DecisionAnswer::Closed => refuse(shop, visitor, StatusCode::CONFLICT, t.closed).await,
+        DecisionAnswer::Void => refuse(shop, visitor, StatusCode::CONFLICT, t.void).await,
+        DecisionAnswer::OwnRequest | DecisionAnswer::OwnPayment => {
+            Err(Problem::new(Code::Yourself).back(format!("{PATH}?lang={}", visitor.locale)))
+        }
+    }
+}

@@ -1,0 +1,5 @@
+pub mod api;
+pub mod journal_csv;
+pub mod page;
+pub mod query;
+pub mod view;

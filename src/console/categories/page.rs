@@ -1,0 +1,198 @@
+//! The console's page of categories: creating, renaming, ordering and deleting them.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::categories::view::{CategoriesPage, CategoryForm, CategoryRow};
+use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
+use domain::{Bilingual, CategoryId, Locale};
+use store::{CategoryDraft, CategoryRefusal, RequestId};
+use web::Shop;
+use web::extract::repeatable::Repeatable;
+use web::extract::session::{ManageSales, ViewConsole};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::FieldError;
+use web::shared::response::{personal, see_other};
+use web::shared::validation::check_category_name;
+
+/// The action that the page reports as done.
+#[derive(Debug, Default, Deserialize)]
+pub struct CategoriesQuery {
+    #[serde(default)]
+    done: String,
+    category: Option<CategoryId>,
+}
+
+#[derive(Deserialize)]
+pub struct NameForm {
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    name_zh: String,
+    #[serde(default)]
+    name_en: String,
+}
+
+/// By one place.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    Earlier,
+    Later,
+}
+
+#[derive(Deserialize)]
+pub struct MoveForm {
+    to: Direction,
+}
+
+pub async fn show(
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<CategoriesQuery>,
+) -> Result<Response, Problem> {
+    let mut page = page(&shop, &visitor).await?;
+    let name = |id| page.rows.iter().find(|row| Some(row.category.id) == id).map(|row| row.category.name.clone());
+    page.done = match (name(query.category), query.done.as_str()) {
+        (Some(name), _) => Some((query.done, name.get(visitor.locale).to_owned())),
+        (None, "deleted") => Some((query.done, String::new())),
+        (None, _) => None,
+    };
+    personal(StatusCode::OK, &page)
+}
+
+/// The page without errors and notices.
+async fn page(shop: &Shop, visitor: &Visitor) -> Result<CategoriesPage, Problem> {
+    let (categories, goods) = (shop.store.categories().await?, shop.store.goods_per_category().await?);
+    let rows = categories.into_iter().map(|category| {
+        let count = goods.get(&category.id).copied().unwrap_or_default();
+        CategoryRow::new(category, count)
+    });
+    let (rows, form) = (rows.collect(), CategoryForm::blank());
+    Ok(CategoriesPage { chrome: visitor.chrome_at(path(visitor.locale)), rows, form, done: None, warning: None })
+}
+
+fn path(locale: Locale) -> String {
+    format!("/admin/goods/categories?lang={locale}")
+}
+
+/// Redirects to the page, which reports the action.
+fn see_done(visitor: &Visitor, what: &str, id: CategoryId) -> Response {
+    see_other(&format!("{}&done={what}&category={id}", path(visitor.locale)))
+}
+
+pub async fn create(
+    visit: StaffVisit<ManageSales>,
+    Repeatable(request): Repeatable,
+    Form(form): Form<NameForm>,
+) -> Result<Response, Problem> {
+    save(visit, None, request, form).await
+}
+
+pub async fn rename(
+    (shop, staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, CategoryId>,
+    Form(form): Form<NameForm>,
+) -> Result<Response, Problem> {
+    save((shop, staff, visitor), Some(id), None, form).await
+}
+
+async fn save(
+    (State(shop), staff, visitor): StaffVisit<ManageSales>,
+    id: Option<CategoryId>,
+    request: Option<RequestId>,
+    form: NameForm,
+) -> Result<Response, Problem> {
+    let name = Bilingual::new(form.name_zh.trim(), form.name_en.trim());
+    let errors = check_category_name(&name);
+    let versions = form.version.parse().ok().map(|version| vec![version]);
+    let mut form = CategoryForm { name: name.clone(), version: form.version, errors, now_named: None };
+    if !form.errors.is_empty() {
+        return show_again(&shop, &visitor, id, form, StatusCode::UNPROCESSABLE_ENTITY).await;
+    }
+    let draft = CategoryDraft { name, request, versions };
+    let refusal = match shop.sales_admin.put_category(id, draft, staff.actor()).await {
+        Ok(category) => {
+            return Ok(see_done(&visitor, if id.is_some() { "saved" } else { "created" }, category.id));
+        }
+        Err(refusal) => refusal,
+    };
+    let status = match refusal {
+        CategoryRefusal::NameTaken(locale) => {
+            let field = if locale == Locale::Zh { "name_zh" } else { "name_en" };
+            form.errors.push(FieldError::new(field, "name_taken"));
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        CategoryRefusal::ChangedMeanwhile | CategoryRefusal::TooMany => StatusCode::CONFLICT,
+        refusal => return Err(refusal.into()),
+    };
+    show_again(&shop, &visitor, id, form, status).await
+}
+
+/// The page with what was entered in the form of a category, or of a new one. A name that others changed meanwhile is told,
+/// and replaced when the form is sent again.
+async fn show_again(
+    shop: &Shop,
+    visitor: &Visitor,
+    id: Option<CategoryId>,
+    form: CategoryForm,
+    status: StatusCode,
+) -> Result<Response, Problem> {
+    let mut page = page(shop, visitor).await?;
+    let is_changed = status == StatusCode::CONFLICT;
+    match id {
+        None => {
+            page.warning = is_changed.then(|| words::problem(Code::TooManyCategories.as_str()).text(visitor.locale));
+            page.form = form;
+        }
+        Some(id) => {
+            let row = page.rows.iter_mut().find(|row| row.category.id == id).ok_or(Code::NotFound)?;
+            row.form = match is_changed {
+                true => {
+                    let version = row.category.version().to_string();
+                    CategoryForm { version, now_named: Some(row.category.name.clone()), ..form }
+                }
+                false => form,
+            };
+        }
+    }
+    personal(status, &page)
+}
+
+pub async fn move_by_one(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, CategoryId>,
+    Form(form): Form<MoveForm>,
+) -> Result<Response, Problem> {
+    let mut ids: Vec<CategoryId> = shop.store.categories().await?.iter().map(|category| category.id).collect();
+    let at = ids.iter().position(|other| *other == id).ok_or(Code::NotFound)?;
+    let to = match form.to {
+        Direction::Earlier => at.saturating_sub(1),
+        Direction::Later => (at + 1).min(ids.len() - 1),
+    };
+    ids.swap(at, to);
+    match shop.sales_admin.order_categories(&ids, staff.actor()).await {
+        // A category was added or deleted at this moment: the page shows the order as it is.
+        Err(CategoryRefusal::OtherCategories) => Ok(see_other(&path(visitor.locale))),
+        moved => moved.map(|_| see_done(&visitor, "moved", id)).map_err(Problem::from),
+    }
+}
+
+pub async fn delete(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, CategoryId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    match shop.sales_admin.delete_category(id, None, !form.is_confirmed(), staff.actor()).await {
+        Ok(()) => Ok(see_other(&format!("{}&done=deleted", path(visitor.locale)))),
+        Err(CategoryRefusal::InUse(_)) => {
+            let mut page = page(&shop, &visitor).await?;
+            for row in &mut page.rows {
+                row.asks = row.category.id == id;
+            }
+            page.warning = Some(words::problem("not_confirmed").text(visitor.locale));
+            personal(StatusCode::UNPROCESSABLE_ENTITY, &page)
+        }
+        Err(refusal) => Err(refusal.into()),
+    }
+}

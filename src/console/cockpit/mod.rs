@@ -1,0 +1,3 @@
+pub mod live;
+pub mod page;
+pub mod view;

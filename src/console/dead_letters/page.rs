@@ -1,0 +1,92 @@
+//! The console's page of dead letters.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::StaffVisit;
+use crate::dead_letters::view::DeadLettersPage;
+use engine::pipeline::dead_letters::Settlement;
+use web::Shop;
+use web::extract::session::{ManageSales, ViewConsole};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, Query};
+use web::problem::Problem;
+use web::shared::response::{personal, see_other};
+
+const PATH: &str = "/admin/dead-letters";
+
+/// The action that the page reports as done, and the number of letters it settled.
+#[derive(Deserialize)]
+pub struct DeadLettersQuery {
+    done: Option<String>,
+    count: Option<usize>,
+}
+
+pub async fn show(
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<DeadLettersQuery>,
+) -> Result<Response, Problem> {
+    let t = &words::text(visitor.locale).cockpit;
+    let count = query.count.unwrap_or_default();
+    let notice = match query.done.as_deref() {
+        Some("replay") => Some(words::fill(t.replayed, count)),
+        Some("discard") => Some(words::fill(t.discarded, count)),
+        _ => None,
+    };
+    page(&shop, &visitor, staff.may::<ManageSales>(), StatusCode::OK, notice, None).await
+}
+
+async fn page(
+    shop: &Shop,
+    visitor: &Visitor,
+    may_act: bool,
+    status: StatusCode,
+    notice: Option<String>,
+    warning: Option<&'static str>,
+) -> Result<Response, Problem> {
+    let found = shop.dead_letters.list().await?;
+    let chrome = visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale));
+    personal(status, &DeadLettersPage::new(chrome, found, may_act, notice, warning))
+}
+
+/// The form of a replay or a discard.
+#[derive(Deserialize)]
+pub struct DeadLetterForm {
+    /// Absent to replay all letters.
+    id: Option<String>,
+    #[serde(default)]
+    confirm: String,
+    /// The letter's id, typed again. A discard needs it because it cannot be undone.
+    #[serde(default)]
+    typed: String,
+}
+
+pub async fn replay(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Result<Response, Problem> {
+    let confirmed = (form.confirm == "yes").then_some(Settlement::Replay);
+    settle(visit, form.id.as_deref(), confirmed).await
+}
+
+pub async fn discard(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Result<Response, Problem> {
+    let is_confirmed = form.id.as_deref().is_some_and(|id| id == form.typed.trim()) && form.confirm == "yes";
+    settle(visit, form.id.as_deref(), is_confirmed.then_some(Settlement::Discard)).await
+}
+
+async fn settle(
+    (State(shop), staff, visitor): StaffVisit<ManageSales>,
+    id: Option<&str>,
+    confirmed: Option<Settlement>,
+) -> Result<Response, Problem> {
+    let Some(settlement) = confirmed else {
+        let warning = words::problem("not_confirmed").text(visitor.locale);
+        return page(&shop, &visitor, true, StatusCode::UNPROCESSABLE_ENTITY, None, Some(warning)).await;
+    };
+    let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
+    if settled == 0 && id.is_some() {
+        let warning = words::text(visitor.locale).cockpit.letter_gone;
+        return page(&shop, &visitor, true, StatusCode::NOT_FOUND, None, Some(warning)).await;
+    }
+    let done = settlement.as_str();
+    Ok(see_other(&format!("{PATH}?lang={}&done={done}&count={settled}", visitor.locale)))
+}

@@ -1,0 +1,58 @@
+//! Draws: the public round that staff paste, and entries that they exclude.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use crate::StaffCallTo;
+use control::draws::{PasteRefusal, paste_round};
+use domain::SaleId;
+use domain::draw::Exclusion;
+use store::ExcludeOutcome;
+use web::cache_policy::Cache;
+use web::extract::session::ManageSales;
+use web::extract::{Json, PathIds};
+use web::problem::{Code, Problem};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundRequest {
+    /// The JSON of the round as the beacon gives it, as one text; or its signature in hexadecimal digits.
+    round: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExclusionRequest {
+    reason: Exclusion,
+}
+
+/// Gives the draw its public round.
+pub async fn give_round(
+    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    Json(RoundRequest { round }): Json<RoundRequest>,
+) -> Result<Response, Problem> {
+    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    match paste_round(&shop.store, &draw, &round, staff.actor()).await {
+        Ok(_) => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
+        Err(PasteRefusal::NotAwaited) => Err(Code::RoundNotAwaited.into()),
+        Err(PasteRefusal::Wrong(wrong)) => {
+            Err(Problem::invalid_field("round", "wrong_round").detail(wrong.to_string()))
+        }
+        Err(PasteRefusal::Store(error)) => Err(error.into()),
+    }
+}
+
+/// Excludes an entry until the list is locked.
+pub async fn exclude(
+    (State(shop), staff, PathIds((sale, entry))): StaffCallTo<ManageSales, (SaleId, String)>,
+    Json(ExclusionRequest { reason }): Json<ExclusionRequest>,
+) -> Result<Response, Problem> {
+    let entry = entry.parse().map_err(|_| Code::NotFound)?;
+    match shop.store.exclude_entry(sale, entry, reason, staff.actor()).await? {
+        ExcludeOutcome::Done => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
+        ExcludeOutcome::Locked => Err(Code::EntriesLocked.into()),
+        ExcludeOutcome::NoSuchEntry => Err(Code::NotFound.into()),
+    }
+}

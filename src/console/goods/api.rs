@@ -1,0 +1,214 @@
+//! Goods and their pictures.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{ETAG, LOCATION};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::sales::definition_api::present;
+use crate::{StaffCall, StaffCallTo};
+use domain::{Bilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
+use pages::pictures;
+use store::GoodsDraft;
+use web::extract::precondition::{entity_tag, expected_versions};
+use web::extract::repeatable::Repeatable;
+use web::extract::session::{ManageSales, ViewConsole};
+use web::extract::{Json, PathIds, body};
+use web::problem::{Code, FieldProblem, Problem};
+use web::shared::response::created;
+use web::shared::validation::{check_description, check_name, check_variant};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewGoods {
+    name: Bilingual,
+    description: Bilingual,
+    category_id: Option<CategoryId>,
+    /// The goods of which the new ones are a variant.
+    variant_of: Option<GoodsId>,
+    variant: Option<Bilingual>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoodsEdit {
+    name: Option<Bilingual>,
+    description: Option<Bilingual>,
+    /// `null` takes the goods out of their category.
+    #[serde(default, deserialize_with = "present")]
+    category_id: Option<Option<CategoryId>>,
+    /// `null` makes the goods a product of their own.
+    #[serde(default, deserialize_with = "present")]
+    variant_of: Option<Option<GoodsId>>,
+    variant: Option<Bilingual>,
+}
+
+/// Goods in JSON.
+#[derive(Serialize)]
+struct GoodsJson {
+    #[serde(flatten)]
+    goods: Goods,
+    /// The file of the cover under `/uploads/`, or the name of a drawing; empty for none.
+    image: String,
+}
+
+impl From<Goods> for GoodsJson {
+    fn from(goods: Goods) -> Self {
+        let image = goods.cover().map(Picture::file).unwrap_or_default();
+        GoodsJson { goods, image }
+    }
+}
+
+#[derive(Serialize)]
+struct OneGoods {
+    goods: GoodsJson,
+}
+
+#[derive(Serialize)]
+struct AllGoods {
+    goods: Vec<GoodsJson>,
+}
+
+/// All goods, with archived ones.
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
+    let goods = shop.store.all_goods().await?.into_iter().map(GoodsJson::from).collect();
+    Ok(axum::Json(AllGoods { goods }).into_response())
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, GoodsId>) -> Result<Response, Problem> {
+    Ok(answer(StatusCode::OK, shop.store.goods(id).await?.ok_or(Code::NotFound)?))
+}
+
+pub async fn create(
+    call: StaffCall<ManageSales>,
+    Repeatable(request): Repeatable,
+    Json(new): Json<NewGoods>,
+) -> Result<Response, Problem> {
+    let (category_id, variant_of) = (Some(new.category_id), Some(new.variant_of));
+    let draft = draft(Some(new.name), Some(new.description), new.variant)?;
+    let draft = GoodsDraft { request, category_id, variant_of, ..draft };
+    let goods = save(call, None, draft).await?;
+    let version = [(ETAG, entity_tag(goods.version()))];
+    Ok((version, created(format!("/api/admin/goods/{}", goods.id), OneGoods { goods: goods.into() })).into_response())
+}
+
+/// Changes texts and category of goods, and of what they are a variant. With `If-Match` only a version that it names.
+pub async fn edit(
+    (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
+    headers: HeaderMap,
+    Json(edit): Json<GoodsEdit>,
+) -> Result<Response, Problem> {
+    let GoodsEdit { name, description, category_id, variant_of, variant } = edit;
+    let versions = expected_versions(&headers);
+    let draft = GoodsDraft { versions, category_id, variant_of, ..draft(name, description, variant)? };
+    Ok(answer(StatusCode::OK, save((shop, admin), Some(id), draft).await?))
+}
+
+/// Replaces the cover. The body is the picture's bytes.
+pub async fn set_image(
+    call: StaffCallTo<ManageSales, GoodsId>,
+    headers: HeaderMap,
+    content: Body,
+) -> Result<Response, Problem> {
+    let picture = store_picture(&call, &headers, content).await?;
+    change(call, &headers, GalleryChange::Cover(picture), StatusCode::OK).await
+}
+
+/// Appends a picture to the gallery. The body is the picture's bytes.
+pub async fn add_picture(
+    call: StaffCallTo<ManageSales, GoodsId>,
+    headers: HeaderMap,
+    content: Body,
+) -> Result<Response, Problem> {
+    let picture = store_picture(&call, &headers, content).await?;
+    let location = [(LOCATION, format!("/api/admin/goods/{}", call.2.0))];
+    Ok((location, change(call, &headers, GalleryChange::Add(picture), StatusCode::CREATED).await?).into_response())
+}
+
+pub async fn remove_picture(
+    (shop, admin, PathIds((id, name))): StaffCallTo<ManageSales, (GoodsId, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    change((shop, admin, PathIds(id)), &headers, GalleryChange::Remove(name), StatusCode::OK).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PictureOrder {
+    pictures: Vec<String>,
+}
+
+pub async fn order_pictures(
+    call: StaffCallTo<ManageSales, GoodsId>,
+    headers: HeaderMap,
+    Json(order): Json<PictureOrder>,
+) -> Result<Response, Problem> {
+    change(call, &headers, GalleryChange::Order(order.pictures), StatusCode::OK).await
+}
+
+pub async fn archive(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
+) -> Result<Response, Problem> {
+    Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, true, admin.actor()).await?))
+}
+
+pub async fn unarchive(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
+) -> Result<Response, Problem> {
+    Ok(answer(StatusCode::OK, shop.sales_admin.archive_goods(id, false, admin.actor()).await?))
+}
+
+/// Validates and stores the picture, if the goods exist.
+async fn store_picture(
+    (State(shop), _, PathIds(id)): &StaffCallTo<ManageSales, GoodsId>,
+    headers: &HeaderMap,
+    content: Body,
+) -> Result<Picture, Problem> {
+    let bytes = body(headers, content, pictures::MAX_PICTURE_BYTES).await?;
+    shop.store.goods(*id).await?.ok_or(Code::NotFound)?;
+    Ok(shop.pictures.add(bytes.into()).await?)
+}
+
+/// Changes the gallery. With `If-Match` only that of a version that it names.
+async fn change(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
+    headers: &HeaderMap,
+    change: GalleryChange,
+    status: StatusCode,
+) -> Result<Response, Problem> {
+    let versions = expected_versions(headers);
+    Ok(answer(status, shop.sales_admin.change_gallery(id, versions.as_deref(), change, admin.actor()).await?))
+}
+
+fn answer(status: StatusCode, goods: Goods) -> Response {
+    let version = [(ETAG, entity_tag(goods.version()))];
+    (status, version, axum::Json(OneGoods { goods: goods.into() })).into_response()
+}
+
+fn draft(
+    name: Option<Bilingual>,
+    description: Option<Bilingual>,
+    variant: Option<Bilingual>,
+) -> Result<GoodsDraft, Problem> {
+    let mut errors = name.as_ref().map(check_name).unwrap_or_default();
+    errors.extend(description.as_ref().map(check_description).unwrap_or_default());
+    // Blanks would hide that there is no name.
+    let variant = variant.map(|variant| Bilingual::new(variant.zh.trim(), variant.en.trim()));
+    errors.extend(variant.as_ref().map(check_variant).unwrap_or_default());
+    if !errors.is_empty() {
+        // The form's `name_zh` is `name.zh` in JSON.
+        let errors = errors.into_iter();
+        return Err(Problem::invalid(errors.map(|e| FieldProblem { field: e.field.replace('_', "."), code: e.code })));
+    }
+    Ok(GoodsDraft { name, description, variant, ..GoodsDraft::default() })
+}
+
+async fn save(
+    (State(shop), admin): StaffCall<ManageSales>,
+    id: Option<GoodsId>,
+    draft: GoodsDraft,
+) -> Result<Goods, Problem> {
+    shop.sales_admin.put_goods(id, draft, admin.actor()).await?.ok_or(Code::NotFound.into())
+}

@@ -1,0 +1,5 @@
+pub mod api;
+pub mod changes;
+pub mod page;
+pub mod upload;
+pub mod view;

@@ -1,0 +1,36 @@
+//! Making invitation codes, for the API and the console. Under one idempotency key the same codes are made again, because
+//! no answer with codes is kept.
+
+use std::ops::RangeInclusive;
+
+use domain::{InvitationCode, SaleId, SaleState};
+use web::Shop;
+use web::extract::repeatable::Repeatable;
+use web::problem::{Code, Problem};
+
+/// Codes of one batch: what a file shows at once, in one short transaction.
+pub const BATCH_SIZE: RangeInclusive<i64> = 1..=10_000;
+
+/// New codes of a sale that is not over. They cannot be read again later.
+pub async fn make_invitations(
+    shop: &Shop,
+    sale: SaleId,
+    count: i64,
+    (Repeatable(request), actor): (Repeatable, &str),
+) -> Result<Vec<InvitationCode>, Problem> {
+    if !BATCH_SIZE.contains(&count) {
+        return Err(Problem::invalid_field("count", "bad_number"));
+    }
+    let known = shop.store.sale(sale).await?.ok_or(Code::NoSuchSale)?;
+    if known.state == SaleState::Ended {
+        return Err(Code::WrongState.into());
+    }
+    let codes: Vec<_> = match request {
+        Some(request) => shop.eligibility.codes_of_request(request, count),
+        None => (0..count).map(|_| InvitationCode::new(rand::random())).collect(),
+    };
+    match shop.store.make_invitations(sale, &codes, actor).await? {
+        true => Ok(codes),
+        false => Err(Problem::invalid_field("count", "too_many_invitations")),
+    }
+}

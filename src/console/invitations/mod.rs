@@ -1,0 +1,4 @@
+pub mod api;
+pub mod input;
+pub mod page;
+pub mod view;

@@ -1,0 +1,180 @@
+//! Clusters of a sale, and the hold and release of orders, for programs. What a person does about a cluster is done to its
+//! orders, one by one and for a reason: a program does it in the name of a member of the staff.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::StaffCallTo;
+use crate::orders::api::{FoundOrderJson, OWN_ORDER, detail, existing_order, found_orders};
+use domain::hold::check_review_reason;
+use domain::{LinkReason, Money, OrderId, SaleId, UserId};
+use orders::clusters::{ClusterList, ClusterSummary, ReviewedCluster};
+use orders::review::{ReviewAction, ReviewOutcome};
+use store::AuditReason;
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::session::{SupportShoppers, ViewConsole};
+use web::extract::{Json, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+
+/// How long a program waits for clusters that are computed for the first time. Then it is told to ask again.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Seconds after which it asks again.
+const RETRY_AFTER_S: u64 = 2;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct ClustersQuery {
+    /// The number of clusters before the page.
+    after: Cursor,
+}
+
+#[derive(Serialize)]
+struct ClustersResponse {
+    clusters: Vec<ClusterJson>,
+    /// On all pages.
+    count: usize,
+    read_at: Timestamp,
+    /// For `?after=`; `null` on the last page.
+    next: Option<usize>,
+}
+
+/// A cluster without its members.
+#[derive(Serialize)]
+struct ClusterJson {
+    /// The account that stands for the cluster.
+    id: UserId,
+    members: usize,
+    /// For each reason the number of members that it links to another one.
+    reasons: BTreeMap<LinkReason, usize>,
+    totals: TotalsJson,
+}
+
+/// What the live orders of a cluster are together.
+#[derive(Serialize)]
+struct TotalsJson {
+    /// Accounts whose orders are summed.
+    accounts: usize,
+    orders: usize,
+    units: u64,
+    paid: Option<Money>,
+    held: usize,
+    appeals: usize,
+}
+
+impl From<&ClusterSummary> for ClusterJson {
+    fn from(of: &ClusterSummary) -> ClusterJson {
+        let totals = of.totals;
+        ClusterJson {
+            id: of.id,
+            members: of.members,
+            reasons: of.reasons.clone(),
+            totals: TotalsJson {
+                accounts: totals.accounts,
+                orders: totals.orders,
+                units: totals.units,
+                paid: totals.paid,
+                held: totals.held,
+                appeals: totals.appeals,
+            },
+        }
+    }
+}
+
+/// The clusters of a sale, the largest first.
+pub async fn list(
+    (State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>,
+    Query(ClustersQuery { after }): Query<ClustersQuery>,
+) -> Result<Response, Problem> {
+    let after: usize = after.read("after")?.unwrap_or_default();
+    existing_sale(&shop, sale).await?;
+    let list = shop.orders.clusters(sale, (after, LARGE_PAGE_SIZE), PATIENCE).await?;
+    let ClusterList { clusters, count, read_at, .. } = list.ok_or_else(being_computed)?;
+    let next = Some(after.saturating_add(clusters.len())).filter(|next| *next < count && !clusters.is_empty());
+    let clusters = clusters.iter().map(ClusterJson::from).collect();
+    Ok((Cache::Private, Answer(ClustersResponse { clusters, count, read_at, next })).into_response())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct ClusterQuery {
+    /// The last member of the page before.
+    after: Cursor,
+}
+
+#[derive(Serialize)]
+struct ClusterResponse {
+    cluster: ClusterJson,
+    /// Of one page of members, newest first, with masked recipients.
+    orders: Vec<FoundOrderJson>,
+    read_at: Timestamp,
+    /// For `?after=`; `null` on the last page.
+    next: Option<UserId>,
+}
+
+/// The cluster of an account, with the orders of one page of its members.
+pub async fn show(
+    (State(shop), _, PathIds((sale, user))): StaffCallTo<ViewConsole, (SaleId, UserId)>,
+    Query(ClusterQuery { after }): Query<ClusterQuery>,
+) -> Result<Response, Problem> {
+    let after = after.read("after")?;
+    existing_sale(&shop, sale).await?;
+    let found = shop.orders.cluster_of(sale, user, after, PATIENCE).await?;
+    let ReviewedCluster { summary, orders, next, read_at } = found.ok_or_else(being_computed)?.ok_or(Code::NotFound)?;
+    let orders = orders.into_iter().map(|order| order.found).collect();
+    let orders = found_orders(&shop.store, orders).await?;
+    let cluster = ClusterJson::from(&summary);
+    Ok((Cache::Private, Answer(ClusterResponse { cluster, orders, read_at, next })).into_response())
+}
+
+async fn existing_sale(shop: &Shop, sale: SaleId) -> Result<(), Problem> {
+    shop.catalogue.entry(sale).await?.map(drop).ok_or(Code::NoSuchSale.into())
+}
+
+fn being_computed() -> Problem {
+    Problem::new(Code::Unavailable).retry_after(RETRY_AFTER_S)
+}
+
+/// Why an order is held or released, for its owner to read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewRequest {
+    reason: String,
+}
+
+pub async fn hold(
+    call: StaffCallTo<SupportShoppers, OrderId>,
+    Json(request): Json<ReviewRequest>,
+) -> Result<Response, Problem> {
+    review(call, ReviewAction::Hold, request).await
+}
+
+pub async fn release(
+    call: StaffCallTo<SupportShoppers, OrderId>,
+    Json(request): Json<ReviewRequest>,
+) -> Result<Response, Problem> {
+    review(call, ReviewAction::Release, request).await
+}
+
+/// Acts on one order. Doing it again changes nothing.
+async fn review(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    action: ReviewAction,
+    ReviewRequest { reason }: ReviewRequest,
+) -> Result<Response, Problem> {
+    let order = existing_order(&shop, id).await?;
+    let reason = check_review_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
+    match shop.orders.review(&order, action, staff.session.user_id, reason).await? {
+        ReviewOutcome::Done | ReviewOutcome::Unchanged => detail(&shop, id).await,
+        ReviewOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        ReviewOutcome::OrderEnded | ReviewOutcome::Waits => Err(Code::ChangedMeanwhile.into()),
+    }
+}

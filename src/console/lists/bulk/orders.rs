@@ -1,0 +1,204 @@
+//! Several orders: cancelled, refunded, held, released.
+
+use axum::extract::State;
+use axum::response::Response;
+use tracing::warn;
+use uuid::Uuid;
+
+use crate::StaffVisit;
+use crate::lists::bulk::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
+use crate::lists::bulk_view::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkVerdict};
+use domain::hold::check_review_reason;
+use domain::{Order, OrderId, OrderStatus, RefundId};
+use orders::review::{ReviewAction, ReviewOutcome};
+use orders::support::{StaffActionOutcome, StaffActionReason};
+use payments::staff_refunds::RefundAnswer;
+use store::{AuditReason, StaffRefund, StoreError};
+use web::Shop;
+use web::extract::session::{Staff, SupportShoppers};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, LongForm};
+use web::problem::Problem;
+use words::{self, fill};
+
+const LIST: &str = "/admin/orders";
+const BULK: &str = "/admin/orders/bulk";
+
+type Visit = StaffVisit<SupportShoppers>;
+
+/// The summary.
+pub async fn summary(
+    (State(shop), staff, visitor): Visit,
+    LongForm(fields): LongForm<Vec<(String, String)>>,
+) -> Result<Response, Problem> {
+    let PickedForm { ids, action } = PickedForm::<OrderId, BulkOrderAction>::read(&fields)?;
+    let ids = distinct(&ids);
+    let warning = size_warning(&visitor, ids.len());
+    let mut page = summary_of(&shop, &staff, &visitor, action, if warning.is_some() { &[] } else { &ids }).await?;
+    page.warning = warning;
+    answer(page)
+}
+
+async fn summary_of(
+    shop: &Shop,
+    staff: &Staff<SupportShoppers>,
+    visitor: &Visitor,
+    action: BulkOrderAction,
+    ids: &[OrderId],
+) -> Result<BulkPage, Problem> {
+    let mut items = Vec::new();
+    for id in ids {
+        items.push(match shop.store.order_with_id(*id).await? {
+            Some(order) => {
+                let is_held = shop.orders.hold(&order).await?.is_some();
+                let is_own = order.user_id == staff.session.user_id;
+                let verdict = match obstacle(visitor, action, &order, is_held, is_own) {
+                    Some(why) => BulkVerdict::WillNot(why),
+                    None => BulkVerdict::Will,
+                };
+                item(visitor, &order, verdict)
+            }
+            None => missing(visitor, id, LIST),
+        });
+    }
+    Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
+}
+
+/// Why the action cannot be done to an order.
+fn obstacle(visitor: &Visitor, action: BulkOrderAction, order: &Order, is_held: bool, is_own: bool) -> Option<String> {
+    let t = words::text(visitor.locale);
+    let has_status = match action {
+        BulkOrderAction::Cancel => order.status == OrderStatus::Unpaid,
+        BulkOrderAction::Refund => order.status == OrderStatus::Paid,
+        BulkOrderAction::Hold | BulkOrderAction::Release => order.status.is_live(),
+    };
+    if is_own {
+        Some(t.bulk.own_order.to_owned())
+    } else if !has_status {
+        Some(fill(t.bulk.is_status, t.status(&order.status)))
+    } else if action == BulkOrderAction::Hold && is_held {
+        Some(t.bulk.is_held.to_owned())
+    } else if action == BulkOrderAction::Release && !is_held {
+        Some(t.bulk.not_held.to_owned())
+    } else {
+        None
+    }
+}
+
+fn item(visitor: &Visitor, order: &Order, verdict: BulkVerdict) -> BulkItem {
+    let path = format!("{LIST}/{}?lang={}", order.id, visitor.locale);
+    BulkItem::new(&order.id, path, order.id.to_string(), order.amount.to_string(), verdict)
+}
+
+fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
+    let t = words::text(visitor.locale);
+    let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
+    BulkPage {
+        undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
+        fields: if action.is_review() { BulkFields::Reason } else { BulkFields::ReasonAndMessage },
+        reason_label: t.review.reason,
+        is_dangerous: !action.is_review(),
+        ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
+    }
+}
+
+pub async fn cancel(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+    act(visit, BulkOrderAction::Cancel, form).await
+}
+
+pub async fn refund(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+    act(visit, BulkOrderAction::Refund, form).await
+}
+
+pub async fn hold(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+    act(visit, BulkOrderAction::Hold, form).await
+}
+
+pub async fn release(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+    act(visit, BulkOrderAction::Release, form).await
+}
+
+async fn act(
+    (State(shop), staff, visitor): Visit,
+    action: BulkOrderAction,
+    form: BulkForm,
+) -> Result<Response, Problem> {
+    let ids = distinct(&form.ids::<OrderId>()?);
+    let reason = match checked_reason(action, &form) {
+        Ok(reason) if form.confirm == "yes" => reason,
+        checked => {
+            let mut page = summary_of(&shop, &staff, &visitor, action, &ids).await?;
+            page.errors = form.errors(checked.err().unwrap_or_default());
+            (page.reason, page.message) = (form.reason, form.message);
+            return answer(page);
+        }
+    };
+    let mut items = Vec::new();
+    for id in &ids {
+        let Some(order) = shop.store.order_with_id(*id).await? else {
+            items.push(missing(&visitor, id, LIST));
+            continue;
+        };
+        let verdict = one(&shop, &staff, &visitor, action, &order, &reason).await.unwrap_or_else(|error| {
+            warn!(order = %order.id, %error, %action, "one order of a batch failed; the others go on");
+            BulkVerdict::NotDone(words::text(visitor.locale).bulk.failed.to_owned())
+        });
+        items.push(item(&visitor, &order, verdict));
+    }
+    answer(page(&visitor, action, items, None))
+}
+
+/// The reason as the action on one order takes it.
+fn checked_reason(
+    action: BulkOrderAction,
+    form: &BulkForm,
+) -> Result<StaffActionReason, Vec<(&'static str, &'static str)>> {
+    if !action.is_review() {
+        return StaffActionReason::check(&form.reason, &form.message);
+    }
+    // The buyer reads the reason of a review.
+    let reason = check_review_reason(&form.reason).map_err(|code| vec![("reason", code)])?;
+    StaffActionReason::check(&reason, &reason)
+}
+
+async fn one(
+    shop: &Shop,
+    staff: &Staff<SupportShoppers>,
+    visitor: &Visitor,
+    action: BulkOrderAction,
+    order: &Order,
+    reason: &StaffActionReason,
+) -> Result<BulkVerdict, StoreError> {
+    let t = &words::text(visitor.locale).bulk;
+    let (by, audit): (_, AuditReason<'_>) = (staff.session.user_id, reason.by(staff.actor()));
+    if !action.is_review() && shop.orders.hold(order).await?.is_some() && audit.message.is_none() {
+        return Ok(BulkVerdict::NotDone(t.held_needs_message.to_owned()));
+    }
+    let review = match action {
+        BulkOrderAction::Cancel => {
+            return Ok(match shop.orders.cancel_for_staff(order, by, audit).await? {
+                StaffActionOutcome::Done => BulkVerdict::Done,
+                StaffActionOutcome::WrongStatus => BulkVerdict::NotDone(t.changed.to_owned()),
+                StaffActionOutcome::OwnOrder => BulkVerdict::NotDone(t.own_order.to_owned()),
+            });
+        }
+        BulkOrderAction::Refund => {
+            let what = StaffRefund::Order(order.sale_id, order.id);
+            return Ok(match shop.staff_refunds.refund(RefundId(Uuid::now_v7()), what, by, audit).await? {
+                RefundAnswer::Begun => BulkVerdict::Done,
+                RefundAnswer::Waits(_) => BulkVerdict::Waits,
+                RefundAnswer::OtherWaits => BulkVerdict::NotDone(t.other_waits.to_owned()),
+                RefundAnswer::Refused(_) => BulkVerdict::NotDone(t.changed.to_owned()),
+                RefundAnswer::OwnPayment => BulkVerdict::NotDone(t.own_order.to_owned()),
+            });
+        }
+        BulkOrderAction::Hold => ReviewAction::Hold,
+        BulkOrderAction::Release => ReviewAction::Release,
+    };
+    Ok(match shop.orders.review(order, review, by, audit).await? {
+        ReviewOutcome::Done => BulkVerdict::Done,
+        ReviewOutcome::Waits => BulkVerdict::Waits,
+        ReviewOutcome::OwnOrder => BulkVerdict::NotDone(t.own_order.to_owned()),
+        ReviewOutcome::Unchanged | ReviewOutcome::OrderEnded => BulkVerdict::NotDone(t.changed.to_owned()),
+    })
+}

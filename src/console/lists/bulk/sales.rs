@@ -1,0 +1,196 @@
+//! Several sales: announced, made drafts again, paused, resumed, stopped, deleted.
+
+use axum::extract::State;
+use axum::response::Response;
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::lists::bulk::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
+use crate::lists::bulk_view::{BulkFields, BulkItem, BulkPage, BulkSaleAction, BulkVerdict};
+use crate::{StaffVisit, StaffVisitTo};
+use control::sale_stakes::{SalePreview, SaleStakes};
+use control::sales_admin::{AppliedParts, SaleCommand, stock_deadline};
+use domain::{Bilingual, Sale, SaleId, SaleState};
+use store::{OverlapPolicy, SaleRefusal, WaitingCounts};
+use web::Shop;
+use web::extract::session::{ManageSales, Staff};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, LongForm, PathIds};
+use web::problem::Problem;
+use words::{self, fill};
+
+const LIST: &str = "/admin";
+const BULK: &str = "/admin/sales/bulk";
+
+/// The summary.
+pub async fn summary(
+    (State(shop), _, visitor): StaffVisit<ManageSales>,
+    LongForm(fields): LongForm<Vec<(String, String)>>,
+) -> Result<Response, Problem> {
+    let PickedForm { ids, action } = PickedForm::<SaleId, BulkSaleAction>::read(&fields)?;
+    let ids = distinct(&ids);
+    let warning = size_warning(&visitor, ids.len());
+    let mut page = summary_of(&shop, &visitor, action, if warning.is_some() { &[] } else { &ids }).await?;
+    page.warning = warning;
+    answer(page)
+}
+
+async fn summary_of(
+    shop: &Shop,
+    visitor: &Visitor,
+    action: BulkSaleAction,
+    ids: &[SaleId],
+) -> Result<BulkPage, Problem> {
+    let previews = shop.sales_admin.preview_batch(ids, command(action).as_ref()).await?;
+    let mut items = Vec::new();
+    for (id, preview) in ids.iter().zip(previews) {
+        let Some(SalePreview { sale, goods_name: name, outcome }) = preview else {
+            items.push(missing(visitor, id, LIST));
+            continue;
+        };
+        items.push(match outcome {
+            Ok(stakes) => BulkItem {
+                notes: costs(visitor, action, &sale, stakes),
+                opens_at: sale.window.opens_at.filter(|_| action == BulkSaleAction::Schedule),
+                ..item(visitor, &sale, name.as_ref(), BulkVerdict::Will)
+            },
+            Err(refusal) => item(visitor, &sale, name.as_ref(), BulkVerdict::WillNot(why(visitor, &sale, refusal))),
+        });
+    }
+    Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
+}
+
+/// The command for each sale; `None` for the deletion of drafts.
+fn command(action: BulkSaleAction) -> Option<SaleCommand> {
+    match action {
+        BulkSaleAction::Schedule => Some(SaleCommand::Schedule(OverlapPolicy::Refuse)),
+        BulkSaleAction::Unschedule => Some(SaleCommand::Unschedule),
+        BulkSaleAction::Pause => Some(SaleCommand::Pause),
+        BulkSaleAction::Resume => Some(SaleCommand::Resume),
+        BulkSaleAction::Stop => Some(SaleCommand::Stop),
+        BulkSaleAction::Delete => None,
+    }
+}
+
+/// What shoppers lose by an action that takes the sale away from them.
+fn costs(visitor: &Visitor, action: BulkSaleAction, sale: &Sale, stakes: SaleStakes) -> Vec<String> {
+    let t = &words::text(visitor.locale).bulk;
+    let is_stop = action == BulkSaleAction::Stop;
+    let (unsold, unpaid) = if is_stop { (stakes.unsold, stakes.unpaid) } else { (0, 0) };
+    let WaitingCounts { in_line, on_waitlist, entries, reminders } = stakes.waiting;
+    // Those of a sale that has opened were sent.
+    let reminders = if sale.state == SaleState::Scheduled { reminders } else { 0 };
+    let lost = [
+        (t.unsold, unsold),
+        (t.unpaid, unpaid),
+        (t.in_line, in_line),
+        (t.on_waitlist, on_waitlist),
+        (if is_stop { t.entries_void } else { t.entries }, entries),
+        (t.reminders, reminders),
+    ];
+    let counted = match action {
+        BulkSaleAction::Schedule | BulkSaleAction::Resume => &lost[..0],
+        BulkSaleAction::Pause => &lost[2..5],
+        BulkSaleAction::Unschedule | BulkSaleAction::Stop | BulkSaleAction::Delete => &lost[..],
+    };
+    counted.iter().filter(|(_, count)| *count > 0).map(|(words, count)| fill(words, count)).collect()
+}
+
+/// Why a sale stays as it is.
+fn why(visitor: &Visitor, sale: &Sale, refusal: SaleRefusal) -> String {
+    let t = words::text(visitor.locale);
+    let of_problem = |code: &str| words::problem(code).text(visitor.locale).to_owned();
+    match refusal {
+        SaleRefusal::NoSuchSale => t.bulk.gone.to_owned(),
+        SaleRefusal::WrongState(wrong) => fill(t.bulk.is_status, t.state(&wrong.from)),
+        SaleRefusal::NotADraft => fill(t.bulk.is_status, t.state(&sale.state)),
+        SaleRefusal::HasClosed => t.bulk.has_closed.to_owned(),
+        SaleRefusal::InPast => of_problem("in_past"),
+        SaleRefusal::Overlap(other) => fill(t.bulk.overlaps, other),
+        refusal => of_problem(Problem::from(refusal).code().as_str()),
+    }
+}
+
+fn item(visitor: &Visitor, sale: &Sale, name: Option<&Bilingual>, verdict: BulkVerdict) -> BulkItem {
+    let t = words::text(visitor.locale);
+    let number = fill(t.admin.sale_number, sale.id);
+    let path = format!("/admin/sales/{}?lang={}", sale.id, visitor.locale);
+    let name = name.map_or(number.clone(), |name| format!("{number} · {}", name.get(visitor.locale)));
+    BulkItem::new(&sale.id, path, name, t.state(&sale.state).to_owned(), verdict)
+}
+
+fn page(visitor: &Visitor, action: BulkSaleAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {
+    let t = words::text(visitor.locale);
+    let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
+    BulkPage {
+        undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
+        fields: if action == BulkSaleAction::Stop { BulkFields::Count } else { BulkFields::None },
+        is_dangerous: matches!(action, BulkSaleAction::Stop | BulkSaleAction::Delete),
+        ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
+    }
+}
+
+/// Carries out the action of the summary.
+pub async fn act(
+    (State(shop), staff, visitor, PathIds(action)): StaffVisitTo<ManageSales, BulkSaleAction>,
+    Form(form): Form<BulkForm>,
+) -> Result<Response, Problem> {
+    let ids = distinct(&form.ids::<SaleId>()?);
+    let errors = form.errors(count_error(action, &form, ids.len()).into_iter().collect());
+    if !errors.is_empty() {
+        let page = summary_of(&shop, &visitor, action, &ids).await?;
+        return answer(BulkPage { errors, ..page });
+    }
+    let deadline = stock_deadline();
+    let mut items = Vec::new();
+    for id in &ids {
+        let acted = one(&shop, &staff, &visitor, action, *id, deadline).await;
+        items.push(acted.unwrap_or_else(|error| {
+            warn!(sale = %id, %error, %action, "one sale of a batch failed; the others go on");
+            let failed = words::text(visitor.locale).bulk.failed.to_owned();
+            BulkItem { verdict: BulkVerdict::NotDone(failed), ..missing(&visitor, id, LIST) }
+        }));
+    }
+    shop.sales_admin.announce_sales().await;
+    answer(page(&visitor, action, items, None))
+}
+
+/// The number of sales has to be typed before they are stopped, as the number of a single one has to.
+fn count_error(action: BulkSaleAction, form: &BulkForm, count: usize) -> Option<(&'static str, &'static str)> {
+    let is_asked = action == BulkSaleAction::Stop;
+    (is_asked && form.typed.trim() != count.to_string()).then_some(("typed", "bad_count"))
+}
+
+async fn one(
+    shop: &Shop,
+    staff: &Staff<ManageSales>,
+    visitor: &Visitor,
+    action: BulkSaleAction,
+    id: SaleId,
+    deadline: Instant,
+) -> Result<BulkItem, SaleRefusal> {
+    let Some(before) = shop.store.sale(id).await? else { return Ok(missing(visitor, &id, LIST)) };
+    let name = shop.store.goods(before.goods_id).await?.map(|goods| goods.name);
+    let changed = match command(action) {
+        Some(command) => {
+            let changed = shop.sales_admin.change_in_batch(id, command, staff.actor(), deadline).await;
+            changed.map(|changed| (Some(changed.sale), partly(visitor, changed.applied)))
+        }
+        None => shop.sales_admin.delete_draft_in_batch(id, staff.actor()).await.map(|()| (None, Vec::new())),
+    };
+    match changed {
+        Ok((Some(sale), notes)) => Ok(BulkItem { notes, ..item(visitor, &sale, name.as_ref(), BulkVerdict::Done) }),
+        Ok((None, _)) => {
+            let path = format!("{LIST}?lang={}", visitor.locale);
+            Ok(BulkItem { path, ..item(visitor, &before, name.as_ref(), BulkVerdict::Done) })
+        }
+        Err(SaleRefusal::Store(error)) => Err(error.into()),
+        Err(refusal) => Ok(item(visitor, &before, name.as_ref(), BulkVerdict::NotDone(why(visitor, &before, refusal)))),
+    }
+}
+
+/// How far the stock has the change unless it is complete.
+fn partly(visitor: &Visitor, AppliedParts { parts, applied }: AppliedParts) -> Vec<String> {
+    let words = words::text(visitor.locale).sales.done_partly;
+    if applied == parts { Vec::new() } else { vec![fill(&fill(words, applied), parts)] }
+}

@@ -1,0 +1,87 @@
+//! CSV files (RFC 4180) for spreadsheets.
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use tracing::error;
+
+use store::StoreError;
+use web::cache_policy::Cache;
+
+/// Excel reads UTF-8 only after this mark.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+pub type Record = Vec<String>;
+
+/// A file of any size: the header, then the records batch by batch. An error breaks the body off without its final chunk, so
+/// that the client sees an incomplete file as failed.
+pub fn download(
+    file_name: &str,
+    header: &[&str],
+    batches: impl Stream<Item = Result<Vec<Record>, StoreError>> + Send + 'static,
+) -> Response {
+    let mut head = BYTE_ORDER_MARK.to_vec();
+    write_record(&mut head, header.iter().map(|&name| name.to_owned()));
+    let chunks = batches.map_ok(|records| {
+        let mut bytes = Vec::new();
+        records.into_iter().for_each(|record| write_record(&mut bytes, record.into_iter()));
+        Bytes::from(bytes)
+    });
+    let chunks = chunks.inspect_err(|error| error!(%error, "an export failed; the download breaks off"));
+    let body = Body::from_stream(stream::iter([Ok(Bytes::from(head))]).chain(chunks));
+    let disposition = format!("attachment; filename=\"{file_name}\"");
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, disposition)];
+    (Cache::Private, headers, body).into_response()
+}
+
+/// Writes one record.
+fn write_record(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
+    let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(bytes);
+    // Writing to memory does not fail.
+    let _ = writer.write_record(cells.map(escape_formula));
+    let _ = writer.flush();
+}
+
+/// Prefixes a cell that a spreadsheet would run as a formula. The full-width signs begin formulas under East Asian
+/// keyboards. A telephone number and a negative number stay as they are for programs: digits alone call no function and refer to no cell.
+fn escape_formula(cell: String) -> String {
+    let is_phone = |rest: &str| {
+        let is_part = |byte: u8| byte.is_ascii_digit() || b" -()".contains(&byte);
+        rest.starts_with(|first: char| first.is_ascii_digit()) && rest.bytes().all(is_part)
+    };
+    let is_number = |rest: &str| {
+        rest.starts_with(|first: char| first.is_ascii_digit())
+            && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    match cell.chars().next() {
+        Some('+') if is_phone(&cell[1..]) => cell,
+        Some('-') if is_number(&cell[1..]) => cell,
+        Some('=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') => format!("'{cell}"),
+        _ => cell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_are_escaped_and_other_cells_stay() {
+        for evil in ["=1+1", "+1+cmd", "+A1", "+", "-", "-A1", "-1+1", "-1-1", "-.5", "@SUM(A1)", "\t=1", "\r=1", "＝1"]
+        {
+            assert_eq!(escape_formula(evil.to_owned()), format!("'{evil}"));
+        }
+        for plain in ["", "+1 415 555 0123", "+86 (10) 6552 9988", "mei", "1999.00", "-2", "-19.90", "王=小美", " =x"]
+        {
+            assert_eq!(escape_formula(plain.to_owned()), plain);
+        }
+    }
+
+    #[test]
+    fn record_quotes_commas_and_line_breaks() {
+        let mut bytes = Vec::new();
+        write_record(&mut bytes, ["a,\"b\"", "x\ny", "=1,2"].map(str::to_owned).into_iter());
+        assert_eq!(String::from_utf8(bytes).unwrap(), "\"a,\"\"b\"\"\",\"x\ny\",\"'=1,2\"\r\n");
+    }
+}

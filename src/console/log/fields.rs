@@ -1,0 +1,196 @@
+//! The fields that lines of the audit log record, with their names and how their values read.
+
+use serde_json::Value;
+
+use domain::{ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, QuestionStatus, RefundKind, SaleState};
+use domain::{PaymentStatus, Role};
+use words::{AuditText, Text, fill};
+
+/// How the value of a field reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldKind {
+    Plain,
+    Money,
+    /// Minor units of the currency of wallets.
+    Fen,
+    Time,
+    Flag,
+    Seconds,
+    Milliseconds,
+    /// The length of a list.
+    Length,
+    /// Too long for a line: only that it changed is told.
+    Long,
+    SaleState,
+    Mode,
+    OrderStatus,
+    PaymentStatus,
+    QuestionStatus,
+    Approval,
+    RefundKind,
+    CaseKind,
+    Role,
+    /// Ids that lead to a page.
+    Goods,
+    Category,
+    Sale,
+    User,
+    Order,
+}
+
+/// A field with words.
+pub(crate) struct Field {
+    pub label: &'static str,
+    pub kind: FieldKind,
+    /// Whether a new or a deleted record shows it. The others matter when they change.
+    pub is_main: bool,
+    /// Fields are told in this order.
+    pub place: usize,
+}
+
+/// Whether a new or a deleted record shows a field.
+const MAIN: bool = true;
+const MINOR: bool = false;
+
+type Row = (&'static str, &'static str, fn(&AuditText) -> &'static str, FieldKind, bool);
+
+/// Subject, empty for any, and path of each field with words, in the order in which a line tells them. A row of one subject
+/// comes before that of any.
+#[rustfmt::skip]
+static FIELDS: &[Row] = &{
+    use FieldKind::*;
+    [
+        ("packet", "total", |t| t.f_amount, Fen, MAIN),
+        ("packet", "count", |t| t.f_count, Plain, MAIN),
+        ("packet", "greeting", |t| t.f_greeting, Plain, MAIN),
+        ("packet", "expires_at", |t| t.f_closes, Time, MAIN),
+        ("books", "from", |t| t.f_from, Time, MAIN),
+        ("books", "to", |t| t.f_until, Time, MAIN),
+        ("orders", "masked", |t| t.f_masked, Flag, MAIN),
+        ("dead-letter", "reason", |t| t.f_letter_reason, Plain, MAIN),
+        ("payment", "status", |t| t.f_status, PaymentStatus, MAIN),
+        ("payment", "kind", |t| t.f_kind, CaseKind, MAIN),
+        ("categories", "order", |t| t.f_order_of_all, Plain, MAIN),
+        ("category", "goods", |t| t.f_products, Plain, MAIN),
+        ("question", "answer", |t| t.f_answer, Plain, MAIN),
+        ("sale", "reason", |t| t.f_reason, Plain, MAIN),
+        ("sale", "entry", |t| t.f_entry, Plain, MAIN),
+        ("sale", "held", |t| t.f_held, Flag, MAIN),
+        ("sale", "user_id", |t| t.f_owner, User, MAIN),
+        ("question", "status", |t| t.f_status, QuestionStatus, MAIN),
+        ("question", "goods_id", |t| t.f_goods, Goods, MAIN),
+        ("", "goods_id", |t| t.f_goods, Goods, MINOR),
+        ("", "category_id", |t| t.f_category, Category, MINOR),
+        ("", "variant_of", |t| t.f_variant_of, Goods, MINOR),
+        ("", "variant.zh", |t| t.f_variant_zh, Plain, MINOR),
+        ("", "variant.en", |t| t.f_variant_en, Plain, MINOR),
+        ("", "name.zh", |t| t.f_name_zh, Plain, MINOR),
+        ("", "name.en", |t| t.f_name_en, Plain, MINOR),
+        ("", "description.zh", |t| t.f_text_zh, Long, MINOR),
+        ("", "text.zh", |t| t.f_text_zh, Long, MINOR),
+        ("", "description.en", |t| t.f_text_en, Long, MINOR),
+        ("", "text.en", |t| t.f_text_en, Long, MINOR),
+        ("", "pictures", |t| t.f_pictures, Length, MINOR),
+        ("", "price", |t| t.f_price, Money, MAIN),
+        ("", "list_price", |t| t.f_list_price, Money, MAIN),
+        ("", "total", |t| t.f_total, Plain, MAIN),
+        ("", "per_user_limit", |t| t.f_limit, Plain, MAIN),
+        ("", "mode", |t| t.f_mode, Mode, MAIN),
+        ("", "opens_at", |t| t.f_opens, Time, MAIN),
+        ("", "closes_at", |t| t.f_closes, Time, MAIN),
+        ("", "buckets", |t| t.f_buckets, Plain, MINOR),
+        ("", "lot", |t| t.f_lot, Plain, MINOR),
+        ("", "spread_ms", |t| t.f_spread, Milliseconds, MINOR),
+        ("", "queue_prequeue_s", |t| t.f_prequeue, Seconds, MINOR),
+        ("", "queue_gather_s", |t| t.f_gather, Seconds, MINOR),
+        ("", "queue_seat_s", |t| t.f_seat, Seconds, MINOR),
+        ("", "draw_window_s", |t| t.f_draw_window, Seconds, MINOR),
+        ("", "draw_review_s", |t| t.f_draw_review, Seconds, MINOR),
+        ("", "accounts_before", |t| t.f_accounts_before, Time, MAIN),
+        ("", "verified_contact", |t| t.f_verified_contact, Flag, MAIN),
+        ("", "one_per_contact", |t| t.f_one_per_contact, Flag, MAIN),
+        ("", "one_per_address", |t| t.f_one_per_address, Flag, MAIN),
+        ("", "invitation", |t| t.f_invitation, Flag, MAIN),
+        ("", "deposit", |t| t.f_deposit, Money, MAIN),
+        ("", "state", |t| t.f_state, SaleState, MAIN),
+        ("", "status", |t| t.f_status, OrderStatus, MAIN),
+        ("", "user_id", |t| t.f_owner, User, MAIN),
+        ("", "account", |t| t.f_owner, User, MAIN),
+        ("", "sale_id", |t| t.f_sale, Sale, MAIN),
+        ("", "order", |t| t.f_order, Order, MAIN),
+        ("", "reason", |t| t.f_reason, Plain, MAIN),
+        ("", "message", |t| t.f_message, Plain, MAIN),
+        ("", "amount", |t| t.f_amount, Money, MAIN),
+        ("", "kind", |t| t.f_kind, RefundKind, MAIN),
+        ("", "approval", |t| t.f_approval, Approval, MAIN),
+        ("", "requested_by", |t| t.f_requested_by, Plain, MAIN),
+        ("", "expires_at", |t| t.f_expires, Time, MAIN),
+        ("", "role", |t| t.f_role, Role, MAIN),
+        ("", "blocked", |t| t.f_blocked, Flag, MAIN),
+        ("", "second_factor", |t| t.f_second_factor, Flag, MAIN),
+        ("", "passkeys", |t| t.f_passkeys, Plain, MAIN),
+        ("", "address", |t| t.f_address, Plain, MAIN),
+        ("", "wrong", |t| t.f_wrong, Plain, MAIN),
+        ("", "batch", |t| t.f_batch, Plain, MAIN),
+        ("", "invitations", |t| t.f_codes, Plain, MAIN),
+        ("", "round", |t| t.f_round, Plain, MAIN),
+        ("", "per_minute", |t| t.f_per_minute, Plain, MAIN),
+    ]
+};
+
+/// The field with this path in the record of a subject, such as `opens_at` of a `sale`. `None` for one without words, which
+/// the line shows among its raw fields.
+pub(crate) fn field(t: &AuditText, subject: &str, path: &str) -> Option<Field> {
+    let is_it = |row: &&Row| row.1 == path && (row.0 == subject || row.0.is_empty());
+    let (place, row) = FIELDS.iter().enumerate().find(|(_, row)| is_it(row))?;
+    Some(Field { label: row.2(t), kind: row.3, is_main: row.4, place })
+}
+
+/// A value as text. A value of another shape than its kind reads as it stands in the record.
+pub(crate) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String {
+    let t = &text.audit;
+    let stored = plain(value);
+    let named = |words: Option<&'static str>| words.map_or(stored.clone(), str::to_owned);
+    match kind {
+        FieldKind::Money => serde_json::from_value::<Money>(value.clone()).map_or(stored, |money| money.to_string()),
+        FieldKind::Fen => value.as_i64().map_or(stored, |fen| Money::new(fen, Currency::CNY).to_string()),
+        FieldKind::Flag => named(value.as_bool().map(|is_set| if is_set { t.yes } else { t.no })),
+        FieldKind::Seconds => fill(t.seconds, stored),
+        FieldKind::Milliseconds => fill(t.milliseconds, stored),
+        FieldKind::Length => value.as_array().map_or(stored, |list| list.len().to_string()),
+        FieldKind::Long => t.changed.to_owned(),
+        FieldKind::SaleState => named(stored.parse::<SaleState>().ok().map(|state| text.state(&state))),
+        FieldKind::Mode => named(stored.parse::<ModeName>().ok().map(|mode| match mode {
+            ModeName::Rush => text.draws.mode_rush,
+            ModeName::Queue => text.queue_console.mode_queue,
+            ModeName::Draw => text.draws.mode_draw,
+        })),
+        FieldKind::OrderStatus => named(stored.parse::<OrderStatus>().ok().map(|status| text.status(&status))),
+        FieldKind::PaymentStatus => {
+            named(stored.parse::<PaymentStatus>().ok().map(|status| text.payment_status(&status)))
+        }
+        FieldKind::QuestionStatus => {
+            named(stored.parse::<QuestionStatus>().ok().map(|status| text.questions.status(status)))
+        }
+        FieldKind::Approval => named(stored.parse::<ApprovalStatus>().ok().map(|s| text.approval_status(&s))),
+        FieldKind::RefundKind => named(stored.parse::<RefundKind>().ok().map(|kind| text.refund_kind(&kind))),
+        FieldKind::CaseKind => named(stored.parse::<CaseKind>().ok().map(|kind| text.case_kind(&kind).0)),
+        FieldKind::Role => named(stored.parse::<Role>().ok().map(|role| text.role(&role))),
+        FieldKind::Plain
+        | FieldKind::Time
+        | FieldKind::Goods
+        | FieldKind::Category
+        | FieldKind::Sale
+        | FieldKind::User
+        | FieldKind::Order => stored,
+    }
+}
+
+/// A value without interpretation; empty for none.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}

@@ -1,0 +1,68 @@
+//! The query of the audit log, as its page and the API read it.
+
+use serde::Deserialize;
+use uuid::Uuid;
+
+use domain::Page;
+use store::{AuditFilter, AuditRow, Store};
+use web::problem::Problem;
+use web::shared::FieldError;
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::shared::time_zone;
+
+/// The filter as typed, and the cursor of the page.
+#[derive(Debug, Default, Deserialize)]
+pub struct AuditLogQuery {
+    #[serde(default)]
+    pub actor: String,
+    #[serde(default)]
+    pub action: String,
+    #[serde(default)]
+    pub subject: String,
+    #[serde(default)]
+    pub from: String,
+    /// Exclusive.
+    #[serde(default)]
+    pub to: String,
+    /// The time zone of `from` and `to` when they are days; UTC when it is empty.
+    #[serde(default)]
+    pub zone: String,
+    /// `oldest` for the oldest first. Of the page.
+    #[serde(default)]
+    pub sort: String,
+    /// The id of the last entry on the page before.
+    #[serde(default)]
+    pub before: Cursor,
+}
+
+impl AuditLogQuery {
+    /// The filter without the fields that cannot be read, and an error for each of those.
+    pub fn filter(&self) -> (AuditFilter, Vec<FieldError>) {
+        let mut errors = Vec::new();
+        let [from, to] = time_zone::period(&self.from, &self.to, &self.zone, &mut errors);
+        let filter = AuditFilter {
+            actor: self.actor.trim().to_owned(),
+            action: self.action.trim().to_owned(),
+            subject: self.subject.trim().to_owned(),
+            from,
+            to,
+            oldest_first: self.sort == "oldest",
+        };
+        (filter, errors)
+    }
+
+    pub fn is_blank(&self) -> bool {
+        [&self.actor, &self.action, &self.subject, &self.from, &self.to].into_iter().all(|text| text.trim().is_empty())
+    }
+}
+
+/// One page of the log, newest first.
+pub async fn audit_log_page(store: &Store, query: &AuditLogQuery) -> Result<Page<AuditRow, String>, Problem> {
+    let (filter, errors) = query.filter();
+    if !errors.is_empty() {
+        return Err(Problem::invalid(errors));
+    }
+    let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
+    let rows = store.audit_log(&filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    Ok(Page::cut(rows, LARGE_PAGE_SIZE, |row| row.id.clone()))
+}

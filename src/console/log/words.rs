@@ -1,0 +1,302 @@
+//! A line of the audit log in words: a sentence with a link to its subject, what changed with old and new values, and the
+//! raw fields, which the page folds away.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::log::fields::{Field, FieldKind, field, plain, value_words};
+use domain::{AuditAction, CategoryId, Locale, SaleId, UserId};
+use store::AuditRow;
+use words::{Text, audit_action, fill, text};
+
+/// The names that the lines of a page mention.
+#[derive(Debug, Default)]
+pub struct LogNames {
+    pub sales: HashMap<SaleId, String>,
+    /// All that there are.
+    pub categories: HashMap<CategoryId, String>,
+    pub users: HashMap<UserId, String>,
+}
+
+impl LogNames {
+    /// The sales and the accounts that lines are about.
+    pub fn wanted(rows: &[AuditRow]) -> (Vec<SaleId>, Vec<UserId>) {
+        let (mut sales, mut users) = (Vec::new(), Vec::new());
+        for row in rows {
+            match row.subject.split_once(' ') {
+                Some(("sale", id)) => sales.extend(id.parse::<SaleId>()),
+                Some(("user", id)) => users.extend(id.parse::<UserId>()),
+                _ => {}
+            }
+            for value in [&row.before, &row.after].into_iter().flat_map(|json| record(json).into_iter()) {
+                if let ("user_id" | "account", Value::String(id)) = (value.0.as_str(), &value.1) {
+                    users.extend(id.parse::<UserId>());
+                }
+            }
+        }
+        sales.sort_unstable();
+        sales.dedup();
+        users.sort_unstable();
+        users.dedup();
+        (sales, users)
+    }
+}
+
+/// A name that may lead to a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLink {
+    pub path: Option<String>,
+    pub name: String,
+}
+
+/// A part of a sentence, or a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    Words(String),
+    Link(LogLink),
+    Time(Timestamp),
+    /// A value that changed.
+    Value(String),
+}
+
+/// A field that an action set, changed or removed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Fact {
+    pub label: &'static str,
+    pub before: Option<Piece>,
+    pub after: Option<Piece>,
+}
+
+/// A value that differs, as it stands in the record. An absent value is empty.
+#[derive(Debug, PartialEq, Eq)]
+pub struct RawChange {
+    pub key: String,
+    pub before: String,
+    pub after: String,
+}
+
+/// A line of the log as the page shows it.
+#[derive(Debug)]
+pub struct LogLine {
+    pub at: Timestamp,
+    pub actor: String,
+    /// Action and subject as programs know them.
+    pub code: String,
+    pub sentence: Vec<Piece>,
+    pub facts: Vec<Fact>,
+    pub raw: Vec<RawChange>,
+}
+
+/// Turns rows into lines of one language.
+#[derive(Debug)]
+pub struct LogWords<'a> {
+    locale: Locale,
+    text: &'static Text,
+    names: &'a LogNames,
+}
+
+impl<'a> LogWords<'a> {
+    pub fn new(locale: Locale, names: &'a LogNames) -> LogWords<'a> {
+        LogWords { locale, text: text(locale), names }
+    }
+
+    pub fn line(&self, row: AuditRow) -> LogLine {
+        let [before, after] = [&row.before, &row.after].map(|json| record(json));
+        let action: Option<AuditAction> = row.action.parse().ok();
+        let (kind, id) = row.subject.split_once(' ').unwrap_or((&row.subject, ""));
+        let subject = Piece::Link(self.link(kind, id, [&after, &before]));
+        let mut facts = self.facts(kind, action, &before, &after);
+        let is_change = matches!(
+            action,
+            Some(
+                AuditAction::Edit
+                    | AuditAction::TopUp
+                    | AuditAction::Pace
+                    | AuditAction::SetRole
+                    | AuditAction::StaffPolicy
+            )
+        );
+        let sentence = match facts.as_slice() {
+            [Fact { label, before, after }] if is_change && before != after => {
+                let one = self.one_change(&subject, label, before.as_ref(), after.as_ref());
+                facts.clear();
+                one
+            }
+            _ => {
+                // An action of another version of the program has no sentence; its name stands for it.
+                let other = format!("{} {{subject}}", row.action);
+                let sentence = action.map_or(other.as_str(), |action| audit_action(self.locale, action).sentence);
+                compose(sentence, |_| Some(subject.clone()))
+            }
+        };
+        let code = format!("{} · {}", row.action, row.subject);
+        LogLine { at: row.at, actor: row.actor, code, sentence, facts, raw: raw_changes(&before, &after) }
+    }
+
+    fn one_change(&self, subject: &Piece, label: &str, before: Option<&Piece>, after: Option<&Piece>) -> Vec<Piece> {
+        let t = &self.text.audit;
+        let sentence = match (before, after) {
+            (Some(_), None) => t.one_unset,
+            (None, _) => t.one_set,
+            (Some(_), Some(_)) => t.one_change,
+        };
+        compose(sentence, |place| match place {
+            "subject" => Some(subject.clone()),
+            "field" => Some(Piece::Words(label.to_owned())),
+            "old" => before.cloned(),
+            "new" => after.cloned(),
+            _ => None,
+        })
+    }
+
+    fn facts(
+        &self,
+        kind: &str,
+        action: Option<AuditAction>,
+        before: &Map<String, Value>,
+        after: &Map<String, Value>,
+    ) -> Vec<Fact> {
+        let is_whole = before.is_empty() || after.is_empty();
+        let known = keys(before, after).filter_map(|key| Some((key, field(&self.text.audit, kind, key)?)));
+        let mut known: Vec<_> = known.collect();
+        known.sort_by_key(|(_, field)| field.place);
+        let mut facts = Vec::new();
+        for (key, field) in known {
+            let [old, new] = [before.get(key), after.get(key)].map(|value| value.filter(|value| !value.is_null()));
+            // What a new record does not say is the default.
+            let is_default = is_whole && [old, new].into_iter().flatten().all(is_off);
+            let is_state =
+                matches!(field.kind, FieldKind::SaleState | FieldKind::OrderStatus | FieldKind::QuestionStatus);
+            let is_told = is_state && action.is_some_and(AuditAction::tells_state);
+            if old == new || is_default || is_told || is_whole && !field.is_main {
+                continue;
+            }
+            let piece = |value: Option<&Value>| value.map(|value| self.piece(&field, value));
+            let before = piece(old.filter(|_| field.kind != FieldKind::Long));
+            facts.push(Fact { label: field.label, before, after: piece(new) });
+        }
+        facts
+    }
+
+    fn piece(&self, field: &Field, value: &Value) -> Piece {
+        let words = value_words(self.text, field.kind, value);
+        match field.kind {
+            FieldKind::Time => words.parse().map_or(Piece::Value(words), Piece::Time),
+            FieldKind::Goods => Piece::Link(self.link("goods", &words, [&Map::new(); 2])),
+            FieldKind::Category => Piece::Link(self.link("category", &words, [&Map::new(); 2])),
+            FieldKind::Sale => Piece::Link(self.link("sale", &words, [&Map::new(); 2])),
+            FieldKind::User => Piece::Link(self.link("user", &words, [&Map::new(); 2])),
+            FieldKind::Order => Piece::Link(self.link("order", &words, [&Map::new(); 2])),
+            _ => Piece::Value(words),
+        }
+    }
+
+    /// The name of a subject and its page. `records` may know a name that the shop has no more.
+    fn link(&self, kind: &str, id: &str, records: [&Map<String, Value>; 2]) -> LogLink {
+        let (t, lang) = (&self.text.audit, self.locale);
+        let of = |path: String, name: String| LogLink { path: Some(path), name };
+        match kind {
+            "sale" => {
+                let name = id.parse().ok().and_then(|id| self.names.sales.get(&id));
+                let name =
+                    name.map_or_else(|| fill(self.text.admin.sale_number, id), |name| fill(&fill(t.sale_of, name), id));
+                of(format!("/admin/sales/{id}?lang={lang}"), name)
+            }
+            "goods" => {
+                let key = format!("name.{lang}");
+                let name = records.into_iter().find_map(|record| record.get(&key)).map(plain);
+                let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| fill(t.goods, id));
+                of(format!("/admin/goods/{id}?lang={lang}"), name)
+            }
+            "category" => {
+                let known = id.parse().ok().and_then(|id| self.names.categories.get(&id));
+                let key = format!("name.{lang}");
+                let recorded = records.into_iter().find_map(|record| record.get(&key)).map(plain);
+                let path = known.map(|_| format!("/admin/goods/categories?lang={lang}#category-{id}"));
+                LogLink { path, name: recorded.or(known.cloned()).unwrap_or_else(|| fill(t.category, id)) }
+            }
+            "categories" => of(format!("/admin/goods/categories?lang={lang}"), t.all_categories.to_owned()),
+            "user" => {
+                let name = id.parse().ok().and_then(|id| self.names.users.get(&id)).cloned();
+                of(format!("/admin/users/{id}?lang={lang}"), name.unwrap_or_else(|| fill(t.user, short(id))))
+            }
+            "order" => of(format!("/admin/orders/{id}?lang={lang}"), fill(t.order, short(id))),
+            "packet" => of(format!("/admin/packets/{id}?lang={lang}"), fill(t.packet, short(id))),
+            "question" => of(format!("/admin/questions/{id}?lang={lang}"), fill(t.question, short(id))),
+            "page" => {
+                let title = id.parse().ok().map(|page| self.text.about.title_of(page));
+                of(format!("/admin/pages?lang={lang}#{id}"), fill(t.page, title.unwrap_or(id)))
+            }
+            "payment" => of(format!("/admin/orders/payments?lang={lang}"), fill(t.payment, short(id))),
+            "dead-letter" => LogLink { path: None, name: fill(t.letter, id) },
+            "staff" => of(format!("/admin/staff?lang={lang}"), t.all_staff.to_owned()),
+            "orders" => of(format!("/admin/orders?lang={lang}"), t.all_orders.to_owned()),
+            "books" => of(format!("/admin/orders/books?lang={lang}"), t.journal.to_owned()),
+            _ => LogLink { path: None, name: format!("{kind} {id}").trim().to_owned() },
+        }
+    }
+}
+
+/// The end of a long id. Its beginning is a time, which orders of one second share.
+fn short(id: &str) -> String {
+    const KEPT: usize = 12;
+    let chars = id.chars().count();
+    if chars <= KEPT { id.to_owned() } else { format!("…{}", id.chars().skip(chars - KEPT).collect::<String>()) }
+}
+
+/// A sentence with its places filled. A place without a piece stays empty.
+fn compose(sentence: &str, piece: impl Fn(&str) -> Option<Piece>) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = sentence;
+    while let Some((words, from)) = rest.split_once('{') {
+        let Some((place, after)) = from.split_once('}') else { break };
+        pieces.extend(Some(words).filter(|words| !words.is_empty()).map(|words| Piece::Words(words.to_owned())));
+        pieces.extend(piece(place));
+        rest = after;
+    }
+    pieces.extend(Some(rest).filter(|words| !words.is_empty()).map(|words| Piece::Words(words.to_owned())));
+    pieces
+}
+
+fn is_off(value: &Value) -> bool {
+    matches!(value, Value::Bool(false)) || value.as_i64() == Some(0)
+}
+
+fn keys<'m>(before: &'m Map<String, Value>, after: &'m Map<String, Value>) -> impl Iterator<Item = &'m String> {
+    before.keys().chain(after.keys().filter(|key| !before.contains_key(*key)))
+}
+
+fn raw_changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<RawChange> {
+    let changed = keys(before, after).filter(|key| before.get(*key) != after.get(*key)).map(|key| {
+        let [before, after] = [before, after].map(|record| record.get(key).map(plain).unwrap_or_default());
+        RawChange { key: key.clone(), before, after }
+    });
+    changed.filter(|change| !(change.before.is_empty() && change.after.is_empty())).collect()
+}
+
+/// The fields of a record by their paths. Amounts of money stay whole. A text that is not JSON counts as empty.
+fn record(json: &str) -> Map<String, Value> {
+    let mut flat = Map::new();
+    match serde_json::from_str(json) {
+        Ok(Value::Object(record)) => flatten(&mut flat, "", record),
+        Ok(value) => drop(flat.insert(String::new(), value)),
+        Err(_) => {}
+    }
+    flat
+}
+
+fn flatten(flat: &mut Map<String, Value>, prefix: &str, record: Map<String, Value>) {
+    for (key, value) in record {
+        let path = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Object(inner) if !inner.contains_key("currency") => flatten(flat, &path, inner),
+            value => drop(flat.insert(path, value)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;

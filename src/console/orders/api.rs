@@ -1,0 +1,258 @@
+//! Orders of shoppers: search, detail, cancellation, refund.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::approvals::api as approvals;
+use crate::approvals::api::ApprovalJson;
+use crate::orders::reveal::reveal_recipient;
+use crate::orders::search::OrderSearchQuery;
+use crate::{StaffCall, StaffCallTo};
+use domain::order::OrderStep;
+use domain::{Address, Money, Order, OrderId, PaymentId, RefundTarget, UserId};
+use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
+use payments::staff_refunds::RefundAnswer;
+use store::{
+    FoundOrder, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, Store, StoreError,
+    WebhookRecord,
+};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::client::ClientAddress;
+use web::extract::repeatable::Repeatable;
+use web::extract::session::{ReadAddresses, Staff, SupportShoppers, ViewConsole};
+use web::extract::{Json, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::orders::{OrderJson, OrderList, PartialRefundJson};
+
+#[derive(Serialize)]
+pub(crate) struct FoundOrderJson {
+    user_id: UserId,
+    username: Option<String>,
+    /// When staff held it: it is not delivered. `null` unless it is held.
+    held_at: Option<Timestamp>,
+    /// What went back, in parts and as a whole.
+    refunded: Money,
+    #[serde(flatten)]
+    order: OrderJson,
+}
+
+/// Orders with masked recipients, in the same order.
+pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Result<Vec<FoundOrderJson>, StoreError> {
+    let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
+    let refunded = store.refunded_amounts(&ids).await?;
+    let json = |FoundOrder { mut order, username, held_at }: FoundOrder| {
+        order.mask_recipient();
+        let back = refunded.get(&order.id).copied().unwrap_or_default();
+        let refunded = Money::new(back, order.amount.currency);
+        FoundOrderJson { user_id: order.user_id, username, held_at, refunded, order: OrderJson::of(order, None) }
+    };
+    Ok(found.into_iter().map(json).collect())
+}
+
+/// Orders that match, newest first.
+pub async fn search(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<OrderSearchQuery>,
+) -> Result<Response, Problem> {
+    let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
+    let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
+    let orders = found_orders(&shop.store, found.items).await?;
+    Ok((Cache::Private, Answer(OrderList { orders, next: found.next })).into_response())
+}
+
+#[derive(Serialize)]
+struct OneOrder {
+    order: OrderDetail,
+}
+
+#[derive(Serialize)]
+struct OrderDetail {
+    #[serde(flatten)]
+    found: FoundOrderJson,
+    history: Vec<OrderStep>,
+    payments: Vec<AdminPaymentJson>,
+    /// Refunds of it that needed a second person, or wait for one.
+    approvals: Vec<ApprovalJson>,
+}
+
+#[derive(Serialize)]
+struct AdminPaymentJson {
+    id: PaymentId,
+    provider: String,
+    status: &'static str,
+    amount: Money,
+    created_at: Timestamp,
+    captured_at: Option<Timestamp>,
+    refunded_at: Option<Timestamp>,
+    partial_refunds: Vec<AdminPartialRefundJson>,
+    webhooks: Vec<WebhookRecord>,
+}
+
+#[derive(Serialize)]
+struct AdminPartialRefundJson {
+    #[serde(flatten)]
+    refund: PartialRefundJson,
+    actor: String,
+    reason: String,
+}
+
+impl From<PartialRefund> for AdminPartialRefundJson {
+    fn from(mut part: PartialRefund) -> Self {
+        let (actor, reason) = (std::mem::take(&mut part.actor), std::mem::take(&mut part.note));
+        AdminPartialRefundJson { refund: part.into(), actor, reason }
+    }
+}
+
+impl From<PaymentRecord> for AdminPaymentJson {
+    fn from(record: PaymentRecord) -> Self {
+        AdminPaymentJson {
+            id: record.payment.id,
+            provider: record.payment.provider,
+            status: record.payment.status.as_str(),
+            amount: record.payment.amount,
+            created_at: record.created_at,
+            captured_at: record.captured_at,
+            refunded_at: record.refunded_at,
+            partial_refunds: record.partial_refunds.into_iter().map(AdminPartialRefundJson::from).collect(),
+            webhooks: record.webhooks,
+        }
+    }
+}
+
+/// One order with its history, payments and webhooks.
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderId>) -> Result<Response, Problem> {
+    detail(&shop, id).await
+}
+
+pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
+    let order = existing_order(shop, id).await?;
+    let held_at = shop.store.lasting_holds(&[id]).await?.get(&id).map(|hold| hold.held_at);
+    let history = shop.store.steps(&order).await?;
+    let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
+    let approvals = shop.store.approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
+    let username = shop.store.user(order.user_id).await?.map(|user| user.username);
+    let found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at }]).await?.remove(0);
+    let order = OrderDetail { found, history, payments, approvals };
+    Ok((Cache::Private, Answer(OneOrder { order })).into_response())
+}
+
+pub(crate) async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
+    shop.store.order_with_id(id).await?.ok_or(Code::NotFound.into())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RevealRequest {
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct RecipientJson {
+    /// `null` while the order has no address.
+    recipient: Option<Address>,
+}
+
+/// The recipient in full. The reason stands in the audit log.
+pub async fn recipient(
+    (State(shop), staff, PathIds(id)): StaffCallTo<ReadAddresses, OrderId>,
+    ClientAddress(client): ClientAddress,
+    Json(RevealRequest { reason }): Json<RevealRequest>,
+) -> Result<Response, Problem> {
+    let order = existing_order(&shop, id).await?;
+    let reason = check_reveal_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    let recipient = reveal_recipient(&shop, &staff, client, &order, &reason).await?;
+    Ok((Cache::Private, Answer(RecipientJson { recipient })).into_response())
+}
+
+/// The reason, which only staff read, and the message to the order's owner.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaffActionRequest {
+    reason: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// The owner of a held order is told why it ends, so that the message is required then.
+async fn check_reason(shop: &Shop, of: &Order, request: &StaffActionRequest) -> Result<StaffActionReason, Problem> {
+    let is_held = shop.orders.hold(of).await?.is_some();
+    let checked = StaffActionReason::check(&request.reason, &request.message);
+    checked.and_then(|reason| reason.with_message_if(is_held)).map_err(Problem::invalid)
+}
+
+pub async fn cancel(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    Json(request): Json<StaffActionRequest>,
+) -> Result<Response, Problem> {
+    let order = existing_order(&shop, id).await?;
+    let reason = check_reason(&shop, &order, &request).await?;
+    match shop.orders.cancel_for_staff(&order, staff.session.user_id, reason.by(staff.actor())).await? {
+        StaffActionOutcome::Done => detail(&shop, id).await,
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        StaffActionOutcome::WrongStatus => Err(Code::NotCancellable.into()),
+    }
+}
+
+/// Refunds what is left of a paid order's payment, and ends the order.
+pub async fn refund(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Json(request): Json<StaffActionRequest>,
+) -> Result<Response, Problem> {
+    let order = existing_order(&shop, id).await?;
+    let reason = check_reason(&shop, &order, &request).await?;
+    let what = StaffRefund::Order(order.sale_id, id);
+    refund_for(&shop, (id, repeatable), what, &staff, &reason).await
+}
+
+/// A partial refund. Without `to` the money goes to the payer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartialRefundRequest {
+    amount: Money,
+    to: Option<RefundTarget>,
+    reason: String,
+    #[serde(default)]
+    message: String,
+}
+
+/// Gives a part of a paid order's money back, or all of it. The order stays paid.
+pub async fn refund_part(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Json(request): Json<PartialRefundRequest>,
+) -> Result<Response, Problem> {
+    existing_order(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
+    let to = request.to.unwrap_or(RefundTarget::Payer);
+    let what = StaffRefund::Part(NewPartialRefund { id: repeatable.refund(), order: id, amount: request.amount, to });
+    refund_for(&shop, (id, repeatable), what, &staff, &reason).await
+}
+
+/// Begins a refund of an order: 200 with the order; or 202 with the request that waits for a second person.
+async fn refund_for(
+    shop: &Shop,
+    (order, repeatable): (OrderId, Repeatable),
+    what: StaffRefund<'_>,
+    staff: &Staff<SupportShoppers>,
+    reason: &StaffActionReason,
+) -> Result<Response, Problem> {
+    let by = staff.session.user_id;
+    match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor())).await? {
+        RefundAnswer::Begun => detail(shop, order).await,
+        RefundAnswer::Waits(id) => approvals::accepted(shop, id).await,
+        RefundAnswer::OtherWaits => Err(Code::AwaitsApproval.into()),
+        RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        RefundAnswer::Refused(RefundRefusal::WrongStatus) => Err(Code::NotRefundable.into()),
+        RefundAnswer::Refused(RefundRefusal::Exceeds(left)) => {
+            Err(Problem::invalid_field("amount", "exceeds_payment").detail(format!("{left} can be refunded.")))
+        }
+        RefundAnswer::Refused(RefundRefusal::NoWallet) => Err(Problem::invalid_field("to", "no_wallet")),
+    }
+}
+
+pub(crate) const OWN_ORDER: &str = "The order is your own. Another member of the staff has to do this.";

@@ -1,0 +1,314 @@
+//! The console's pages about orders: the search, one order with its history and payments, and its cancellation or refund.
+
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::linked_accounts::review_view::ReviewFormState;
+use crate::lists::saved_views::list_bar;
+use crate::orders::reveal::reveal_recipient;
+use crate::orders::search::OrderSearchQuery;
+use crate::orders::view::{
+    AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, StaffActionFormState,
+};
+use crate::{StaffVisit, StaffVisitTo};
+use domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
+use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
+use payments::staff_refunds::RefundAnswer;
+use store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
+use web::Shop;
+use web::extract::client::ClientAddress;
+use web::extract::repeatable::Repeatable;
+use web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::goods::goods_name_and_cover;
+use web::shared::response::{personal, see_other};
+use web::shared::validation::price;
+use web::shared::{FieldError, NoticeQuery};
+use web::views::address::AddressView;
+
+pub async fn list(
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    RawQuery(raw): RawQuery,
+    Query(mut query): Query<OrderSearchQuery>,
+) -> Result<Response, Problem> {
+    let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Orders, raw.as_deref()).await?;
+    let mut totals = None;
+    let (status, found, errors) = match query.read(&shop.store).await? {
+        Ok(parsed) => {
+            if let Some(search) = parsed.search.as_ref().filter(|_| !query.given().is_empty()) {
+                totals = Some(shop.store.sum_orders(search).await?);
+            }
+            let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
+            (StatusCode::OK, found, Vec::new())
+        }
+        Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, Page { items: Vec::new(), next: None }, errors),
+    };
+    let sales = shop.catalogue.entries();
+    let sales = sales.iter().map(|entry| (entry.sale.id, entry.goods.name.get(visitor.locale).to_owned())).collect();
+    let chrome = visitor.chrome_at(format!("/admin/orders?lang={}", visitor.locale));
+    if query.user.trim().is_empty() {
+        query.user = std::mem::take(&mut query.username);
+    }
+    let older = found.next.map(|id| id.to_string());
+    personal(
+        status,
+        &AdminOrdersPage {
+            chrome,
+            rows: found.items,
+            older,
+            sales,
+            query,
+            errors,
+            bar,
+            totals,
+            may_act: staff.may::<SupportShoppers>(),
+        },
+    )
+}
+
+pub async fn show(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
+) -> Result<Response, Problem> {
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let state = OrderPageState { done, may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
+    page(&shop, &visitor, order, StatusCode::OK, state).await
+}
+
+/// What the page shows besides the order.
+#[derive(Default)]
+pub(crate) struct OrderPageState {
+    done: String,
+    may_act: bool,
+    form: StaffActionFormState,
+    review: ReviewFormState,
+    part: PartialRefundFormState,
+    reveal: RevealFormState,
+    /// The recipient in full, shown only in this answer.
+    recipient: Option<Address>,
+}
+
+impl OrderPageState {
+    /// The form again, for a member of the staff who may act.
+    pub(crate) fn of(form: StaffActionFormState) -> OrderPageState {
+        OrderPageState { may_act: true, form, ..OrderPageState::default() }
+    }
+
+    /// The form of a review again.
+    pub(crate) fn of_review(review: ReviewFormState) -> OrderPageState {
+        OrderPageState { may_act: true, review, ..OrderPageState::default() }
+    }
+
+    /// The form of a partial refund again.
+    fn of_part(part: PartialRefundFormState) -> OrderPageState {
+        OrderPageState { may_act: true, part, ..OrderPageState::default() }
+    }
+}
+
+pub(crate) async fn page(
+    shop: &Shop,
+    visitor: &Visitor,
+    mut order: Order,
+    status: StatusCode,
+    state: OrderPageState,
+) -> Result<Response, Problem> {
+    order.mask_recipient();
+    let order_id = order.id;
+    let entry = shop.catalogue.entry(order.sale_id).await?;
+    let chrome = visitor.chrome_at(format!("/admin/orders/{}?lang={}", order.id, visitor.locale));
+    let page = AdminOrderPage {
+        chrome,
+        goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
+        username: shop.store.user(order.user_id).await?.map(|user| user.username),
+        steps: shop.store.steps(&order).await?,
+        payments: shop.store.payments_of(order.id).await?,
+        approvals: shop.store.approvals_of(order.id).await?,
+        is_own: visitor.session.as_ref().is_some_and(|session| session.user_id == order.user_id),
+        is_revealed: state.recipient.is_some(),
+        address: state.recipient.as_ref().or(order.address.as_deref()).map(|at| AddressView::of(at, visitor.locale)),
+        reveal: state.reveal,
+        order,
+        done: state.done,
+        may_act: state.may_act,
+        form: state.form,
+        part: state.part,
+        holds: shop.store.holds_of(order_id).await?,
+        review: state.review,
+    };
+    personal(status, &page)
+}
+
+#[derive(Deserialize)]
+pub struct RevealForm {
+    #[serde(default)]
+    reason: String,
+}
+
+/// The page with the recipient in full. The reason stands in the audit log.
+pub async fn recipient(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ReadAddresses, OrderId>,
+    ClientAddress(client): ClientAddress,
+    Form(RevealForm { reason }): Form<RevealForm>,
+) -> Result<Response, Problem> {
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let mut state = OrderPageState { may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
+    match check_reveal_reason(&reason) {
+        Ok(checked) => state.recipient = reveal_recipient(&shop, &staff, client, &order, &checked).await?,
+        Err(code) => {
+            state.reveal = RevealFormState { reason, error: Some(code) };
+            return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await;
+        }
+    }
+    page(&shop, &visitor, order, StatusCode::OK, state).await
+}
+
+/// The form of a cancellation or refund.
+#[derive(Deserialize)]
+pub struct StaffActionForm {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+pub async fn cancel(
+    visit: StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Form(form): Form<StaffActionForm>,
+) -> Result<Response, Problem> {
+    act(visit, repeatable, StaffAction::Cancel, form).await
+}
+
+pub async fn refund(
+    visit: StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Form(form): Form<StaffActionForm>,
+) -> Result<Response, Problem> {
+    act(visit, repeatable, StaffAction::Refund, form).await
+}
+
+/// The form of a partial refund.
+#[derive(Deserialize)]
+pub struct PartialRefundForm {
+    #[serde(default)]
+    amount: String,
+    #[serde(default)]
+    to: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+pub async fn refund_part(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Form(form): Form<PartialRefundForm>,
+) -> Result<Response, Problem> {
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let amount = price(&form.amount, order.amount.currency).filter(|amount| amount.amount > 0);
+    let reason = StaffActionReason::check(&form.reason, &form.message);
+    let mut state = PartialRefundFormState {
+        amount: form.amount,
+        to: form.to.parse().unwrap_or(RefundTarget::Payer),
+        reason: form.reason,
+        message: form.message,
+        errors: Vec::new(),
+    };
+    let (amount, reason) = match (amount, reason) {
+        (Some(amount), Ok(reason)) if form.confirm == "yes" => (amount, reason),
+        (amount, reason) => {
+            if amount.is_none() {
+                let code = if state.amount.trim().is_empty() { "required" } else { "bad_amount" };
+                state.errors.push(FieldError::new("amount", code));
+            }
+            let texts = reason.err().unwrap_or_default();
+            state.errors.extend(texts.into_iter().map(|(field, code)| FieldError { field, code }));
+            if form.confirm != "yes" {
+                state.errors.push(FieldError::new("sure", "not_confirmed"));
+            }
+            return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, OrderPageState::of_part(state))
+                .await;
+        }
+    };
+    let refund = repeatable.refund();
+    let what = StaffRefund::Part(NewPartialRefund { id: refund, order: id, amount, to: state.to });
+    let answer = shop.staff_refunds.refund(refund, what, staff.session.user_id, reason.by(staff.actor())).await?;
+    let (field, code) = match answer {
+        RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
+        RefundAnswer::Refused(RefundRefusal::NoWallet) => ("to", "no_wallet"),
+        answer => return refunded(&shop, &visitor, id, answer, "refund-part", StaffActionFormState::default()).await,
+    };
+    state.errors.push(FieldError::new(field, code));
+    page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, OrderPageState::of_part(state)).await
+}
+
+/// The answer to a refund that has no wrong field: `done` names it on the page.
+async fn refunded(
+    shop: &Shop,
+    visitor: &Visitor,
+    id: OrderId,
+    answer: RefundAnswer,
+    done: &str,
+    mut form: StaffActionFormState,
+) -> Result<Response, Problem> {
+    let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
+    match answer {
+        RefundAnswer::Begun => return Ok(see_other(&format!("{path}&done={done}"))),
+        RefundAnswer::Waits(_) => return Ok(see_other(&format!("{path}&done=asked"))),
+        RefundAnswer::OwnPayment => return Err(Problem::new(Code::Yourself).back(path)),
+        RefundAnswer::OtherWaits => form.waits = true,
+        RefundAnswer::Refused(_) => form.changed = true,
+    }
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    page(shop, visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
+}
+
+async fn act(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    action: StaffAction,
+    form: StaffActionForm,
+) -> Result<Response, Problem> {
+    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let is_held = shop.orders.hold(&order).await?.is_some();
+    let checked = StaffActionReason::check(&form.reason, &form.message);
+    let checked = checked.and_then(|reason| reason.with_message_if(is_held));
+    let mut state = StaffActionFormState { reason: form.reason, message: form.message, ..Default::default() };
+    let reason = match checked {
+        Ok(reason) if form.confirm == "yes" => reason,
+        checked => {
+            let errors = checked.err().unwrap_or_default();
+            state.errors = errors.into_iter().map(|(field, code)| FieldError { field, code }).collect();
+            if form.confirm != "yes" {
+                state.errors.push(FieldError::new("sure", "not_confirmed"));
+            }
+            let status = StatusCode::UNPROCESSABLE_ENTITY;
+            return page(&shop, &visitor, order, status, OrderPageState::of(state)).await;
+        }
+    };
+    let (by, reason) = (staff.session.user_id, reason.by(staff.actor()));
+    if action == StaffAction::Refund {
+        let (refund, what) = (repeatable.refund(), StaffRefund::Order(order.sale_id, id));
+        let answer = shop.staff_refunds.refund(refund, what, by, reason).await?;
+        return refunded(&shop, &visitor, id, answer, "refund", state).await;
+    }
+    let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
+    match shop.orders.cancel_for_staff(&order, by, reason).await? {
+        StaffActionOutcome::Done => Ok(see_other(&format!("{path}&done=cancel"))),
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
+        StaffActionOutcome::WrongStatus => {
+            let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+            state.changed = true;
+            page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await
+        }
+    }
+}

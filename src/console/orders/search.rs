@@ -1,0 +1,173 @@
+//! The search for orders, as page, API and CSV export take it in their query.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use domain::{OrderId, UserId};
+use store::{OrderSearch, Store, StoreError};
+use web::shared::FieldError;
+use web::shared::orders::parse_statuses;
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
+use web::shared::validation::{optional, time};
+
+/// The query of a search, as entered. Every field may be missing.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OrderSearchQuery {
+    /// An id, or the short number at its end.
+    pub order: String,
+    /// A name or an id.
+    pub user: String,
+    pub username: String,
+    pub sale: String,
+    pub status: String,
+    /// `true` for orders that staff hold, `false` for the others.
+    pub held: String,
+    pub from: String,
+    pub to: String,
+    pub before: Cursor,
+    limit: String,
+    /// `oldest` for the oldest first. Of the page.
+    pub sort: String,
+    /// The columns that the page leaves out.
+    pub hide: String,
+    /// What became of a form about saved views.
+    view: String,
+    /// The language of the page.
+    lang: String,
+}
+
+/// A search whose fields could all be read.
+#[derive(Debug)]
+pub struct ParsedOrderSearch {
+    /// `None` when no account has the name: no order matches.
+    pub search: Option<OrderSearch>,
+    pub limit: usize,
+}
+
+impl OrderSearchQuery {
+    /// The filters that were filled in, by name, for the audit log.
+    pub fn given(&self) -> BTreeMap<&'static str, &str> {
+        let OrderSearchQuery { order, user, username, sale, status, held, from, to, .. } = self;
+        let fields = [
+            ("order", order),
+            ("user", user),
+            ("username", username),
+            ("sale", sale),
+            ("status", status),
+            ("held", held),
+            ("from", from),
+            ("to", to),
+        ];
+        fields.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.as_str())).collect()
+    }
+
+    /// Reads the fields and looks user names up. The inner error lists every wrong field at once.
+    pub async fn read(&self, store: &Store) -> Result<Result<ParsedOrderSearch, Vec<FieldError>>, StoreError> {
+        let (mut search, names, limit) = match self.parse() {
+            Ok(parsed) => parsed,
+            Err(errors) => return Ok(Err(errors)),
+        };
+        let mut may_match = true;
+        for name in names {
+            let user = store.user_named(&name).await?.map(|user| user.id);
+            // No order belongs to two users.
+            may_match &= user.is_some() && search.user.is_none_or(|other| Some(other) == user);
+            search.user = user;
+        }
+        Ok(Ok(ParsedOrderSearch { search: may_match.then_some(search), limit }))
+    }
+
+    /// The search without its user names, the names, and the limit.
+    fn parse(&self) -> Result<(OrderSearch, Vec<String>, usize), Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let mut search = OrderSearch::default();
+        let mut names = Vec::new();
+        match self.sort.as_str() {
+            "" | "newest" => {}
+            "oldest" => search.oldest_first = true,
+            _ => errors.push(FieldError::new("sort", "unknown")),
+        }
+        search.number = OrderId::read_short(&self.order);
+        match optional(&self.order, |text| text.parse().ok()) {
+            Some(order) => search.order = order,
+            None if search.number.is_some() => {}
+            None => errors.push(FieldError::new("order", "bad_id")),
+        }
+        match optional(&self.sale, |text| text.parse().ok()) {
+            Some(sale) => search.sale = sale,
+            None => errors.push(FieldError::new("sale", "bad_id")),
+        }
+        match self.before.read("before") {
+            Ok(before) => search.before = before,
+            Err(error) => errors.push(error),
+        }
+        match parse_statuses(&self.status) {
+            Some(statuses) => search.statuses = statuses,
+            None => errors.push(FieldError::new("status", "bad_status")),
+        }
+        match optional(&self.held, |text| text.parse().ok()) {
+            Some(held) => search.held = held,
+            None => errors.push(FieldError::new("held", "bad_boolean")),
+        }
+        for (field, text, at) in [("from", &self.from, &mut search.from), ("to", &self.to, &mut search.to)] {
+            match optional(text, time) {
+                Some(time) => *at = time,
+                None => errors.push(FieldError::new(field, "bad_time")),
+            }
+        }
+        if search.from.zip(search.to).is_some_and(|(from, to)| from >= to) {
+            errors.push(FieldError::new("to", "time_order"));
+        }
+        let limit = optional(&self.limit, |text| text.parse().ok().filter(|n| (1..=MAX_PAGE_SIZE).contains(n)));
+        if limit.is_none() {
+            errors.push(FieldError::new("limit", "bad_number"));
+        }
+        match self.user.trim() {
+            "" => {}
+            text => match text.to_lowercase().parse::<UserId>() {
+                Ok(id) => search.user = Some(id),
+                Err(_) => names.push(text.to_owned()),
+            },
+        }
+        if !self.username.trim().is_empty() {
+            names.push(self.username.trim().to_owned());
+        }
+        if errors.is_empty() { Ok((search, names, limit.flatten().unwrap_or(LARGE_PAGE_SIZE))) } else { Err(errors) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::OrderStatus;
+
+    #[test]
+    fn order_search_needs_no_field_and_names_every_wrong_one() {
+        let (search, names, limit) = OrderSearchQuery::default().parse().unwrap();
+        assert_eq!((search, names.len(), limit), (OrderSearch::default(), 0, LARGE_PAGE_SIZE));
+        let wrong = OrderSearchQuery {
+            order: "1".into(),
+            sale: "x".into(),
+            status: "lost".into(),
+            held: "perhaps".into(),
+            from: "soon".into(),
+            to: "later".into(),
+            limit: "1000".into(),
+            ..serde_json::from_str(r#"{"before": "x"}"#).unwrap()
+        };
+        let fields: Vec<_> = wrong.parse().unwrap_err().iter().map(|error| error.field).collect();
+        assert_eq!(fields, ["order", "sale", "before", "status", "held", "from", "to", "limit"]);
+        let reversed = OrderSearchQuery {
+            from: "2026-11-21T12:00".into(),
+            to: "2026-11-21T11:00".into(),
+            ..OrderSearchQuery::default()
+        };
+        assert_eq!(reversed.parse().unwrap_err()[0].code, "time_order");
+        let right =
+            OrderSearchQuery { user: " Mei ".into(), status: "paid,refunded".into(), ..OrderSearchQuery::default() };
+        let (search, names, _) = right.parse().unwrap();
+        assert_eq!((search.statuses, names), (vec![OrderStatus::Paid, OrderStatus::Refunded], vec!["Mei".to_owned()]));
+    }
+}

@@ -1,0 +1,319 @@
+//! The console's pages of orders.
+
+use askama::Template;
+
+use crate::linked_accounts::review_view::{ReviewForm, ReviewFormState};
+use crate::lists::bulk_view::BulkOrderAction;
+use crate::lists::saved_views_view::{ColumnLink, ListBar, SortLink};
+use crate::orders::search::OrderSearchQuery;
+use crate::sales::form_view::for_time_field;
+use domain::PaymentStatus;
+use domain::order::OrderStep;
+use domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, RefundTarget, SaleId, wallet};
+use pages::filters;
+use pages::filters::grouped;
+use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
+use web::shared::FieldError;
+use web::shared::links::link_query;
+use web::views::address::AddressView;
+use web::views::review::{ReviewEvent, review_events};
+use web::views::{Chrome, error_text};
+use words::{field_error, fill, problem};
+
+/// The orders that match a search.
+#[derive(Debug, Template)]
+#[template(path = "admin/orders.html")]
+pub struct AdminOrdersPage {
+    pub chrome: Chrome,
+    pub rows: Vec<FoundOrder>,
+    /// A cursor for `before`; `None` on the last page.
+    pub older: Option<String>,
+    pub sales: Vec<(SaleId, String)>,
+    /// The search as entered. A user's name or id is in `user`.
+    pub query: OrderSearchQuery,
+    pub errors: Vec<FieldError>,
+    pub bar: ListBar,
+    /// Of all pages of a search; `None` without one.
+    pub totals: Option<FoundTotals>,
+    /// Whether the member of the staff may act on several orders.
+    pub may_act: bool,
+}
+
+impl AdminOrdersPage {
+    /// Count, units and money of what the search finds.
+    fn totals_words(&self) -> Option<String> {
+        let t = &self.chrome.text().tables;
+        let totals = self.totals.as_ref().filter(|totals| totals.orders > 0)?;
+        let money: Vec<String> = totals.amounts.iter().map(Money::to_string).collect();
+        let words = if totals.is_cut { t.found_more } else { t.found };
+        Some(fill(&fill(&fill(words, grouped(totals.orders)), grouped(totals.units)), money.join(" + ")))
+    }
+
+    fn columns(&self) -> Vec<ColumnLink> {
+        let s = &self.chrome.text().support;
+        self.bar.columns(&[
+            ("status", s.col_status),
+            ("user", s.col_user),
+            ("sale", s.col_sale),
+            ("pieces", s.col_pieces),
+            ("amount", s.col_amount),
+        ])
+    }
+
+    /// By time alone: an order by status or amount has no index.
+    fn sort(&self) -> SortLink {
+        self.bar.sort(self.chrome.text().support.col_at, "oldest", Some(""))
+    }
+
+    fn bulk_actions(&self) -> [(BulkOrderAction, &'static str); 4] {
+        BulkOrderAction::ALL.map(|action| (action, action.verb(self.chrome.text())))
+    }
+
+    fn sale_name(&self, id: &SaleId) -> String {
+        let known = self.sales.iter().find(|(known, _)| known == id);
+        known.map_or_else(|| id.to_string(), |(_, name)| format!("{id} · {name}"))
+    }
+
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    /// The query of links that keep the search; empty without one.
+    fn link_query(&self) -> String {
+        let OrderSearchQuery { order, user, sale, status, held, from, to, .. } = &self.query;
+        let places = [("order", order), ("user", user), ("sale", sale), ("status", status), ("held", held)];
+        let [order, user, sale, status, held] = places.map(|(name, value)| (name, value.as_str()));
+        link_query([order, user, sale, status, held, ("from", from), ("to", to)])
+    }
+
+    /// The path of the export of the search.
+    fn export_path(&self) -> String {
+        let search = self.link_query();
+        let separator = if search.is_empty() { "" } else { "&" };
+        format!("/api/admin/orders.csv?lang={}{separator}{search}", self.chrome.locale)
+    }
+
+    /// The same with the order and the columns of the list, which the export does not have.
+    fn page_query(&self) -> String {
+        let OrderSearchQuery { sort, hide, .. } = &self.query;
+        let shape = link_query([("sort", sort.as_str()), ("hide", hide)]);
+        [self.link_query(), shape].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("&")
+    }
+
+    fn is_later(&self) -> bool {
+        self.query.before.is_given()
+    }
+
+    fn is_sale(&self, id: &SaleId) -> bool {
+        self.query.sale.trim() == id.to_string()
+    }
+
+    fn is_held(&self, held: &str) -> bool {
+        self.query.held == held
+    }
+
+    fn is_status(&self, status: &OrderStatus) -> bool {
+        self.query.status == status.as_str()
+    }
+
+    /// All statuses but `reserved`, which the database does not have.
+    fn statuses(&self) -> impl Iterator<Item = OrderStatus> + use<> {
+        OrderStatus::ALL.into_iter().filter(|status| *status != OrderStatus::Reserved)
+    }
+}
+
+/// The form of a cancellation or refund, as entered.
+#[derive(Debug, Default)]
+pub struct StaffActionFormState {
+    pub reason: String,
+    pub message: String,
+    pub errors: Vec<FieldError>,
+    /// The order was no longer in a state that allows the action.
+    pub changed: bool,
+    /// Another refund of the order waits for a second person.
+    pub waits: bool,
+}
+
+/// The form of a partial refund, as entered.
+#[derive(Debug)]
+pub struct PartialRefundFormState {
+    pub amount: String,
+    pub to: RefundTarget,
+    pub reason: String,
+    pub message: String,
+    pub errors: Vec<FieldError>,
+}
+
+impl Default for PartialRefundFormState {
+    fn default() -> Self {
+        let (amount, reason, message) = (String::new(), String::new(), String::new());
+        PartialRefundFormState { amount, to: RefundTarget::Payer, reason, message, errors: Vec::new() }
+    }
+}
+
+/// The form that reveals the recipient, as entered.
+#[derive(Debug, Default)]
+pub struct RevealFormState {
+    pub reason: String,
+    /// The code of what is wrong with the reason.
+    pub error: Option<&'static str>,
+}
+
+/// One order with its history and payments.
+#[derive(Debug, Template)]
+#[template(path = "admin/order.html")]
+pub struct AdminOrderPage {
+    pub chrome: Chrome,
+    pub order: Order,
+    pub goods_name: String,
+    pub username: Option<String>,
+    pub steps: Vec<OrderStep>,
+    pub payments: Vec<PaymentRecord>,
+    /// Refunds that needed a second person, or wait for one.
+    pub approvals: Vec<Approval>,
+    /// Masked, unless it is revealed.
+    pub address: Option<AddressView>,
+    pub is_revealed: bool,
+    pub reveal: RevealFormState,
+    /// The action that the page reports as done: `cancel`, `refund`, `refund-part`, `asked`.
+    pub done: String,
+    pub may_act: bool,
+    /// Whether the order belongs to the member of the staff who reads the page.
+    pub is_own: bool,
+    pub form: StaffActionFormState,
+    pub part: PartialRefundFormState,
+    /// Oldest first.
+    pub holds: Vec<OrderHold>,
+    pub review: ReviewFormState,
+}
+
+impl AdminOrderPage {
+    /// The hold that lasts.
+    fn lasting_hold(&self) -> Option<&OrderHold> {
+        self.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
+    }
+
+    /// Whether there is something to see or to do about a review.
+    fn is_reviewed(&self) -> bool {
+        !self.holds.is_empty() || self.order.status.is_live() && self.may_act && !self.is_own
+    }
+
+    fn review_events(&self) -> Vec<ReviewEvent<'_>> {
+        review_events(&self.chrome.text().review, &self.holds)
+    }
+
+    /// The forms of a review that apply now.
+    fn review_forms(&self) -> Vec<ReviewForm> {
+        let t = &self.chrome.text().review;
+        let form = |action, verb, words| ReviewForm {
+            action,
+            verb,
+            words,
+            orders: Vec::new(),
+            units: 0,
+            amount: None,
+            after: None,
+            is_dangerous: false,
+        };
+        match self.lasting_hold() {
+            Some(hold) => {
+                let uphold = hold.open_appeal().map(|_| form("uphold", t.uphold, t.uphold_text));
+                uphold.into_iter().chain([form("release", t.release, t.release_text)]).collect()
+            }
+            None if self.order.status.is_live() => vec![form("hold", t.hold, t.hold_text)],
+            None => Vec::new(),
+        }
+    }
+
+    /// What can still be refunded of a paid order. It may be nothing.
+    fn refundable(&self) -> Option<Money> {
+        let captured = self.payments.iter().find(|line| line.payment.status == PaymentStatus::Captured)?;
+        Some(captured.payment.refundable()).filter(|_| self.order.status == OrderStatus::Paid)
+    }
+
+    /// Whether the money of a partial refund can go to a choice of places.
+    fn chooses_target(&self) -> bool {
+        let by_wallet = self.payments.iter().any(|line| line.payment.provider == WALLET);
+        !by_wallet && self.order.amount.currency == wallet::CURRENCY
+    }
+
+    /// The same, after partial refunds only.
+    fn rest(&self) -> Option<Money> {
+        let left = self.refundable()?;
+        (left != self.order.amount).then_some(left)
+    }
+
+    fn waiting(&self) -> &'static str {
+        problem("awaits_approval").text(self.chrome.locale)
+    }
+
+    fn notice(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().support;
+        match self.done.as_str() {
+            "cancel" => Some(t.done_cancel),
+            "refund" => Some(t.done_refund),
+            "refund-part" => Some(t.done_refund_part),
+            "asked" => Some(self.chrome.text().approvals.asked),
+            "hold" => Some(self.chrome.text().review.done_one_hold),
+            "release" => Some(self.chrome.text().review.done_one_release),
+            "uphold" => Some(self.chrome.text().review.done_uphold),
+            _ => None,
+        }
+    }
+
+    /// The action that the status allows: last segment of the path, label, explanation.
+    fn action(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let t = &self.chrome.text().support;
+        match self.order.status {
+            OrderStatus::Unpaid => Some(("cancel", t.cancel, t.cancel_text)),
+            OrderStatus::Paid => Some(("refund", t.refund, t.refund_text)),
+            _ => None,
+        }
+    }
+
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        self.text_of(&self.form.errors, field)
+    }
+
+    /// What is wrong with a field of the partial refund.
+    fn part_error(&self, field: &str) -> Option<&'static str> {
+        self.text_of(&self.part.errors, field)
+    }
+
+    fn text_of(&self, errors: &[FieldError], field: &str) -> Option<&'static str> {
+        let error = errors.iter().find(|e| e.field == field)?;
+        match error.code {
+            "not_confirmed" => Some(problem(error.code).text(self.chrome.locale)),
+            code => Some(field_error(self.chrome.locale, code)),
+        }
+    }
+
+    fn reveal_error(&self) -> Option<&'static str> {
+        self.reveal.error.map(|code| field_error(self.chrome.locale, code))
+    }
+
+    fn reason(&self) -> Option<&str> {
+        let t = &self.chrome.text().support;
+        Some(match self.order.reason.as_deref()? {
+            "by_shop" => t.reason_by_shop,
+            "by_owner" => t.reason_by_owner,
+            "unpaid" => t.reason_unpaid,
+            "sold_out" => t.reason_sold_out,
+            "repeated" => t.reason_repeated,
+            other => other,
+        })
+    }
+
+    /// The actor of a step. A step without a member of the staff implies its actor.
+    fn actor<'a>(&self, step: &'a OrderStep) -> &'a str {
+        let t = &self.chrome.text().support;
+        match (&step.actor, step.event.status, self.order.reason.as_deref()) {
+            (Some(actor), ..) => actor,
+            (None, OrderStatus::Reserved, _) => t.by_owner,
+            (None, OrderStatus::Cancelled, Some("by_owner")) => t.by_owner,
+            (None, OrderStatus::Cancelled, Some("unpaid")) => t.by_clock,
+            (None, OrderStatus::Paid | OrderStatus::Refunded, _) => t.by_provider,
+            _ => t.by_shop,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Red packets: the list, funding a packet from the shop, stopping one.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::{StaffCall, StaffCallTo};
+use domain::PacketId;
+use store::StopOutcome;
+use web::cache_policy::Cache;
+use web::extract::repeatable::Repeatable;
+use web::extract::session::{ManageSales, ViewConsole};
+use web::extract::{Json, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+
+#[derive(Deserialize)]
+pub struct AllPacketsQuery {
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize)]
+struct OnePacket {
+    packet: PacketJson,
+}
+
+/// All packets, newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<AllPacketsQuery>,
+) -> Result<Response, Problem> {
+    let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
+    let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
+    Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
+}
+
+/// Gives a packet from the shop, of up to a million shares.
+pub async fn fund(
+    (State(shop), staff): StaffCall<ManageSales>,
+    Repeatable(request): Repeatable,
+    Json(new): Json<NewPacket>,
+) -> Result<Response, Problem> {
+    if new.from == Some(PacketSource::Wallet) {
+        return Err(Problem::invalid_field("from", "bad_text"));
+    }
+    give_packet(&shop, staff.shop_purse(), new.request(request)).await
+}
+
+/// Ends a packet. The unclaimed amount returns to its giver.
+pub async fn stop((State(shop), staff, PathIds(id)): StaffCallTo<ManageSales, PacketId>) -> Result<Response, Problem> {
+    match shop.packets.stop(id, staff.actor()).await? {
+        StopOutcome::Done(_) => {}
+        StopOutcome::Over(_) => return Err(Code::PacketExpired.into()),
+        StopOutcome::NoSuchPacket => return Err(Code::NoSuchPacket.into()),
+    }
+    let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
+    Ok(Answer(OnePacket { packet: PacketJson::of(view, &shop) }).into_response())
+}

@@ -1,0 +1,169 @@
+//! Payments that need attention.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::approvals::api as approvals;
+use crate::{StaffCall, StaffCallTo};
+use domain::{CaseKind, Money, OrderId, PaymentId, RefundId};
+use orders::support::{StaffActionOutcome, StaffActionReason};
+use payments::staff_refunds::RefundAnswer;
+use store::{Payment, PaymentCase, Settlement, StaffRefund};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::repeatable::Repeatable;
+use web::extract::session::{SupportShoppers, ViewConsole};
+use web::extract::{Json, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+
+/// A case as the API shows it.
+#[derive(Serialize)]
+struct CaseJson {
+    id: String,
+    kind: CaseKind,
+    /// As the provider reported it; it need not be a payment of the shop.
+    payment_id: String,
+    /// The partial refund that the case is about.
+    refund_id: Option<RefundId>,
+    reported: Option<Money>,
+    details: String,
+    opened_at: Timestamp,
+    /// `null` when the shop has no such payment.
+    payment: Option<CasePayment>,
+    settled: Option<SettledJson>,
+}
+
+/// The shop's payment that a case is about.
+#[derive(Serialize)]
+struct CasePayment {
+    id: PaymentId,
+    /// `null` for a top-up of a wallet.
+    order_id: Option<OrderId>,
+    provider: String,
+    status: &'static str,
+    amount: Money,
+}
+
+#[derive(Serialize)]
+struct SettledJson {
+    at: Timestamp,
+    /// `null` when the refund of the money settled the case.
+    by: Option<String>,
+    reason: Option<String>,
+}
+
+impl From<PaymentCase> for CaseJson {
+    fn from(case: PaymentCase) -> Self {
+        let order_id = case.order();
+        let payment = case.payment.map(|Payment { id, provider, amount, status, .. }| CasePayment {
+            id,
+            order_id,
+            provider,
+            status: status.as_str(),
+            amount,
+        });
+        let settled = case.settlement.map(|Settlement { at, by, note }| SettledJson { at, by, reason: note });
+        CaseJson {
+            id: case.id,
+            kind: case.kind,
+            payment_id: case.payment_id,
+            refund_id: case.part,
+            reported: case.reported,
+            details: case.details,
+            opened_at: case.opened_at,
+            payment,
+            settled,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct CasesQuery {
+    /// The settled cases instead of the open ones.
+    #[serde(default)]
+    settled: bool,
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize)]
+struct CaseList {
+    cases: Vec<CaseJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OneCase {
+    case: CaseJson,
+}
+
+/// Open cases, or settled ones, newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<CasesQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
+    let page = shop.payments.cases(query.settled, before.as_deref(), LARGE_PAGE_SIZE).await?;
+    let cases = page.items.into_iter().map(CaseJson::from).collect();
+    Ok((Cache::Private, Answer(CaseList { cases, next: page.next })).into_response())
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Uuid>) -> Result<Response, Problem> {
+    answer(existing_case(&shop, id).await?)
+}
+
+async fn existing_case(shop: &Shop, id: Uuid) -> Result<PaymentCase, Problem> {
+    shop.store.payment_case(&id.to_string()).await?.ok_or(Code::NotFound.into())
+}
+
+fn answer(case: PaymentCase) -> Result<Response, Problem> {
+    Ok((Cache::Private, Answer(OneCase { case: case.into() })).into_response())
+}
+
+/// The reason, which only staff read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaseRequest {
+    reason: String,
+}
+
+/// Asks the provider for a refund, or once more. Money of which nothing was decided yet may need a second person.
+pub async fn refund(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
+    repeatable: Repeatable,
+    Json(request): Json<CaseRequest>,
+) -> Result<Response, Problem> {
+    let case = existing_case(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
+    let (by, what) = (staff.session.user_id, StaffRefund::Case(&case));
+    match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor())).await? {
+        RefundAnswer::Begun => answer(existing_case(&shop, id).await?),
+        RefundAnswer::Waits(id) => approvals::accepted(&shop, id).await,
+        RefundAnswer::OtherWaits => Err(Code::AwaitsApproval.into()),
+        RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).detail(OWN_PAYMENT)),
+        RefundAnswer::Refused(_) => Err(Problem::new(Code::ChangedMeanwhile).detail(WRONG_STATUS)),
+    }
+}
+
+/// Settles a case. A refund that failed counts as made.
+pub async fn settle(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
+    Json(request): Json<CaseRequest>,
+) -> Result<Response, Problem> {
+    let case = existing_case(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
+    match shop.payments.settle_case(&case, staff.session.user_id, reason.by(staff.actor())).await? {
+        StaffActionOutcome::Done => answer(existing_case(&shop, id).await?),
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_PAYMENT)),
+        StaffActionOutcome::WrongStatus => Err(Problem::new(Code::ChangedMeanwhile).detail(WRONG_STATUS)),
+    }
+}
+
+const OWN_PAYMENT: &str = "The payment is your own. Another member of the staff has to do this.";
+const WRONG_STATUS: &str = "The case is settled, or its payment is in no state for this. Load it again.";

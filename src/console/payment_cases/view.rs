@@ -1,0 +1,41 @@
+//! The console's page of payments that need attention.
+
+use askama::Template;
+
+use crate::Chrome;
+use pages::filters;
+use store::PaymentCase;
+
+/// The open cases, with the forms that ask for a refund or settle them, or the settled cases.
+#[derive(Debug, Template)]
+#[template(path = "admin/payment_cases.html")]
+pub struct PaymentCasesPage {
+    pub chrome: Chrome,
+    /// Whether these are the settled cases.
+    pub settled: bool,
+    pub cases: Vec<PaymentCase>,
+    /// A cursor for `before`; `None` on the last page.
+    pub older: Option<String>,
+    pub is_later: bool,
+    pub may_act: bool,
+    pub notice: Option<&'static str>,
+    pub warning: Option<&'static str>,
+}
+
+impl PaymentCasesPage {
+    /// The lists of open and of settled cases: path, name, and whether this is the one.
+    fn tabs(&self) -> [(String, &'static str, bool); 2] {
+        let (t, locale) = (&self.chrome.text().cases, self.chrome.locale);
+        let path = format!("/admin/orders/payments?lang={locale}");
+        let settled = format!("{path}&settled=true");
+        [(path, t.tab_open, !self.settled), (settled, t.tab_settled, self.settled)]
+    }
+
+    /// The actions on a case: last segment of the path, label, explanation.
+    fn actions(&self, case: &PaymentCase) -> Vec<(&'static str, &'static str, &'static str)> {
+        let t = &self.chrome.text().cases;
+        let refund = case.takes_refund().then_some(("refund", t.refund, t.refund_text));
+        let text = if case.settles_as_refunded() { t.settle_failed_text } else { t.settle_text };
+        refund.into_iter().chain([("settle", t.settle, text)]).collect()
+    }
+}

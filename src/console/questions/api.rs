@@ -1,0 +1,120 @@
+//! Questions of shoppers about goods.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::ETAG;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::{StaffCall, StaffCallTo};
+use domain::question::check_answer;
+use domain::{Bilingual, Page, QuestionChange, QuestionId, QuestionStatus, UserId};
+use store::FoundQuestion;
+use web::cache_policy::Cache;
+use web::extract::precondition::{entity_tag, expected_versions};
+use web::extract::session::{AnswerQuestions, ViewConsole};
+use web::extract::{Json, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::FieldError;
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::shared::questions::QuestionJson;
+
+/// A question as staff see it.
+#[derive(Serialize)]
+struct ShopperQuestionJson {
+    #[serde(flatten)]
+    question: QuestionJson,
+    goods_name: Bilingual,
+    /// `null` once the account was deleted.
+    user_id: Option<UserId>,
+    username: Option<String>,
+    version: i64,
+}
+
+impl From<FoundQuestion> for ShopperQuestionJson {
+    fn from(FoundQuestion { question, goods_name, username }: FoundQuestion) -> Self {
+        let (user_id, version) = (question.user_id, question.version);
+        ShopperQuestionJson { question: question.into(), goods_name, user_id, username, version }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct QuestionsQuery {
+    /// Empty: questions without an answer.
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize)]
+struct QuestionList {
+    questions: Vec<ShopperQuestionJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<QuestionId>,
+}
+
+#[derive(Serialize)]
+struct OneQuestion {
+    question: ShopperQuestionJson,
+}
+
+/// Questions of one status: those without an answer oldest first, the others newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<QuestionsQuery>,
+) -> Result<Response, Problem> {
+    let status = match query.status.as_str() {
+        "" => QuestionStatus::Open,
+        status => status.parse().map_err(|()| FieldError::new("status", "bad_status"))?,
+    };
+    let cursor = query.before.read("before")?;
+    let found = shop.store.questions(status, cursor, LARGE_PAGE_SIZE as i64 + 1).await?;
+    let page = Page::cut(found, LARGE_PAGE_SIZE, |found| found.question.id);
+    let questions = page.items.into_iter().map(ShopperQuestionJson::from).collect();
+    Ok((Cache::Private, Answer(QuestionList { questions, next: page.next })).into_response())
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, QuestionId>) -> Result<Response, Problem> {
+    Ok(answer_with(shop.store.question(id).await?.ok_or(Code::NotFound)?))
+}
+
+fn answer_with(found: FoundQuestion) -> Response {
+    let version = [(ETAG, entity_tag(found.question.version))];
+    (Cache::Private, version, Answer(OneQuestion { question: found.into() })).into_response()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerBody {
+    answer: String,
+}
+
+type Call = StaffCallTo<AnswerQuestions, QuestionId>;
+
+/// Answers a question, or puts another answer in the place of the first.
+pub async fn answer(call: Call, headers: HeaderMap, Json(body): Json<AnswerBody>) -> Result<Response, Problem> {
+    let text = check_answer(&body.answer).map_err(|code| Problem::invalid_field("answer", code))?;
+    change(call, &headers, QuestionChange::Answer(text)).await
+}
+
+pub async fn hide(call: Call, headers: HeaderMap) -> Result<Response, Problem> {
+    change(call, &headers, QuestionChange::Hide).await
+}
+
+pub async fn unhide(call: Call, headers: HeaderMap) -> Result<Response, Problem> {
+    change(call, &headers, QuestionChange::Unhide).await
+}
+
+/// Changes a question. With `If-Match` only a version that it names.
+async fn change(
+    (State(shop), staff, PathIds(id)): Call,
+    headers: &HeaderMap,
+    change: QuestionChange,
+) -> Result<Response, Problem> {
+    let versions = expected_versions(headers);
+    let question = shop.questions.change(id, versions.as_deref(), change, staff.actor()).await?;
+    let found = shop.store.question(id).await?.ok_or(Code::NotFound)?;
+    Ok(answer_with(FoundQuestion { question, ..found }))
+}

@@ -1,0 +1,57 @@
+//! Pages of the console whose figures take long to compute ([`RevalidatingCache`](base::revalidating_cache::RevalidatingCache)).
+//! A page that has none yet says so; it loads itself again, without a script, as does one whose figures are being renewed.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::http::header::{HeaderValue, REFRESH};
+use axum::response::Response;
+
+use crate::report::computing_view::ComputingPage;
+use web::problem::Problem;
+use web::shared::response::personal;
+
+/// How long a page waits for figures. Those of most sales are there within it, and every page is to be there within 200 ms.
+pub const PAGE_PATIENCE: Duration = Duration::from_millis(100);
+/// Until a page is loaded again.
+const RELOAD_AFTER_S: u32 = 2;
+
+/// The page that stands in for one whose figures are being computed.
+pub fn computing(page: ComputingPage) -> Result<Response, Problem> {
+    Ok(reloading(personal(StatusCode::OK, &page)?, &page.chrome.path))
+}
+
+/// A page that loads `path` next. A header rather than an element, which checks of accessibility take for a time limit.
+pub fn reloading(mut page: Response, path: &str) -> Response {
+    if let Ok(value) = HeaderValue::from_str(&format!("{RELOAD_AFTER_S}; url={path}")) {
+        page.headers_mut().insert(REFRESH, value);
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::Role;
+    use domain::{Locale, SaleId};
+    use pages::Chrome;
+    use words;
+
+    #[tokio::test]
+    async fn page_that_is_being_computed_says_so_and_loads_itself_again() {
+        for (locale, words) in [(Locale::Zh, "正在计算…"), (Locale::En, "Working it out…")] {
+            let t = words::text(locale);
+            let path = format!("/admin/sales/7/clusters?lang={locale}&after=50");
+            let (username, role) = (Some("vera".to_owned()), Role::Viewer);
+            let chrome = Chrome { locale, path: path.clone(), username, role, is_compact: false };
+            let (goods_name, title, back) =
+                ("Phone".to_owned(), t.review.title, ("/admin/sales/7".to_owned(), t.review.back.to_owned()));
+            let page = computing(ComputingPage { chrome, sale: SaleId(7), goods_name, title, back }).unwrap();
+            assert_eq!(page.headers()[REFRESH], format!("2; url={path}"));
+            let body = axum::body::to_bytes(page.into_body(), usize::MAX).await.unwrap();
+            let body = std::str::from_utf8(&body).unwrap();
+            assert!(body.contains(words) && body.contains("role=\"status\""), "{body}");
+            assert!(!body.contains("http-equiv"), "{body}");
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Sales: planning, running, and the list with live counters.
+
+use axum::extract::{FromRequest, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::sales::checklist_text::finding_sentence;
+use crate::{StaffCall, StaffCallTo};
+use control::checklist::{CheckState, ChecklistItem};
+use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
+use domain::{
+    EligibilityRules, GoodsId, ModeChange, ModeName, Money, Phase, Rush, Sale, SaleId, SaleMode, SaleState, Window,
+};
+use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::precondition::entity_tag;
+use web::extract::repeatable::Repeatable;
+use web::extract::session::{ManageSales, ViewConsole};
+use web::extract::visitor::Visitor;
+use web::extract::{Json, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::FieldError;
+use web::shared::pagination::Cursor;
+use web::shared::validation::{check_sale, check_window, doubts};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewSale {
+    goods_id: GoodsId,
+    price: Money,
+    list_price: Option<Money>,
+    total: i64,
+    per_user_limit: i64,
+    opens_at: Option<Timestamp>,
+    closes_at: Option<Timestamp>,
+    buckets: Option<u8>,
+    lot: Option<i64>,
+    spread_ms: Option<i64>,
+    /// `draw`, or `rush`, which is the default.
+    mode: Option<ModeName>,
+    queue_prequeue_s: Option<i64>,
+    queue_gather_s: Option<i64>,
+    queue_seat_s: Option<i64>,
+    draw_window_s: Option<i64>,
+    draw_review_s: Option<i64>,
+    accounts_before: Option<Timestamp>,
+    #[serde(default)]
+    verified_contact: bool,
+    #[serde(default)]
+    one_per_contact: bool,
+    #[serde(default)]
+    one_per_address: bool,
+    #[serde(default)]
+    invitation: bool,
+    deposit: Option<Money>,
+    /// `true` hides the sale from shoppers whatever its window. Otherwise a sale with an opening time is scheduled.
+    #[serde(default)]
+    draft: bool,
+    #[serde(default = "yes")]
+    allow_overlap: bool,
+}
+
+pub(crate) fn yes() -> bool {
+    true
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScheduleRequest {
+    allow_overlap: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StockTopUpRequest {
+    units: i64,
+}
+
+#[derive(Serialize)]
+struct OneSale {
+    sale: Sale,
+    stock: AppliedParts,
+}
+
+/// A sale that was accepted, with warnings about values that are probably not intended.
+#[derive(Serialize)]
+struct PlannedSale {
+    sale: Sale,
+    /// How far the stock has the change; absent for a new sale.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stock: Option<AppliedParts>,
+    warnings: Vec<PlanWarning>,
+}
+
+/// A value that was accepted and is probably not intended.
+#[derive(Serialize)]
+pub(crate) struct PlanWarning {
+    field: &'static str,
+    pub(crate) code: &'static str,
+    /// The other sale that the warning is about, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sale_id: Option<SaleId>,
+}
+
+pub async fn create(
+    (State(shop), admin): StaffCall<ManageSales>,
+    Repeatable(request): Repeatable,
+    Json(new): Json<NewSale>,
+) -> Result<Response, Problem> {
+    let draft = SaleDraft {
+        goods_id: new.goods_id,
+        price: new.price,
+        list_price: new.list_price,
+        total: new.total,
+        per_user_limit: new.per_user_limit,
+        window: Window { opens_at: new.opens_at, closes_at: new.closes_at },
+        rush: Rush::default().with(new.buckets, new.lot, new.spread_ms),
+        mode: SaleMode::Rush.with(&ModeChange {
+            name: new.mode,
+            queue_prequeue_s: new.queue_prequeue_s,
+            queue_gather_s: new.queue_gather_s,
+            queue_seat_s: new.queue_seat_s,
+            draw_window_s: new.draw_window_s,
+            draw_review_s: new.draw_review_s,
+            draw_beacon: shop.config.draw_beacon,
+        }),
+        eligibility: EligibilityRules {
+            accounts_before: new.accounts_before,
+            verified_contact: new.verified_contact,
+            one_per_contact: new.one_per_contact,
+            one_per_address: new.one_per_address,
+            invitation: new.invitation,
+            deposit: new.deposit,
+        },
+    };
+    let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
+    let form_key = request.map(|RequestId(id)| id.to_string());
+    let options = SaveOptions { announce, overlap: overlap(new.allow_overlap), form_key, ..SaveOptions::default() };
+    let draft = checked(draft)?;
+    let warnings = plan_warnings(&draft, new.draft, shop.clock.now());
+    let sale = shop.sales_admin.create_sale_with(draft, &options, admin.actor()).await?;
+    let location = [(LOCATION, format!("/api/admin/sales/{}", sale.id))];
+    Ok((StatusCode::CREATED, location, planned(&shop, sale, None, warnings).await?).into_response())
+}
+
+pub(crate) fn overlap(allowed: bool) -> OverlapPolicy {
+    if allowed { OverlapPolicy::Allow } else { OverlapPolicy::Refuse }
+}
+
+pub(crate) fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanWarning> {
+    let found = check_window(draft.window, is_draft, now).into_iter().chain(doubts(draft));
+    found.map(|FieldError { field, code }| PlanWarning { field, code, sale_id: None }).collect()
+}
+
+pub(crate) async fn planned(
+    shop: &Shop,
+    sale: Sale,
+    stock: Option<AppliedParts>,
+    mut warnings: Vec<PlanWarning>,
+) -> Result<impl IntoResponse, Problem> {
+    let version = (ETAG, entity_tag(sale.version));
+    if let Some(other) = shop.store.overlapping(&sale).await? {
+        warnings.push(PlanWarning { field: "opens_at", code: "overlap", sale_id: Some(other) });
+    }
+    Ok(([version], axum::Json(PlannedSale { sale, stock, warnings })))
+}
+
+/// Schedules a draft.
+pub async fn schedule(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let body = match request.headers().contains_key(CONTENT_TYPE) {
+        true => Json::<ScheduleRequest>::from_request(request, &shop).await?.0,
+        false => ScheduleRequest::default(),
+    };
+    let overlap = overlap(body.allow_overlap.unwrap_or(true));
+    let ChangedSale { sale, applied } =
+        shop.sales_admin.change(id, SaleCommand::Schedule(overlap), admin.actor()).await?;
+    Ok(planned(&shop, sale, Some(applied), Vec::new()).await?.into_response())
+}
+
+/// Makes a scheduled sale a draft again.
+pub async fn unschedule(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Unschedule).await
+}
+
+/// Deletes a draft.
+pub async fn delete((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    shop.sales_admin.delete_draft(id, admin.actor()).await?;
+    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+}
+
+#[derive(Serialize)]
+struct ChecklistResponse {
+    sale_id: SaleId,
+    /// No check failed; there may be warnings.
+    ready: bool,
+    checks: Vec<ChecklistItemJson>,
+}
+
+#[derive(Serialize)]
+struct ChecklistItemJson {
+    #[serde(flatten)]
+    check: ChecklistItem,
+    /// One sentence, in the language of the request.
+    text: String,
+}
+
+/// The checks before the sale begins.
+pub async fn checklist(
+    (State(shop), _): StaffCall<ViewConsole>,
+    visitor: Visitor,
+    PathIds(id): PathIds<SaleId>,
+) -> Result<Response, Problem> {
+    let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
+    let checks = shop.sales_admin.checklist(&sale).await?;
+    let ready = checks.iter().all(|check| check.state != CheckState::NotOk);
+    let checks = checks.into_iter();
+    let checks =
+        checks.map(|check| ChecklistItemJson { text: finding_sentence(visitor.locale, &check), check }).collect();
+    Ok((Cache::Private, axum::Json(ChecklistResponse { sale_id: id, ready, checks })).into_response())
+}
+
+fn checked(draft: SaleDraft) -> Result<SaleDraft, Problem> {
+    let errors = check_sale(&draft);
+    match errors.is_empty() {
+        true => Ok(draft),
+        false => Err(Problem::invalid(errors)),
+    }
+}
+
+pub async fn start(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Start).await
+}
+
+pub async fn pause(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Pause).await
+}
+
+pub async fn resume(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Resume).await
+}
+
+pub async fn stop(call: StaffCallTo<ManageSales, SaleId>) -> Result<Response, Problem> {
+    change(call, SaleCommand::Stop).await
+}
+
+pub async fn top_up(
+    call: StaffCallTo<ManageSales, SaleId>,
+    Repeatable(request): Repeatable,
+    Json(StockTopUpRequest { units }): Json<StockTopUpRequest>,
+) -> Result<Response, Problem> {
+    if !(1..=MAX_SALE_UNITS).contains(&units) {
+        return Err(Problem::invalid_field("units", "bad_number"));
+    }
+    change(call, SaleCommand::TopUp(units, request)).await
+}
+
+async fn change(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
+    change: SaleCommand,
+) -> Result<Response, Problem> {
+    let ChangedSale { sale, applied } = shop.sales_admin.change(id, change, admin.actor()).await?;
+    Ok(axum::Json(OneSale { sale, stock: applied }).into_response())
+}
+
+#[derive(Serialize)]
+struct SaleList {
+    sales: Vec<SaleListItem>,
+    queue: QueueDepth,
+    /// For `?before=`; `null` on the last page.
+    next: Option<SaleId>,
+}
+
+#[derive(Serialize)]
+struct QueueDepth {
+    ready: Option<i64>,
+}
+
+/// A sale with its counters; `null` where the backend is not configured or did not answer.
+#[derive(Serialize)]
+struct SaleListItem {
+    id: SaleId,
+    state: SaleState,
+    phase: Phase,
+    total: i64,
+    sold: i64,
+    booked: Option<i64>,
+    access: Option<i64>,
+    outbox: Option<i64>,
+    unpaid: i64,
+    paid: i64,
+}
+
+#[derive(Deserialize)]
+pub struct SalesQuery {
+    /// Only sales that have not ended.
+    #[serde(default)]
+    current: bool,
+    #[serde(default)]
+    before: Cursor,
+}
+
+/// Sales in one answer, unless only current ones are wanted.
+const SALES_PAGE_SIZE: usize = 100;
+
+/// Sales with their live counters, newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<SalesQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.read("before")?;
+    let overview = match query.current {
+        true => shop.sales_admin.current().await?,
+        false => shop.sales_admin.overview(before, SALES_PAGE_SIZE).await?,
+    };
+    let now = shop.clock.now();
+    let sales = overview.sales.into_iter().map(|row| SaleListItem {
+        id: row.sale.id,
+        state: row.sale.state,
+        phase: row.status.map_or_else(|| row.sale.phase(now), |status| status.phase),
+        total: row.sale.total,
+        sold: row.sale.sold,
+        booked: row.status.and_then(|status| status.booked),
+        access: row.status.and_then(|status| status.access),
+        outbox: row.outbox,
+        unpaid: row.unpaid,
+        paid: row.paid,
+    });
+    let list =
+        SaleList { sales: sales.collect(), queue: QueueDepth { ready: overview.queue_ready }, next: overview.next };
+    Ok((Cache::Private, axum::Json(list)).into_response())
+}

@@ -1,0 +1,142 @@
+//! One sale's definition: read with its version, and changed, if asked for, only while it is still that version.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::ETAG;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::StaffCallTo;
+use crate::sales::api::{overlap, plan_warnings, planned, yes};
+use control::sales_admin::{ChangedSale, SaleCommand};
+use domain::draw::Beacon;
+use domain::{EligibilityChange, GoodsId, ModeChange, ModeName, Money, Sale, SaleId, SaleState};
+use store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
+use web::cache_policy::Cache;
+use web::extract::precondition::{entity_tag, expected_versions};
+use web::extract::session::{ManageSales, ViewConsole};
+use web::extract::{Json, PathIds};
+use web::problem::{Code, Problem};
+
+#[derive(Serialize)]
+struct SaleResponse {
+    sale: Sale,
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
+    let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
+    Ok((Cache::Private, [(ETAG, entity_tag(sale.version))], axum::Json(SaleResponse { sale })).into_response())
+}
+
+/// An absent field stays as it is; `null` removes a value.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SaleEdit {
+    goods_id: Option<GoodsId>,
+    price: Option<Money>,
+    #[serde(default, deserialize_with = "present")]
+    list_price: Option<Option<Money>>,
+    total: Option<i64>,
+    per_user_limit: Option<i64>,
+    #[serde(default, deserialize_with = "present")]
+    opens_at: Option<Option<Timestamp>>,
+    #[serde(default, deserialize_with = "present")]
+    closes_at: Option<Option<Timestamp>>,
+    buckets: Option<u8>,
+    lot: Option<i64>,
+    spread_ms: Option<i64>,
+    mode: Option<ModeName>,
+    queue_prequeue_s: Option<i64>,
+    queue_gather_s: Option<i64>,
+    queue_seat_s: Option<i64>,
+    draw_window_s: Option<i64>,
+    draw_review_s: Option<i64>,
+    #[serde(default, deserialize_with = "present")]
+    accounts_before: Option<Option<Timestamp>>,
+    verified_contact: Option<bool>,
+    one_per_contact: Option<bool>,
+    one_per_address: Option<bool>,
+    invitation: Option<bool>,
+    #[serde(default, deserialize_with = "present")]
+    deposit: Option<Option<Money>>,
+    /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
+    /// was given or removed.
+    draft: Option<bool>,
+    #[serde(default = "yes")]
+    allow_overlap: bool,
+}
+
+impl SaleEdit {
+    fn announce(&self) -> Announce {
+        match self.draft {
+            None => Announce::ByWindow,
+            Some(true) => Announce::Draft,
+            Some(false) => Announce::Schedule,
+        }
+    }
+
+    fn patch(self, draw_beacon: Option<Beacon>) -> SalePatch {
+        SalePatch {
+            goods_id: self.goods_id,
+            price: self.price,
+            list_price: self.list_price,
+            total: self.total,
+            per_user_limit: self.per_user_limit,
+            opens_at: self.opens_at,
+            closes_at: self.closes_at,
+            buckets: self.buckets,
+            lot: self.lot,
+            spread_ms: self.spread_ms,
+            mode: ModeChange {
+                name: self.mode,
+                queue_prequeue_s: self.queue_prequeue_s,
+                queue_gather_s: self.queue_gather_s,
+                queue_seat_s: self.queue_seat_s,
+                draw_window_s: self.draw_window_s,
+                draw_review_s: self.draw_review_s,
+                draw_beacon,
+            },
+            eligibility: EligibilityChange {
+                accounts_before: self.accounts_before,
+                verified_contact: self.verified_contact,
+                one_per_contact: self.one_per_contact,
+                one_per_address: self.one_per_address,
+                invitation: self.invitation,
+                deposit: self.deposit,
+            },
+        }
+    }
+}
+
+/// Distinguishes `null` from an absent field.
+pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Changes a sale that has not begun. With `If-Match` only a version that it names; without, the fields that are absent
+/// stay as they are at that moment.
+pub async fn edit(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
+    headers: HeaderMap,
+    Json(edit): Json<SaleEdit>,
+) -> Result<Response, Problem> {
+    let options = SaveOptions {
+        announce: edit.announce(),
+        overlap: overlap(edit.allow_overlap),
+        versions: expected_versions(&headers),
+        ..SaveOptions::default()
+    };
+    let is_draft = edit.draft == Some(true);
+    let command = SaleCommand::Edit(Box::new(Redefinition::Patch(edit.patch(shop.config.draw_beacon))), options);
+    let ChangedSale { sale, applied } =
+        shop.sales_admin.change(id, command, admin.actor()).await.map_err(|refusal| match refusal {
+            SaleRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
+            refusal => Problem::from(refusal),
+        })?;
+    let mut warnings = plan_warnings(&SaleDraft::from(&sale), is_draft, shop.clock.now());
+    if sale.state == SaleState::Draft {
+        warnings.retain(|warning| warning.code != "in_past");
+    }
+    Ok(planned(&shop, sale, Some(applied), warnings).await?.into_response())
+}

@@ -1,0 +1,11 @@
+pub mod api;
+pub mod calendar;
+pub mod calendar_view;
+pub mod checklist_text;
+pub mod definition_api;
+pub mod form;
+pub mod form_input;
+pub mod form_view;
+pub mod overview;
+pub mod page;
+pub mod view;

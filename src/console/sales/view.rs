@@ -1,0 +1,316 @@
+//! The console's list of sales.
+
+use askama::Template;
+
+use crate::Chrome;
+use crate::lists::bulk_view::BulkSaleAction;
+use crate::lists::saved_views_view::ListBar;
+use crate::sales::overview::OverviewPart;
+use control::today::Today;
+use domain::sale::SaleMove;
+use domain::wire::wire_enum;
+use domain::{Goods, Locale, ModeName, Phase, Picture, Sale, SaleId, SaleState};
+use pages::filters;
+use store::MAX_COUNTED_PAST;
+use words::{fill, text};
+
+/// A sale with its counters; `None` where the backend is not configured or did not answer.
+#[derive(Debug)]
+pub struct AdminSale {
+    pub sale: Sale,
+    pub goods_name: String,
+    /// The cover of the goods.
+    pub picture: Option<Picture>,
+    pub phase: Phase,
+    pub booked: Option<i64>,
+    pub access: Option<i64>,
+    pub outbox: Option<i64>,
+    pub unpaid: i64,
+    pub paid: i64,
+}
+
+wire_enum! {
+    /// How the list of sales is divided.
+    pub enum SaleGroup {
+        Live = "live",
+        Next = "next",
+        Drafts = "drafts",
+        Past = "past",
+    }
+}
+
+wire_enum! {
+    /// Which sales the list shows: the values of `state` in its address.
+    pub enum SaleScope {
+        /// Announced, running and paused sales.
+        Current = "current",
+        Live = "live",
+        Next = "next",
+        Drafts = "drafts",
+        Past = "past",
+        All = "all",
+    }
+}
+
+impl SaleScope {
+    /// Those that are tabs. The others are in saved views and addresses.
+    const TABS: [SaleScope; 4] = [SaleScope::Current, SaleScope::Drafts, SaleScope::Past, SaleScope::All];
+
+    pub fn shows(self, group: SaleGroup) -> bool {
+        match self {
+            SaleScope::Current => matches!(group, SaleGroup::Live | SaleGroup::Next),
+            SaleScope::Live => group == SaleGroup::Live,
+            SaleScope::Next => group == SaleGroup::Next,
+            SaleScope::Drafts => group == SaleGroup::Drafts,
+            SaleScope::Past => group == SaleGroup::Past,
+            SaleScope::All => true,
+        }
+    }
+}
+
+/// How many sales match a search, in every state.
+#[derive(Debug, Clone, Copy)]
+pub struct SaleTabCounts {
+    pub current: usize,
+    pub drafts: usize,
+    /// At most [`MAX_COUNTED_PAST`].
+    pub past: usize,
+}
+
+impl SaleTabCounts {
+    fn of(self, scope: SaleScope) -> usize {
+        match scope {
+            SaleScope::Drafts => self.drafts,
+            SaleScope::Past => self.past,
+            SaleScope::All => self.current + self.drafts + self.past,
+            SaleScope::Current | SaleScope::Live | SaleScope::Next => self.current,
+        }
+    }
+
+    /// The count in words: with a plus where there may be more.
+    fn words(self, scope: SaleScope, locale: Locale) -> String {
+        let count = filters::grouped(self.of(scope) as i64);
+        let has_more = scope.shows(SaleGroup::Past) && self.past as i64 >= MAX_COUNTED_PAST;
+        if has_more { fill(text(locale).overview.more, count) } else { count }
+    }
+}
+
+/// A tab of the list of sales.
+struct SaleTab {
+    path: String,
+    name: &'static str,
+    count: String,
+    is_here: bool,
+}
+
+impl SaleGroup {
+    pub fn of(state: SaleState) -> SaleGroup {
+        match state {
+            SaleState::Live | SaleState::Paused => SaleGroup::Live,
+            SaleState::Scheduled => SaleGroup::Next,
+            SaleState::Draft => SaleGroup::Drafts,
+            SaleState::Ended => SaleGroup::Past,
+        }
+    }
+}
+
+impl AdminSale {
+    /// The moves that the present state allows.
+    fn moves(&self) -> impl Iterator<Item = SaleMove> {
+        let state = self.sale.state;
+        let all = [
+            SaleMove::Schedule,
+            SaleMove::Start,
+            SaleMove::Resume,
+            SaleMove::Pause,
+            SaleMove::Unschedule,
+            SaleMove::Stop,
+        ];
+        all.into_iter().filter(move |action| state.after(*action).is_ok())
+    }
+
+    fn is_over(&self) -> bool {
+        self.sale.state == SaleState::Ended
+    }
+
+    fn is_planned(&self) -> bool {
+        self.sale.state.is_planned()
+    }
+
+    /// Whether the phase says more than the state. A draw that is open takes entries, and sells nothing yet.
+    fn tells_phase(&self) -> bool {
+        !self.is_planned() && !self.is_over() && (self.sale.mode.name() != ModeName::Draw || self.phase != Phase::Open)
+    }
+
+    /// The mode, where it is another one than a rush.
+    fn mode(&self, chrome: &Chrome) -> Option<&'static str> {
+        let mode = self.sale.mode.name();
+        (mode != ModeName::Rush).then(|| chrome.text().outcome.mode(mode))
+    }
+
+    /// Reserved or sold units, in percent of the total.
+    fn percent(&self) -> i64 {
+        let taken = self.booked.unwrap_or(self.sale.sold);
+        if self.sale.total > 0 { (taken.saturating_mul(100) / self.sale.total).clamp(0, 100) } else { 0 }
+    }
+
+    /// The counters that apply in the present state: name in the script, label, value.
+    fn counters(&self, chrome: &Chrome) -> Vec<(&'static str, &'static str, Option<i64>)> {
+        let t = &chrome.text().admin;
+        let total = ("total", t.col_total, Some(self.sale.total));
+        let sold = ("sold", t.col_sold, Some(self.sale.sold));
+        let money = [("unpaid", t.col_unpaid, Some(self.unpaid)), ("paid", t.col_paid, Some(self.paid))];
+        let (booked, access) = (("booked", t.col_booked, self.booked), ("access", t.col_access, self.access));
+        // Where the database keeps the stock, the units are known and there is no outbox.
+        let has_outbox = self.outbox.is_some() || self.booked.is_none();
+        let outbox = has_outbox.then_some(("outbox", t.col_outbox, self.outbox));
+        match SaleGroup::of(self.sale.state) {
+            SaleGroup::Next | SaleGroup::Drafts => {
+                vec![total, ("per_user_limit", t.per_user_limit, Some(self.sale.per_user_limit))]
+            }
+            SaleGroup::Live => [total, booked, sold, access].into_iter().chain(outbox).chain(money).collect(),
+            SaleGroup::Past => [vec![total, sold], money.to_vec()].concat(),
+        }
+    }
+}
+
+/// The sales that match a search, with live counters and actions.
+#[derive(Debug, Template)]
+#[template(path = "admin/sales.html")]
+pub struct AdminSalesPage {
+    pub chrome: Chrome,
+    pub groups: Vec<(SaleGroup, Vec<AdminSale>)>,
+    pub counts: SaleTabCounts,
+    pub goods: Vec<Goods>,
+    /// Whether the sandbox takes the payments, which costs shoppers nothing.
+    pub sandbox: bool,
+    /// The search as entered.
+    pub q: String,
+    pub scope: SaleScope,
+    /// Whether this is not the first page of ended sales.
+    pub is_later_page: bool,
+    /// The cursor of the next page of ended sales.
+    pub next: Option<String>,
+    /// A warning on top of the page, and the other sale that it is about.
+    pub warning: Option<&'static str>,
+    pub other: Option<SaleId>,
+    pub done: Option<String>,
+    /// `None` on later pages, in a search and on other tabs than that of the current sales.
+    pub today: Option<Today>,
+    /// Whether a password alone opens the console.
+    pub password_is_enough: bool,
+    pub bar: ListBar,
+}
+
+impl AdminSalesPage {
+    /// The groups that are not empty, the running sales first.
+    pub fn grouped(
+        current: Vec<AdminSale>,
+        ended: Vec<AdminSale>,
+        scope: SaleScope,
+    ) -> Vec<(SaleGroup, Vec<AdminSale>)> {
+        let mut groups: Vec<(SaleGroup, Vec<AdminSale>)> = SaleGroup::ALL.map(|group| (group, Vec::new())).into();
+        for sale in current.into_iter().chain(ended) {
+            let group = SaleGroup::of(sale.sale.state);
+            if let Some((_, sales)) = groups.iter_mut().find(|(g, _)| *g == group) {
+                sales.push(sale);
+            }
+        }
+        if let Some((_, next)) = groups.iter_mut().find(|(g, _)| *g == SaleGroup::Next) {
+            next.sort_by_key(|row| (row.sale.window.opens_at.is_none(), row.sale.window.opens_at, row.sale.id));
+        }
+        groups.retain(|(group, sales)| !sales.is_empty() && scope.shows(*group));
+        groups
+    }
+
+    fn overview(&self) -> Option<OverviewPart<'_>> {
+        let today = self.today.as_ref()?;
+        Some(OverviewPart { chrome: &self.chrome, today, password_is_enough: self.password_is_enough })
+    }
+
+    /// The actions on several sales that at least one of those on the page allows.
+    fn bulk_actions(&self) -> Vec<(BulkSaleAction, &'static str)> {
+        let states = || self.groups.iter().flat_map(|(_, sales)| sales).map(|row| row.sale.state);
+        let actions = BulkSaleAction::ALL.into_iter().filter(|_| self.chrome.runs_sales());
+        let actions = actions.filter(|action| states().any(|state| action.is_allowed_in(state)));
+        actions.map(|action| (action, action.verb(self.chrome.text()))).collect()
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.q.trim().is_empty() || !SaleScope::TABS.contains(&self.scope)
+    }
+
+    /// Whether the shop has no sale at all.
+    fn has_no_sales(&self) -> bool {
+        !self.is_filtered() && self.counts.of(SaleScope::All) == 0
+    }
+
+    /// Each keeps the search.
+    fn tabs(&self) -> [SaleTab; 4] {
+        let t = &self.chrome.text().sales;
+        SaleScope::TABS.map(|scope| {
+            // What the list shows by itself needs no name.
+            let is_default = scope == SaleScope::Current && self.q.trim().is_empty();
+            let state = if is_default { "" } else { scope.as_str() };
+            SaleTab {
+                path: self.bar.query.with("state", state).path(self.chrome.locale),
+                name: match scope {
+                    SaleScope::Drafts => t.group_drafts,
+                    SaleScope::Past => t.group_past,
+                    SaleScope::All => t.all,
+                    SaleScope::Current | SaleScope::Live | SaleScope::Next => t.tab_current,
+                },
+                count: self.counts.words(scope, self.chrome.locale),
+                is_here: self.scope == scope,
+            }
+        })
+    }
+
+    /// The state that the search keeps.
+    fn kept_state(&self) -> &str {
+        self.bar.query.get("state")
+    }
+
+    fn group(&self, group: &SaleGroup) -> &'static str {
+        let t = &self.chrome.text().sales;
+        match group {
+            SaleGroup::Live => t.group_live,
+            SaleGroup::Next => t.group_next,
+            SaleGroup::Drafts => t.group_drafts,
+            SaleGroup::Past => t.group_past,
+        }
+    }
+}
+
+/// The text that reports an action on a sale as done. `done`, `sale` and `applied`, such as `6-8` parts of the stock, come
+/// from the query of a redirect; unknown values give no text.
+pub fn admin_notice(locale: Locale, done: &str, sale: Option<SaleId>, applied: &str) -> Option<String> {
+    let t = &text(locale).sales;
+    let words = match done {
+        "created" => t.done_created,
+        "drafted" => t.done_drafted,
+        "saved" => t.done_saved,
+        "scheduled" => t.done_scheduled,
+        "unscheduled" => t.done_unscheduled,
+        "deleted" => t.done_deleted,
+        "started" => t.done_started,
+        "paused" => t.done_paused,
+        "resumed" => t.done_resumed,
+        "stopped" => t.done_stopped,
+        "topped_up" => t.done_topped_up,
+        "calls_held" => text(locale).queue_console.done_held,
+        "calls_resumed" => text(locale).queue_console.done_resumed,
+        "pace_changed" => text(locale).queue_console.done_pace,
+        _ => return None,
+    };
+    let mut notice = fill(words, sale?);
+    let parts =
+        applied.split_once('-').and_then(|(some, all)| Some((some.parse::<u8>().ok()?, all.parse::<u8>().ok()?)));
+    if let Some((some, all)) = parts {
+        if locale == Locale::En {
+            notice.push(' ');
+        }
+        notice.push_str(&fill(&fill(t.done_partly, some), all));
+    }
+    Some(notice)
+}

@@ -1,0 +1,4 @@
+pub mod api;
+pub mod page;
+pub mod query;
+pub mod view;

@@ -1,0 +1,2 @@
+pub mod shop_pages;
+pub mod shop_pages_view;

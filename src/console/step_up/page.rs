@@ -1,0 +1,40 @@
+//! Where links to exports lead first: to the export when the member of the staff has entered the password lately, else to the
+//! page that asks for it. Both routes stand behind the layer [`required`](web::step_up::required).
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::StaffVisit;
+use web::extract::session::ViewConsole;
+use web::extract::visitor::own_path;
+use web::extract::{Form, Query};
+use web::problem::Problem;
+use web::shared::response::{personal, see_other};
+use web::views::console_step_up::SteppedUpPage;
+
+#[derive(Deserialize)]
+pub struct StepUpTarget {
+    /// The path of the export.
+    #[serde(default)]
+    next: String,
+}
+
+impl StepUpTarget {
+    fn path(&self) -> &str {
+        own_path(&self.next).filter(|path| path.starts_with("/api/admin/")).unwrap_or("/admin")
+    }
+}
+
+pub async fn show(_: StaffVisit<ViewConsole>, Query(target): Query<StepUpTarget>) -> Response {
+    see_other(target.path())
+}
+
+/// The password was right. A redirect to a file would leave the browser at the form, so a page links to it.
+pub async fn done(
+    (_, _, visitor): StaffVisit<ViewConsole>,
+    Form(target): Form<StepUpTarget>,
+) -> Result<Response, Problem> {
+    let chrome = visitor.chrome_at(format!("/admin/orders?lang={}", visitor.locale));
+    personal(StatusCode::OK, &SteppedUpPage { chrome, next: target.path().to_owned() })
+}

@@ -1,0 +1,249 @@
+//! The console's page about the staff, for owners.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use crate::users::view::{StaffPage, TemporaryPassword};
+use crate::{ConfirmForm, StaffVisit};
+use accounts::AccountRefusal;
+use accounts::staff_rules::staff_role;
+use domain::Role;
+use domain::{Locale, UserId};
+use store::{AccountChange, AccountEdit};
+use web::Shop;
+use web::extract::repeatable::Repeatable;
+use web::extract::session::ManageStaff;
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds, Query};
+use web::idempotency::NotKept;
+use web::problem::{Code, Problem};
+use web::shared::response::{personal, see_other};
+use web::shared::{FieldError, NoticeQuery};
+
+type OwnerRequest = StaffVisit<ManageStaff>;
+
+pub async fn list(
+    (State(shop), _, visitor): OwnerRequest,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
+) -> Result<Response, Problem> {
+    page(&shop, &visitor, StatusCode::OK, StaffPageState { done, ..StaffPageState::default() }).await
+}
+
+/// What the page shows besides the list of staff.
+#[derive(Default)]
+struct StaffPageState {
+    /// The form with the errors: `appoint`, `create`, or none.
+    form: &'static str,
+    username: String,
+    role: String,
+    errors: Vec<FieldError>,
+    problem: Option<&'static str>,
+    done: String,
+    /// A temporary password that was just made, shown only in this answer.
+    temporary: Option<TemporaryPassword>,
+}
+
+impl StaffPageState {
+    fn with_password(temporary: TemporaryPassword) -> StaffPageState {
+        StaffPageState { temporary: Some(temporary), ..StaffPageState::default() }
+    }
+
+    fn with_problem(problem: &'static str) -> StaffPageState {
+        StaffPageState { problem: Some(problem), ..StaffPageState::default() }
+    }
+}
+
+async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPageState) -> Result<Response, Problem> {
+    let staff = shop.store.staff().await?;
+    let chrome = visitor.chrome_at(staff_path(visitor.locale));
+    let StaffPageState { form, username, role, errors, problem, done, temporary } = state;
+    let policy = shop.store.staff_policy().await?;
+    personal(status, &StaffPage { chrome, staff, policy, form, username, role, errors, problem, done, temporary })
+}
+
+fn staff_path(locale: Locale) -> String {
+    format!("/admin/staff?lang={locale}")
+}
+
+/// The form that gives a role to an existing account, or that creates an account.
+#[derive(Deserialize)]
+pub struct StaffMemberForm {
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    role: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+impl StaffMemberForm {
+    fn with_error(self, form: &'static str, field: &'static str, code: &'static str) -> StaffPageState {
+        let errors = vec![FieldError::new(field, code)];
+        StaffPageState { form, username: self.username, role: self.role, errors, ..StaffPageState::default() }
+    }
+}
+
+pub async fn appoint(
+    (State(shop), staff, visitor): OwnerRequest,
+    Form(form): Form<StaffMemberForm>,
+) -> Result<Response, Problem> {
+    let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
+    let user = shop.store.user_named(form.username.trim()).await?;
+    let (Some(user), Some(role)) = (&user, staff_role(&form.role)) else {
+        let (field, code) = if user.is_none() { ("username", "no_such_user") } else { ("role", "bad_role") };
+        return page(&shop, &visitor, unprocessable, form.with_error("appoint", field, code)).await;
+    };
+    if form.confirm != "yes" {
+        return page(&shop, &visitor, unprocessable, form.with_error("appoint", "confirm", "confirm")).await;
+    }
+    change((State(shop), staff, visitor), user.id, Some(AccountChange::SetRole(role)), "appoint").await
+}
+
+/// Creates an account. The answer itself carries its one-time password, which is stored only as a hash.
+pub async fn create(
+    (State(shop), staff, visitor): OwnerRequest,
+    Repeatable(request): Repeatable,
+    Form(form): Form<StaffMemberForm>,
+) -> Result<Response, Problem> {
+    let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
+    let Some(role) = staff_role(&form.role) else {
+        return page(&shop, &visitor, unprocessable, form.with_error("create", "role", "bad_role")).await;
+    };
+    match shop.accounts.add_staff(&staff.session, form.username.trim(), role, request).await? {
+        Ok((user, password)) => {
+            let temporary = TemporaryPassword { username: user.username, password, is_new: true };
+            let shown = page(&shop, &visitor, StatusCode::OK, StaffPageState::with_password(temporary)).await?;
+            Ok((Extension(NotKept), shown).into_response())
+        }
+        Err(AccountRefusal::UsernameTaken) => {
+            page(&shop, &visitor, StatusCode::CONFLICT, form.with_error("create", "username", "username_taken")).await
+        }
+        Err(AccountRefusal::BadUsername) => {
+            page(&shop, &visitor, unprocessable, form.with_error("create", "username", "bad_username")).await
+        }
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+#[derive(Deserialize)]
+pub struct RoleForm {
+    #[serde(default)]
+    role: String,
+    #[serde(default)]
+    confirm: String,
+    /// That of the account as the form shows it.
+    #[serde(default)]
+    version: String,
+}
+
+/// The version in a form. One of an older program has none.
+fn shown_version(version: &str) -> Option<Vec<i64>> {
+    version.parse().ok().map(|version| vec![version])
+}
+
+pub async fn set_role(
+    visit: OwnerRequest,
+    PathIds(id): PathIds<UserId>,
+    Form(form): Form<RoleForm>,
+) -> Result<Response, Problem> {
+    let role = staff_role(&form.role).filter(|_| form.confirm == "yes");
+    let edit = AccountEdit { id, versions: shown_version(&form.version) };
+    change(visit, edit, role.map(AccountChange::SetRole), "role").await
+}
+
+pub async fn dismiss(
+    visit: OwnerRequest,
+    PathIds(id): PathIds<UserId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    change(visit, id, form.is_confirmed().then_some(AccountChange::SetRole(Role::User)), "dismiss").await
+}
+
+pub async fn reset_second_factor(
+    visit: OwnerRequest,
+    PathIds(id): PathIds<UserId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    change(visit, id, form.is_confirmed().then_some(AccountChange::ResetSecondFactor), "reset").await
+}
+
+/// The answer itself carries the temporary password, which is stored only as a hash.
+pub async fn reset_password(
+    (State(shop), staff, visitor): OwnerRequest,
+    PathIds(id): PathIds<UserId>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    if !form.is_confirmed() {
+        return not_confirmed(&shop, &visitor).await;
+    }
+    match shop.accounts.reset_password(&staff.session, id).await {
+        Ok(made) => {
+            let (user, password) = made?;
+            let temporary = TemporaryPassword { username: user.username, password, is_new: false };
+            page(&shop, &visitor, StatusCode::OK, StaffPageState::with_password(temporary)).await
+        }
+        Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
+    }
+}
+
+/// The form that requires a second factor of all staff, or no longer.
+#[derive(Deserialize)]
+pub struct PolicyForm {
+    #[serde(default)]
+    second_factor_required: String,
+    #[serde(default)]
+    confirm: String,
+    /// That of the policy as the form shows it.
+    #[serde(default)]
+    version: String,
+}
+
+pub async fn set_policy(
+    (State(shop), staff, visitor): OwnerRequest,
+    Form(form): Form<PolicyForm>,
+) -> Result<Response, Problem> {
+    if form.confirm != "yes" {
+        return not_confirmed(&shop, &visitor).await;
+    }
+    let required = form.second_factor_required == "yes";
+    let versions = shown_version(&form.version);
+    match shop.accounts.require_second_factor(&staff.session, versions.as_deref(), required).await {
+        Ok(_) => Ok(see_other(&format!("{}&done=policy", staff_path(visitor.locale)))),
+        Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
+    }
+}
+
+/// Applies a confirmed change to a member of the staff and redirects to the page. Otherwise the page shows the problem.
+async fn change(
+    (State(shop), staff, visitor): OwnerRequest,
+    edit: impl Into<AccountEdit>,
+    confirmed: Option<AccountChange>,
+    done: &str,
+) -> Result<Response, Problem> {
+    let Some(change) = confirmed else { return not_confirmed(&shop, &visitor).await };
+    match shop.accounts.change_account(&staff.session, edit, &change).await {
+        Ok(_) => Ok(see_other(&format!("{}&done={done}", staff_path(visitor.locale)))),
+        Err(refusal) => refused(&shop, &visitor, refusal.into()).await,
+    }
+}
+
+async fn not_confirmed(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
+    page(shop, visitor, StatusCode::UNPROCESSABLE_ENTITY, StaffPageState::with_problem("not_confirmed")).await
+}
+
+async fn refused(shop: &Shop, visitor: &Visitor, refusal: Problem) -> Result<Response, Problem> {
+    let code = refusal.code();
+    match code {
+        Code::LastOwner | Code::Yourself | Code::NotAllowed | Code::SecondFactorRequired => {
+            page(shop, visitor, code.status(), StaffPageState::with_problem(code.as_str())).await
+        }
+        // A form has no `If-Match` that a program could have sent.
+        Code::StaleVersion => {
+            page(shop, visitor, StatusCode::CONFLICT, StaffPageState::with_problem(code.as_str())).await
+        }
+        _ => Err(refusal),
+    }
+}

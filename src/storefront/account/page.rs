@@ -1,0 +1,304 @@
+//! The account page: password, sessions, second factor, export, deletion.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::SET_COOKIE;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::UserVisit;
+use crate::account::changes::{delete_account, export_account};
+use crate::account::view::{AccountPage, DeletedPage, RecoveryPage, SecondFactorPage};
+use accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Enrolment, Session};
+use domain::Role;
+use domain::wallet::money;
+use pages::Chrome;
+use web::Shop;
+use web::extract::client::ClientDevice;
+use web::extract::session::SignedIn;
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds, Query, Secret};
+use web::problem::{Code, Problem};
+use web::shared::paths::account_path;
+use web::shared::response::{personal, see_other};
+use web::shared::wallet::{balance_of, set_aside};
+use web::shared::{FieldError, NoticeQuery};
+
+pub(crate) fn report_done(visitor: &Visitor, action: &str) -> Response {
+    see_other(&format!("{}?done={action}", account_path(visitor.locale)))
+}
+
+pub async fn show(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
+) -> Result<Response, Problem> {
+    page(&shop, &session, &visitor, AccountFormState { done, ..AccountFormState::default() }).await
+}
+
+/// What the page shows besides the account: a form to correct, or a notice.
+#[derive(Default)]
+pub(crate) struct AccountFormState {
+    status: Option<StatusCode>,
+    /// The form that the errors belong to.
+    form: &'static str,
+    errors: Vec<FieldError>,
+    /// A problem that belongs to no field.
+    problem: Option<&'static str>,
+    typed_name: String,
+    /// The passkey that the form is about.
+    passkey: Option<Uuid>,
+    pub(crate) typed_address: String,
+    done: String,
+}
+
+impl AccountFormState {
+    pub(crate) fn of(form: &'static str, error: FieldError) -> AccountFormState {
+        AccountFormState { form, errors: vec![error], ..AccountFormState::default() }
+    }
+}
+
+pub(crate) async fn page(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    state: AccountFormState,
+) -> Result<Response, Problem> {
+    let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
+    let balance = balance_of(&shop.store, user.id).await?;
+    let unclaimed = shop.store.unclaimed_money(user.id).await?;
+    let set_aside = set_aside(&shop.store.held_deposits_of(user.id).await?);
+    let recovery_left = shop.store.recovery_codes_left(user.id).await?;
+    let addresses = shop.store.addresses_of(user.id).await?.len();
+    let sessions = shop.accounts.sessions_of(session).await?;
+    let passkeys = shop.accounts.passkeys_of(session).await?;
+    let mail = shop.store.mail_of(user.id).await?;
+    let chrome = visitor.chrome_at(account_path(visitor.locale));
+    let refused = !state.errors.is_empty();
+    let status = if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let page = AccountPage {
+        chrome,
+        user,
+        balance,
+        set_aside,
+        at_stake: money(balance.amount + set_aside.amount + unclaimed),
+        recovery_left,
+        addresses,
+        sessions,
+        current: session.id,
+        passkeys,
+        takes_passkeys: shop.accounts.takes_passkeys(),
+        passkey: state.passkey,
+        form: state.form,
+        errors: state.errors,
+        problem: state.problem,
+        typed_name: state.typed_name,
+        mail,
+        typed_address: state.typed_address,
+        done: state.done,
+    };
+    personal(state.status.unwrap_or(status), &page)
+}
+
+/// The field that a refusal is about.
+pub(crate) fn field_of(refusal: AccountRefusal) -> Result<FieldError, Problem> {
+    match refusal {
+        AccountRefusal::WrongPassword => Ok(FieldError::new("password", "wrong_password")),
+        AccountRefusal::WeakPassword => Ok(FieldError::new("new_password", "weak_password")),
+        AccountRefusal::BadPresentCode => Ok(FieldError::new("present_code", "bad_code")),
+        AccountRefusal::BadCode => Ok(FieldError::new("code", "bad_code")),
+        AccountRefusal::Throttled(_) => Ok(FieldError::new("password", "wait")),
+        refusal => Err(refusal.into()),
+    }
+}
+
+#[derive(Deserialize)]
+pub struct PasswordForm {
+    password: Secret,
+    new_password: Secret,
+}
+
+pub async fn change_password(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    ClientDevice(device): ClientDevice,
+    Form(form): Form<PasswordForm>,
+) -> Result<Response, Problem> {
+    match shop.accounts.change_password(&session, &device, form.password.0, form.new_password.0).await {
+        Ok(next) => {
+            let cookie = [(SET_COOKIE, shop.accounts.cookie(&next))];
+            Ok((cookie, report_done(&visitor, "password")).into_response())
+        }
+        Err(refusal) => page(&shop, &session, &visitor, AccountFormState::of("password", field_of(refusal)?)).await,
+    }
+}
+
+pub async fn end_session(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<Uuid>,
+) -> Result<Response, Problem> {
+    let back = account_path(visitor.locale);
+    if !shop.accounts.end_own(&session, id).await.map_err(|error| Problem::from(error).back(&back))? {
+        return Err(Problem::new(Code::NotFound).back(back));
+    }
+    Ok(if id == session.id { to_login(&shop, &visitor) } else { report_done(&visitor, "session") })
+}
+
+pub async fn end_all_sessions((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
+    shop.accounts.log_out_everywhere(&session).await?;
+    Ok(to_login(&shop, &visitor))
+}
+
+/// Removes the session cookie.
+fn to_login(shop: &Shop, visitor: &Visitor) -> Response {
+    ([(SET_COOKIE, shop.accounts.removal_cookie())], see_other(&format!("/{}/login", visitor.locale))).into_response()
+}
+
+pub async fn enrol((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
+    enrolment(&shop, &session, &visitor, shop.accounts.enrol(&session)?, Vec::new()).await
+}
+
+async fn enrolment(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    enrolment: Enrolment,
+    errors: Vec<FieldError>,
+) -> Result<Response, Problem> {
+    let replaces = shop.store.user(session.user_id).await?.is_some_and(|user| user.second_factor.is_some());
+    let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let chrome = visitor.chrome_at(format!("{}/second-factor", account_path(visitor.locale)));
+    let Enrolment { secret, url, signed } = enrolment;
+    personal(status, &SecondFactorPage { chrome, secret, url, signed, replaces, errors })
+}
+
+#[derive(Deserialize)]
+pub struct SecondFactorForm {
+    #[serde(default)]
+    enrolment: String,
+    password: Secret,
+    #[serde(default)]
+    code: String,
+    /// Of the second factor that is replaced.
+    present_code: Option<String>,
+}
+
+/// Sets up the second factor. The response shows the recovery codes, for the only time.
+pub async fn set_second_factor(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    ClientDevice(device): ClientDevice,
+    Form(form): Form<SecondFactorForm>,
+) -> Result<Response, Problem> {
+    let SecondFactorForm { enrolment: sealed, password, code, present_code } = form;
+    let present = present_code.as_deref();
+    match shop.accounts.set_second_factor(&session, &device, &sealed, password.0, &code, present).await {
+        Ok(codes) => {
+            let chrome = visitor.chrome_at(account_path(visitor.locale));
+            personal(StatusCode::OK, &RecoveryPage { chrome, codes })
+        }
+        Err(refusal) => {
+            let error = field_of(refusal)?;
+            let again = shop.accounts.enrol_again(&session, &sealed)?;
+            enrolment(&shop, &session, &visitor, again, vec![error]).await
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct SecondFactorRemovalForm {
+    password: Secret,
+    #[serde(default)]
+    code: String,
+}
+
+pub async fn remove_second_factor(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    ClientDevice(device): ClientDevice,
+    Form(form): Form<SecondFactorRemovalForm>,
+) -> Result<Response, Problem> {
+    match shop.accounts.remove_second_factor(&session, &device, form.password.0, &form.code).await {
+        Ok(()) => Ok(report_done(&visitor, "factor-off")),
+        Err(refusal) => page(&shop, &session, &visitor, AccountFormState::of("factor", field_of(refusal)?)).await,
+    }
+}
+
+#[derive(Deserialize)]
+pub struct PasskeyRemovalForm {
+    password: Secret,
+    /// Of the authenticator app, if the account has one.
+    code: Option<String>,
+}
+
+pub async fn remove_passkey(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<Uuid>,
+    ClientDevice(device): ClientDevice,
+    Form(form): Form<PasskeyRemovalForm>,
+) -> Result<Response, Problem> {
+    let PasskeyRemovalForm { password, code } = form;
+    match shop.accounts.remove_passkey(&session, &device, id, password.0, code.as_deref()).await {
+        Ok(()) => Ok(report_done(&visitor, "passkey-removed")),
+        Err(refusal @ AccountRefusal::NoSuchPasskey) => Err(Problem::from(refusal).back(account_path(visitor.locale))),
+        Err(refusal) => {
+            let state = AccountFormState::of("passkey", field_of(refusal)?);
+            page(&shop, &session, &visitor, AccountFormState { passkey: Some(id), ..state }).await
+        }
+    }
+}
+
+pub async fn export(State(shop): State<Arc<Shop>>, SignedIn(session): SignedIn) -> Result<Response, Problem> {
+    export_account(&shop, &session).await
+}
+
+#[derive(Deserialize)]
+pub struct AccountDeletionForm {
+    #[serde(default)]
+    username: String,
+    password: Secret,
+    /// `yes` to leave the balance of the wallet to the shop.
+    #[serde(default)]
+    give_up_wallet: String,
+}
+
+pub async fn delete(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    ClientDevice(device): ClientDevice,
+    Form(form): Form<AccountDeletionForm>,
+) -> Result<Response, Problem> {
+    let request = DeletionRequest {
+        username: form.username.clone(),
+        password: form.password.0,
+        give_up_wallet: form.give_up_wallet == "yes",
+    };
+    match delete_account(&shop, &session, &device, request).await {
+        Ok(()) => deleted(&shop, &visitor),
+        Err(refusal) => {
+            let state = AccountFormState { typed_name: form.username, ..refused_deletion(refusal)? };
+            page(&shop, &session, &visitor, state).await
+        }
+    }
+}
+
+fn deleted(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
+    let path = format!("/{}/login", visitor.locale);
+    let chrome = Chrome { username: None, role: Role::User, ..visitor.chrome_at(path) };
+    let cookie = [(SET_COOKIE, shop.accounts.removal_cookie())];
+    Ok((cookie, personal(StatusCode::OK, &DeletedPage { chrome })?).into_response())
+}
+
+/// The form with the reason of the refusal. Unexpected errors are not shown in the form.
+fn refused_deletion(refusal: DeletionRefusal) -> Result<AccountFormState, Problem> {
+    let error = match refusal {
+        DeletionRefusal::WrongName => FieldError::new("username", "not_your_name"),
+        DeletionRefusal::Throttled => FieldError::new("password", "wait"),
+        DeletionRefusal::Other(AccountRefusal::WrongPassword) => FieldError::new("password", "wrong_password"),
+        DeletionRefusal::OrdersOpen | DeletionRefusal::IsStaff | DeletionRefusal::WalletNotEmpty => {
+            let code = Problem::from(refusal).code();
+            let (status, problem) = (Some(code.status()), Some(code.as_str()));
+            return Ok(AccountFormState { form: "delete", status, problem, ..AccountFormState::default() });
+        }
+        refusal => return Err(refusal.into()),
+    };
+    Ok(AccountFormState::of("delete", error))
+}

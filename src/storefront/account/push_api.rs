@@ -1,0 +1,134 @@
+//! Messages to the browser of a session, and reminders of the start of a sale.
+
+use std::sync::Arc;
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+use crate::UserCall;
+use domain::mail::masked;
+use domain::push::{PushEndpoint, PushKeys};
+use domain::{Locale, SaleId, SaleState};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::session::SignedIn;
+use web::extract::{Json, SalePath};
+use web::problem::{Code, Problem};
+
+#[derive(Serialize)]
+struct PushResponse {
+    /// What browsers subscribe to, in base64url.
+    key: String,
+    /// Whether the browser of this session shows messages.
+    subscribed: bool,
+}
+
+pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
+    let subscribed = shop.store.is_subscribed(session.id).await?;
+    let response = PushResponse { key: shop.push.public().await?, subscribed };
+    Ok((Cache::Private, Answer(response)).into_response())
+}
+
+/// What a browser's `PushSubscription` has, and the language of the page.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubscriptionBody {
+    endpoint: String,
+    p256dh: String,
+    auth: String,
+    locale: Locale,
+}
+
+/// Subscribes the browser of this session until the session ends.
+pub async fn subscribe(
+    (State(shop), SignedIn(session)): UserCall,
+    Json(body): Json<SubscriptionBody>,
+) -> Result<StatusCode, Problem> {
+    let endpoint =
+        PushEndpoint::parse(&body.endpoint).ok_or_else(|| Problem::invalid_field("endpoint", "bad_endpoint"))?;
+    let keys =
+        PushKeys::parse(&body.p256dh, &body.auth).ok_or_else(|| Problem::invalid_field("p256dh", "bad_endpoint"))?;
+    let owner = (session.user_id, session.id);
+    match shop.store.subscribe(owner, &endpoint, &keys, body.locale).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Code::NotSignedIn.into()),
+    }
+}
+
+pub async fn unsubscribe((State(shop), SignedIn(session)): UserCall) -> Result<StatusCode, Problem> {
+    shop.store.unsubscribe(session.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Serialize)]
+struct ReminderResponse {
+    sale_id: SaleId,
+    /// Whether the account has a reminder.
+    set: bool,
+    /// How many accounts have one.
+    accounts: i64,
+    /// The address that gets a mail, masked. `null`: none does.
+    mail: Option<String>,
+    /// Whether a browser of the account shows messages.
+    push: bool,
+}
+
+#[derive(Serialize)]
+struct ReminderCount {
+    sale_id: SaleId,
+    accounts: i64,
+}
+
+/// How many accounts have a reminder, for everyone: up to a minute old.
+pub async fn reminders(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    announced(&shop, sale).await?;
+    let store = shop.store.clone();
+    let known = shop.reminder_counts.wait(sale, async move { store.reminder_count(sale).await }).await?;
+    Ok((Cache::Live, Answer(ReminderCount { sale_id: sale, accounts: *known.value })).into_response())
+}
+
+pub async fn reminder(
+    (State(shop), SignedIn(session)): UserCall,
+    SalePath(sale): SalePath,
+) -> Result<Response, Problem> {
+    announced(&shop, sale).await?;
+    let own = shop.store.reminder(sale, session.user_id).await?;
+    let response = ReminderResponse {
+        sale_id: sale,
+        set: own.is_set,
+        accounts: own.accounts,
+        mail: own.address.filter(|_| shop.sends_mail).map(|address| masked(&address)),
+        push: own.is_pushed,
+    };
+    Ok((Cache::Private, Answer(response)).into_response())
+}
+
+/// The account is told a few minutes before the start: by mail, and in its browsers that have subscribed.
+pub async fn set_reminder(
+    (State(shop), SignedIn(session)): UserCall,
+    SalePath(sale): SalePath,
+) -> Result<StatusCode, Problem> {
+    if announced(&shop, sale).await? == SaleState::Ended {
+        return Err(Code::Ended.into());
+    }
+    shop.store.set_reminder(sale, session.user_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn remove_reminder(
+    (State(shop), SignedIn(session)): UserCall,
+    SalePath(sale): SalePath,
+) -> Result<StatusCode, Problem> {
+    announced(&shop, sale).await?;
+    shop.store.remove_reminder(sale, session.user_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The state of a sale that is public.
+async fn announced(shop: &Arc<Shop>, sale: SaleId) -> Result<SaleState, Problem> {
+    let known = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
+    Ok(known.ok_or(Code::NoSuchSale)?.sale.state)
+}

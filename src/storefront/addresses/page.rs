@@ -1,0 +1,193 @@
+//! The pages of the addresses saved in an account.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::UserVisit;
+use crate::addresses::view::{AddressAlert, AddressCard, AddressForm, AddressPage, AddressesPage, EditedAddress};
+use crate::sign_in::page::sale_ahead;
+use crate::sign_in::view::SaleBeside;
+use domain::address::AddressError;
+use domain::{Address, AddressId, Locale};
+use store::{AddressEdit, AddressRefusal};
+use web::extract::session::SignedIn;
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::paths::{eligibility_path, sale_path};
+use web::shared::response::{personal, see_other};
+use web::shared::{FieldError, NoticeQuery};
+
+/// The fields of an address as entered, and those that the forms around them add.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct AddressInput {
+    recipient: String,
+    phone: String,
+    country: String,
+    region: String,
+    city: String,
+    line1: String,
+    line2: String,
+    postal_code: String,
+    /// The version of the address that the form was filled with.
+    version: String,
+    /// The sale that the address is for, to go back there.
+    sale: String,
+    /// `yes` to make it the default.
+    as_default: String,
+    /// On the page of an order: the id of a saved address, or `new`.
+    pub choice: String,
+    /// `yes` to save the new address in the account.
+    pub keep: String,
+    /// `pay` to continue with the payment.
+    pub then: String,
+    /// `wallet` to pay from the wallet.
+    pub from: String,
+}
+
+impl AddressInput {
+    /// The address as entered, unchecked.
+    pub fn address(&self) -> Address {
+        Address {
+            recipient: self.recipient.clone(),
+            phone: self.phone.clone(),
+            country: self.country.clone(),
+            region: self.region.clone(),
+            city: self.city.clone(),
+            line1: self.line1.clone(),
+            line2: self.line2.clone(),
+            postal_code: self.postal_code.clone(),
+        }
+    }
+}
+
+/// The form with an address, and its errors by field.
+pub fn address_form(locale: Locale, typed: Address, errors: Vec<AddressError>) -> AddressForm {
+    let errors = errors.into_iter().map(|(field, code)| FieldError { field, code }).collect();
+    AddressForm { locale, typed, errors }
+}
+
+fn list_path(locale: Locale, done: &str) -> String {
+    format!("/{locale}/account/addresses?done={done}")
+}
+
+pub async fn list(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
+) -> Result<Response, Problem> {
+    let addresses = shop.store.addresses_of(session.user_id).await?;
+    let addresses = addresses.iter().map(|saved| AddressCard::of(saved, visitor.locale)).collect();
+    let chrome = visitor.chrome_at(format!("/{}/account/addresses", visitor.locale));
+    personal(StatusCode::OK, &AddressesPage { chrome, addresses, done })
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct NewAddressQuery {
+    sale: String,
+}
+
+pub async fn blank(
+    (State(shop), _, visitor): UserVisit,
+    Query(NewAddressQuery { sale }): Query<NewAddressQuery>,
+) -> Result<Response, Problem> {
+    let sale = sale.parse().ok().and_then(|sale| sale_ahead(&shop, visitor.locale, sale));
+    show(&visitor, StatusCode::OK, None, AddressForm::blank(visitor.locale), false, None, sale)
+}
+
+pub async fn edit(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<AddressId>,
+) -> Result<Response, Problem> {
+    let saved = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
+    let edited = Some(EditedAddress { id, version: saved.version().to_string() });
+    let form = address_form(visitor.locale, saved.address, Vec::new());
+    show(&visitor, StatusCode::OK, edited, form, saved.is_default, None, None)
+}
+
+fn show(
+    visitor: &Visitor,
+    status: StatusCode,
+    edited: Option<EditedAddress>,
+    form: AddressForm,
+    as_default: bool,
+    alert: Option<AddressAlert>,
+    sale: Option<SaleBeside>,
+) -> Result<Response, Problem> {
+    let page = edited.as_ref().map_or_else(|| "new".to_owned(), |edited| edited.id.to_string());
+    let chrome = visitor.chrome_at(format!("/{}/account/addresses/{page}", visitor.locale));
+    personal(status, &AddressPage { chrome, edited, form, as_default, alert, sale })
+}
+
+pub async fn create(visit: UserVisit, Form(input): Form<AddressInput>) -> Result<Response, Problem> {
+    save(visit, None, input).await
+}
+
+pub async fn change(
+    visit: UserVisit,
+    PathIds(id): PathIds<AddressId>,
+    Form(input): Form<AddressInput>,
+) -> Result<Response, Problem> {
+    save(visit, Some(id), input).await
+}
+
+/// Saves, or shows the form again with what was entered.
+async fn save(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    id: Option<AddressId>,
+    input: AddressInput,
+) -> Result<Response, Problem> {
+    let (locale, as_default) = (visitor.locale, input.as_default == "yes");
+    let sale = input.sale.parse().ok().and_then(|sale| sale_ahead(&shop, locale, sale));
+    let mut edited = id.map(|id| EditedAddress { id, version: input.version.clone() });
+    let (status, errors, alert) = match input.address().checked() {
+        Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, None),
+        Ok(address) => {
+            // A form without a version, which is an old one, changes any.
+            let versions = input.version.parse().ok().map(|version| vec![version]);
+            let edit = id.map(|id| AddressEdit { id, versions });
+            match shop.store.save_address(session.user_id, edit.as_ref(), &address, as_default, shop.clock.now()).await
+            {
+                Ok(_) => {
+                    let back = match sale {
+                        None => list_path(locale, "saved"),
+                        Some(sale) if sale.has_rules => eligibility_path(locale, sale.sale),
+                        Some(sale) => sale_path(locale, sale.sale),
+                    };
+                    return Ok(see_other(&back));
+                }
+                Err(AddressRefusal::TooMany) => (StatusCode::CONFLICT, Vec::new(), Some(AddressAlert::Full)),
+                Err(AddressRefusal::ChangedMeanwhile) => {
+                    let id = id.ok_or(Code::NotFound)?;
+                    let present = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
+                    edited = Some(EditedAddress { id, version: present.version().to_string() });
+                    let card = AddressCard::of(&present, visitor.locale);
+                    (StatusCode::CONFLICT, Vec::new(), Some(AddressAlert::ChangedMeanwhile(card)))
+                }
+                Err(refusal) => return Err(refusal.into()),
+            }
+        }
+    };
+    show(&visitor, status, edited, address_form(locale, input.address(), errors), as_default, alert, sale)
+}
+
+pub async fn make_default(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<AddressId>,
+) -> Result<Response, Problem> {
+    match shop.store.set_default_address(session.user_id, id).await? {
+        true => Ok(see_other(&list_path(visitor.locale, "default"))),
+        false => Err(Code::NotFound.into()),
+    }
+}
+
+pub async fn delete(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<AddressId>,
+) -> Result<Response, Problem> {
+    shop.store.delete_address(session.user_id, &AddressEdit { id, versions: None }).await?;
+    Ok(see_other(&list_path(visitor.locale, "deleted")))
+}

@@ -1,0 +1,223 @@
+//! Draws: an account's own entry, and what everyone may know.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use futures::{TryStreamExt, stream};
+use jiff::Timestamp;
+use serde::Serialize;
+use tracing::error;
+
+use crate::json_response;
+use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof};
+use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
+use store::{Draw, Store, StoreError};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::SalePath;
+use web::extract::client::ClientAddress;
+use web::extract::session::SignedIn;
+use web::problem::{Code, Problem};
+
+/// An entry as its owner sees it.
+#[derive(Serialize)]
+struct EntryJson {
+    id: EntryId,
+    sale_id: SaleId,
+    entered_at: Timestamp,
+    state: EntryState,
+    /// Why it was excluded, or passed over when its turn came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Exclusion>,
+    /// From 1; `null` until the draw was held.
+    rank: Option<i64>,
+    /// The order that it won.
+    order_id: Option<OrderId>,
+}
+
+#[derive(Serialize)]
+struct EntryResponse {
+    entry: EntryJson,
+    /// The state of the draw.
+    draw: DrawState,
+    /// Proves that the shop took the entry.
+    receipt: String,
+}
+
+fn entry_response(shop: &Shop, sale_id: SaleId, draw: DrawState, entry: &DrawEntry) -> EntryResponse {
+    let receipt = shop.entries.receipt(sale_id, entry);
+    // Only a draw that was held has ranks that stay.
+    let is_held = matches!(draw, DrawState::Drawn | DrawState::Settled);
+    let DrawEntry { id, entered_at, state, reason, rank, order_id, .. } = *entry;
+    let rank = rank.filter(|_| is_held).map(|rank| rank + 1);
+    EntryResponse { entry: EntryJson { id, sale_id, entered_at, state, reason, rank, order_id }, draw, receipt }
+}
+
+/// Enters the account. 201 with the entry; 200 with the same entry when it is there already.
+pub async fn enter(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+    ClientAddress(client): ClientAddress,
+) -> Result<Response, Problem> {
+    let (entry, is_new) = shop.entries.enter(sale, session.user_id, client).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let answer = entry_response(&shop, sale, draw.state, &entry);
+    Ok((status, Cache::Private, Json(answer)).into_response())
+}
+
+/// The account's own entry.
+pub async fn own(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+) -> Result<Response, Problem> {
+    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let entry = shop.store.draw_entry(sale, session.user_id).await?.ok_or(Code::NotEntered)?;
+    Ok((Cache::Private, Json(entry_response(&shop, sale, draw.state, &entry))).into_response())
+}
+
+/// Takes the account's entry back, while the sale is open.
+pub async fn withdraw(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+    ClientAddress(client): ClientAddress,
+) -> Result<Response, Problem> {
+    shop.entries.withdraw(sale, session.user_id, client).await?;
+    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+}
+
+#[derive(Serialize)]
+struct DrawResponse {
+    draw: DrawJson,
+}
+
+/// What everyone may know of a draw.
+#[derive(Serialize)]
+struct DrawJson {
+    sale_id: SaleId,
+    state: DrawState,
+    /// Within the state, what the clock says.
+    stage: DrawStage,
+    /// When the stage ends, if the clock ends it.
+    until: Option<Timestamp>,
+    now: Timestamp,
+    /// The canonical text, whose hash goes into the seed.
+    rules: String,
+    commitment: String,
+    lock_at: Timestamp,
+    locked_at: Option<Timestamp>,
+    /// Entries that take part; `null` until the list is locked.
+    entries: Option<i64>,
+    excluded: BTreeMap<Exclusion, i64>,
+    root: Option<String>,
+    /// `null` without public randomness: the shop must be trusted.
+    randomness: Option<RoundJson>,
+    drawn_at: Option<Timestamp>,
+    /// `null` until the draw was held, as is the seed.
+    secret: Option<String>,
+    seed: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RoundJson {
+    beacon: Beacon,
+    round: i64,
+    due_at: Timestamp,
+    signature: Option<String>,
+}
+
+/// The public facts of a draw.
+pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    let draw = public_draw(&shop, sale).await?;
+    let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
+    let now = shop.clock.now();
+    let (stage, until) = draw.stage(&known.sale, now);
+    let excluded = shop.store.exclusions(sale).await?.into_iter().collect();
+    let proof = draw.proof.as_deref().and_then(|proof| Proof::parse(proof.as_bytes()).ok());
+    let (secret, seed) = proof.map(|proof| (proof.secret, proof.seed)).unzip();
+    let signature = draw.signature;
+    let randomness = draw.rules.randomness.map(|round| RoundJson {
+        beacon: round.beacon,
+        round: round.round,
+        due_at: round.at(),
+        signature,
+    });
+    let draw = DrawJson {
+        sale_id: sale,
+        state: draw.state,
+        stage,
+        until,
+        now,
+        rules: draw.rules.canonical(),
+        commitment: draw.rules.commitment,
+        lock_at: draw.lock_at,
+        locked_at: draw.locked_at,
+        entries: draw.entries,
+        excluded,
+        root: draw.root,
+        randomness,
+        drawn_at: draw.drawn_at,
+        secret,
+        seed,
+    };
+    Ok((Cache::Live, Json(DrawResponse { draw })).into_response())
+}
+
+/// The document that proves the draw; 409 until it was held.
+pub async fn proof(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    let proof = public_draw(&shop, sale).await?.proof.ok_or(Code::NotDrawn)?;
+    Ok((Cache::Page, json_response(StatusCode::OK, proof)).into_response())
+}
+
+/// The list of entries as CSV; 409 until it is locked. Read page by page, as the client takes it.
+pub async fn entries(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    if public_draw(&shop, sale).await?.locked_at.is_none() {
+        return Err(Code::NotLocked.into());
+    }
+    let list = List { store: shop.store.clone(), sale, after: None, begun: false };
+    let pages = stream::try_unfold(list, List::next_page);
+    let pages = pages.inspect_err(|error| error!(%error, "a list of entries failed; the download breaks off"));
+    let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8")];
+    Ok((Cache::Page, headers, Body::from_stream(pages)).into_response())
+}
+
+async fn public_draw(shop: &Shop, sale: SaleId) -> Result<Draw, Problem> {
+    shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw.into())
+}
+
+/// The first line of the list, as in [`EntryList::to_csv`](domain::draw::EntryList::to_csv).
+const LIST_HEADER: &str = "entry,status\n";
+
+/// A list that is being sent.
+struct List {
+    store: Store,
+    sale: SaleId,
+    after: Option<EntryId>,
+    /// Whether the header was sent.
+    begun: bool,
+}
+
+impl List {
+    async fn next_page(mut self) -> Result<Option<(Bytes, List)>, StoreError> {
+        let page = self.store.listed_entries(self.sale, self.after).await?;
+        if page.is_empty() && self.begun {
+            return Ok(None);
+        }
+        let mut text = String::from(if self.begun { "" } else { LIST_HEADER });
+        for ListedEntry { id, status } in &page {
+            text.push_str(&format!("{id},{status}\n"));
+        }
+        self.after = page.last().map(|ListedEntry { id, .. }| *id).or(self.after);
+        self.begun = true;
+        Ok(Some((text.into(), self)))
+    }
+}

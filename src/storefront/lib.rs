@@ -1,0 +1,54 @@
+//! What shoppers and visitors see: the JSON API (`docs/api.md`) and the pages, a room per subject. A room has its API in
+//! `api`, its pages in `page`, and what their templates show in `view`; the templates are in `templates/`. Pages need no
+//! scripts. [`routes`] lists every address.
+
+pub mod routes;
+
+// What is on sale, and the ways to get it.
+pub mod draws;
+pub mod eligibility;
+pub mod questions;
+pub mod sales;
+pub mod waiting_room;
+pub mod waitlist;
+
+// What a shopper has.
+pub mod addresses;
+pub mod orders;
+pub mod packets;
+pub mod wallet;
+
+// Accounts.
+pub mod account;
+pub mod passkeys;
+pub mod recovery;
+pub mod sign_in;
+
+// The shop itself, files, and pages that are the same for every visitor.
+pub mod site;
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+
+use web::Shop;
+use web::extract::session::SignedIn;
+use web::extract::visitor::Visitor;
+
+/// What most handlers of a signed-in user extract.
+pub(crate) type UserCall = (State<Arc<Shop>>, SignedIn);
+
+/// What most pages of a signed-in user extract.
+pub(crate) type UserVisit = (State<Arc<Shop>>, SignedIn, Visitor);
+
+/// A response whose JSON text is written already.
+pub(crate) fn json_response(status: StatusCode, text: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(Body::from(text.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,168 @@
+//! Choosing or entering the address of an order, between purchase and payment, or later where it is missing.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::UserVisit;
+use crate::addresses::page::{AddressInput, address_form};
+use crate::addresses::view::{AddressCard, AddressForm, OrderAddressPage};
+use crate::orders::checkout::pay_from;
+use accounts::Session;
+use domain::address::AddressError;
+use domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
+use orders::OrderRefusal;
+use store::{AddressRefusal, StoreError, WALLET};
+use web::Shop;
+use web::extract::session::SignedIn;
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds};
+use web::problem::Problem;
+use web::shared::goods::goods_name_and_cover;
+use web::shared::paths::{order_address_path, order_path};
+use web::shared::response::{personal, see_other};
+
+pub async fn show(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+) -> Result<Response, Problem> {
+    match shop.orders.find_persisted(session.user_id, sale, id).await {
+        Ok(order) if order.takes_address() => {
+            let form = blank_form(&visitor, &order);
+            let state = OrderAddressState { form, ..OrderAddressState::blank(&visitor) };
+            page(&shop, &session, &visitor, order, state).await
+        }
+        // The order's own page says why there is no address to choose yet, or any more.
+        Ok(_) | Err(OrderRefusal::NotPayable) => Ok(see_other(&order_path(visitor.locale, sale, id))),
+        Err(refusal) => Err(refusal.into()),
+    }
+}
+
+/// The form with the order's present address, if it has one.
+fn blank_form(visitor: &Visitor, order: &Order) -> AddressForm {
+    match &order.address {
+        Some(address) => address_form(visitor.locale, (**address).clone(), Vec::new()),
+        None => AddressForm::blank(visitor.locale),
+    }
+}
+
+/// What the page shows besides the order.
+pub struct OrderAddressState {
+    status: StatusCode,
+    choice: String,
+    form: AddressForm,
+    keep: bool,
+    /// Whether the shopper came here by a payment that needs an address first.
+    needed: bool,
+    /// The source of that payment.
+    from: String,
+}
+
+impl OrderAddressState {
+    fn blank(visitor: &Visitor) -> OrderAddressState {
+        OrderAddressState {
+            status: StatusCode::OK,
+            choice: String::new(),
+            form: AddressForm::blank(visitor.locale),
+            keep: true,
+            needed: false,
+            from: String::new(),
+        }
+    }
+
+    /// For a payment from `from` of an order without an address.
+    pub fn before_payment(visitor: &Visitor, from: String) -> OrderAddressState {
+        let blank = OrderAddressState::blank(visitor);
+        OrderAddressState { status: StatusCode::UNPROCESSABLE_ENTITY, needed: true, from, ..blank }
+    }
+}
+
+pub async fn page(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    order: Order,
+    state: OrderAddressState,
+) -> Result<Response, Problem> {
+    let is_unpaid = order.status == OrderStatus::Unpaid;
+    let saved = shop.store.addresses_of(session.user_id).await?;
+    let present = saved.iter().find(|saved| order.address.as_deref().is_none_or(|address| *address == saved.address));
+    let present = present.map(|saved| saved.id.to_string());
+    let choice = Some(state.choice).filter(|choice| !choice.is_empty()).or(present).unwrap_or_else(|| "new".to_owned());
+    let entry = shop.catalogue.entry(order.sale_id).await?;
+    let chrome = visitor.chrome_at(order_address_path(visitor.locale, order.sale_id, order.id));
+    let page = OrderAddressPage {
+        chrome,
+        sale_id: order.sale_id,
+        id: order.id,
+        goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
+        amount: order.amount,
+        saved: saved.iter().map(|saved| AddressCard::of(saved, visitor.locale)).collect(),
+        choice,
+        form: state.form,
+        keep: state.keep,
+        needed: state.needed,
+        from_wallet: state.from == WALLET,
+        pay_by: is_unpaid.then_some(order.pay_by),
+        can_pay: is_unpaid && (state.from == WALLET || shop.payments.is_online()),
+    };
+    personal(state.status, &page)
+}
+
+pub async fn choose(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    Form(input): Form<AddressInput>,
+) -> Result<Response, Problem> {
+    let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
+    let keep = input.keep == "yes";
+    let address = match chosen_address(&shop, session.user_id, &input).await? {
+        Ok(address) => address,
+        Err(mistakes) => {
+            let state = OrderAddressState {
+                status: StatusCode::UNPROCESSABLE_ENTITY,
+                choice: "new".to_owned(),
+                form: address_form(visitor.locale, input.address(), mistakes),
+                keep,
+                needed: false,
+                from: input.from,
+            };
+            return page(&shop, &session, &visitor, order, state).await;
+        }
+    };
+    let delivered = shop.orders.deliver_to(session.user_id, sale, id, &address).await;
+    let order =
+        delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
+    if keep && is_new(&input) {
+        // One that is saved already, or one too many, is not reported: the order has its address.
+        let known = shop.store.addresses_of(session.user_id).await?.iter().any(|saved| saved.address == address);
+        if !known {
+            let saved = shop.store.save_address(session.user_id, None, &address, false, shop.clock.now()).await;
+            if let Err(AddressRefusal::Store(error)) = saved {
+                return Err(error.into());
+            }
+        }
+    }
+    if input.then == "pay" {
+        return pay_from(&shop, &session, &visitor, &order, &input.from).await;
+    }
+    Ok(see_other(&order_path(visitor.locale, sale, id)))
+}
+
+fn is_new(input: &AddressInput) -> bool {
+    input.choice.parse::<AddressId>().is_err()
+}
+
+/// The saved address that was chosen, or the one that was entered.
+async fn chosen_address(
+    shop: &Shop,
+    user: UserId,
+    input: &AddressInput,
+) -> Result<Result<Address, Vec<AddressError>>, StoreError> {
+    if let Ok(id) = input.choice.parse() {
+        // If it was deleted in another tab, the choice is shown again without it.
+        let saved = shop.store.address(user, id).await?;
+        return Ok(saved.map(|saved| saved.address).ok_or_else(Vec::new));
+    }
+    Ok(input.address().checked())
+}

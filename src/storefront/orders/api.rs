@@ -1,0 +1,274 @@
+//! Purchases, and a shopper's orders.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use crate::addresses::api::check_address;
+use crate::{UserCall, json_response};
+use accounts::Session;
+use domain::claim::Claim;
+use domain::order::OrderEvent;
+use domain::{Address, AddressId, OrderHold, OrderId, OrderStatus, Refusal, SaleId};
+use engine::gate::AdmissionRequest;
+use engine::purchase::PurchaseOutcome;
+use orders::OrderLookup;
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract;
+use web::extract::session::SignedIn;
+use web::extract::{PathIds, Query, SalePath, from_json, json_body};
+use web::problem::{Code, Problem, refused_purchase};
+use web::shared::orders::{HoldJson, OrderJson, OrderList, PartialRefundJson, parse_statuses};
+use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+
+/// How long a repeated purchase waits for the status of its order. Without the database a read would take seconds.
+const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// `{"quantity":1,"token":"…"}`. [`quantity`] reads the quantity, so that every wrong value gets the same response.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PurchaseBody<'a> {
+    #[serde(borrow)]
+    quantity: Option<&'a RawValue>,
+    token: Option<String>,
+}
+
+fn quantity(raw: Option<&RawValue>) -> Result<i64, Problem> {
+    raw.and_then(|raw| raw.get().parse().ok()).ok_or(Code::BadQuantity.into())
+}
+
+/// A purchase. Nearly every request is refused before its body is read. 202 means that the units are held; a repeated
+/// purchase is 200 with the first order.
+pub async fn buy(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+    request: Request,
+) -> Result<Response, Problem> {
+    let admission = match shop.purchases.request_admission(session.user_id, sale) {
+        Ok(admission) => admission,
+        Err(Refusal::TooEarly) => return Err(too_early(&shop, &session, sale)),
+        Err(refusal) => return Ok(refused_purchase(refusal)),
+    };
+    // Boxed, so that the future of a refused request, which is nearly every one, stays small.
+    Box::pin(buy_admitted(shop, session, sale, admission, request)).await
+}
+
+/// Tells when the account's own moment comes. It may have come since the refusal.
+pub fn too_early(shop: &Shop, session: &Session, sale: SaleId) -> Problem {
+    Problem::too_early(shop.gate.awaited_moment(sale, session.user_id), shop.clock.now())
+}
+
+/// A purchase that the gate has admitted.
+async fn buy_admitted(
+    shop: Arc<Shop>,
+    session: Session,
+    sale: SaleId,
+    admission: AdmissionRequest,
+    request: Request,
+) -> Result<Response, Problem> {
+    // Thousands of requests wait for a decision at once. The request is dropped before the wait.
+    let (quantity, decision) = {
+        let bytes = json_body(request).await?;
+        let body: PurchaseBody = from_json(&bytes)?;
+        let quantity = quantity(body.quantity)?;
+        // A missing token is a bad token here. Only the form without scripts gets a token of its own.
+        (quantity, shop.purchases.buy(admission, quantity, Some(body.token.as_deref().unwrap_or_default())))
+    };
+    match decision.await? {
+        PurchaseOutcome::New { order, status } => {
+            // The quantity was granted, so it is small.
+            let claim = Claim { user_id: session.user_id, order_id: order, quantity: quantity as u32 };
+            let receipt = shop.orders.receipt(sale, &claim);
+            Ok(json_response(StatusCode::ACCEPTED, order_text(sale, &claim, status, &receipt, "")))
+        }
+        PurchaseOutcome::Repeated { order, quantity } => {
+            let status = Box::pin(current_status(&shop, &session, sale, order)).await;
+            let claim = Claim { user_id: session.user_id, order_id: order, quantity };
+            let receipt = shop.orders.receipt(sale, &claim);
+            Ok(json_response(StatusCode::OK, order_text(sale, &claim, status, &receipt, r#","repeated":true"#)))
+        }
+    }
+}
+
+/// JSON text, formatted without a serializer: winners are answered at the peak of load. No value in it needs escaping.
+fn order_text(sale: SaleId, claim: &Claim, status: OrderStatus, receipt: &str, more: &str) -> String {
+    let Claim { order_id, quantity, .. } = claim;
+    format!(
+        r#"{{"order":{{"id":"{order_id}","sale_id":"{sale}","quantity":{quantity},"status":"{status}"}},"status_url":"/api/sales/{sale}/orders/{order_id}","receipt":"{receipt}"{more}}}"#
+    )
+}
+
+/// The status of the first order. Where it cannot be read now it is `reserved`: the units are held in any case.
+async fn current_status(shop: &Shop, session: &Session, sale: SaleId, order: OrderId) -> OrderStatus {
+    match timeout(STATUS_TIMEOUT, shop.orders.find(session.user_id, sale, order)).await {
+        Ok(Ok(OrderLookup::Order(order, _))) => order.status,
+        _ => OrderStatus::Reserved,
+    }
+}
+
+#[derive(Serialize)]
+struct OwnOrderResponse {
+    order: OrderJson,
+}
+
+#[derive(Deserialize)]
+pub struct OrderQuery {
+    /// What the answer to the purchase contained.
+    receipt: Option<String>,
+}
+
+/// One order, also while it is on its way to the database. 404 for every user but its owner. With its receipt, an order that
+/// was lost is granted again.
+pub async fn show(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds((sale_id, id)): PathIds<(SaleId, OrderId)>,
+    Query(query): Query<OrderQuery>,
+) -> Result<Response, Problem> {
+    let found = shop.orders.find_with_receipt(session.user_id, sale_id, id, query.receipt.as_deref());
+    let order = match found.await? {
+        OrderLookup::Order(order, history) => {
+            let refunds = shop.orders.partial_refunds(&order).await?;
+            let partial_refunds = refunds.into_iter().map(PartialRefundJson::from).collect();
+            let payment_declined = shop.orders.is_declined(&order).await?;
+            let hold =
+                shop.orders.hold(&order).await?.map(|OrderHold { held_at, reason, .. }| HoldJson { held_at, reason });
+            OrderJson { partial_refunds, payment_declined, hold, ..OrderJson::of(order, Some(history)) }
+        }
+        OrderLookup::Reserved { quantity, reserved_at } => {
+            let entry = shop.catalogue.entry(sale_id).await?;
+            let held = [OrderEvent { at: reserved_at, status: OrderStatus::Reserved }];
+            OrderJson {
+                id,
+                sale_id,
+                quantity,
+                status: OrderStatus::Reserved,
+                amount: entry.and_then(|entry| entry.sale.price.times(quantity)),
+                pay_by: None,
+                reason: None,
+                message: None,
+                address: None,
+                history: Some(held.into()),
+                hold: None,
+                payment_declined: false,
+                partial_refunds: Vec::new(),
+            }
+        }
+        OrderLookup::NotFound => return Err(Code::NotFound.into()),
+        OrderLookup::Unknown => return Err(Code::Unavailable.into()),
+    };
+    Ok((Cache::Private, Json(OwnOrderResponse { order })).into_response())
+}
+
+#[derive(Deserialize)]
+pub struct OrderListQuery {
+    #[serde(default)]
+    before: Cursor,
+    /// As [`parse_statuses`] reads it.
+    #[serde(default)]
+    status: String,
+}
+
+impl OrderListQuery {
+    fn statuses(&self) -> Result<Vec<OrderStatus>, Problem> {
+        parse_statuses(&self.status).ok_or_else(|| Problem::invalid_field("status", "bad_status"))
+    }
+}
+
+pub async fn list(
+    (State(shop), SignedIn(session)): UserCall,
+    Query(query): Query<OrderListQuery>,
+) -> Result<Response, Problem> {
+    let (statuses, before) = (query.statuses()?, query.before.read("before")?);
+    let page = shop.orders.list(session.user_id, &statuses, before, DEFAULT_PAGE_SIZE).await?;
+    let orders = page.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
+    Ok((Cache::Private, Json(OrderList { orders, next: page.next })).into_response())
+}
+
+pub async fn cancel(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
+) -> Result<Response, Problem> {
+    let order = shop.orders.cancel(session.user_id, sale, order).await?;
+    Ok(Json(OwnOrderResponse { order: OrderJson::of(order, None) }).into_response())
+}
+
+/// A saved address, or a new one: exactly one of the two.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryBody {
+    address_id: Option<AddressId>,
+    address: Option<Address>,
+}
+
+/// Sets the address of an unpaid order, or the missing one of a paid order. The order keeps a copy.
+pub async fn set_address(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    extract::Json(body): extract::Json<DeliveryBody>,
+) -> Result<Response, Problem> {
+    let address = match (body.address_id, body.address) {
+        (Some(saved), None) => {
+            let saved = shop.store.address(session.user_id, saved).await?;
+            saved.ok_or_else(|| Problem::invalid_field("address_id", "no_such_address"))?.address
+        }
+        (None, Some(address)) => check_address(address, "address.")?,
+        _ => return Err(Problem::invalid_field("address", "required")),
+    };
+    let order = shop.orders.deliver_to(session.user_id, sale, id, &address).await?;
+    Ok(Json(OwnOrderResponse { order: OrderJson::of(order, None) }).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::UserId;
+
+    fn read(text: &str) -> Result<i64, &'static str> {
+        let body: Result<PurchaseBody, Problem> = from_json(text.as_bytes());
+        body.and_then(|body| quantity(body.quantity)).map_err(|problem| problem.code().as_str())
+    }
+
+    #[test]
+    fn every_wrong_quantity_gets_the_same_code() {
+        assert_eq!(read(r#"{"quantity":2,"token":"x"}"#), Ok(2));
+        // `Purchases` refuses what is not above zero.
+        assert_eq!(read(r#"{"quantity":-1,"token":"x"}"#), Ok(-1));
+        for wrong in ["1.5", "1e3", "1e400", "99999999999999999999", "\"1\"", "true", "null", "[1]", "{}"] {
+            assert_eq!(read(&format!(r#"{{"quantity":{wrong},"token":"x"}}"#)), Err("bad_quantity"), "{wrong}");
+        }
+        assert_eq!(read(r#"{"token":"x"}"#), Err("bad_quantity"));
+    }
+
+    #[test]
+    fn purchase_body_is_parsed_strictly() {
+        assert_eq!(read(r#"{"quantity":1}"#), Ok(1));
+        assert_eq!(read(r#"{"quantity":1,"token":7}"#), Err("invalid"));
+        assert_eq!(read(r#"{"quantity":1,"user":"x"}"#), Err("invalid"));
+        assert_eq!(read(r#"{"quantity":1"#), Err("bad_json"));
+        assert_eq!(read("[1,\"x\"]"), Ok(1));
+    }
+
+    #[test]
+    fn answer_to_a_purchase_is_valid_json() {
+        let order: OrderId = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
+        let claim = Claim { user_id: UserId(order.0), order_id: order, quantity: 2 };
+        let text = order_text(SaleId(7), &claim, OrderStatus::Reserved, "abc.def", r#","repeated":true"#);
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let expected = serde_json::json!({
+            "order": {"id": order, "sale_id": "7", "quantity": 2, "status": "reserved"},
+            "status_url": format!("/api/sales/7/orders/{order}"),
+            "receipt": "abc.def",
+            "repeated": true,
+        });
+        assert_eq!(json, expected);
+    }
+}

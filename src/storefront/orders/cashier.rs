@@ -1,0 +1,100 @@
+//! The page of the sandbox payment provider. It stands for the page of an external provider: it knows a payment by its id
+//! and nothing about the shopper.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::orders::cashier_view::{CashierPage, CashierState};
+use domain::PaymentId;
+use payments::{Sandbox, Settled};
+use store::SandboxPayment;
+use web::Shop;
+use web::extract::PathIds;
+use web::extract::visitor::{Visitor, own_path, query_value};
+use web::problem::{Code, Problem};
+use web::shared::response::{personal, see_other};
+
+pub async fn show(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    page(&shop, visitor, id, StatusCode::OK).await
+}
+
+async fn page(shop: &Shop, mut visitor: Visitor, id: PaymentId, status: StatusCode) -> Result<Response, Problem> {
+    let payment = payment(shop, id).await?;
+    let requested = visitor.path.split_once('?').and_then(|(_, query)| query_value(query, "lang"));
+    if requested.is_none()
+        && let Some(locale) = payment.return_path.split('/').nth(1).and_then(|first| first.parse().ok())
+    {
+        visitor.locale = locale;
+    }
+    let is_open = payment.is_open(sandbox(shop)?.now().await?);
+    let state = match payment.status.as_str() {
+        "open" if is_open => CashierState::Open,
+        "open" => CashierState::Closed,
+        "declined" => CashierState::Declined,
+        _ => CashierState::Paid,
+    };
+    let page = CashierPage {
+        chrome: visitor.chrome_at(format!("/sandbox/cashier/{id}")),
+        payment_id: id,
+        amount: payment.amount,
+        order_path: payment.return_path,
+        state,
+    };
+    personal(status, &page)
+}
+
+pub async fn pay(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    let card = card(&visitor);
+    settle(&shop, visitor, id, true, card.as_deref()).await
+}
+
+pub async fn decline(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    settle(&shop, visitor, id, false, None).await
+}
+
+/// The last four digits of a card, if the payer chose one.
+fn card(visitor: &Visitor) -> Option<String> {
+    let (_, query) = visitor.path.split_once('?')?;
+    let digits = query_value(query, "card")?;
+    (digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
+}
+
+/// Settles the payment and returns the payer to the order. Settling again changes nothing. A payment that has ended is
+/// refused with a page that says so.
+async fn settle(
+    shop: &Shop,
+    visitor: Visitor,
+    id: PaymentId,
+    pay: bool,
+    card: Option<&str>,
+) -> Result<Response, Problem> {
+    let payment = payment(shop, id).await?;
+    match sandbox(shop)?.settle(&payment, pay, card).await? {
+        Settled::Now | Settled::Before => Ok(see_other(own_path(&payment.return_path).unwrap_or("/"))),
+        Settled::Closed => page(shop, visitor, id, StatusCode::CONFLICT).await,
+    }
+}
+
+async fn payment(shop: &Shop, id: PaymentId) -> Result<SandboxPayment, Problem> {
+    sandbox(shop)?.payment(id).await?.ok_or(Code::NotFound.into())
+}
+
+/// The sandbox. Its pages are not there while it is off.
+fn sandbox(shop: &Shop) -> Result<&Sandbox, Problem> {
+    shop.sandbox.as_deref().ok_or(Code::NotFound.into())
+}

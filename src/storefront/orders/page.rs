@@ -1,0 +1,327 @@
+//! The purchase form, and the pages of a shopper's orders.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::UserVisit;
+use crate::addresses::view::AddressCard;
+use crate::eligibility::page as eligibility;
+use crate::orders::address_page as order_address;
+use crate::orders::address_page::OrderAddressState;
+use crate::orders::api::too_early;
+use crate::orders::checkout::pay_from;
+use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
+use crate::sales::token::purchase_token;
+use accounts::Session;
+use domain::hold::check_appeal;
+use domain::order::OrderEvent;
+use domain::wallet::money;
+use domain::{Locale, ModeName, Money, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
+use engine::purchase::PurchaseOutcome;
+use orders::OrderLookup;
+use orders::review::AppealRefusal;
+use web::Shop;
+use web::extract::session::SignedIn;
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::goods::goods_name_and_cover;
+use web::shared::onward::{current_sales, onward_from};
+use web::shared::orders::parse_statuses;
+use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use web::shared::paths::{line_path, order_address_path, order_path};
+use web::shared::response::{personal, see_other};
+use web::shared::wallet::balance_of;
+use web::views::address::AddressView;
+
+#[derive(Deserialize)]
+pub struct PurchaseForm {
+    #[serde(default)]
+    quantity: String,
+    /// Of a shopper who was called in a waiting room: the page of the turn has it.
+    #[serde(default)]
+    token: String,
+}
+
+/// The form on the page of a sale. It has no purchase token, because fetching one needs a script; in a sale with a waiting room
+/// the page of the turn has one.
+pub async fn buy(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(sale): PathIds<SaleId>,
+    Form(form): Form<PurchaseForm>,
+) -> Result<Response, Problem> {
+    let quantity = form.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
+    let token = Some(form.token.as_str()).filter(|token| !token.is_empty());
+    let refused = |refusal| match refusal {
+        refusal if token.is_some() => Problem::from(refusal).back(line_path(visitor.locale, sale)),
+        Refusal::TooEarly => too_early(&shop, &session, sale).again(quantity),
+        refusal => Problem::from(refusal).again(quantity),
+    };
+    let request = shop.purchases.request_admission(session.user_id, sale).map_err(refused)?;
+    let fetched = match token {
+        None if shop.catalogue.known(sale).is_some_and(|known| has_rules(&known.sale)) => {
+            match purchase_token(&shop, sale, session.user_id, None).await {
+                Ok(issued) => Some(issued.token),
+                Err(problem) => return eligibility::refused(problem, visitor.locale, sale),
+            }
+        }
+        _ => None,
+    };
+    let token = fetched.as_deref().or(token);
+    let order = match shop.purchases.buy(request, quantity, token).await.map_err(refused)? {
+        PurchaseOutcome::New { order, .. } | PurchaseOutcome::Repeated { order, .. } => order,
+    };
+    Ok(see_other(&order_path(visitor.locale, sale, order)))
+}
+
+/// Whether a form without a token is checked here instead.
+fn has_rules(sale: &Sale) -> bool {
+    sale.mode == SaleMode::Rush && !sale.eligibility.are_none()
+}
+
+#[derive(Deserialize)]
+pub struct OrdersPageQuery {
+    #[serde(default)]
+    before: Cursor,
+    /// As [`parse_statuses`] reads it.
+    #[serde(default)]
+    status: String,
+}
+
+/// A shopper with more orders than this sees filters without counts, which would take long.
+const MAX_COUNTED_ORDERS: i64 = 200;
+/// Orders of a sale with a higher number than this have none: counting them would take long.
+const MAX_ORDER_NUMBER: i64 = 1000;
+/// Waitlists on the list of orders.
+const MAX_WAITS: i64 = 20;
+
+pub async fn list(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Query(query): Query<OrdersPageQuery>,
+) -> Result<Response, Problem> {
+    // Statuses that no link contains mean all.
+    let statuses = parse_statuses(&query.status).unwrap_or_default();
+    let page = shop.orders.list(session.user_id, &statuses, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
+    let declined = shop.orders.declined_among(&page.items).await?;
+    let mut cards = Vec::with_capacity(page.items.len());
+    for order in page.items {
+        let entry = shop.catalogue.entry(order.sale_id).await?;
+        let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), visitor.locale);
+        cards.push(OrderCard { payment_declined: declined.contains(&order.id), order, goods_name, picture });
+    }
+    let older = page.next.map(|id| id.to_string());
+    let statuses = shop.store.order_statuses_of(session.user_id, MAX_COUNTED_ORDERS + 1).await?;
+    let counted = (statuses.len() as i64 <= MAX_COUNTED_ORDERS).then_some(statuses);
+    let (filter, is_later, online) = (query.status, query.before.is_given(), shop.payments.is_online());
+    let waits = waits(&shop, session.user_id, visitor.locale).await?;
+    let has_none = cards.is_empty() && filter.is_empty() && !is_later;
+    let onward = if has_none { current_sales(&shop.catalogue, visitor.locale) } else { Vec::new() };
+    let chrome = visitor.chrome();
+    let orders = cards;
+    personal(StatusCode::OK, &OrdersPage { chrome, orders, older, filter, counted, waits, is_later, online, onward })
+}
+
+/// Sales that the shopper waits for, as long as they go on.
+async fn waits(shop: &Shop, user: UserId, locale: Locale) -> Result<Vec<(SaleId, String)>, Problem> {
+    let mut waits = Vec::new();
+    for sale in shop.store.waits_of(user, MAX_WAITS).await? {
+        let known = shop.catalogue.known(sale).filter(|entry| entry.sale.phase(shop.clock.now()) != Phase::Ended);
+        if let Some(known) = known {
+            waits.push((sale, goods_name_and_cover(Some(&*known), locale).0));
+        }
+    }
+    Ok(waits)
+}
+
+pub async fn show(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
+) -> Result<Response, Problem> {
+    page(&shop, &session, &visitor, (sale, order), AppealFormState::default()).await
+}
+
+async fn page(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    (sale, order): (SaleId, OrderId),
+    appeal: AppealFormState,
+) -> Result<Response, Problem> {
+    let found = shop.orders.find(session.user_id, sale, order).await?;
+    let (needs_address, accepts_wallet) = match &found {
+        OrderLookup::Order(order, _) => (order.needs_address(), order.accepts_wallet()),
+        _ => (false, false),
+    };
+    let order = view(shop, visitor.locale, (sale, order), found).await?;
+    let sale = sale_of_order(shop, visitor.locale, &order).await?;
+    let proposed = match needs_address {
+        true => shop.store.addresses_of(session.user_id).await?.into_iter().find(|saved| saved.is_default),
+        false => None,
+    };
+    let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
+    let (mut wallet, mut deposit) = (None, None);
+    if accepts_wallet {
+        deposit = deposit_of(shop, session.user_id, order.sale_id).await?;
+        let balance = balance_of(&shop.store, session.user_id).await?;
+        wallet = Some(money(balance.amount + deposit.map_or(0, |deposit| deposit.amount)));
+    }
+    let online = shop.payments.is_online();
+    let status = if appeal.error.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let chrome = visitor.chrome_at(order_path(visitor.locale, order.sale_id, order.id));
+    let now = shop.clock.now();
+    personal(status, &OrderPage { chrome, order, proposed, wallet, deposit, online, sale, now, appeal })
+}
+
+/// What is set aside for a sale, which comes back when its order is paid.
+async fn deposit_of(shop: &Shop, user: UserId, sale: SaleId) -> Result<Option<Money>, Problem> {
+    if shop.catalogue.known(sale).is_some_and(|known| known.sale.eligibility.deposit.is_none()) {
+        return Ok(None);
+    }
+    let held = shop.store.held_deposits_of(user).await?;
+    Ok(held.iter().find(|deposit| deposit.sale_id == sale).map(|deposit| money(deposit.amount)))
+}
+
+/// What the page says about the sale of an order.
+async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result<Option<SaleOfOrder>, Problem> {
+    let Some(entry) = shop.catalogue.known(order.sale_id) else { return Ok(None) };
+    let sale = &entry.sale;
+    let (mode, has_won) = (sale.mode.name(), order.status == OrderStatus::Unpaid);
+    // Elsewhere chance decides, and the number would say nothing. Beyond the total, units of other orders came back.
+    let number = match has_won && mode == ModeName::Rush {
+        true => {
+            shop.store.order_number(sale.id, order.id, MAX_ORDER_NUMBER).await?.filter(|number| *number <= sale.total)
+        }
+        false => None,
+    };
+    let onward = match order.status {
+        OrderStatus::Cancelled | OrderStatus::Rejected | OrderStatus::Paid => {
+            onward_from(&shop.catalogue, locale, &entry)
+        }
+        _ => Vec::new(),
+    };
+    let total = (sale.per_user_limit == 1).then_some(sale.total);
+    let goes_on = sale.phase(shop.clock.now()) != Phase::Ended;
+    Ok(Some(SaleOfOrder { mode, number, total, goes_on, onward }))
+}
+
+async fn view(
+    shop: &Shop,
+    locale: Locale,
+    (sale_id, id): (SaleId, OrderId),
+    found: OrderLookup,
+) -> Result<OrderView, Problem> {
+    let entry = shop.catalogue.entry(sale_id).await?;
+    let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), locale);
+    match found {
+        OrderLookup::Order(order, history) => Ok(OrderView {
+            partial_refunds: shop.orders.partial_refunds(&order).await?,
+            payment_declined: shop.orders.is_declined(&order).await?,
+            holds: shop.store.holds_of(id).await?,
+            id,
+            sale_id,
+            goods_name,
+            picture,
+            quantity: order.quantity,
+            amount: order.amount,
+            status: order.status,
+            reason: order.reason,
+            message: order.message,
+            address: order.address.map(|address| AddressView::of(&address, locale)),
+            payment_window: Some((order.created_at, order.pay_by)),
+            history,
+        }),
+        OrderLookup::Reserved { quantity, reserved_at } => {
+            let entry = entry.ok_or(Code::NotFound)?;
+            Ok(OrderView {
+                id,
+                sale_id,
+                goods_name,
+                picture,
+                quantity,
+                amount: entry.sale.price.times(quantity).unwrap_or(entry.sale.price),
+                status: OrderStatus::Reserved,
+                reason: None,
+                message: None,
+                address: None,
+                payment_window: None,
+                history: vec![OrderEvent { at: reserved_at, status: OrderStatus::Reserved }],
+                payment_declined: false,
+                partial_refunds: Vec::new(),
+                holds: Vec::new(),
+            })
+        }
+        OrderLookup::NotFound => Err(Code::NotFound.into()),
+        OrderLookup::Unknown => Err(Code::Unavailable.into()),
+    }
+}
+
+#[derive(Deserialize)]
+pub struct PaymentForm {
+    /// The saved address shown next to the button, for an order without an address of its own.
+    #[serde(default)]
+    address: String,
+    /// `wallet` to pay from the wallet.
+    #[serde(default)]
+    from: String,
+}
+
+/// Pays from the wallet or at the provider. Shows the form of the address first if the order needs one.
+pub async fn pay(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    Form(form): Form<PaymentForm>,
+) -> Result<Response, Problem> {
+    let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
+    if !order.needs_address() {
+        return pay_from(&shop, &session, &visitor, &order, &form.from).await;
+    }
+    let saved = match form.address.parse() {
+        Ok(id) => shop.store.address(session.user_id, id).await?,
+        Err(_) => None,
+    };
+    let Some(saved) = saved else {
+        let state = OrderAddressState::before_payment(&visitor, form.from);
+        return order_address::page(&shop, &session, &visitor, order, state).await;
+    };
+    let delivered = shop.orders.deliver_to(session.user_id, sale, id, &saved.address).await;
+    let order =
+        delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
+    pay_from(&shop, &session, &visitor, &order, &form.from).await
+}
+
+pub async fn cancel(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
+) -> Result<Response, Problem> {
+    shop.orders.cancel(session.user_id, sale, order).await?;
+    Ok(see_other(&order_path(visitor.locale, sale, order)))
+}
+
+#[derive(Deserialize)]
+pub struct AppealForm {
+    #[serde(default)]
+    text: String,
+}
+
+/// Sends what the owner of a held order answers. An order that takes no appeal now says so on its page.
+pub async fn appeal(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
+    Form(AppealForm { text }): Form<AppealForm>,
+) -> Result<Response, Problem> {
+    let path = order_path(visitor.locale, sale, order);
+    let checked = match check_appeal(&text) {
+        Ok(checked) => checked,
+        Err(code) => {
+            let state = AppealFormState { text, error: Some(code) };
+            return page(&shop, &session, &visitor, (sale, order), state).await;
+        }
+    };
+    match shop.orders.appeal(session.user_id, order, &checked).await {
+        Ok(()) | Err(AppealRefusal::NotHeld | AppealRefusal::AnotherWaits) => Ok(see_other(&path)),
+        Err(AppealRefusal::RateLimited) => Err(Problem::new(Code::RateLimited).back(path)),
+        Err(AppealRefusal::Store(error)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,235 @@
+//! A shopper's orders.
+
+use askama::Template;
+use jiff::Timestamp;
+
+use crate::addresses::view::AddressCard;
+use domain::hold::MAX_APPEAL_CHARS;
+use domain::order::OrderEvent;
+use domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Picture, SaleId};
+use pages::filters;
+use pages::onward::OnwardSale;
+use store::{PartialRefund, WALLET};
+use web::shared::orders::parse_statuses;
+use web::views::Chrome;
+use web::views::address::AddressView;
+use web::views::review::{ReviewEvent, review_events};
+use words::field_error;
+
+/// One order in the list.
+#[derive(Debug)]
+pub struct OrderCard {
+    pub order: Order,
+    pub goods_name: String,
+    pub picture: Option<Picture>,
+    /// Whether the last attempt to pay was declined.
+    pub payment_declined: bool,
+}
+
+impl OrderCard {
+    fn is_unpaid(&self) -> bool {
+        self.order.status == OrderStatus::Unpaid
+    }
+}
+
+/// A shopper's orders, newest first.
+#[derive(Debug, Template)]
+#[template(path = "orders.html")]
+pub struct OrdersPage {
+    pub chrome: Chrome,
+    pub orders: Vec<OrderCard>,
+    /// A cursor for `?before=`; `None` on the last page.
+    pub older: Option<String>,
+    /// The statuses that are shown, as in the query; empty for all.
+    pub filter: String,
+    /// The statuses of all orders of the shopper; `None` for too many to count.
+    pub counted: Option<Vec<OrderStatus>>,
+    /// Sales that the shopper waits for, with the names of their goods.
+    pub waits: Vec<(SaleId, String)>,
+    /// Whether this is not the first page.
+    pub is_later: bool,
+    /// Whether a payment provider is on.
+    pub online: bool,
+    /// Where to go on, for a shopper without orders.
+    pub onward: Vec<OnwardSale>,
+}
+
+impl OrdersPage {
+    fn filters(&self) -> [(&'static str, &'static str); 5] {
+        let t = &self.chrome.text().orders;
+        [
+            ("", t.filter_all),
+            ("unpaid", t.filter_unpaid),
+            ("paid", t.filter_paid),
+            ("cancelled,rejected", t.filter_ended),
+            ("refund_pending,refunded", t.filter_refunds),
+        ]
+    }
+
+    /// The number of orders behind a filter. `None` for no order, which needs no words.
+    fn count_of(&self, filter: &str) -> Option<usize> {
+        let wanted = parse_statuses(filter).unwrap_or_default();
+        let counted = self.counted.as_ref()?;
+        let count = counted.iter().filter(|status| wanted.is_empty() || wanted.contains(*status)).count();
+        (count > 0).then_some(count)
+    }
+
+    fn is_current(&self, filter: &str) -> bool {
+        self.filter == filter
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.filter.is_empty()
+    }
+}
+
+/// An order for its owner, also before it has reached the database.
+#[derive(Debug)]
+pub struct OrderView {
+    pub id: OrderId,
+    pub sale_id: SaleId,
+    pub goods_name: String,
+    pub picture: Option<Picture>,
+    pub quantity: u32,
+    pub amount: Money,
+    pub status: OrderStatus,
+    pub reason: Option<String>,
+    /// The shop's message when it ended the order.
+    pub message: Option<String>,
+    pub address: Option<AddressView>,
+    /// When the time to pay began, and when it ends.
+    pub payment_window: Option<(Timestamp, Timestamp)>,
+    pub history: Vec<OrderEvent>,
+    /// Whether the last attempt to pay was declined.
+    pub payment_declined: bool,
+    /// Oldest first.
+    pub partial_refunds: Vec<PartialRefund>,
+    /// Of its review. Oldest first.
+    pub holds: Vec<OrderHold>,
+}
+
+/// The form of an appeal, as entered.
+#[derive(Debug, Default)]
+pub struct AppealFormState {
+    pub text: String,
+    /// The code of what is wrong with it.
+    pub error: Option<&'static str>,
+}
+
+/// The page of one order.
+#[derive(Debug, Template)]
+#[template(path = "order.html")]
+pub struct OrderPage {
+    pub chrome: Chrome,
+    pub order: OrderView,
+    /// The shopper's default address, for an order that has none yet.
+    pub proposed: Option<AddressCard>,
+    /// What the shopper's wallet can pay with, if the order can be paid from it: its balance, and the deposit, which comes back.
+    pub wallet: Option<Money>,
+    /// The deposit that is set aside for the sale.
+    pub deposit: Option<Money>,
+    /// Whether a payment provider is on.
+    pub online: bool,
+    /// `None` for a sale that is gone.
+    pub sale: Option<SaleOfOrder>,
+    pub now: Timestamp,
+    pub appeal: AppealFormState,
+}
+
+/// What the page of an order says about its sale.
+#[derive(Debug)]
+pub struct SaleOfOrder {
+    pub mode: ModeName,
+    /// Which order of the sale this is, where being early decides.
+    pub number: Option<i64>,
+    /// The units of a sale in which each order has one, so that the number counts units.
+    pub total: Option<i64>,
+    /// Whether the sale may still have units.
+    pub goes_on: bool,
+    /// Where to go on from an order that came to nothing or is paid.
+    pub onward: Vec<OnwardSale>,
+}
+
+impl OrderPage {
+    /// The headline of an order that holds its units.
+    fn won(&self) -> &'static str {
+        let t = &self.chrome.text().outcome;
+        match self.sale.as_ref().map(|sale| sale.mode) {
+            Some(ModeName::Draw) => t.won_draw,
+            Some(ModeName::Queue) => t.won_queue,
+            Some(ModeName::Rush) | None => t.won,
+        }
+    }
+
+    /// What is left of the time to pay, in percent, until the script moves the ring.
+    fn percent_left(&self, from: &Timestamp, until: &Timestamp) -> i64 {
+        let (whole, left) =
+            (until.as_millisecond() - from.as_millisecond(), until.as_millisecond() - self.now.as_millisecond());
+        (100 * left.max(0) / whole.max(1)).min(100)
+    }
+
+    /// Whether the order came to nothing.
+    fn is_lost(&self) -> bool {
+        self.is(OrderStatus::Cancelled) || self.is(OrderStatus::Rejected)
+    }
+
+    /// Whether the shop sends what was bought.
+    fn goes_out(&self) -> bool {
+        self.is(OrderStatus::Paid) && self.hold().is_none()
+    }
+
+    fn onward_title(&self) -> &'static str {
+        let t = &self.chrome.text().outcome;
+        if self.is_lost() { t.onward } else { t.current }
+    }
+
+    fn onward(&self) -> &[OnwardSale] {
+        self.sale.as_ref().map_or(&[], |sale| &sale.onward)
+    }
+
+    /// The hold that lasts.
+    fn hold(&self) -> Option<&OrderHold> {
+        self.order.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
+    }
+
+    fn review_events(&self) -> Vec<ReviewEvent<'_>> {
+        review_events(&self.chrome.text().review, &self.order.holds)
+    }
+
+    fn appeal_error(&self) -> Option<&'static str> {
+        self.appeal.error.map(|code| field_error(self.chrome.locale, code))
+    }
+
+    fn is(&self, status: OrderStatus) -> bool {
+        self.order.status == status
+    }
+
+    fn meaning(&self) -> &'static str {
+        let t = self.chrome.text();
+        match (self.hold(), self.order.status) {
+            (Some(_), OrderStatus::Paid) => return t.review.means_paid,
+            (Some(_), _) => return t.review.means_unpaid,
+            (None, _) => {}
+        }
+        match self.order.reason.as_deref() {
+            Some("by_shop") => t.status_means_by_shop(&self.order.status),
+            _ => t.status_means(&self.order.status),
+        }
+    }
+
+    fn is_refund(&self) -> bool {
+        self.order.status == OrderStatus::RefundPending
+    }
+
+    /// As `Order::takes_address`.
+    fn takes_address(&self) -> bool {
+        self.is(OrderStatus::Unpaid) || (self.is(OrderStatus::Paid) && self.order.address.is_none())
+    }
+
+    fn reason(&self) -> Option<&'static str> {
+        self.chrome.text().reason(self.order.reason.as_deref()?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Pages of orders from samples.
+
+use crate::orders::view::*;
+use domain::{Currency, Locale, UserId};
+use web::views::test_chrome;
+
+fn order(status: OrderStatus) -> Order {
+    Order {
+        id: "0198c0de-0000-7000-8000-000000000001".parse().unwrap(),
+        sale_id: SaleId(7),
+        user_id: UserId("0198c0de-0000-7000-8000-000000000002".parse().unwrap()),
+        quantity: 2,
+        amount: Money::new(399_800, Currency::CNY),
+        status,
+        reason: Some("unpaid".into()),
+        message: None,
+        address: None,
+        reserved_at: at(0),
+        created_at: at(0),
+        pay_by: at(900),
+    }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_795_000_000 + second).unwrap()
+}
+
+fn sale_of_order(status: OrderStatus) -> SaleOfOrder {
+    let next = OnwardSale {
+        sale: SaleId(9),
+        goods_name: "Radio".into(),
+        picture: None,
+        price: Money::new(9_900, Currency::CNY),
+        opens_at: None,
+        mode: ModeName::Rush,
+        sells: pages::onward::Sells::OtherProduct,
+    };
+    let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
+    let onward = if lost { vec![next] } else { Vec::new() };
+    SaleOfOrder { mode: ModeName::Rush, number: Some(37), total: Some(100), goes_on: true, onward }
+}
+
+fn view(status: OrderStatus, goods_name: &str) -> OrderView {
+    let order = order(status);
+    let event = |status| OrderEvent { at: order.created_at, status };
+    OrderView {
+        id: order.id,
+        sale_id: order.sale_id,
+        goods_name: goods_name.into(),
+        picture: Some(Picture::drawing("phone.svg")),
+        quantity: order.quantity,
+        amount: order.amount,
+        status,
+        reason: order.reason,
+        message: Some(goods_name.into()),
+        address: None,
+        payment_window: Some((order.created_at, order.pay_by)),
+        history: vec![event(OrderStatus::Unpaid), event(status)],
+        payment_declined: false,
+        partial_refunds: Vec::new(),
+        holds: Vec::new(),
+    }
+}
+
+#[test]
+fn order_page_offers_the_actions_of_its_status() {
+    for status in OrderStatus::ALL {
+        let page = OrderPage {
+            chrome: test_chrome(Locale::En, "/en/orders/7/x"),
+            order: view(status, "Phone"),
+            proposed: None,
+            deposit: None,
+            wallet: (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY)),
+            online: true,
+            sale: Some(sale_of_order(status)),
+            now: at(450),
+            appeal: AppealFormState::default(),
+        };
+        let html = page.render().unwrap();
+        let unpaid = status == OrderStatus::Unpaid;
+        assert_eq!(html.contains("/pay\""), unpaid, "{status}");
+        assert_eq!(html.contains("/cancel\""), unpaid, "{status}");
+        assert!(html.contains("…<bdi>000000000001</bdi>"), "the number is as short as in the list: {html}");
+        assert!(html.contains("<code>0198c0de-0000-7000-8000-000000000001</code>"), "and whole below: {html}");
+        assert!(!html.contains("value=\"wallet\""), "the balance is one cent short");
+        assert_eq!(html.contains("/en/wallet\">Top up"), unpaid, "{status}");
+        assert_eq!(html.contains("http-equiv=\"refresh\""), status == OrderStatus::Reserved, "{status}");
+        assert_eq!(html.contains("You got it!") && html.contains("No. 37</b> of 100"), unpaid, "{status}: {html}");
+        assert_eq!(html.contains(r#"stroke-dasharray="50 100""#), unpaid, "{status}: half of the time is over");
+        let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
+        assert_eq!(html.contains("id=\"deliver\""), !lost, "{status}: nothing is delivered");
+        assert_eq!(html.contains("/en/sales/7/waitlist") && html.contains("/en/sales/9\""), lost, "{status}");
+    }
+}
+
+#[test]
+fn order_page_escapes_names() {
+    let hostile = "\"><script>alert(1)</script>";
+    let (chrome, order) = (test_chrome(Locale::Zh, hostile), view(OrderStatus::Paid, hostile));
+    let (appeal, sale) = (AppealFormState::default(), None);
+    let page = OrderPage {
+        chrome,
+        order,
+        proposed: None,
+        wallet: None,
+        deposit: None,
+        online: true,
+        sale,
+        now: at(0),
+        appeal,
+    };
+    assert_eq!(page.render().unwrap().matches("<script").count(), 1);
+}
+
+#[test]
+fn list_of_orders_links_orders_and_the_next_page() {
+    let empty = OrdersPage {
+        chrome: test_chrome(Locale::En, "/en/orders"),
+        orders: vec![],
+        older: None,
+        filter: String::new(),
+        counted: None,
+        waits: vec![],
+        is_later: false,
+        online: true,
+        onward: Vec::new(),
+    };
+    assert!(empty.render().unwrap().contains("No orders yet"));
+    let card = OrderCard {
+        order: order(OrderStatus::Paid),
+        goods_name: "Phone".into(),
+        picture: None,
+        payment_declined: false,
+    };
+    let full = OrdersPage {
+        chrome: test_chrome(Locale::En, "/en/orders"),
+        orders: vec![card],
+        older: Some("a&b".into()),
+        filter: "paid\"><script>".into(),
+        counted: Some(vec![OrderStatus::Paid, OrderStatus::Cancelled, OrderStatus::Rejected]),
+        waits: vec![(SaleId(9), "Watch".into())],
+        is_later: false,
+        online: true,
+        onward: Vec::new(),
+    };
+    let html = full.render().unwrap();
+    assert!(html.contains("?before=a%26b&#38;status=paid%22") && html.matches("<script").count() == 1, "{html}");
+    assert!(html.contains("/en/orders/7/0198c0de"));
+    assert!(html.contains(r#"<a href="/en/sales/9/waitlist">Watch</a>"#), "{html}");
+    let counts: Vec<_> = full.filters().iter().map(|(filter, _)| full.count_of(filter)).collect();
+    assert_eq!(counts, [Some(3), None, Some(1), Some(2), None]);
+    assert!(html.contains("…<bdi>000000000001</bdi>"), "a short number: {html}");
+}
+
+#[test]
+fn unpaid_row_counts_down_and_pays() {
+    for status in OrderStatus::ALL {
+        let card =
+            OrderCard { order: order(status), goods_name: "Phone".into(), picture: None, payment_declined: false };
+        let page = OrdersPage {
+            chrome: test_chrome(Locale::En, "/en/orders"),
+            orders: vec![card],
+            older: None,
+            filter: String::new(),
+            counted: None,
+            waits: vec![],
+            is_later: false,
+            online: true,
+            onward: Vec::new(),
+        };
+        let html = page.render().unwrap();
+        let unpaid = status == OrderStatus::Unpaid;
+        assert_eq!(html.contains("/pay\""), unpaid, "{status}");
+        assert_eq!(html.contains("data-pay-by="), unpaid, "{status}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Red packets: giving, claiming, reading.
+
+use std::sync::Arc;
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{UserCall, json_response};
+use accounts::Session;
+use domain::Role;
+use domain::packet::{Giver, Share};
+use domain::wallet::{CURRENCY, money};
+use domain::{Money, PacketId};
+use engine::packets::{ClaimedShare, Purse};
+use store::PacketClaim;
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::client::ClientAddress;
+use web::extract::repeatable::Repeatable;
+use web::extract::session::{ManageSales, Permission, SignedIn};
+use web::extract::{Json, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+
+/// Gives a packet from the wallet, if the password was entered within 12 hours, or from the shop by staff who run sales. A repeated request with the same key gives
+/// nothing more.
+pub async fn give(
+    (State(shop), SignedIn(session)): UserCall,
+    Repeatable(request): Repeatable,
+    Json(new): Json<NewPacket>,
+) -> Result<Response, Problem> {
+    let spender = spender_role(&shop, &session).await?;
+    let purse = match (new.from, spender) {
+        (Some(PacketSource::Shop), None) => return Err(Code::NotAllowed.into()),
+        // An owner gives from the shop unless told otherwise; an operator has to say so.
+        (Some(PacketSource::Shop), Some(role)) | (None, Some(role @ Role::Admin)) => {
+            Purse::shop(session.user_id, &session.username, role)
+        }
+        (Some(PacketSource::Wallet) | None, _) => {
+            shop.accounts.check_spending(&session).await?;
+            Purse::Wallet(session.user_id)
+        }
+    };
+    give_packet(&shop, purse, new.request(request)).await
+}
+
+/// The user's role, if it may spend the shop's money.
+async fn spender_role(shop: &Shop, session: &Session) -> Result<Option<Role>, Problem> {
+    let staff = shop.accounts.staff(session).await?;
+    let spender = staff.filter(|user| shop.accounts.duty_of(user).is_none() && ManageSales::ROLES.contains(&user.role));
+    Ok(spender.map(|user| user.role))
+}
+
+/// Claims a share. A repeated claim gets the same share.
+pub async fn claim(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds(id): PathIds<PacketId>,
+) -> Result<Response, Problem> {
+    let claimed = shop.packets.claim(session.user_id, id).await?;
+    let (Share { index, amount }, more) = match claimed {
+        ClaimedShare::New(share) => (share, ""),
+        ClaimedShare::Repeated(share) => (share, r#","repeated":true"#),
+    };
+    // Formatted without a serializer: claims come all at once. No value in it needs escaping.
+    let currency = CURRENCY.as_str();
+    let text = format!(
+        r#"{{"claim":{{"packet_id":"{id}","share":{index},"amount":{{"amount":{amount},"currency":"{currency}"}}}}{more}}}"#
+    );
+    Ok(json_response(StatusCode::OK, text))
+}
+
+#[derive(Deserialize)]
+pub struct ClaimListQuery {
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize)]
+struct PacketDetail {
+    packet: PacketJson,
+    /// The share of the user who asks.
+    mine: Option<Money>,
+    /// Latest first.
+    claims: Vec<ClaimJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct ClaimJson {
+    share: i64,
+    /// `null` when the account is gone.
+    username: Option<String>,
+    amount: Money,
+    claimed_at: Timestamp,
+    luckiest: bool,
+}
+
+/// A packet, its claims, and the luckiest of them once it is settled.
+pub async fn show(
+    State(shop): State<Arc<Shop>>,
+    PathIds(id): PathIds<PacketId>,
+    ClientAddress(address): ClientAddress,
+    Query(query): Query<ClaimListQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let view = shop.packets.look_up(id, address).await?;
+    let mine = match shop.accounts.session(&headers) {
+        Some(session) => shop.packets.share_of(session.user_id, &view.packet).await?,
+        None => None,
+    };
+    let claims = shop.packets.claims(id, query.before.read("before")?, LARGE_PAGE_SIZE).await?;
+    let best = view.packet.best;
+    let lines = claims.items.into_iter().map(|PacketClaim { claim, username }| ClaimJson {
+        share: claim.share,
+        username,
+        amount: money(claim.amount),
+        claimed_at: claim.claimed_at,
+        luckiest: best.is_some_and(|(user, _)| user == claim.user_id),
+    });
+    let detail = PacketDetail {
+        packet: PacketJson::of(view, &shop),
+        mine: mine.map(|share| money(share.amount)),
+        claims: lines.collect(),
+        next: claims.next,
+    };
+    Ok((Cache::Private, Answer(detail)).into_response())
+}
+
+#[derive(Deserialize)]
+pub struct PacketListQuery {
+    given: Option<String>,
+    received: Option<String>,
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize)]
+struct ReceivedPacketJson {
+    #[serde(flatten)]
+    packet: PacketJson,
+    mine: Money,
+    claimed_at: Timestamp,
+}
+
+/// The packets that the user gave (`?given`) or received (`?received`), newest first.
+pub async fn list(
+    (State(shop), SignedIn(session)): UserCall,
+    Query(query): Query<PacketListQuery>,
+) -> Result<Response, Problem> {
+    let (user, before) = (session.user_id, query.before.read("before")?);
+    if query.received.is_some() && query.given.is_none() {
+        let page = shop.packets.received(user, before, LARGE_PAGE_SIZE).await?;
+        let packets = page.items.into_iter().map(|(claim, view)| ReceivedPacketJson {
+            mine: money(claim.amount),
+            claimed_at: claim.claimed_at,
+            packet: PacketJson::of(view, &shop),
+        });
+        let packets = packets.collect();
+        return Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response());
+    }
+    if query.received.is_some() {
+        return Err(Problem::invalid_field("received", "repeated"));
+    }
+    let page = shop.packets.given(Giver::User(user), before, LARGE_PAGE_SIZE).await?;
+    let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
+    Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
+}

@@ -1,0 +1,4 @@
+pub mod api;
+pub mod giving;
+pub mod page;
+pub mod view;

@@ -1,0 +1,4 @@
+pub mod api;
+pub mod draft;
+pub mod page;
+pub mod view;

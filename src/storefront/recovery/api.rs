@@ -1,0 +1,102 @@
+//! The mail address of an account, and recovery by it.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use serde::Deserialize;
+
+use crate::UserCall;
+use web::Shop;
+use web::extract::client::ClientDevice;
+use web::extract::session::SignedIn;
+use web::extract::visitor::locale;
+use web::extract::{Json, Secret};
+use web::problem::Problem;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddressBody {
+    address: String,
+    password: Secret,
+}
+
+/// Sends a link to the address, which verifies it.
+pub async fn enter_address(
+    (State(shop), SignedIn(session)): UserCall,
+    ClientDevice(device): ClientDevice,
+    uri: Uri,
+    headers: HeaderMap,
+    Json(AddressBody { address, password }): Json<AddressBody>,
+) -> Result<StatusCode, Problem> {
+    let locale = locale(&uri, &headers);
+    shop.accounts.enter_address(&session, &device, password.0, &address, locale).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddressRemovalBody {
+    password: Secret,
+}
+
+pub async fn remove_address(
+    (State(shop), SignedIn(session)): UserCall,
+    ClientDevice(device): ClientDevice,
+    Json(body): Json<AddressRemovalBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.remove_address(&session, &device, body.password.0).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenBody {
+    pub token: String,
+}
+
+pub async fn verify_address(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    Json(TokenBody { token }): Json<TokenBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.verify_address(&device, &token).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecoveryBody {
+    /// A user name, or a verified address.
+    account: String,
+}
+
+/// The answer is the same for every name and address.
+pub async fn request(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    uri: Uri,
+    headers: HeaderMap,
+    Json(RecoveryBody { account }): Json<RecoveryBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.request_recovery(&device, &account, locale(&uri, &headers)).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewPasswordBody {
+    token: String,
+    new_password: Secret,
+    /// Of the second factor, if the account has one.
+    code: Option<String>,
+}
+
+pub async fn set_password(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    Json(NewPasswordBody { token, new_password, code }): Json<NewPasswordBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.recover(&device, &token, new_password.0, code.as_deref()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

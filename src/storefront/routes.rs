@@ -1,0 +1,251 @@
+//! Every address of shoppers and visitors, grouped by caller.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use domain::Locale;
+use web::router::Routes;
+use web::router::methods::{delete, get, post, put};
+use web::{Shop, idempotency, list_limit, step_up};
+
+use crate::{
+    account, addresses, draws, eligibility, orders, packets, passkeys, questions, recovery, sales, sign_in, site,
+    waiting_room, waitlist, wallet,
+};
+
+/// What shoppers and visitors request.
+pub fn routes(shop: &Arc<Shop>) -> Routes {
+    let mut routes = Router::new()
+        .merge(hot_path())
+        .merge(public_api())
+        .merge(shopper_api())
+        .merge(provider_api())
+        .merge(shared_pages())
+        .merge(repeatable(shop))
+        .merge(spending_forms(shop))
+        .merge(lists(shop));
+    for locale in Locale::ALL {
+        routes = routes.merge(pages_of(locale));
+    }
+    routes
+}
+
+/// The routes that all shoppers request at once when a sale opens. Their handlers do as little as possible. `ping` has the
+/// same middleware and an empty handler: benchmarks use it as the baseline.
+fn hot_path() -> Routes {
+    Router::new()
+        .route("/api/sales/{sale}/button", get(sales::api::button))
+        .route("/api/sales/{sale}/token", post(sales::api::token))
+        .route("/api/sales/{sale}/orders", post(orders::api::buy))
+        .route("/api/packets/{packet}/claims", post(packets::api::claim))
+        .route("/api/ping", get(sales::api::ping).merge(post(sales::api::ping_signed_in)))
+}
+
+fn public_api() -> Routes {
+    Router::new()
+        .route("/api/sales", get(sales::api::list))
+        .route("/api/categories", get(sales::api::categories))
+        .route("/api/sales/{sale}/spread", get(sales::api::spread))
+        .route("/api/sales/{sale}/line", get(waiting_room::api::line))
+        .route("/api/sales/{sale}/reminders", get(account::push_api::reminders))
+        .route("/api/sales/{sale}/questions", get(questions::api::shown).merge(post(questions::api::ask)))
+        .route("/api/sales/{sale}/draw", get(draws::api::show))
+        .route("/api/sales/{sale}/draw/proof.json", get(draws::api::proof))
+        .route("/api/sales/{sale}/draw/entries.csv", get(draws::api::entries))
+        .route("/api/register", post(sign_in::api::register))
+        .route("/api/register/price", get(sign_in::api::registration_price))
+        .route("/api/register/contact", post(sign_in::api::request_contact))
+        .route("/api/register/contact/verify", post(sign_in::api::verify_contact))
+        .route("/api/login", post(sign_in::api::log_in))
+        .route("/api/login/passkey", post(passkeys::api::log_in))
+        .route("/api/login/passkey/challenge", post(passkeys::api::log_in_challenge))
+        .route("/api/recovery", post(recovery::api::request))
+        .route("/api/recovery/password", post(recovery::api::set_password))
+        .route("/api/mail/verify", post(recovery::api::verify_address))
+        .route("/api/logout", post(sign_in::api::log_out))
+        .route("/api/packets/{packet}", get(packets::api::show))
+        .route("/api/openapi.json", get(sales::api::openapi))
+}
+
+/// Signed-in users, about their own data.
+fn shopper_api() -> Routes {
+    Router::new()
+        .route(
+            "/api/push",
+            get(account::push_api::show)
+                .merge(put(account::push_api::subscribe))
+                .merge(delete(account::push_api::unsubscribe)),
+        )
+        .route(
+            "/api/sales/{sale}/reminder",
+            get(account::push_api::reminder)
+                .merge(put(account::push_api::set_reminder))
+                .merge(delete(account::push_api::remove_reminder)),
+        )
+        .route("/api/me", get(sign_in::api::me))
+        .route("/api/account", get(account::api::show))
+        .route("/api/account/password", put(account::api::change_password))
+        .route("/api/account/step-up", post(account::api::step_up))
+        .route("/api/account/step-up/passkey", post(passkeys::api::step_up))
+        .route("/api/account/step-up/passkey/challenge", post(passkeys::api::step_up_challenge))
+        .route("/api/account/passkeys", get(passkeys::api::list).merge(post(passkeys::api::add)))
+        .route("/api/account/passkeys/challenge", post(passkeys::api::challenge))
+        .route("/api/account/passkeys/{passkey}/remove", post(passkeys::api::remove))
+        .route("/api/account/mail", put(recovery::api::enter_address))
+        .route("/api/account/mail/remove", post(recovery::api::remove_address))
+        .route("/api/account/sessions", get(account::api::sessions).merge(delete(account::api::end_all_sessions)))
+        .route("/api/account/sessions/{session}", delete(account::api::end_session))
+        .route("/api/account/second-factor", post(account::api::enrol).merge(put(account::api::set_second_factor)))
+        .route("/api/account/second-factor/remove", post(account::api::remove_second_factor))
+        .route("/api/account/export", get(account::api::export))
+        .route("/api/account/delete", post(account::api::delete))
+        .route("/api/sales/{sale}/place", get(waiting_room::api::own).merge(post(waiting_room::api::join)))
+        .route(
+            "/api/sales/{sale}/entry",
+            get(draws::api::own).merge(post(draws::api::enter)).merge(delete(draws::api::withdraw)),
+        )
+        .route(
+            "/api/sales/{sale}/waitlist",
+            get(waitlist::api::own).merge(post(waitlist::api::join)).merge(delete(waitlist::api::leave)),
+        )
+        .route("/api/questions/{question}", delete(questions::api::withdraw))
+        .route("/api/sales/{sale}/eligibility", get(eligibility::api::own))
+        .route("/api/sales/{sale}/code", post(eligibility::api::redeem))
+        .route("/api/sales/{sale}/orders/{order}", get(orders::api::show))
+        .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::api::cancel))
+        .route("/api/sales/{sale}/orders/{order}/address", put(orders::api::set_address))
+        .route("/api/sales/{sale}/orders/{order}/payments/{payment}", get(orders::payments_api::show))
+        .route("/api/wallet/top-ups/{payment}", get(wallet::api::show_top_up))
+        .route("/api/addresses", get(addresses::api::list))
+        .route(
+            "/api/addresses/{address}",
+            get(addresses::api::show).merge(put(addresses::api::change)).merge(delete(addresses::api::delete)),
+        )
+}
+
+fn provider_api() -> Routes {
+    Router::new().route("/api/webhooks/payments/sandbox", post(orders::payments_api::webhook))
+}
+
+/// Files, and pages without a language in their path.
+fn shared_pages() -> Routes {
+    Router::new()
+        .route("/", get(site::redirect_to_language))
+        .route("/robots.txt", get(site::discovery::robots))
+        .route("/sitemap.xml", get(site::discovery::sitemap))
+        .route("/manifest.webmanifest", get(site::discovery::manifest))
+        .route("/sw.js", get(site::offline::worker))
+        .route("/static/{*name}", get(site::asset))
+        .route("/uploads/{name}", get(site::upload))
+        .route("/packets/{packet}", get(packets::page::to_page))
+        .route("/sandbox/cashier/{payment}", get(orders::cashier::show))
+        .route("/sandbox/cashier/{payment}/pay", post(orders::cashier::pay))
+        .route("/sandbox/cashier/{payment}/decline", post(orders::cashier::decline))
+}
+
+/// Pages in one language. The first four are pre-rendered and the same for all visitors.
+fn pages_of(locale: Locale) -> Routes {
+    let at = |path: &str| format!("/{locale}{path}");
+    Router::new()
+        .route(&at("/"), get(site::shared))
+        .route(&at("/sales/{sale}"), get(site::shared))
+        .route(&at("/categories/{category}"), get(site::shared))
+        .route(&at("/sales/{sale}/reminder.ics"), get(site::shared))
+        .route(&at(""), get(site::to_list))
+        .route(&at("/archive"), get(site::archive::show))
+        .route(&at("/about"), get(site::about::show))
+        .route(&at("/offline"), get(site::offline::page))
+        .route(&at("/sales/{sale}/poster.svg"), get(sales::poster::show))
+        .route(&at("/sales/{sale}/questions"), get(questions::page::form).merge(post(questions::page::ask)))
+        .route(&at("/questions/{question}/withdraw"), post(questions::page::withdraw))
+        .route(&at("/sales/{sale}/buy"), post(orders::page::buy))
+        .route(&at("/sales/{sale}/place"), post(waiting_room::page::join))
+        .route(&at("/sales/{sale}/line"), get(waiting_room::page::show))
+        .route(&at("/sales/{sale}/draw"), get(draws::page::proof))
+        .route(&at("/sales/{sale}/entry"), get(draws::page::show).merge(post(draws::page::enter)))
+        .route(&at("/sales/{sale}/entry/withdraw"), post(draws::page::withdraw))
+        .route(&at("/sales/{sale}/waitlist"), get(waitlist::page::show).merge(post(waitlist::page::join)))
+        .route(&at("/sales/{sale}/waitlist/leave"), post(waitlist::page::leave))
+        .route(&at("/sales/{sale}/eligibility"), get(eligibility::page::show))
+        .route(&at("/sales/{sale}/code"), get(eligibility::page::show).merge(post(eligibility::page::redeem)))
+        .route(&at("/login"), get(sign_in::page::login).merge(post(sign_in::page::log_in)))
+        .route(&at("/register"), get(sign_in::page::registration).merge(post(sign_in::page::register)))
+        .route(&at("/register/contact"), get(sign_in::contact::show).merge(post(sign_in::contact::request)))
+        .route(&at("/register/contact/verify"), post(sign_in::contact::verify))
+        .route(&at("/login/code"), post(sign_in::page::log_in_with_code))
+        .route(&at("/logout"), post(sign_in::page::log_out))
+        .route(&at("/recovery"), get(recovery::page::show).merge(post(recovery::page::request)))
+        .route(&at("/recovery/password"), get(recovery::page::new_password).merge(post(recovery::page::set_password)))
+        .route(&at("/mail"), get(account::mail_address::show).merge(post(account::mail_address::verify)))
+        .route(&at("/account/mail"), post(account::mail_address::enter))
+        .route(&at("/account/mail/remove"), post(account::mail_address::remove))
+        .route(&at("/account"), get(account::page::show))
+        .route(&at("/account/password"), post(account::page::change_password))
+        .route(&at("/account/sessions/end"), post(account::page::end_all_sessions))
+        .route(&at("/account/sessions/{session}/end"), post(account::page::end_session))
+        .route(&at("/account/second-factor"), get(account::page::enrol).merge(post(account::page::set_second_factor)))
+        .route(&at("/account/second-factor/remove"), post(account::page::remove_second_factor))
+        .route(&at("/account/passkeys/{passkey}/remove"), post(account::page::remove_passkey))
+        .route(&at("/account/export"), get(account::page::export))
+        .route(&at("/account/delete"), post(account::page::delete))
+        .route(&at("/packets/new"), get(packets::giving::new))
+        .route(&at("/packets/{packet}"), get(packets::page::show))
+        .route(&at("/packets/{packet}/claim"), post(packets::page::claim))
+        .route(&at("/packets/{packet}/result"), get(packets::page::result))
+        .route(&at("/packets/{packet}/given"), get(packets::giving::given))
+        .route(&at("/wallet/top-ups"), post(wallet::page::top_up))
+        .route(&at("/orders/{sale}/{order}"), get(orders::page::show))
+        .route(&at("/orders/{sale}/{order}/address"), get(orders::address_page::show))
+        .route(&at("/orders/{sale}/{order}/cancel"), post(orders::page::cancel))
+        .route(&at("/orders/{sale}/{order}/appeal"), post(orders::page::appeal))
+        .route(&at("/account/addresses"), get(addresses::page::list))
+        .route(&at("/account/addresses/new"), get(addresses::page::blank))
+        .route(&at("/account/addresses/{address}"), get(addresses::page::edit).merge(post(addresses::page::change)))
+        .route(&at("/account/addresses/{address}/default"), post(addresses::page::make_default))
+        .route(&at("/account/addresses/{address}/delete"), post(addresses::page::delete))
+}
+
+/// Lists of what an account has (`web::list_limit`).
+fn lists(shop: &Arc<Shop>) -> Routes {
+    let mut routes = Router::new()
+        .route("/api/questions", get(questions::api::own))
+        .route("/api/orders", get(orders::api::list))
+        .route("/api/packets", get(packets::api::list))
+        .route("/api/wallet", get(wallet::api::show));
+    for locale in Locale::ALL {
+        routes = routes
+            .route(&format!("/{locale}/orders"), get(orders::page::list))
+            .route(&format!("/{locale}/questions"), get(questions::page::own))
+            .route(&format!("/{locale}/packets"), get(packets::page::list))
+            .route(&format!("/{locale}/wallet"), get(wallet::page::show));
+    }
+    routes.route_layer(from_fn_with_state(shop.clone(), list_limit::limited))
+}
+
+/// Forms that may spend from the wallet, for which the password may be asked for again (`web::step_up`).
+fn spending_forms(shop: &Arc<Shop>) -> Routes {
+    let mut routes = Router::new();
+    for locale in Locale::ALL {
+        routes = routes
+            .route(&format!("/{locale}/packets"), post(packets::giving::give))
+            .route(&format!("/{locale}/orders/{{sale}}/{{order}}/address"), post(orders::address_page::choose))
+            .route(&format!("/{locale}/orders/{{sale}}/{{order}}/pay"), post(orders::page::pay));
+    }
+    routes.route_layer(from_fn_with_state(shop.clone(), step_up::asked_of_forms))
+}
+
+/// Requests that create or add something. With an idempotency key they may be sent again. A purchase needs none: a shopper
+/// has one order per sale.
+fn repeatable(shop: &Arc<Shop>) -> Routes {
+    let mut routes = Router::new()
+        .route("/api/packets", post(packets::api::give))
+        .route("/api/sales/{sale}/orders/{order}/payments", post(orders::payments_api::start))
+        .route("/api/wallet/top-ups", post(wallet::api::top_up))
+        .route("/api/addresses", post(addresses::api::create));
+    for locale in Locale::ALL {
+        let create = post(addresses::page::create);
+        routes = routes.route(&format!("/{locale}/account/addresses"), create);
+    }
+    routes.route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable))
+}

@@ -1,0 +1,181 @@
+//! The public state of sales, and purchase tokens.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::json_response;
+use crate::sales::token::purchase_token;
+use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, Window};
+use engine::gate::IssuedToken;
+use pages::picture;
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::SalePath;
+use web::extract::session::SignedIn;
+use web::problem::{Code, Problem};
+
+/// The live state of the button: JSON text that `gate` prepared at its last refresh.
+pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    let text = shop.gate.button(sale).ok_or(Code::NoSuchSale)?;
+    shop.metrics.button_reads.inc();
+    let mut response = json_response(StatusCode::OK, text);
+    response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
+    Ok(response)
+}
+
+/// A purchase token for this user. 409 before the sale is open, and before and after the turn of a user in a waiting room;
+/// 403 or 409 for an account that may not take part.
+pub async fn token(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+) -> Result<Response, Problem> {
+    let seat = shop.waiting_rooms.seat(sale, session.user_id).await?;
+    let IssuedToken { token, expires_at, not_before } = purchase_token(&shop, sale, session.user_id, seat).await?;
+    let not_before = not_before.map(|moment| format!(r#","not_before":"{moment}""#)).unwrap_or_default();
+    // Tokens consist of characters that need no escaping.
+    Ok(json_response(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"{not_before}}}"#)))
+}
+
+#[derive(Serialize)]
+struct SaleSpread {
+    spread_ms: i64,
+    /// Whether the gate enforces it.
+    enforced: bool,
+    opens_at: Option<Timestamp>,
+    /// SHA-256 of the seed; `None` for a sale whose seed is not drawn yet.
+    commitment: Option<String>,
+    /// `None` until every account's moment has passed.
+    seed: Option<String>,
+}
+
+/// What proves that a sale's moments were drawn before anyone came.
+pub async fn spread(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    let status = shop.gate.status(sale).ok_or(Code::NoSuchSale)?;
+    let reveals_seed = status.reveals_seed(shop.clock.now());
+    let spread = SaleSpread {
+        spread_ms: status.spread_ms,
+        enforced: status.spread.is_some(),
+        opens_at: status.window.opens_at,
+        commitment: status.spread.map(|spread| spread.seed.commitment()),
+        seed: status.spread.filter(|_| reveals_seed).map(|spread| spread.seed.to_hex()),
+    };
+    Ok((Cache::Live, Json(spread)).into_response())
+}
+
+/// The path of every request without any work, as the baseline of benchmarks.
+pub async fn ping() -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+/// As [`ping`], with the check of the session.
+pub async fn ping_signed_in(SignedIn(_): SignedIn) -> StatusCode {
+    StatusCode::NO_CONTENT
+}
+
+#[derive(Serialize)]
+struct ListedSales<'a> {
+    sales: Vec<ListedSale<'a>>,
+    now: Timestamp,
+    poll_after_ms: i64,
+}
+
+/// Bounds of the list's poll interval, which is that of its soonest sale. Lists are not bought from, so they may lag.
+const LIST_POLL_MS: std::ops::RangeInclusive<i64> = 2_000..=5_000;
+
+#[derive(Serialize)]
+struct ListedSale<'a> {
+    id: SaleId,
+    goods: ListedGoods<'a>,
+    price: Money,
+    list_price: Option<Money>,
+    total: i64,
+    per_user_limit: i64,
+    #[serde(flatten)]
+    window: Window,
+    phase: Phase,
+    remaining: i64,
+    /// How the buyers are found.
+    mode: ModeName,
+    /// Of a draw: whether it was held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drawn: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct ListedGoods<'a> {
+    id: GoodsId,
+    name: &'a Bilingual,
+    category_id: Option<CategoryId>,
+    variant_of: Option<GoodsId>,
+    variant: &'a Bilingual,
+    /// The URL of the cover.
+    image: String,
+}
+
+/// All sales that shoppers may see. Without live state at the gate, the state is that of the catalogue.
+pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
+    let now = shop.clock.now();
+    let entries = shop.catalogue.listed();
+    let mut poll_after_ms = *LIST_POLL_MS.end();
+    let sales = entries.iter().map(|entry| {
+        let (sale, goods) = (&entry.sale, &entry.goods);
+        let status = shop.gate.status(sale.id);
+        if let Some(status) = &status {
+            poll_after_ms = poll_after_ms.min(status.poll_after_ms(now));
+        }
+        ListedSale {
+            id: sale.id,
+            goods: ListedGoods {
+                id: goods.id,
+                name: &goods.name,
+                category_id: goods.category_id,
+                variant_of: goods.variant_of,
+                variant: &goods.variant,
+                image: picture::address(goods.cover()),
+            },
+            price: sale.price,
+            list_price: sale.list_price,
+            total: status.map_or(sale.total, |s| s.total),
+            per_user_limit: sale.per_user_limit,
+            window: sale.window,
+            phase: status.map_or_else(|| sale.phase(now), |s| s.phase),
+            remaining: status.map_or(sale.total - sale.sold, |s| s.remaining),
+            mode: sale.mode.name(),
+            drawn: sale.mode.is_draw().then_some(entry.is_drawn),
+        }
+    });
+    let sales = sales.collect();
+    let poll_after_ms = poll_after_ms.max(*LIST_POLL_MS.start());
+    (Cache::Live, Json(ListedSales { sales, now, poll_after_ms })).into_response()
+}
+
+#[derive(Serialize)]
+struct ListedCategories<'a> {
+    categories: Vec<ListedCategory<'a>>,
+}
+
+#[derive(Serialize)]
+struct ListedCategory<'a> {
+    id: CategoryId,
+    name: &'a Bilingual,
+}
+
+/// The categories of goods, in the order of the shop.
+pub async fn categories(State(shop): State<Arc<Shop>>) -> Response {
+    let categories = shop.catalogue.categories();
+    let categories = categories.iter().map(|category| ListedCategory { id: category.id, name: &category.name });
+    (Cache::Page, Json(ListedCategories { categories: categories.collect() })).into_response()
+}
+
+/// The OpenAPI description of this API.
+pub async fn openapi() -> Response {
+    (Cache::Page, json_response(StatusCode::OK, web::OPENAPI)).into_response()
+}

@@ -1,0 +1,160 @@
+//! Registration, login and logout.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::{LOCATION, SET_COOKIE};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::recovery::api::TokenBody;
+use accounts::{RegistrationPayment, RegistrationPrice, Session};
+use domain::UserId;
+use domain::proof_of_work::{ITERATIONS, PARTS};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::client::ClientDevice;
+use web::extract::session::SignedIn;
+use web::extract::visitor::locale;
+use web::extract::{Json, Secret};
+use web::problem::Problem;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegistrationBody {
+    username: String,
+    password: Secret,
+    /// What [`registration_price`] answered, once it is solved or waited for.
+    #[serde(default)]
+    challenge: String,
+    #[serde(default)]
+    numbers: Vec<u32>,
+}
+
+#[derive(Serialize)]
+struct RegistrationJson {
+    /// `null` while an account is free.
+    price: Option<PriceJson>,
+}
+
+#[derive(Serialize)]
+struct PriceJson {
+    challenge: String,
+    bits: u32,
+    parts: usize,
+    iterations: u32,
+    /// From then on the challenge needs no numbers, nor does one whose address is verified.
+    free_at: Timestamp,
+}
+
+/// What an account costs the network of the client now.
+pub async fn registration_price(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+) -> Result<Response, Problem> {
+    let price = shop.accounts.registration_price(&device, "").await?;
+    let price = price.map(|RegistrationPrice { challenge, bits, free_at, .. }| PriceJson {
+        challenge,
+        bits,
+        parts: PARTS,
+        iterations: ITERATIONS.get(),
+        free_at,
+    });
+    Ok((Cache::Private, axum::Json(RegistrationJson { price })).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContactBody {
+    challenge: String,
+    address: String,
+}
+
+/// Sends a link to an address that is to pay. The answer is the same for every address.
+pub async fn request_contact(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    uri: Uri,
+    headers: HeaderMap,
+    Json(ContactBody { challenge, address }): Json<ContactBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.request_contact(&device, &challenge, &address, locale(&uri, &headers)).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+/// Verifies the address of a link, whose challenge then needs no numbers.
+pub async fn verify_contact(
+    State(shop): State<Arc<Shop>>,
+    Json(TokenBody { token }): Json<TokenBody>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.verify_contact(&token).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogInBody {
+    username: String,
+    password: Secret,
+    /// A code of the authenticator, or a recovery code. Needed where a second factor is set up.
+    code: Option<String>,
+}
+
+#[derive(Serialize)]
+struct MeJson<'a> {
+    user: MeUser<'a>,
+}
+
+#[derive(Serialize)]
+struct MeUser<'a> {
+    id: UserId,
+    username: &'a str,
+    role: &'static str,
+}
+
+fn me_json(session: &Session) -> axum::Json<MeJson<'_>> {
+    let Session { user_id, username, role, .. } = session;
+    axum::Json(MeJson { user: MeUser { id: *user_id, username, role: role.as_str() } })
+}
+
+/// The cookie of a new session, and whose it is.
+pub(crate) fn session_response(shop: &Shop, status: StatusCode, session: &Session) -> Response {
+    (status, Cache::Private, [(SET_COOKIE, shop.accounts.cookie(session))], me_json(session)).into_response()
+}
+
+pub async fn register(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    headers: HeaderMap,
+    Json(body): Json<RegistrationBody>,
+) -> Result<Response, Problem> {
+    let paid = RegistrationPayment { challenge: body.challenge, numbers: body.numbers };
+    let session = shop.accounts.register(&device, &body.username, body.password.0, &paid).await?;
+    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
+    Ok(([(LOCATION, "/api/me")], session_response(&shop, StatusCode::CREATED, &session)).into_response())
+}
+
+pub async fn log_in(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    headers: HeaderMap,
+    Json(body): Json<LogInBody>,
+) -> Result<Response, Problem> {
+    let LogInBody { username, password, code } = body;
+    let session = shop.accounts.log_in(&device, &username, password.0, code.as_deref()).await?;
+    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
+    Ok(session_response(&shop, StatusCode::OK, &session))
+}
+
+pub async fn log_out(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Result<Response, Problem> {
+    if let Some(session) = shop.accounts.session(&headers) {
+        shop.accounts.log_out(&session).await?;
+    }
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.removal_cookie())]).into_response())
+}
+
+pub async fn me(SignedIn(session): SignedIn) -> Response {
+    (Cache::Private, me_json(&session)).into_response()
+}

@@ -1,0 +1,110 @@
+//! The pages of a mail address that pays for a registration: asking for the link, and what is behind it. They open beside
+//! the form of the registration, which keeps what was filled in.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::account::mail_address::TokenQuery;
+use crate::sign_in::page::beside;
+use crate::sign_in::view::{ContactPage, ContactStep, PriceField, SignInPage};
+use accounts::AccountRefusal;
+use web::Shop;
+use web::extract::client::ClientDevice;
+use web::extract::visitor::Visitor;
+use web::extract::{Form, Query};
+use web::problem::Problem;
+use web::shared::paths::registration_path;
+use web::shared::response::personal;
+
+#[derive(Deserialize)]
+pub struct ContactForm {
+    #[serde(default)]
+    challenge: String,
+    #[serde(default)]
+    address: String,
+}
+
+/// Sends the link. The answer is the same for every address.
+pub async fn request(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    visitor: Visitor,
+    Form(ContactForm { challenge, address }): Form<ContactForm>,
+) -> Result<Response, Problem> {
+    let (status, step) = match shop.accounts.request_contact(&device, &challenge, &address, visitor.locale).await {
+        Ok(address) => (StatusCode::OK, ContactStep::Sent { address: address.as_str().to_owned() }),
+        Err(refusal @ (AccountRefusal::BadMailAddress | AccountRefusal::Throttled(_))) => {
+            let error = if matches!(refusal, AccountRefusal::BadMailAddress) { "bad_mail_address" } else { "wait" };
+            (Problem::from(refusal).code().status(), ContactStep::Refused { challenge, address, error })
+        }
+        Err(refusal) => return Err(unusable(&visitor, refusal)),
+    };
+    page(&shop, &visitor, status, registration_path(visitor.locale), step)
+}
+
+/// The page behind the link, with the button that verifies the address. Showing it changes nothing. Once the address is
+/// verified it is the form of the registration, for a reader whose own form is gone.
+pub async fn show(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    visitor: Visitor,
+    Query(TokenQuery { token }): Query<TokenQuery>,
+) -> Result<Response, Problem> {
+    let contact = shop.accounts.contact_of_link(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
+    let path = contact_path(&visitor, &token);
+    if !contact.is_verified {
+        let address = contact.address.as_str().to_owned();
+        return page(&shop, &visitor, StatusCode::OK, path, ContactStep::Confirm { token, address });
+    }
+    let price = shop.accounts.registration_price(&device, &contact.challenge).await?;
+    let form = SignInPage {
+        chrome: visitor.chrome_at(path),
+        register: true,
+        username: String::new(),
+        next: String::new(),
+        errors: Vec::new(),
+        price: PriceField { price, ..PriceField::default() },
+        takes_passkeys: false,
+        beside: beside(&shop, visitor.locale, ""),
+    };
+    personal(StatusCode::OK, &form)
+}
+
+pub async fn verify(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    Form(TokenQuery { token }): Form<TokenQuery>,
+) -> Result<Response, Problem> {
+    shop.accounts.verify_contact(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
+    page(
+        &shop,
+        &visitor,
+        StatusCode::OK,
+        contact_path(&visitor, &token),
+        ContactStep::Done { link: contact_path(&visitor, &token) },
+    )
+}
+
+fn page(
+    shop: &Shop,
+    visitor: &Visitor,
+    status: StatusCode,
+    path: String,
+    step: ContactStep,
+) -> Result<Response, Problem> {
+    let beside = beside(shop, visitor.locale, "");
+    personal(status, &ContactPage { chrome: visitor.chrome_at(path), step, beside })
+}
+
+fn contact_path(visitor: &Visitor, token: &str) -> String {
+    format!("{}/contact?token={token}", registration_path(visitor.locale))
+}
+
+/// A link that is not valid leads back to the form of the registration, where another one can be sent.
+fn unusable(visitor: &Visitor, refusal: AccountRefusal) -> Problem {
+    Problem::from(refusal).back(registration_path(visitor.locale))
+}

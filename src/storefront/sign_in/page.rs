@@ -1,0 +1,263 @@
+//! The pages of login and registration.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::SET_COOKIE;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use crate::sign_in::view::{Beside, CodePage, PriceField, SaleBeside, SignInPage};
+use accounts::{AccountRefusal, RegistrationPayment, Session};
+use domain::{Locale, Phase, SaleId};
+use engine::catalogue::CatalogueEntry;
+use web::Shop;
+use web::extract::client::ClientDevice;
+use web::extract::visitor::{Visitor, login_path, own_path};
+use web::extract::{Form, Query, Secret};
+use web::problem::Problem;
+use web::shared::paths::sale_of_path;
+use web::shared::response::{personal, see_other};
+
+#[derive(Deserialize)]
+pub struct SignInQuery {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+pub struct SignInForm {
+    username: String,
+    password: Secret,
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Deserialize)]
+pub struct RegistrationForm {
+    username: String,
+    password: Secret,
+    #[serde(default)]
+    next: String,
+    #[serde(default)]
+    challenge: String,
+    /// The numbers that solve the puzzle, with commas.
+    #[serde(default)]
+    proof: String,
+}
+
+pub async fn login(
+    State(shop): State<Arc<Shop>>,
+    visitor: Visitor,
+    Query(query): Query<SignInQuery>,
+) -> Result<Response, Problem> {
+    match &visitor.session {
+        Some(_) => Ok(see_other(&destination(&visitor, &query.next))),
+        None => form(&shop, &visitor, StatusCode::OK, String::new(), &query.next, Vec::new(), None),
+    }
+}
+
+/// A visitor with a session is redirected to the destination at once.
+pub async fn registration(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    visitor: Visitor,
+    Query(query): Query<SignInQuery>,
+) -> Result<Response, Problem> {
+    if visitor.session.is_some() {
+        return Ok(see_other(&destination(&visitor, &query.next)));
+    }
+    let price = shop.accounts.registration_price(&device, "").await?;
+    form(
+        &shop,
+        &visitor,
+        StatusCode::OK,
+        String::new(),
+        &query.next,
+        Vec::new(),
+        Some(PriceField { price, ..PriceField::default() }),
+    )
+}
+
+/// The form of a registration has a `price`, that of a log-in has none.
+fn form(
+    shop: &Shop,
+    visitor: &Visitor,
+    status: StatusCode,
+    username: String,
+    next: &str,
+    errors: Vec<&'static str>,
+    price: Option<PriceField>,
+) -> Result<Response, Problem> {
+    let next = own_path(next).unwrap_or_default();
+    // Without the rest of the query: the language switch links to this path.
+    let login = login_path(visitor.locale, next);
+    let register = price.is_some();
+    let path = if register { login.replacen("login", "register", 1) } else { login };
+    let price = PriceField { takes_mail: shop.sends_mail, ..price.unwrap_or_default() };
+    let chrome = visitor.chrome_at(path);
+    let page = SignInPage {
+        chrome,
+        register,
+        username,
+        next: next.to_owned(),
+        errors,
+        price,
+        takes_passkeys: shop.accounts.takes_passkeys(),
+        beside: beside(shop, visitor.locale, next),
+    };
+    personal(status, &page)
+}
+
+/// What stands beside a form: the sale of the path to go to afterwards, and what the shop promises.
+pub(crate) fn beside(shop: &Shop, locale: Locale, next: &str) -> Beside {
+    Beside { sale: sale_beside(shop, locale, next), payment_minutes: payment_minutes(shop) }
+}
+
+/// The sale that the visitor came from, otherwise the next one to start, otherwise one that is open.
+fn sale_beside(shop: &Shop, locale: Locale, next: &str) -> Option<SaleBeside> {
+    if let Some(sale) = sale_of_path(next).and_then(|id| sale_ahead(shop, locale, id)) {
+        return Some(sale);
+    }
+    let now = shop.clock.now();
+    let public = shop.catalogue.public();
+    let listed: Vec<_> =
+        public.iter().filter(|entry| !entry.sale.shadow).map(|entry| (phase_of(shop, entry), entry)).collect();
+    let upcoming =
+        listed.iter().filter(|(phase, entry)| *phase == Phase::Upcoming && entry.sale.window.opens_at.is_some());
+    let (phase, entry) = upcoming
+        .min_by_key(|(_, entry)| (entry.sale.window.opens_at, entry.sale.id))
+        .or_else(|| listed.iter().find(|(phase, _)| *phase == Phase::Open))?;
+    Some(SaleBeside::new(entry, locale, *phase, now, false))
+}
+
+/// The sale that a form leads back to.
+pub(crate) fn sale_ahead(shop: &Shop, locale: Locale, sale: SaleId) -> Option<SaleBeside> {
+    let public = shop.catalogue.public();
+    let entry = public.iter().find(|entry| entry.sale.id == sale)?;
+    Some(SaleBeside::new(entry, locale, phase_of(shop, entry), shop.clock.now(), true))
+}
+
+/// As the button of the sale has it.
+fn phase_of(shop: &Shop, CatalogueEntry { sale, .. }: &CatalogueEntry) -> Phase {
+    shop.gate.status(sale.id).map_or_else(|| sale.phase(shop.clock.now()), |status| status.phase)
+}
+
+/// How long an order waits for its payment, if that is a number of minutes.
+pub(crate) fn payment_minutes(shop: &Shop) -> Option<u64> {
+    let seconds = shop.payment_window.as_secs();
+    (seconds >= 60 && seconds.is_multiple_of(60)).then_some(seconds / 60)
+}
+
+pub async fn log_in(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    visitor: Visitor,
+    Form(form): Form<SignInForm>,
+) -> Result<Response, Problem> {
+    let result = shop.accounts.log_in(&device, &form.username, form.password.0, None).await;
+    if let Err(AccountRefusal::CodeNeeded(half)) = result {
+        return code_page(&shop, &visitor, StatusCode::OK, half, &form.next, None);
+    }
+    respond(&shop, &visitor, (form.username, form.next), result, None).await
+}
+
+pub async fn register(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    visitor: Visitor,
+    Form(form): Form<RegistrationForm>,
+) -> Result<Response, Problem> {
+    let RegistrationForm { username, password, next, challenge, proof } = form;
+    let numbers = proof.split(',').filter_map(|number| number.parse().ok()).collect();
+    let paid = RegistrationPayment { challenge, numbers };
+    let result = shop.accounts.register(&device, &username, password.0, &paid).await;
+    let mut price = PriceField::default();
+    if let Err(refusal) = &result {
+        price.price = shop.accounts.registration_price(&device, &paid.challenge).await?;
+        // What was computed is kept, unless it was refused.
+        let is_kept = price.price.as_ref().is_some_and(|price| price.challenge == paid.challenge);
+        price.proof = if is_kept && !matches!(refusal, AccountRefusal::PriceDue) { proof } else { String::new() };
+    }
+    respond(&shop, &visitor, (username, next), result, Some(price)).await
+}
+
+#[derive(Deserialize)]
+pub struct CodeForm {
+    #[serde(default)]
+    half: String,
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    next: String,
+}
+
+/// The second step: the code of an account with a second factor.
+pub async fn log_in_with_code(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    visitor: Visitor,
+    Form(form): Form<CodeForm>,
+) -> Result<Response, Problem> {
+    let result = shop.accounts.log_in_with_code(&device, &form.half, &form.code).await;
+    match result {
+        Err(refusal @ (AccountRefusal::BadCode | AccountRefusal::Throttled(_))) => {
+            let problem = Problem::from(refusal);
+            let code = problem.code();
+            code_page(&shop, &visitor, code.status(), form.half, &form.next, Some(code.as_str()))
+        }
+        result => respond(&shop, &visitor, (String::new(), form.next), result, None).await,
+    }
+}
+
+fn code_page(
+    shop: &Shop,
+    visitor: &Visitor,
+    status: StatusCode,
+    half: String,
+    next: &str,
+    error: Option<&'static str>,
+) -> Result<Response, Problem> {
+    let next = own_path(next).unwrap_or_default();
+    let chrome = visitor.chrome_at(login_path(visitor.locale, next));
+    let beside = beside(shop, visitor.locale, next);
+    personal(status, &CodePage { chrome, proof: half, next: next.to_owned(), error, beside })
+}
+
+/// The cookie and the redirect to the destination, or the form with the refusal.
+async fn respond(
+    shop: &Shop,
+    visitor: &Visitor,
+    (username, next): (String, String),
+    result: Result<Session, AccountRefusal>,
+    price: Option<PriceField>,
+) -> Result<Response, Problem> {
+    let (errors, refusal) = match result {
+        Ok(session) => {
+            shop.accounts.end_replaced(visitor.session.as_ref()).await;
+            let cookie = [(SET_COOKIE, shop.accounts.cookie(&session))];
+            return Ok((cookie, see_other(&destination(visitor, &next))).into_response());
+        }
+        Err(AccountRefusal::Store(error)) => return Err(error.into()),
+        Err(refusal @ AccountRefusal::BadNameAndPassword) => {
+            (vec!["bad_username", "weak_password"], Problem::from(refusal))
+        }
+        Err(refusal) => {
+            let problem = Problem::from(refusal);
+            (vec![problem.code().as_str()], problem)
+        }
+    };
+    form(shop, visitor, refusal.code().status(), username, &next, errors, price)
+}
+
+fn destination(visitor: &Visitor, next: &str) -> String {
+    own_path(next).map_or_else(|| format!("/{}/", visitor.locale), str::to_owned)
+}
+
+pub async fn log_out(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
+    if let Some(session) = &visitor.session {
+        shop.accounts.log_out(session).await?;
+    }
+    Ok(([(SET_COOKIE, shop.accounts.removal_cookie())], see_other(&format!("/{}/", visitor.locale))).into_response())
+}

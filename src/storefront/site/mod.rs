@@ -1,0 +1,93 @@
+//! Files, and pages that are the same for every visitor.
+
+pub mod about;
+pub mod about_view;
+pub mod archive;
+pub mod archive_view;
+pub mod discovery;
+pub mod offline;
+pub mod offline_view;
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::header::{CONTENT_TYPE, LOCATION, VARY};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
+
+use domain::{Locale, SaleId, SaleState, category_of};
+use pages::{assets, compression, sale_pages};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::visitor::locale;
+use web::problem::{Code, Problem};
+use web::shared::negotiation::Content;
+
+/// A pre-rendered page of a list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that ended
+/// long ago is rendered now.
+pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+    let Some(page) = shop.pages.get(uri.path()) else { return archived(&shop, &uri, &headers) };
+    let content = Content {
+        content_type: page.content_type,
+        etag: &page.etag,
+        plain: &page.body,
+        br: Some(&page.br),
+        gzip: Some(&page.gzip),
+    };
+    Ok(content.answer(&headers, Cache::Page))
+}
+
+fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Problem> {
+    let (locale, id) = archived_sale(uri.path()).ok_or(Code::NotFound)?;
+    let entry = shop.catalogue.known(id).filter(|entry| entry.sale.state == SaleState::Ended).ok_or(Code::NotFound)?;
+    let (categories, answers) = (shop.catalogue.categories(), shop.catalogue.answers());
+    let category = category_of(&categories, entry.goods.category_id);
+    let answers = answers.get(&entry.goods.id).map_or(&[][..], |answers| answers.of(locale));
+    let of_sale = (&entry.sale, &entry.goods);
+    let listed = shop.catalogue.listed();
+    let links = sale_pages::links(locale, of_sale, || listed.iter().map(|other| (&other.sale, &other.goods)));
+    let page = sale_pages::render_sale(locale, &shop.config.public_url, of_sale, (category, answers), links)?;
+    let body = Bytes::from(page);
+    let etag = compression::etag(&body);
+    let content_type = "text/html; charset=utf-8";
+    Ok(Content { content_type, etag: &etag, plain: &body, br: None, gzip: None }.answer(headers, Cache::Page))
+}
+
+/// The sale of a path such as `/en/sales/7`.
+fn archived_sale(path: &str) -> Option<(Locale, SaleId)> {
+    Locale::ALL.into_iter().find_map(|locale| {
+        let rest = path.strip_prefix('/')?.strip_prefix(locale.as_str())?.strip_prefix("/sales/")?;
+        Some((locale, rest.parse().ok()?))
+    })
+}
+
+/// Redirects `/` to the list in the language that the browser prefers.
+pub async fn redirect_to_language(uri: Uri, headers: HeaderMap) -> Response {
+    let list = format!("/{}/", locale(&uri, &headers));
+    (StatusCode::FOUND, Cache::Redirect, [(LOCATION, list), (VARY, "accept-language".to_owned())]).into_response()
+}
+
+/// Redirects `/zh` to `/zh/`.
+pub async fn to_list(uri: Uri) -> Response {
+    (Cache::Redirect, Redirect::permanent(&format!("{}/", uri.path()))).into_response()
+}
+
+/// A file of `static/`, at a URL that changes with its content.
+pub async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+    let asset = assets::find(uri.path()).ok_or(Code::NotFound)?;
+    let content = Content {
+        content_type: asset.content_type,
+        etag: &asset.etag,
+        plain: &asset.bytes,
+        br: asset.br(),
+        gzip: asset.gzip(),
+    };
+    Ok(content.answer(&headers, Cache::Forever))
+}
+
+/// An uploaded picture in one of its sizes. The name contains the hash of its content.
+pub async fn upload(State(shop): State<Arc<Shop>>, Path(name): Path<String>) -> Result<Response, Problem> {
+    let (content_type, bytes) = shop.pictures.file(&name).await.map_err(Problem::internal)?.ok_or(Code::NotFound)?;
+    Ok((Cache::Forever, [(CONTENT_TYPE, content_type)], bytes).into_response())
+}

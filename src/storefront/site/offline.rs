@@ -1,0 +1,32 @@
+//! What makes the shop work without a connection: the service worker, and the page that it shows then.
+
+use axum::http::{HeaderMap, Uri};
+use axum::response::{Html, IntoResponse, Response};
+
+use crate::site::offline_view::OfflinePage;
+use askama::Template;
+use pages::Chrome;
+use pages::worker::WORKER;
+use web::cache_policy::Cache;
+use web::extract::visitor::locale;
+use web::problem::Problem;
+use web::shared::negotiation::Content;
+
+/// The service worker. Browsers ask for it at every visit: a cached copy would keep an old version of the shop.
+pub async fn worker(headers: HeaderMap) -> Response {
+    let compressed = WORKER.compressed.as_ref();
+    let content = Content {
+        content_type: "text/javascript; charset=utf-8",
+        etag: &WORKER.etag,
+        plain: &WORKER.body,
+        br: compressed.map(|forms| &forms.br),
+        gzip: compressed.map(|forms| &forms.gzip),
+    };
+    content.answer(&headers, Cache::Revalidate)
+}
+
+/// The same for all visitors, because the worker keeps it.
+pub async fn page(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+    let chrome = Chrome::anonymous(locale(&uri, &headers), uri.path().to_owned());
+    Ok((Cache::Page, Html(OfflinePage { chrome }.render()?)).into_response())
+}

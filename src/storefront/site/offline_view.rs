@@ -1,0 +1,12 @@
+//! The page that the service worker shows without a connection.
+
+use askama::Template;
+
+use pages::filters;
+use web::views::Chrome;
+
+#[derive(Debug, Template)]
+#[template(path = "offline.html")]
+pub struct OfflinePage {
+    pub chrome: Chrome,
+}

@@ -1,0 +1,106 @@
+//! Waiting rooms: an account's own place, and the line that everyone may see.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CACHE_CONTROL;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::json_response;
+use domain::draw::EntryId;
+use domain::{QueuePlace, Sale, SaleId, TurnState, UserId};
+use engine::catalogue::CatalogueEntry;
+use engine::waiting_rooms::{Joined, OwnTurn};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::session::SignedIn;
+use web::extract::{Json, SalePath};
+use web::problem::{Code, Problem};
+
+/// A place as its owner sees it.
+#[derive(Serialize)]
+struct PlaceJson {
+    sale_id: SaleId,
+    state: TurnState,
+    entry: EntryId,
+    segment: i64,
+    /// `null` until the list is locked.
+    number: Option<i64>,
+    joined_at: Timestamp,
+    called_at: Option<Timestamp>,
+    /// Until when the account may buy; `null` unless it is called.
+    buy_until: Option<Timestamp>,
+}
+
+#[derive(Serialize)]
+struct PlaceResponse {
+    place: PlaceJson,
+    /// Proves the place. Sent with a later request it restores a place that the shop has lost.
+    pass: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinBody {
+    pass: Option<String>,
+}
+
+/// Takes a place: 201 with the place; 200 with the one that the account has already.
+pub async fn join(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+    Json(body): Json<JoinBody>,
+) -> Result<Response, Problem> {
+    let known = queue_sale(&shop, sale).await?;
+    let Joined { place, state, is_new } = shop.waiting_rooms.join(sale, session.user_id, body.pass.as_deref()).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let response = place_response(&shop, &known.sale, session.user_id, &place, state);
+    Ok((status, Cache::Private, axum::Json(response)).into_response())
+}
+
+/// The account's own place.
+pub async fn own(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+) -> Result<Response, Problem> {
+    let known = queue_sale(&shop, sale).await?;
+    let own = shop.waiting_rooms.own(&known.sale, session.user_id, shop.store.now().await?).await?;
+    let OwnTurn { place, state, .. } = own.ok_or(Code::NotInQueue)?;
+    let response = place_response(&shop, &known.sale, session.user_id, &place, state);
+    Ok((Cache::Private, axum::Json(response)).into_response())
+}
+
+async fn queue_sale(shop: &Shop, id: SaleId) -> Result<Arc<CatalogueEntry>, Problem> {
+    let known = shop.catalogue.entry(id).await?;
+    known.filter(|known| known.sale.mode.is_queue()).ok_or(Code::NoSuchQueue.into())
+}
+
+fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace, state: TurnState) -> PlaceResponse {
+    // Before the lock a number would say which account is worth keeping.
+    let is_locked = shop.waiting_rooms.line(sale.id).is_some_and(|line| line.seed.is_some());
+    let seat_end = sale.mode.queue_plan().and_then(|plan| own.seat_ends(plan));
+    let place = PlaceJson {
+        sale_id: sale.id,
+        state,
+        entry: own.entry,
+        segment: own.place.segment,
+        number: is_locked.then_some(own.place.number),
+        joined_at: own.joined_at,
+        called_at: own.called_at,
+        buy_until: seat_end.filter(|_| state == TurnState::Called),
+    };
+    PlaceResponse { place, pass: shop.waiting_rooms.pass(sale.id, user, own) }
+}
+
+/// The line: the same bytes for everyone, prepared once a second.
+pub async fn line(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    let body = shop.waiting_rooms.line_body(sale).ok_or(Code::NoSuchQueue)?;
+    let mut response = json_response(StatusCode::OK, body);
+    response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
+    Ok(response)
+}

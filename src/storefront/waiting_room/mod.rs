@@ -1,0 +1,3 @@
+pub mod api;
+pub mod page;
+pub mod view;

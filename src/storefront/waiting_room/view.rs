@@ -1,0 +1,238 @@
+//! A shopper's turn in the waiting room of a sale.
+
+use std::sync::Arc;
+
+use askama::Template;
+use jiff::Timestamp;
+
+use domain::{Line, OrderId, Phase, Picture, QueuePlace, QueuePlan, Sale};
+use pages::filters;
+use pages::sale_pages::quantities;
+use web::views::Chrome;
+use words::fill;
+
+/// Seconds after which the page loads itself again without a script.
+const REFRESH_S: i64 = 10;
+
+/// How far the shopper is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// The waiting room is not open yet.
+    Early,
+    /// The account has no place and may take one.
+    Outside,
+    /// The account has a place, and the order is not drawn yet.
+    Gathering,
+    /// So many are called before; `None` until the segment of the place is closed.
+    Waiting {
+        ahead: Option<i64>,
+    },
+    /// The shopper may buy. Without a token the sale is paused.
+    Called {
+        until: Timestamp,
+        token: Option<String>,
+    },
+    Bought {
+        order: OrderId,
+    },
+    Missed,
+    Ended,
+}
+
+/// The page of one's turn. It tells the truth in every state as of its rendering; the script keeps it up to date.
+#[derive(Debug, Template)]
+#[template(path = "line.html")]
+pub struct LinePage {
+    pub chrome: Chrome,
+    pub sale: Sale,
+    pub plan: QueuePlan,
+    pub goods_name: String,
+    pub picture: Option<Picture>,
+    /// `None` once the sale has ended.
+    pub line: Option<Arc<Line>>,
+    pub turn: Turn,
+    pub place: Option<QueuePlace>,
+    /// Of the place; empty without one.
+    pub pass: String,
+    pub now: Timestamp,
+}
+
+impl LinePage {
+    /// The state's name for the style sheet and the script.
+    fn state(&self) -> &'static str {
+        match self.turn {
+            Turn::Early => "early",
+            Turn::Outside => "outside",
+            Turn::Gathering => "gathering",
+            Turn::Waiting { .. } => "waiting",
+            Turn::Called { .. } => "called",
+            Turn::Bought { .. } => "bought",
+            Turn::Missed => "missed",
+            Turn::Ended => "ended",
+        }
+    }
+
+    fn heading(&self) -> &'static str {
+        let t = &self.chrome.text().queues;
+        match self.turn {
+            Turn::Early => t.early,
+            Turn::Outside => t.outside,
+            Turn::Gathering if self.is_drawing() => t.drawing,
+            Turn::Gathering => t.gathering,
+            Turn::Waiting { ahead: None } => t.late,
+            Turn::Waiting { ahead: Some(0) } if self.notice().is_none() => t.next,
+            Turn::Waiting { ahead: Some(_) } => t.gathering,
+            Turn::Called { .. } => t.called,
+            Turn::Bought { .. } => t.bought,
+            Turn::Missed => t.missed,
+            Turn::Ended => t.ended,
+        }
+    }
+
+    /// One sentence about what comes next.
+    fn sentence(&self) -> &'static str {
+        let t = &self.chrome.text().queues;
+        match self.turn {
+            Turn::Early => t.early_text,
+            Turn::Outside if self.is_locked() => t.outside_late,
+            Turn::Outside => t.outside_text,
+            Turn::Gathering if self.is_drawing() => t.drawing_text,
+            Turn::Gathering => t.gathering_text,
+            Turn::Waiting { ahead: None } => t.late_text,
+            Turn::Waiting { ahead: Some(0) } if self.notice().is_none() => t.next_text,
+            Turn::Waiting { ahead: Some(_) } => "",
+            Turn::Called { .. } => t.called_text,
+            Turn::Bought { .. } => t.bought_text,
+            Turn::Missed => t.missed_text,
+            Turn::Ended => t.ended_text,
+        }
+    }
+
+    /// Why calls do not go on, if they do not.
+    fn notice(&self) -> Option<String> {
+        let t = &self.chrome.text().queues;
+        let line = self.line.as_ref()?;
+        let is_waiting = matches!(self.turn, Turn::Gathering | Turn::Waiting { .. } | Turn::Outside | Turn::Missed);
+        match line.phase {
+            Phase::Paused if is_waiting || self.is_called() => Some(t.paused.to_owned()),
+            Phase::Ended | Phase::Upcoming | Phase::Paused => None,
+            _ if !is_waiting => None,
+            _ if line.held => Some(t.held.to_owned()),
+            _ if line.left == 0 && line.unpaid > 0 => Some(fill(t.all_taken, line.unpaid)),
+            _ if line.left == 0 => Some(t.sold_out.to_owned()),
+            _ => None,
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.locked_at.is_some())
+    }
+
+    /// Whether the order is due and not there yet.
+    fn is_drawing(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.locks_at.is_some_and(|locks| locks <= self.now))
+    }
+
+    fn is_called(&self) -> bool {
+        matches!(self.turn, Turn::Called { .. })
+    }
+
+    /// Whether the account may take a place.
+    fn can_join(&self) -> bool {
+        matches!(self.turn, Turn::Outside | Turn::Missed)
+    }
+
+    /// Whether the shopper waits for a turn, and so may want to hear it come.
+    fn is_awaiting(&self) -> bool {
+        matches!(self.turn, Turn::Gathering | Turn::Waiting { .. })
+    }
+
+    fn ahead(&self) -> Option<i64> {
+        match self.turn {
+            Turn::Waiting { ahead } => ahead,
+            _ => None,
+        }
+    }
+
+    /// Of a place that waits although later ones were called, as one that the shop took back for its pass: how many were called.
+    /// It is called next.
+    fn passed(&self) -> Option<i64> {
+        let (line, own) = self.line.as_ref().zip(self.place)?;
+        let is_passed = matches!(self.turn, Turn::Waiting { .. }) && line.serving >= Some(own.place);
+        is_passed.then_some(line.called)
+    }
+
+    /// Until when something runs: joining, gathering, or the turn itself.
+    fn until(&self) -> Option<Timestamp> {
+        let line = self.line.as_ref()?;
+        match self.turn {
+            Turn::Early => line.joining_from,
+            Turn::Outside | Turn::Gathering => line.locks_at.filter(|locks| *locks > self.now),
+            Turn::Called { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// How many wait, with the shopper, whom a line of a second ago may not count.
+    fn in_room(&self) -> i64 {
+        let waiting = self.line.as_ref().map_or(0, |line| line.waiting());
+        waiting.max(i64::from(self.is_awaiting()))
+    }
+
+    /// How far the way is gone, in percent: the part of those before that were called; of a turn and until the lock, the time
+    /// that is left.
+    fn percent(&self) -> i64 {
+        match (&self.turn, &self.line) {
+            (Turn::Waiting { ahead: Some(ahead) }, Some(line)) => line.called * 100 / (line.called + ahead + 1),
+            (Turn::Called { until, .. }, _) => {
+                let ms = until.as_millisecond() - self.now.as_millisecond();
+                (ms / (self.plan.seat_s * 10)).clamp(0, 100)
+            }
+            (Turn::Gathering, Some(line)) => line.locks_at.zip(line.joining_from).map_or(0, |(locks, from)| {
+                let all = locks.as_millisecond() - from.as_millisecond();
+                ((locks.as_millisecond() - self.now.as_millisecond()) * 100 / all.max(1)).clamp(0, 100)
+            }),
+            _ => 0,
+        }
+    }
+
+    /// What is left of the shopper's turn, as `2:41`.
+    fn time_left(&self) -> Option<String> {
+        let Turn::Called { until, .. } = self.turn else { return None };
+        let seconds = (until.as_millisecond() - self.now.as_millisecond()).max(0) / 1000;
+        Some(format!("{}:{:02}", seconds / 60, seconds % 60))
+    }
+
+    /// The estimated wait, in words. The script says the same.
+    fn wait(&self) -> String {
+        let t = &self.chrome.text().queues;
+        // While nothing can be called, no wait is promised.
+        let line = self.line.as_ref().filter(|_| self.notice().is_none());
+        let seconds = self.ahead().zip(line).and_then(|(ahead, line)| line.seconds_until(ahead));
+        match seconds {
+            None => t.wait_unknown.to_owned(),
+            Some(seconds) if seconds < 60 => t.wait_soon.to_owned(),
+            Some(seconds) if seconds < 7200 => fill(t.wait_minutes, (seconds + 59) / 60),
+            Some(seconds) => fill(t.wait_hours, (seconds + 3599) / 3600),
+        }
+    }
+
+    fn quantities(&self) -> std::ops::RangeInclusive<i64> {
+        quantities(&self.sale)
+    }
+
+    /// The number of the place once the order is drawn.
+    fn number(&self) -> Option<i64> {
+        let is_drawn = self.line.as_ref().is_some_and(|line| line.seed.is_some());
+        self.place.filter(|_| is_drawn).map(|place| place.place.number)
+    }
+
+    /// When a page without scripts is loaded again. A shopper who fills in the form is left alone.
+    fn refresh_s(&self) -> Option<i64> {
+        match self.turn {
+            Turn::Called { until, .. } => Some((until.as_millisecond() - self.now.as_millisecond()) / 1000 + 1),
+            Turn::Bought { .. } | Turn::Ended | Turn::Missed => None,
+            _ => Some(REFRESH_S),
+        }
+    }
+}

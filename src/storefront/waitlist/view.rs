@@ -1,0 +1,192 @@
+//! A shopper's place on the waitlist of a sale.
+
+use askama::Template;
+
+use domain::{Money, Order, OrderId, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
+use engine::waitlist::OwnPlace;
+use pages::filters;
+use pages::onward::OnwardSale;
+use store::MAX_COUNTED_WAITERS;
+use web::views::Chrome;
+use words::fill;
+
+/// Highest choice of the quantity field.
+const MAX_QUANTITY_CHOICE: i64 = 10;
+
+/// Where the account stands, and what it can do.
+#[derive(Debug, Template)]
+#[template(path = "waitlist.html")]
+pub struct WaitlistPage {
+    pub chrome: Chrome,
+    pub sale: SaleId,
+    pub goods_name: String,
+    pub picture: Option<Picture>,
+    pub price: Money,
+    /// The phase of the sale.
+    pub phase: Phase,
+    pub per_user_limit: i64,
+    /// `None`: the account never joined.
+    pub place: Option<OwnPlace>,
+    /// The account's live order in this sale, whether it came from an offer or not.
+    pub live_order: Option<OrderId>,
+    /// Accounts that wait, as far as they are counted.
+    pub waiting: i64,
+    /// Where to go on meanwhile.
+    pub onward: Vec<OnwardSale>,
+}
+
+impl WaitlistPage {
+    fn state(&self) -> Option<WaiterState> {
+        self.place.as_ref().map(|place| place.waiter.state)
+    }
+
+    fn waiting_as(&self) -> Option<&Waiter> {
+        self.place.as_ref().map(|place| &place.waiter).filter(|waiter| waiter.state == WaiterState::Waiting)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.state() == Some(WaiterState::Waiting)
+    }
+
+    /// State and position as the page's script compares them.
+    fn shown_place(&self) -> Option<String> {
+        let place = self.place.as_ref().filter(|_| self.is_waiting())?;
+        Some(format!("{} {}", place.waiter.state, place.ahead? + 1))
+    }
+
+    /// An offer that has not been paid or lost yet.
+    fn offer(&self) -> Option<&Order> {
+        self.place.as_ref()?.order.as_ref().filter(|order| order.status == OrderStatus::Unpaid)
+    }
+
+    /// The order of an offer that was accepted.
+    fn paid(&self) -> Option<&Order> {
+        self.place.as_ref()?.order.as_ref().filter(|order| order.status == OrderStatus::Paid)
+    }
+
+    /// An order that did not come from an offer; the sale refuses a second one.
+    fn bought(&self) -> Option<OrderId> {
+        self.live_order.filter(|_| self.offer().is_none() && self.paid().is_none() && !self.is_waiting())
+    }
+
+    fn has_order(&self) -> bool {
+        self.offer().is_some() || self.paid().is_some() || self.bought().is_some()
+    }
+
+    fn can_join(&self) -> bool {
+        self.phase == Phase::SoldOut && !self.is_waiting() && !self.has_order()
+    }
+
+    fn takes_one(&self) -> bool {
+        self.per_user_limit <= 1
+    }
+
+    fn quantities(&self) -> std::ops::RangeInclusive<i64> {
+        1..=self.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
+    }
+
+    /// From 1; only while there is something to wait for.
+    fn position(&self) -> Option<String> {
+        let ahead = self.place.as_ref()?.ahead.filter(|_| self.phase != Phase::Ended)?;
+        Some(counted(ahead + 1))
+    }
+
+    /// How far the account has come, of all who wait, in percent.
+    fn percent(&self) -> i64 {
+        let ahead = self.place.as_ref().and_then(|place| place.ahead).unwrap_or_default();
+        let all = self.waiting.max(ahead + 1);
+        100 * (all - ahead) / all
+    }
+
+    fn waiting(&self) -> String {
+        counted(self.waiting)
+    }
+
+    /// As the page of a turn in a waiting room names its states, which have their looks there.
+    fn look(&self) -> &'static str {
+        match self.state() {
+            _ if self.offer().is_some() => "called",
+            _ if self.has_order() => "bought",
+            Some(WaiterState::Skipped | WaiterState::Offered) => "missed",
+            _ => "waiting",
+        }
+    }
+
+    fn heading(&self) -> &'static str {
+        let t = &self.chrome.text().waitlist;
+        match self.state() {
+            _ if self.offer().is_some() => t.head_offered,
+            _ if self.paid().is_some() => t.head_paid,
+            _ if self.bought().is_some() => t.head_bought,
+            _ if self.phase == Phase::Ended => t.head_over,
+            Some(WaiterState::Waiting) => t.head_waiting,
+            Some(WaiterState::Skipped | WaiterState::Offered) => t.head_passed,
+            _ if self.phase == Phase::SoldOut => t.head_sold_out,
+            _ => t.head_not_needed,
+        }
+    }
+
+    fn state_text(&self) -> String {
+        let t = &self.chrome.text().waitlist;
+        let text = match self.state() {
+            _ if self.offer().is_some() => t.offered,
+            _ if self.paid().is_some() => t.paid,
+            _ if self.bought().is_some() => t.bought,
+            _ if self.phase == Phase::Ended => t.over,
+            Some(WaiterState::Waiting) => return fill(t.waiting, self.position().unwrap_or_default()),
+            Some(WaiterState::Skipped) => t.skipped,
+            Some(WaiterState::Offered) => t.lapsed,
+            Some(WaiterState::Left) => t.left,
+            None if self.phase == Phase::SoldOut => t.not_joined,
+            None => t.not_needed,
+        };
+        text.to_owned()
+    }
+}
+
+/// Beyond what is counted: `10000+`.
+fn counted(n: i64) -> String {
+    if n < MAX_COUNTED_WAITERS { n.to_string() } else { format!("{MAX_COUNTED_WAITERS}+") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use askama::Template;
+    use domain::{Currency, Locale};
+    use web::views::test_chrome;
+
+    fn page(phase: Phase) -> WaitlistPage {
+        WaitlistPage {
+            chrome: test_chrome(Locale::En, "/en/sales/7/waitlist"),
+            sale: SaleId(7),
+            goods_name: "Phone".into(),
+            picture: None,
+            price: Money::new(199_900, Currency::CNY),
+            phase,
+            per_user_limit: 1,
+            place: None,
+            live_order: None,
+            waiting: 0,
+            onward: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn page_has_one_large_button() {
+        for (phase, button) in [
+            (Phase::SoldOut, "<button class=\"big\">Join the waitlist"),
+            (Phase::Open, "href=\"/en/sales/7\">Back to the sale</a>"),
+            (Phase::Ended, "href=\"/en/\">See other sales"),
+        ] {
+            let html = page(phase).render().unwrap();
+            assert_eq!(html.matches("class=\"big\"").count(), 1, "{html}");
+            assert!(html.contains(button), "{html}");
+        }
+    }
+
+    #[test]
+    fn long_line_is_counted_to_a_bound() {
+        assert_eq!((counted(9_999), counted(10_000)), ("9999".to_owned(), "10000+".to_owned()));
+    }
+}

@@ -1,0 +1,121 @@
+//! The wallet: balance, entries, top-ups.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, Uri};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::UserCall;
+use crate::orders::payments_api::{CheckoutJson, OnePayment};
+use domain::wallet::{TransferKind, money};
+use domain::{Money, PaymentId, SaleId};
+use store::{Deposit, EntrySubject, PaymentPurpose, WalletEntry};
+use web::cache_policy::Cache;
+use web::extract;
+use web::extract::session::SignedIn;
+use web::extract::visitor::locale;
+use web::extract::{PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::pagination::Cursor;
+use web::shared::paths::wallet_path;
+use web::shared::response::created;
+use web::shared::wallet::{balance_of, set_aside, wallet_entries};
+
+#[derive(Serialize)]
+struct WalletJson {
+    balance: Money,
+    /// The sum of the deposits.
+    set_aside: Money,
+    deposits: Vec<DepositJson>,
+    entries: Vec<WalletEntryJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<String>,
+}
+
+/// Money that is set aside while the account takes part in a sale.
+#[derive(Serialize)]
+struct DepositJson {
+    sale_id: SaleId,
+    amount: Money,
+    held_at: Timestamp,
+}
+
+impl From<Deposit> for DepositJson {
+    fn from(Deposit { sale_id, amount, held_at, .. }: Deposit) -> Self {
+        DepositJson { sale_id, amount: money(amount), held_at }
+    }
+}
+
+/// One movement of money, and what it belongs to.
+#[derive(Serialize)]
+struct WalletEntryJson {
+    id: String,
+    kind: TransferKind,
+    /// Below zero when money left the wallet.
+    amount: Money,
+    at: Timestamp,
+    #[serde(flatten)]
+    about: Option<EntrySubject>,
+}
+
+impl From<WalletEntry> for WalletEntryJson {
+    fn from(entry: WalletEntry) -> Self {
+        let WalletEntry { id, kind, amount, at, about } = entry;
+        WalletEntryJson { id, kind, amount: money(amount), at, about }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct WalletQuery {
+    #[serde(default)]
+    before: Cursor,
+}
+
+/// Balance and entries, newest first.
+pub async fn show(
+    (State(shop), SignedIn(session)): UserCall,
+    Query(query): Query<WalletQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.read("before")?;
+    let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
+    let deposits = shop.store.held_deposits_of(session.user_id).await?;
+    let wallet = WalletJson {
+        balance: balance_of(&shop.store, session.user_id).await?,
+        set_aside: set_aside(&deposits),
+        deposits: deposits.into_iter().map(DepositJson::from).collect(),
+        entries: page.items.into_iter().map(WalletEntryJson::from).collect(),
+        next: page.next.map(|mark| mark.to_string()),
+    };
+    Ok((Cache::Private, Json(wallet)).into_response())
+}
+
+/// `{"amount":{"amount":5000,"currency":"CNY"}}`
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopUpBody {
+    amount: Money,
+}
+
+/// Begins a payment into the wallet. The checkout returns the payer to the page of the wallet.
+pub async fn top_up(
+    (State(shop), SignedIn(session)): UserCall,
+    uri: Uri,
+    headers: HeaderMap,
+    extract::Json(body): extract::Json<TopUpBody>,
+) -> Result<Response, Problem> {
+    let return_path = wallet_path(locale(&uri, &headers));
+    let (id, checkout_url) = shop.payments.top_up(session.user_id, body.amount, return_path).await?;
+    Ok(created(format!("/api/wallet/top-ups/{id}"), CheckoutJson::new(id, checkout_url)))
+}
+
+/// One top-up of the user's own wallet.
+pub async fn show_top_up(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    let own = shop.store.own_payment(session.user_id, id).await?;
+    let own = own.filter(|own| matches!(own.payment.purpose, PaymentPurpose::TopUp(_))).ok_or(Code::NotFound)?;
+    Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
+}

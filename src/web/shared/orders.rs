@@ -1,0 +1,96 @@
+//! Orders as shoppers and the staff read them.
+
+use domain::order::OrderEvent;
+use domain::{Address, Money, Order, OrderId, OrderStatus, RefundId, RefundTarget, SaleId};
+use jiff::Timestamp;
+use serde::Serialize;
+use store::PartialRefund;
+
+/// An order as the API shows it.
+#[derive(Debug, Serialize)]
+pub struct OrderJson {
+    pub id: OrderId,
+    pub sale_id: SaleId,
+    pub quantity: u32,
+    pub status: OrderStatus,
+    pub amount: Option<Money>,
+    pub pay_by: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The message of the shop about a cancellation or refund.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Box<Address>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<OrderEvent>>,
+    /// While staff hold the order: it is not delivered until they have looked at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<HoldJson>,
+    /// Whether the last attempt to pay was declined. Left out unless it was, and once the order is paid or ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub payment_declined: bool,
+    /// What the shop gave back while the order stayed paid. Left out where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partial_refunds: Vec<PartialRefundJson>,
+}
+
+/// A hold as the owner of the order sees it.
+#[derive(Debug, Serialize)]
+pub struct HoldJson {
+    pub held_at: Timestamp,
+    pub reason: String,
+}
+
+/// A partial refund as the owner of the order sees it.
+#[derive(Debug, Serialize)]
+pub struct PartialRefundJson {
+    pub id: RefundId,
+    pub amount: Money,
+    pub to: RefundTarget,
+    pub message: Option<String>,
+    pub requested_at: Timestamp,
+    /// `null` while it is under way.
+    pub refunded_at: Option<Timestamp>,
+}
+
+impl From<PartialRefund> for PartialRefundJson {
+    fn from(part: PartialRefund) -> Self {
+        let to = part.to();
+        let PartialRefund { id, amount, message, requested_at, refunded_at, .. } = part;
+        PartialRefundJson { id, amount, to, message, requested_at, refunded_at }
+    }
+}
+
+impl OrderJson {
+    pub fn of(order: Order, history: Option<Vec<OrderEvent>>) -> OrderJson {
+        OrderJson {
+            id: order.id,
+            sale_id: order.sale_id,
+            quantity: order.quantity,
+            status: order.status,
+            amount: Some(order.amount),
+            pay_by: Some(order.pay_by),
+            reason: order.reason,
+            message: order.message,
+            address: order.address,
+            history,
+            hold: None,
+            payment_declined: false,
+            partial_refunds: Vec::new(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub struct OrderList<T> {
+    pub orders: Vec<T>,
+    /// For `?before=`; `null` on the last page.
+    pub next: Option<OrderId>,
+}
+
+/// Statuses separated by commas; an empty text means all. `None` when one of them does not exist.
+pub fn parse_statuses(text: &str) -> Option<Vec<OrderStatus>> {
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(|name| name.parse().ok()).collect()
+}

@@ -1,0 +1,24 @@
+//! Sessions as their owner and the support staff see them.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use store::SessionRow;
+use uuid::Uuid;
+
+/// A session as its owner and the support staff see it.
+#[derive(Serialize)]
+pub struct SessionJson {
+    id: Uuid,
+    created_at: Timestamp,
+    seen_at: Timestamp,
+    address: String,
+    agent: String,
+    current: bool,
+}
+
+impl SessionJson {
+    pub fn of(row: SessionRow, current: Option<Uuid>) -> SessionJson {
+        let SessionRow { id, created_at, seen_at, address, agent } = row;
+        SessionJson { id, created_at, seen_at, address, agent, current: current == Some(id) }
+    }
+}
