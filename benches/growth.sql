@@ -8,7 +8,7 @@
 SET statement_timeout = 0;
 SET synchronous_commit = off;
 SET maintenance_work_mem = '512MB';
--- Without foreign keys: what is written here fits.
+-- The rows fit together, so foreign keys are not checked.
 SET session_replication_role = replica;
 
 -- Indexes are made once the rows are there.
@@ -77,8 +77,8 @@ INSERT INTO wallet_balances (account, balance) VALUES ('shop', 0);
 INSERT INTO audit_log (id, at_ms, actor, action, subject, before, after)
     SELECT id, created_at_ms, 'owner', 'refund', 'order ' || id, '', '' FROM orders WHERE status = 'refunded';
 
--- What else grows: a waiting room and a draw that every shopper joined, a waitlist, codes, signals of accounts that belong
--- together (ten at an address, three in a network), addresses, mails and security events.
+-- What else grows: a waiting room and a draw that every shopper joined, a waitlist, codes, what links accounts (ten at
+-- an address, three in a network), addresses, mails and security events.
 INSERT INTO sales (id, goods_id, price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, state,
         version, created_at_ms, mode, queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s)
     SELECT last_sale_id + n, 1, 19900, 'CNY', 1000, 0, 0, 1, 4102444800000, 4102531200000, 'scheduled', 1, 1, mode,

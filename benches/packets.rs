@@ -3,9 +3,9 @@
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench packets`
 //!
-//! Both scripts check one share per user, take a share from a list, and store its owner. The shop's script also checks the
-//! server's clock, stores the share for repeated claims, and writes the outbox. The ratio is the median of
-//! `PACKETS_ROUNDS` (default 5), in each of which both run one after the other. Generators share the cores with Redis.
+//! Both scripts check one share per user, take a share from a list, and store its owner. The shop's script also checks
+//! the server's clock, stores the share for replays, and writes the outbox. The ratio is the median of `PACKETS_ROUNDS`
+//! (default 5), in each of which both run one after the other. Generators share the cores with Redis.
 
 mod common;
 #[path = "common/info.rs"]

@@ -1,5 +1,5 @@
-//! Draws the distribution of shares of red packets: `cargo bench --bench split > benches/results/split.svg`. The seed is
-//! fixed, so the picture is always the same.
+//! Draws the distribution of shares of red packets: `cargo bench --bench split > benches/results/split.svg`. The seed
+//! is fixed, so the picture is always the same.
 
 use domain::packet::{Split, SplitPlan};
 use rand::SeedableRng;

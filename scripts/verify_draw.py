@@ -75,7 +75,7 @@ def randomness(rules, proof):
 
 
 def appears_after_entries(rules):
-    """Rounds appear at whole seconds, so those of the closing time suffice."""
+    """Rounds appear at whole seconds, so the whole seconds of the closing time suffice."""
     if rules["beacon"] is None:
         return True
     closes_at = datetime.datetime.strptime(rules["closes_at"][:19] + "+0000", "%Y-%m-%dT%H:%M:%S%z")

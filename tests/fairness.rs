@@ -1,5 +1,5 @@
-//! What an enforced spread, a waiting room and a draw do to the advantage of scripts, by the model of `benches/fairness`, with fixed seeds
-//! and fewer openings than there.
+//! How much an enforced spread, a waiting room and a draw reduce the advantage of scripts, by the model of
+//! `benches/fairness`, with fixed seeds and fewer openings.
 
 #[path = "../benches/fairness/model.rs"]
 mod model;
@@ -36,7 +36,7 @@ fn advised_spread_bounds_the_advantage_of_scripts() {
     }
 }
 
-/// What speed leaves is the same however often and from however many browsers an account presses.
+/// Speed brings a small advantage; pressing more often or from more browsers adds nothing to it.
 #[test]
 fn more_requests_and_browsers_bring_no_moment_forward() {
     let exact = with(Group { requests_per_second: 0, ..Group::bots(BOTS) }, advised()).advantage();
@@ -50,8 +50,8 @@ fn more_requests_and_browsers_bring_no_moment_forward() {
     assert!(equal.advantage().ln().abs() < 3.0 * equal.log_error(), "as fast as people: {}", equal.advantage());
 }
 
-/// Neither requests, nor browsers, nor the connection matter to a waiting room or a draw. Each case rests on 16,500 wins of each group, so
-/// that the bounds are six standard errors away.
+/// Neither requests, nor browsers, nor the connection matter to a waiting room or a draw. Each case rests on 16,500
+/// wins of each group, so that the bounds are six standard errors away.
 #[test]
 fn waiting_room_and_draw_give_scripts_and_people_the_same_chance() {
     let people = Group { requests_per_second: 1, ..Group::people(1_000) };

@@ -32,7 +32,7 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Exit code, the lines of checks without details, and the first ten ranks.
+/// Exit code, the lines about checks without their details, and the first ten ranks.
 fn verdict(output: &Output) -> (Option<i32>, Vec<String>) {
     let text = text(output);
     let lines = text.lines().filter_map(|line| {

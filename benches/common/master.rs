@@ -55,7 +55,8 @@ pub fn stock(master: RedisConnection, database_url: &str) -> anyhow::Result<Redi
     Ok(RedisStock::new(master, catalogue, store, PAYMENT_WINDOW))
 }
 
-/// Loads a sale into Redis, in place of an earlier one. The units of a split sale are allotted at once, in equal shares.
+/// Loads a sale into Redis, in place of an earlier one. The units of a split sale are allotted at once, in equal
+/// shares.
 pub async fn open(stock: &RedisStock, sale: &Sale) -> anyhow::Result<()> {
     let count = i64::from(sale.rush.buckets);
     for (part, bucket) in (0..).zip(Bucket::of_sale(sale)) {

@@ -46,8 +46,8 @@ function done(summary)
 end
 "#;
 
-/// A file of complete requests, and the status that every response must have. With `None` it is any below 400, and wrk copies no
-/// response into its script, which takes the longer the longer a response is.
+/// A file of complete requests, and the status that every response must have. With `None` it is any below 400, and wrk
+/// copies no response into its script, which takes the longer the longer a response is.
 pub struct Load<'a> {
     pub requests: &'a Path,
     pub expected: Option<u16>,

@@ -1,6 +1,6 @@
-//! The cost of nginx's cache: a static page from the cache ÷ the same bytes as a plain file. A separate nginx has the site
-//! of `docker/nginx.conf.template` and a second server with only the file; wrk loads them in turn. The processor time of
-//! nginx per response is printed too, because it hardly depends on other load.
+//! The cost of nginx's cache: a static page from the cache ÷ the same bytes as a plain file. A separate nginx has the
+//! site of `docker/nginx.conf.template` and a second server with only the file; wrk loads them in turn. The processor
+//! time of nginx per response is printed too, because it hardly depends on other load.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Open-loop load: requests are due at fixed instants, whether or not the shop keeps up. When all connections are busy at
-//! that instant the request is sent late, and its wait counts from the instant at which it was due.
+//! Open-loop load: requests are due at fixed instants, whether or not the shop keeps up. When all connections are busy
+//! at that instant the request is sent late, and its wait counts from the instant at which it was due.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct Load {
     pub rate: f64,
     pub seconds: u64,
     pub connections: usize,
-    /// Each is sent once.
+    /// Complete requests. Each is sent once.
     pub requests: Vec<Vec<u8>>,
 }
 

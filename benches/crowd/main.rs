@@ -9,10 +9,10 @@
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench crowd`
 //!
-//! `CROWD_SECONDS` (5) is the length of a run, `CROWD_ROUNDS` (3) their number, `CROWD_CONNECTIONS` (4000) those of the
-//! overload. The output is also written to `benches/results/crowd.txt`, with a description of the machine. The shop and its
-//! Redis are pinned to one core and the generator to the others, because at twice the peak the generator would otherwise
-//! compete with the shop.
+//! `CROWD_SECONDS` (5) is the length of a run, `CROWD_ROUNDS` (3) the number of runs, `CROWD_CONNECTIONS` (4000) the
+//! number of connections in the overload. The output is also written to `benches/results/crowd.txt`, with a description
+//! of the machine. The shop and its Redis are pinned to one core and the generator to the others, because at twice the
+//! peak the generator would otherwise compete with the shop.
 
 #[path = "../common/mod.rs"]
 mod common;

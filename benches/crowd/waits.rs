@@ -9,7 +9,7 @@ use crate::{common::number, median};
 
 /// Connections of normal load.
 const CONNECTIONS: usize = 64;
-/// More than any run accepts.
+/// Requests prepared for each second at the peak: more than the shop accepts.
 const PER_SECOND: u64 = 60_000;
 const UNITS: i64 = 10_000_000;
 

@@ -1,4 +1,4 @@
-//! The chance of a scripted account against that of a human one: `cargo bench --bench fairness`. The seeds are fixed, so the
+//! Compares the chances of a scripted and a human account: `cargo bench --bench fairness`. The seeds are fixed, so the
 //! table is always the same.
 
 mod model;
@@ -8,7 +8,7 @@ use model::{Group, Wins, hold, hold_draws, hold_queues};
 
 /// Wins of each group that a row rests on. The 95 % interval of A is then within 2 %.
 const MIN_WINS: u64 = 16_500;
-/// Where a group wins next to nothing, a row ends here.
+/// A row ends after this many openings, because a group may win next to nothing.
 const MAX_OPENINGS: u32 = 4_000;
 
 /// People, bots and units: 20 accounts a unit with few bots and with many, and 200 accounts a unit.

@@ -1,6 +1,6 @@
-//! A model of one opening: people and scripts press. In a rush the first to arrive get the units, in a waiting room and in a draw the
-//! first in its order. Times are milliseconds after the opening. The moments of an enforced spread and both orders are those of
-//! the shop (`domain::spread`, `domain::queue`, `domain::draw`).
+//! A model of one opening: people and scripts press the button. In a rush the first to arrive get the units; in a
+//! waiting room and in a draw, the first in its order. Times are milliseconds after the opening. The moments of an
+//! enforced spread and both orders come from the shop's own code (`domain::spread`, `domain::queue`, `domain::draw`).
 
 use domain::draw::{EntryId, ranking};
 use domain::{Place, QueueSeed, Spread, SpreadSeed, UserId};
@@ -15,8 +15,8 @@ pub struct Group {
     pub accounts: usize,
     /// From pressing until the shop decides. Each account has its own, up to a fifth more or less.
     pub latency_ms: f64,
-    /// Requests a second of one browser, from before the opening on. Zero: one request, at the account's own moment, which
-    /// the shop has told.
+    /// Requests per second of one browser, starting before the opening. Zero means one request, at the account's own
+    /// moment, which the shop has shown.
     pub requests_per_second: u32,
     /// Browsers of one account that press independently.
     pub browsers: u32,
@@ -82,8 +82,8 @@ pub fn hold(groups: (Group, Group), units: usize, spread_ms: i64, enough: (u64, 
     })
 }
 
-/// Holds draws in the same way. An account has one entry, however often and from however many browsers it presses; the shop
-/// draws its id when it arrives.
+/// Holds draws in the same way. An account has one entry, however often and from however many browsers it presses; the
+/// shop draws its id when it arrives.
 pub fn hold_draws(groups: (Group, Group), units: usize, enough: (u64, u32), seed: u64) -> Wins {
     let mut random = StdRng::seed_from_u64(seed);
     repeat(groups, enough, || {
@@ -97,8 +97,8 @@ pub fn hold_draws(groups: (Group, Group), units: usize, enough: (u64, u32), seed
     })
 }
 
-/// Opens waiting rooms in the same way. An account has one place, as it has one entry; those who are called first buy, since each
-/// has minutes for it.
+/// Opens waiting rooms in the same way. An account has one place, as it has one entry in a draw. The accounts called
+/// first buy, since each has minutes for it.
 pub fn hold_queues(groups: (Group, Group), units: usize, enough: (u64, u32), seed: u64) -> Wins {
     let mut random = StdRng::seed_from_u64(seed);
     repeat(groups, enough, || {

@@ -1,6 +1,6 @@
 //! The capacity of one Redis master: unique, durable and replicated reservations per second through the shop's batches
-//! (holder, stock and outbox in one script), against the source article's script, which only counts, called one by one by
-//! redis-benchmark with 50 connections. Both run in turn on the same server.
+//! (holder, stock and outbox in one script), against the source article's script, which only counts, called one by one
+//! by redis-benchmark with 50 connections. Both run in turn on the same server.
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench ledger`
 //!

@@ -131,8 +131,8 @@ impl Server {
         Ok(sums)
     }
 
-    /// For how many microseconds a call of a script kept the server busy while `doing`: half of them, 99 of 100, the
-    /// longest.
+    /// How long a call of a script kept the server busy while `doing` ran, in microseconds: median, 99th percentile,
+    /// maximum.
     pub async fn pauses(&self, doing: impl Future<Output = anyhow::Result<Measured>>) -> anyhow::Result<[f64; 3]> {
         const SETTING: &str = "latency-tracking-info-percentiles";
         let before = self.setting(SETTING).await?;
@@ -151,7 +151,8 @@ impl Server {
         Ok(pauses)
     }
 
-    /// Takes away what the last work left. Servers free it behind the scenes, which would take time from what comes next.
+    /// Deletes the keys of the last run and waits until both servers have freed them. Freeing in the background would
+    /// take time from the next run.
     pub async fn clean(&self) -> anyhow::Result<()> {
         for n in 0..self.sales.swap(1, Ordering::Relaxed) {
             self.clients[0].unload(Bucket::whole(master::sale(n, 1).id)).await?;

@@ -1,5 +1,5 @@
-//! The gain of a second master: the same claims on one bucket of a split sale, and on two buckets on different masters of
-//! a Redis Cluster. The calls are packed before the clock starts, so that the client needs little processor time.
+//! The gain of a second master: the same claims on one bucket of a split sale, and on two buckets on different masters
+//! of a Redis Cluster. The calls are packed before the clock starts, so that the client needs little processor time.
 
 use std::time::{Duration, Instant};
 
@@ -69,7 +69,7 @@ async fn sell(stock: &RedisStock, sale: &Sale, members: &[String], masters: usiz
     }
     ensure!(connections.len() >= masters, "the buckets live on fewer than {masters} masters");
     connections.truncate(masters);
-    // What was deleted before is freed meanwhile.
+    // Redis frees deleted keys in the background.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let began = Instant::now();
     let threads: Vec<_> = connections

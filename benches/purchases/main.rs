@@ -1,5 +1,5 @@
-//! Purchases per second that the shop accepts over HTTP and persists, as ratios to a baseline of the same run on the same
-//! machine:
+//! Purchases per second that the shop accepts over HTTP and persists, as ratios to a baseline of the same run on the
+//! same machine:
 //!
 //! - accepted purchases ÷ an authenticated no-op POST of the same server, both driven by wrk. `serve` and `control` run;
 //!   the orders stay in the outbox, as if the pipeline had machines of its own;
@@ -9,18 +9,19 @@
 //!
 //! `scripts/stack up && eval "$(scripts/stack env)" && cargo bench --bench purchases`
 //!
-//! `-- http` measures only the first two, `-- pipeline` only the last one. With the path of another version's program in
-//! `PURCHASES_BEFORE`, its `relay` and `consume` process a backlog of their own in each round, for a ratio of both versions.
+//! `-- http` measures only the first two, `-- pipeline` only the last one. With the path of another version's program
+//! in `PURCHASES_BEFORE`, its `relay` and `consume` process a backlog of their own in each round, for a ratio of both
+//! versions.
 //!
-//! `-- queue` measures a waiting room: places taken ÷ purchases accepted, the line ÷ the button, and what data control needs while a
-//! million shoppers wait.
+//! `-- queue` measures a waiting room: places taken ÷ purchases accepted, its public state (`/line`) ÷ the button, and
+//! what data control needs while a million shoppers wait.
 //!
 //! `-- growth` measures instead the cost of an accepted purchase once a million
 //! shoppers hold units of its sale, and with a thousand live sales, bought from one or all of them. It leaves a million
 //! orders in the outbox: run `scripts/stack purge` afterwards.
 //!
-//! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3), in
-//! which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
+//! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3),
+//! in which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -145,7 +146,8 @@ async fn accepted(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
     Ok(())
 }
 
-/// In each round a backlog for this program's pipeline, one for that of the version before, and pgbench.
+/// In each round this program's pipeline persists a backlog, the version before (if given) persists another, and
+/// pgbench runs.
 async fn pipeline(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
     let (config, shoppers) = (&shop.services.config, plan.shoppers());
     let before = std::env::var("PURCHASES_BEFORE").ok();
@@ -170,8 +172,8 @@ async fn pipeline(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> any
     Ok(())
 }
 
-/// One sale alone and one with a million holders, in turn; then, with a thousand live sales, one of them and all of them.
-/// Ratios are to the one alone.
+/// One sale alone and one with a million holders, in turn; then, with a thousand live sales, one of them and all of
+/// them. Ratios are to the one sale alone.
 async fn growth(shop: &Shop, dir: &Path, plan: &Plan) -> anyhow::Result<()> {
     const HOLDERS: usize = 1_000_000;
     const SALES: usize = 1_000;
@@ -193,8 +195,8 @@ async fn growth(shop: &Shop, dir: &Path, plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures purchases of each kind in turn, and prints ratios to `base`, or to the first kind. Returns the median rate of
-/// the first kind.
+/// Measures purchases of each kind in turn, and prints ratios to `base`, or to the first kind. Returns the median rate
+/// of the first kind.
 fn in_rounds(
     shop: &Shop,
     dir: &Path,
@@ -251,8 +253,8 @@ fn in_turn(shop: &Shop, sales: &[SaleId], count: usize) -> anyhow::Result<Vec<Ve
     Ok(all)
 }
 
-/// Starts relay and consumer, which persist the backlog of this sale and the earlier ones. Returns orders per second, from
-/// the first persisted order on.
+/// Starts relay and consumer, which persist the backlog of this sale and the earlier ones. Returns orders per second,
+/// from the first persisted order on.
 async fn persist(services: &Services, sale: SaleId, program: &str) -> anyhow::Result<f64> {
     let initial = persisted(services).await?;
     let _pipeline = [RoleProcess::of_program(program, "relay")?, RoleProcess::of_program(program, "consume")?];

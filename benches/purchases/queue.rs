@@ -20,22 +20,22 @@ use super::wrk::{Load, write_requests, wrk};
 use super::{Plan, print_ratio};
 
 const WAITING: usize = 1_000_000;
-/// Requests for places of one call, as a loaded process makes them.
+/// Places requested per call, as a loaded process batches them.
 const BATCH: usize = 256;
 const UNITS: i64 = 100;
 /// Long enough to let a million in.
 const OPENS_IN: Duration = Duration::from_secs(3600);
-/// Long enough for data control to open the list, and for each process to follow: to know the sale, and then its line.
+/// Long enough for data control to open the list, and for each process to load the sale and then its waiting room.
 const JOINING_IN: Duration = Duration::from_secs(3);
-/// After a list is locked: PostgreSQL still looks at the new rows.
+/// How long PostgreSQL still looks at the new rows after a list is locked.
 const CALM_AFTER: Duration = Duration::from_secs(5);
 
-/// Places taken over HTTP, and the line.
+/// Places taken over HTTP, and reads of the waiting room's public state.
 pub async fn joins_and_line(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
     let (config, shoppers) = (&shop.services.config, plan.shoppers());
     let (mut joins, mut lines) = (Vec::new(), Vec::new());
     for round in 0..plan.rounds {
-        // One sale at a time: the shop goes on following the winners of one that is open.
+        // One sale at a time: the shop goes on reading the winners of an open sale.
         let rush = shop.open_sale(shoppers as i64).await?;
         let buy = dir.join("buy");
         write_requests(&shop.purchases(rush, shoppers)?, &buy)?;
@@ -46,7 +46,7 @@ pub async fn joins_and_line(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
         write_requests(&shop.posts_of(&place, shoppers, |_| Ok("{}".to_owned()))?, &join)?;
         let above = wrk(config, Load { requests: &join, expected: Some(201) }, dir, connections, plan.seconds)?;
         joins.push((above, below));
-        // Nothing else is under way then, in data control or in PostgreSQL.
+        // After this, data control and PostgreSQL have nothing else to do.
         lock(shop, queue).await?;
         tokio::time::sleep(CALM_AFTER).await;
         let rate = |name: &str| {
@@ -54,7 +54,7 @@ pub async fn joins_and_line(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
             std::fs::write(dir.join(name), format!("{}\n{request}", request.len()).repeat(1000))?;
             wrk(config, Load { requests: &dir.join(name), expected: None }, dir, connections, plan.seconds)
         };
-        // The line comes first in every second round.
+        // `line` is measured first in every second round.
         lines.push(if round % 2 == 0 {
             (rate("line")?, rate("button")?)
         } else {
@@ -68,8 +68,8 @@ pub async fn joins_and_line(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
     Ok(())
 }
 
-/// A million places in Redis, their rows, and the steps of data control with them. The shop's own process does the same work
-/// meanwhile, so steps tell what it costs to find that nothing is to be done.
+/// A million places in Redis, their rows, and the steps of data control with them. The shop's own process does the same
+/// work at the same time, so the steps show what it costs to find that there is nothing to do.
 pub async fn a_million_wait(shop: &Shop) -> anyhow::Result<()> {
     let (store, metrics) = (&shop.services.store, shop.services.metrics.clone());
     let redis = shop.services.config.redis.as_ref().context("this rung has no Redis")?;

@@ -1,5 +1,5 @@
-//! This shop's strategy: claims that arrive during a call form the next call, whose script stores holders, counts stock and
-//! writes orders. A sale may be split into buckets, each with calls of its own.
+//! This shop's strategy: claims that arrive during a call form the next call, whose script stores holders, counts stock
+//! and writes orders. A sale may be split into buckets, each with calls of its own.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::strategy::{Answer, StockStrategy};
 /// The largest number of buckets of any row.
 const MAX_BUCKETS: u8 = 4;
 
-/// All buckets are on one master here, which runs one call after the other, so the row shows the cost of buckets without
-/// their gain: that needs a master per bucket.
+/// All buckets are on one master here, which runs one call after the other, so the row shows the cost of buckets
+/// without their gain: that needs a master per bucket.
 pub struct Batched {
     stock: RedisStock,
     batcher: Batcher<Units>,

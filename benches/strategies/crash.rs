@@ -34,7 +34,7 @@ pub struct Crash {
     pub answered: u64,
     /// Answered buyers without an order.
     pub lost: u64,
-    /// Units deducted without an order, including those of `lost`.
+    /// Units deducted without an order, including the units of `lost`.
     pub leaked: u64,
 }
 

@@ -1,12 +1,12 @@
-//! Strategies to sell a limited stock, compared on real servers: in the database, in memcached, in Redis, and this shop's.
-//! The same buyers claim in a closed loop, twice as many claims as units, one claim in sixteen a repetition. Then each
-//! strategy sells in a process that is killed half-way.
+//! Strategies to sell a limited stock, compared on real servers: in the database, in memcached, in Redis, and this
+//! shop's. The same buyers claim in a closed loop, twice as many claims as units, one claim in sixteen a replay. Then
+//! each strategy sells in a process that is killed half-way.
 //!
 //! `scripts/stack up && scripts/stack start memcached && eval "$(scripts/stack env)" && cargo bench --bench strategies`
 //!
-//! A cell of the table runs for `STRATEGIES_SECONDS` (default 2). `STRATEGIES_ONLY=batch,script` runs only these rows and
-//! writes no files. The buyers share the cores with the servers. No consumer runs while rates are measured, as if the
-//! pipeline had machines of its own.
+//! A cell of the table runs for `STRATEGIES_SECONDS` (default 2). `STRATEGIES_ONLY=batch,script` runs only these rows
+//! and writes no files. The buyers share the cores with the servers. No consumer runs while rates are measured, as if
+//! the pipeline had machines of its own.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -93,8 +93,8 @@ impl Memcached {
     }
 }
 
-/// `decr`, where every numeric answer counts as a unit. It stays at 0 without an error, so this strategy oversells without
-/// end.
+/// `decr`, where every numeric answer counts as a unit. It stays at 0 without an error, so this strategy oversells
+/// without end.
 pub struct Decrement {
     memcached: Memcached,
     stock: AtomicU64,

@@ -1,5 +1,5 @@
-//! Strategies with the stock as a number in a row. The order is inserted in the same transaction; its key allows one per
-//! user.
+//! Strategies with the stock as a number in a row. The order is inserted in the same transaction; its key allows one
+//! per user.
 
 use std::collections::HashSet;
 

@@ -15,7 +15,7 @@ use crate::strategy::{Answer, Strategy};
 
 /// Claims per unit.
 const DEMAND: u64 = 2;
-/// One claim in this many repeats the buyer's previous one.
+/// One claim in this many is a replay of the buyer's previous claim.
 const REPEAT_INTERVAL: u64 = 16;
 /// The maximum number of sales per cell. Small sales are over quickly, so a cell has several.
 const MAX_SALES: u64 = 10;
@@ -124,7 +124,7 @@ async fn sell(strategy: &Arc<Strategy>, stock: u64, buyers: u64, within: Duratio
 #[derive(Default)]
 struct Buyer {
     winners: Vec<Uuid>,
-    /// Of all claims, including those that were given up.
+    /// Waits of all claims, including claims that were given up.
     waits_us: Vec<u64>,
     last_grant: Option<Instant>,
     /// Whether all claims of the sale were made.

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-/// Connections to PostgreSQL and to memcached, the usual size of a shop's pool. Redis and RabbitMQ multiplex requests over
-/// one connection.
+/// Connections to PostgreSQL and to memcached, the usual size of a shop's pool. Redis and RabbitMQ multiplex requests
+/// over one connection.
 pub const CONNECTIONS: usize = 50;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# A CA of the stack's own, and certificates for its services and for the program. `other-ca.pem` issued none of them; tests
-# expect it to be refused.
+# A CA of the stack's own, and certificates for its services and for the program. `other-ca.pem` issued none of them;
+# tests expect it to be refused.
 
 create_certificates() {
     local home=$STACK/tls
     mkdir -p "$home"
-    # A day before the end all are made anew.
+    # All certificates are replaced a day before they expire.
     if [[ -s $home/client.pem ]] && openssl x509 -checkend 86400 -noout -in "$home/client.pem" >/dev/null; then
         return
     fi

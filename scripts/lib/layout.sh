@@ -33,19 +33,19 @@ create_stack() {
     create_certificates
 }
 
-# Whether the services have ports with TLS only, since `up --tls`.
+# Whether the services have ports with TLS only, which `up --tls` sets.
 is_tls_only() {
     [[ -e $STACK/tls/only ]]
 }
 
-# use_tls_only: from now on. Services that run with plain ports are stopped.
+# use_tls_only: gives the services only ports with TLS from now on. Stops services that run with plain ports.
 use_tls_only() {
     ! is_tls_only || return 0
     down >/dev/null
     touch "$STACK/tls/only"
 }
 
-# port_of SERVICE: the one that clients use.
+# port_of SERVICE: the port that clients use.
 port_of() {
     if is_tls_only && [[ -n ${PORT[$1_tls]:-} ]]; then
         echo "${PORT[$1_tls]}"
@@ -91,7 +91,7 @@ write_ports() {
     mv "$STACK/ports.new" "$STACK/ports"
 }
 
-# A stack of an earlier version lacks the last names.
+# add_new_ports: adds the last names, which a stack of an earlier version lacks.
 add_new_ports() {
     local first
     first=$(head -n 1 "$STACK/ports")
@@ -105,7 +105,7 @@ read_ports() {
         # shellcheck disable=SC2034 # the services read it
         PORT["$name"]=$port
     done <"$STACK/ports"
-    # Stacks that an older version created lack the newer names.
+    # The names that a stack of an earlier version lacks.
     local i
     for i in "${!PORT_NAMES[@]}"; do
         : "${PORT["${PORT_NAMES[i]}"]:=$((PORT[nginx] + i))}"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Starting, finding and stopping processes.
 #
-# A running process is recorded in run/NAME as its pid and start time. The pid alone is not enough, because after a crash
-# or a reboot another process may have it.
+# A running process is recorded in run/NAME as its pid and start time. The pid alone is not enough, because after a
+# crash or a reboot another process may have it.
 
 log_of() { echo "$STACK/log/$1.log"; }
 
@@ -51,7 +51,8 @@ close_inherited_files() {
     done
 }
 
-# Enough for nginx under load; without root, as many as allowed. Not unlimited, because Erlang iterates over all of them.
+# Enough for nginx under load; without root, as many as allowed. Not unlimited, because Erlang iterates over all of
+# them.
 raise_file_limit() {
     local hard
     ulimit -n 65536 2>/dev/null && return

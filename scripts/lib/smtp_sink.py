@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A mail server that keeps what it is sent: one file per message in the folder, named by its number. Answers HELP with its
+"""A mail server that stores each message as a file in the folder, named by its number. Answers HELP with its
 pid, so that the stack knows that the right process listens. With a certificate and its key it speaks TLS from the first
 byte."""
 

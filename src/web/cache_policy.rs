@@ -1,5 +1,5 @@
-//! How long a response may be cached, and where. [`frame`](crate::middleware::frame) forbids caching of every `GET`
-//! response that does not choose.
+//! How long a response may be cached, and where. [`frame`](crate::middleware::frame) forbids caching of every
+//! `GET` response that does not choose.
 
 use std::convert::Infallible;
 
@@ -16,7 +16,7 @@ pub enum Cache {
     Page,
     /// A path that changes with its content.
     Forever,
-    /// A fixed path whose content changes with the program. Kept copies are compared at each use.
+    /// A fixed path whose content changes with the program. Caches compare their copy before each use.
     Revalidate,
     /// The redirect of `/`, which depends only on a header.
     Redirect,

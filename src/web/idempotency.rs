@@ -1,9 +1,10 @@
-//! Requests that create or add something, and that may be sent again. The layer around their handlers reads the key of a
-//! request: the header `Idempotency-Key` of a program, or `once` in the query of a form's address, which the shop's own
-//! forms have. The first answer is kept for a day per account, method, path and key, and repeated requests get it.
+//! Requests that create or add something, and that may be sent again. The layer around their handlers reads the key of
+//! a request: the header `Idempotency-Key` of a program, or `once` in the query of a form's address, which the shop's
+//! own forms have. The first answer is stored for a day per account, method, path and key. A replay gets that answer.
 //!
-//! A refusal is not kept, because nothing was made: the key is free again. After an error of the shop, or when the process
-//! died, the next attempt is carried out with the id of the first ([`RequestId`]), so that it takes effect once.
+//! A refusal is not stored, because nothing was made: the key is free again. After an error of the shop, or if the
+//! process died, the next attempt is carried out with the id of the first ([`RequestId`]), so that the request takes
+//! effect once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,22 +24,23 @@ use crate::problem::{Code, Problem};
 use store::{Attempt, KeptAnswer, KeyedRequest, RequestState, StoreError};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Marks an answer that was kept.
+/// Marks the stored answer in a replay.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// The parameter of a form's address that holds its key.
 const FORM_KEY: &str = "once";
-/// In bytes.
+/// The longest key, in bytes.
 const MAX_KEY_LENGTH: usize = 255;
-/// How long a request waits for the first one with its key, such as the second click of a double click.
+/// How long a request waits for the first one with the same key, such as the second click of a double click.
 const WAIT_FOR_FIRST: Duration = Duration::from_secs(2);
 const WAIT_INTERVAL: Duration = Duration::from_millis(100);
-/// The largest answer that is kept, in bytes. Goods with long descriptions have a tenth of it.
+/// The largest answer that is stored, in bytes. Goods with long descriptions have a tenth of it.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
-/// Marks an answer with secrets, which is not kept: the handler makes the same ones again from the id of the request.
+/// Marks an answer with secrets, which is not stored: the handler makes the same secrets again from the id of the
+/// request.
 #[derive(Debug, Clone, Copy)]
 pub struct NotKept;
 
-/// Headers that are kept with an answer.
+/// Headers that are stored with an answer.
 static KEPT_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, LOCATION, ETAG];
 
 /// The layer around the handlers of requests that may be sent again.
@@ -62,7 +64,7 @@ pub async fn repeatable(State(shop): State<Arc<Shop>>, request: Request, next: N
     };
     let mut request = Request::from_parts(parts, content);
     request.extensions_mut().insert(attempt.request);
-    // The work goes on when the client hangs up, so that its answer is kept.
+    // The work goes on if the client hangs up, so that its answer is stored.
     let handling = tokio::spawn(async move { finish(&shop, attempt, next.run(request).await).await }.in_current_span());
     match handling.await {
         Ok(answer) => answer,
@@ -89,7 +91,7 @@ fn key_of(request: &Request) -> Result<Option<String>, Problem> {
     }
 }
 
-/// The body and its digest. A form with pictures is not compared: a browser writes it anew each time.
+/// The body and its digest. A form with pictures is not compared, because a browser writes it differently each time.
 async fn digest(headers: &HeaderMap, content: Body) -> Result<(Body, String), Problem> {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if kind.trim_start().to_ascii_lowercase().starts_with("multipart/") {
@@ -100,7 +102,7 @@ async fn digest(headers: &HeaderMap, content: Body) -> Result<(Body, String), Pr
     Ok((Body::from(bytes), digest))
 }
 
-/// Begins an attempt, after the one that is under way if that ends soon.
+/// Begins an attempt, or waits a moment for the attempt that is under way.
 async fn begin(shop: &Shop, keyed: &KeyedRequest) -> Result<RequestState, StoreError> {
     let mut waited = Duration::ZERO;
     loop {
@@ -113,7 +115,7 @@ async fn begin(shop: &Shop, keyed: &KeyedRequest) -> Result<RequestState, StoreE
     }
 }
 
-/// Keeps the answer if the request was carried out.
+/// Stores the answer if the request was carried out.
 async fn finish(shop: &Shop, attempt: Attempt, answer: Response) -> Result<Response, Problem> {
     let has_secrets = answer.extensions().get::<NotKept>().is_some();
     if has_secrets || !is_done(&answer) {
@@ -134,16 +136,16 @@ async fn finish(shop: &Shop, attempt: Attempt, answer: Response) -> Result<Respo
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
-/// Whether the request was carried out: a redirect, or an answer for programs. A page shows the form again.
+/// Whether the request was carried out: its answer is a redirect, or meant for programs. A page shows the form again.
 fn is_done(answer: &Response) -> bool {
     let is_page = answer.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     answer.status().is_redirection() || (answer.status().is_success() && !is_page)
 }
 
-/// The answer stands whether or not it was kept: the next attempt makes nothing new.
+/// Logs that an answer could not be stored. It is sent all the same, because the next attempt makes nothing new.
 fn note(attempt: Attempt, result: Result<(), StoreError>) {
     if let Err(error) = result {
-        warn!(request = %attempt.request.0, %error, "the answer of a request with a key is not kept; a repeated one runs again");
+        warn!(request = %attempt.request.0, %error, "the answer to a keyed request is not stored; a replay runs again");
     }
 }
 

@@ -1,5 +1,5 @@
-//! The layer around lists of what an account has. Each page of a list is a query over many rows, so an account reads them at a
-//! rate that a person does not reach. Lists by API and pages count together.
+//! The layer around lists of what an account has. Each page of a list is a query over many rows, so an account may read
+//! them only at a rate that a person does not reach. The API's lists and the pages' lists count together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub fn limit(per_second: u32) -> UserLimit {
     UserLimit::every(Duration::from_secs(1) / per_second.max(1), BURST.max(per_second.into()))
 }
 
-/// Who has no session passes: the handler refuses.
+/// A request without a session passes: the handler refuses it.
 pub async fn limited(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
     let session = shop.accounts.session(request.headers());
     match session.is_some_and(|session| !shop.lists.allows(session.user_id)) {

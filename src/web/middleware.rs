@@ -1,5 +1,5 @@
-//! The middleware around every handler: request ids, refusal of cross-site requests, security headers, panics as 500, the
-//! log line of a failed request, and problems as problem details under `/api/` or as a page elsewhere.
+//! The middleware around every handler: request ids, refusal of cross-site requests, security headers, panics as 500,
+//! the log line of a failed request, and problems as problem details under `/api/` or as a page elsewhere.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -43,8 +43,8 @@ const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
 /// An API response that a browser opens in a window can load and run nothing.
 const API_POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'");
 
-/// Headers of pages besides their policy. With a stricter referrer policy browsers omit the origin of a posted form, and the
-/// shop's own forms would be refused as cross-site.
+/// Headers of pages besides their policy. With a stricter referrer policy browsers omit the origin of a posted form,
+/// and the shop's own forms would be refused as cross-site.
 const PAGE_HEADERS: [(HeaderName, HeaderValue); 3] = [
     (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
     (
@@ -56,10 +56,10 @@ const PAGE_HEADERS: [(HeaderName, HeaderValue); 3] = [
 
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// The kind of client, derived from the path.
+/// The kind of client. It follows from the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// Clients on the hot path: button, token, purchase, red packet. The response has only the headers it needs.
+    /// Clients on the hot path: button, token, purchase, red packet. The response has only the headers that it needs.
     HotPath,
     Program,
     Browser,
@@ -77,13 +77,13 @@ impl Audience {
     }
 }
 
-/// What the middleware keeps of a request until its response is complete.
+/// What the middleware remembers of a request until its response is complete.
 struct RequestContext {
     id: HeaderValue,
     audience: Audience,
     method: Method,
     uri: Uri,
-    /// Only of a browser's request: the page about a problem is in its language.
+    /// Only for a browser's request: the page about a problem is in its language.
     headers: Option<HeaderMap>,
 }
 
@@ -111,7 +111,7 @@ impl RequestContext {
         }
     }
 
-    /// The path of the page with the form: forms post to a path below that of their page. Empty for safe methods.
+    /// The path of the page with the form. A form posts to a path below its page. Empty for safe methods.
     fn form_page(&self) -> &str {
         match self.uri.path() {
             _ if self.method.is_safe() => "",
@@ -187,7 +187,7 @@ fn problem_page(
     }
     let mut chrome = visitor.chrome();
     if !back.is_empty() {
-        // The path of a posted form answers no GET: the language switch leads back to the form's page.
+        // The path of a posted form answers no GET, so the language switch leads back to the form's page.
         chrome.path.clone_from(&back);
     }
     let page = MessagePage {
@@ -212,7 +212,8 @@ fn problem_page(
     response
 }
 
-/// Sales to go on to, for a visitor who came for something to buy, or for nothing that exists.
+/// Sales that the page links to, for a visitor who wanted to buy something, or who looked for a page that does not
+/// exist.
 fn leads_on_to(shop: &Shop, code: Code, path: &str, locale: Locale) -> Vec<OnwardSale> {
     match code {
         _ if path.starts_with("/admin") => Vec::new(),
@@ -233,7 +234,7 @@ fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {
     if request.method.is_safe() && !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, Cache::Private.header());
     }
-    // Browsers remember it for the whole host, so the hot path need not repeat it.
+    // Browsers remember it for the whole host, so the hot path need not send it again.
     if https && request.audience != Audience::HotPath {
         headers.insert(STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
     }
@@ -249,7 +250,7 @@ fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {
     }
 }
 
-/// The id from a proxy's `X-Request-Id`, if it has the form of one, else a new id.
+/// The id from a proxy's `X-Request-Id` if it is well-formed, otherwise a new id.
 fn request_id(headers: &HeaderMap) -> HeaderValue {
     let given = headers.get(X_REQUEST_ID).filter(|id| (8..=64).contains(&id.len()));
     let sane =
@@ -265,8 +266,8 @@ fn new_id() -> HeaderValue {
     HeaderValue::from_maybe_shared(axum::body::Bytes::from(id)).unwrap_or(HeaderValue::from_static("unnamed"))
 }
 
-/// Refuses unsafe requests from other sites. Behind a proxy that rewrites `Host`, the configured public origin identifies
-/// the shop's own pages.
+/// Refuses unsafe requests from other sites. Behind a proxy that rewrites `Host`, the configured public origin
+/// identifies the shop's own pages.
 pub fn same_origin(config: &WebConfig) -> CsrfLayer<fn(ProtectionError) -> Response> {
     let layer = CsrfLayer::new().add_trusted_origin(&config.public_url);
     let layer = layer.expect("the configuration takes only origins");

@@ -40,7 +40,7 @@ struct PartReport {
     problem: Option<String>,
 }
 
-/// 200 when shoppers can be served, otherwise 503; either way with the problem of each part that has one.
+/// 200 if shoppers can be served, otherwise 503; in both cases with the problem of each part that has one.
 async fn ready(State(ops): State<Arc<Ops>>) -> Response {
     let report = ops.health.report().await;
     let ready = report.iter().all(|part| part.is_usable);

@@ -1,5 +1,5 @@
-//! Query keys of the API. A key that an operation does not document is refused, so that a misspelt filter is no filter that
-//! matches everything. The OpenAPI document is the list.
+//! Query keys of the API. A key that an operation does not document is refused. Otherwise a misspelt filter would
+//! silently match everything. The OpenAPI document is the list.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ const LANGUAGE: &str = "lang";
 /// A documented operation and its query keys.
 struct Operation {
     method: String,
-    /// With parameters in braces.
+    /// The documented path, with parameters in braces.
     path: String,
     keys: HashSet<String>,
 }
@@ -26,7 +26,7 @@ impl Operation {
     }
 }
 
-/// Whether a documented path, with parameters in braces, is that of a request.
+/// Whether a documented path, with parameters in braces, matches a request's path.
 pub fn is_path(documented: &str, path: &str) -> bool {
     let is_part = |(documented, given): (&str, &str)| documented == given || documented.starts_with('{');
     documented.split('/').count() == path.split('/').count() && documented.split('/').zip(path.split('/')).all(is_part)

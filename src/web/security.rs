@@ -64,7 +64,8 @@ impl WatchedRequest {
         Some(WatchedRequest { attempt: Attempt::of(request.uri().path()), client })
     }
 
-    /// A request of which only that another site sent it is an event. Its address is not read, to save the time.
+    /// On the hot path, only a request sent by another site is an event. The client's address is not read, which saves
+    /// time.
     pub fn on_hot_path() -> WatchedRequest {
         WatchedRequest { attempt: Attempt::Change, client: None }
     }

@@ -1,9 +1,10 @@
-//! Operations that need the password again, and a code if the account has a second factor: those of the staff that do much
-//! harm in wrong hands, such as refunds, exports and changes of the staff ([`required`]), and those that spend from a wallet,
-//! whose handlers refuse by themselves ([`Accounts::check_spending`]).
+//! Operations that need the password again, and a code if the account has a second factor. Operations of the staff that
+//! do much harm in wrong hands, such as refunds, exports and changes of the staff, are behind [`required`]. Handlers
+//! that spend from a wallet refuse by themselves ([`Accounts::check_spending`]).
 //!
-//! A program is answered 403 `step_up_needed`. The sender of a form gets a page that asks for the password and carries the
-//! form's fields, so that nothing has to be entered twice ([`asked_of_forms`]): sent to the same address, it proves and carries out.
+//! A program is answered 403 `step_up_needed`. The sender of a form gets a page that asks for the password and carries
+//! the form's fields, so that nothing has to be entered twice ([`asked_of_forms`]). The page is sent to the form's
+//! address, where the password is checked and the form carried out.
 //!
 //! [`Accounts::check_spending`]: accounts::Accounts::check_spending
 
@@ -29,13 +30,13 @@ use crate::views::console_step_up::AdminStepUpPage;
 use crate::views::step_up::{StepUpForm, StepUpPage};
 use accounts::{AccountRefusal, Session};
 
-/// Fields of the page's form. No other form has fields of these names.
+/// Fields of the page's form. No other form has fields with these names.
 const PASSWORD: &str = "step_up_password";
 const CODE: &str = "step_up_code";
 /// The language of a page, in the query of its address.
 const LANGUAGE: &str = "lang";
 
-/// The layer around operations of the staff. Who is no staff passes: the handler refuses.
+/// The layer around operations of the staff. A request without a staff session passes: the handler refuses it.
 pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
     match shop.accounts.session(request.headers()).filter(Session::is_staff) {
         Some(session) if !shop.accounts.is_proved(&session).await? => Err(Code::StepUpNeeded.into()),
@@ -47,7 +48,7 @@ pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Nex
 pub async fn asked_of_forms(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
     let path = request.uri().path();
     let (is_form, is_for_staff) = (!path.starts_with("/api/"), path.starts_with("/admin"));
-    // Shoppers learn nothing about the console, so a form of it that they send is left to its handler.
+    // Shoppers must not learn about the console, so if they send one of its forms, its handler answers.
     let asked = |session: &Session| is_form && (!is_for_staff || session.is_staff());
     let Some(session) = shop.accounts.session(request.headers()).filter(asked) else {
         return Ok(next.run(request).await);
@@ -139,14 +140,14 @@ fn is_of_console(visitor: &Visitor) -> bool {
 /// The page that the form belongs to.
 fn section_path(visitor: &Visitor) -> String {
     if !is_of_console(visitor) {
-        // Forms of packets are sent to the list, those of orders below the order's page.
+        // Forms of packets are sent to the list; forms of orders, to a path below the order's page.
         let path = visitor.path.split('?').next().unwrap_or_default();
         return match path.strip_suffix("/packets") {
             Some(_) => format!("{path}/new"),
             None => path.rsplit_once('/').map_or(path, |(order, _)| order).to_owned(),
         };
     }
-    // Exports are of orders and of the books, which stand beside them.
+    // Exports are of orders and of the books, whose page stands beside the orders.
     let section = if visitor.path.starts_with("/admin/staff") { "/admin/staff" } else { "/admin/orders" };
     format!("{section}?{LANGUAGE}={}", visitor.locale)
 }

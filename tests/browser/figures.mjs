@@ -10,7 +10,7 @@ import { startBrowser } from './lib/browser.mjs';
 
 const LINE = { offline: false, latency: 150, downloadThroughput: (1.6e6 / 8), uploadThroughput: (750e3 / 8) };
 const CPU_SLOWDOWN = 4;
-/** Longer than anything that the page does by itself after loading. */
+/** More time than the page needs for anything it does by itself after loading. */
 const SETTLES_IN_MS = 4000;
 
 const args = process.argv.slice(2);

@@ -3,11 +3,11 @@
 //   node tests/browser/run.mjs '{"origin": "http://127.0.0.1:8080", "journeys": ["purchase"],
 //                                "admin": {"username": "admin", "password": "…"}, "consumer": 4711}'
 //
-// The shop needs the demo products. `consumer` is the id of the process that stores orders, which `slow_shop` needs; `smtp`
-// the port at which `registration` takes the shop's mail.
-// `places` limits languages and widths, such as [["zh", 390]]. `browser` is the program, by default `chromium-headless-shell`.
-// `"examine": false` skips the checks of accessibility and language, and the screenshots. With SCREENSHOTS=1 in the
-// environment, pictures of every page are in tests/browser/artifacts afterwards; those of failures always are.
+// The shop needs the demo products. `consumer` is the id of the process that stores orders, which `slow_shop` needs;
+// `smtp` is the port at which `registration` takes the shop's mail. `places` limits languages and widths, such as
+// [["zh", 390]]. `browser` is the program, by default `chromium-headless-shell`. `"examine": false` skips the checks of
+// accessibility and language, and the screenshots. With SCREENSHOTS=1 in the environment, tests/browser/artifacts has
+// pictures of every page afterwards. It always has pictures of failures.
 
 import { fileURLToPath } from 'node:url';
 
@@ -17,7 +17,7 @@ import { Shop } from './lib/shop.mjs';
 import { Visitor } from './lib/visitor.mjs';
 
 const PLACES = [['zh', 390], ['zh', 1280], ['en', 390], ['en', 1280]];
-/** For a machine that is busy with other tests as well. */
+/** Enough for a machine that is busy with other tests as well. */
 const JOURNEY_TIMEOUT_MS = 300_000;
 
 /** One run of a journey, in one language at one width. */
@@ -67,7 +67,7 @@ async function runOnce(journey, play, run) {
   return !failed;
 }
 
-/** Runs a journey in one place after the other: two at once would keep more than one processor busy, beside other tests. */
+/** Runs a journey in one place after the other. Two at once would use more than one processor while other tests run. */
 async function runEverywhere(journey, browser, shop, settings) {
   const { default: play } = await import(`./journeys/${journey}.mjs`);
   let passed = true;

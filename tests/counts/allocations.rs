@@ -6,7 +6,7 @@ use crate::ALLOCATOR;
 use crate::figures::check;
 use crate::in_process::{CONCURRENT_PURCHASES, InProcessShop, RequestKind, runtime};
 
-/// Enough that the occasional growth of a table does not show.
+/// Enough that the occasional growth of a table does not matter.
 const REQUESTS: usize = 20 * CONCURRENT_PURCHASES;
 
 /// Returns the allocations of a request.

@@ -1,5 +1,5 @@
-//! The cost of an order from the claim until its entry has left the outbox: commands of Redis, and writes of the relay to
-//! RabbitMQ.
+//! The cost of an order from the claim until its entry has left the outbox: commands of Redis, and writes of the relay
+//! to RabbitMQ.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -3,12 +3,12 @@
 /// A test fails above this multiple of a figure.
 const MAX_FACTOR: f64 = 1.5;
 
-/// A purchase in a waiting room may cost this multiple of another.
+/// A purchase in a waiting room may cost this many times another purchase.
 const MAX_TURN_FACTOR: f64 = 1.15;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/counts/figures.toml");
 
-/// Prints every count, and fails when one exceeds its budget.
+/// Prints every count. Fails if one exceeds its budget.
 #[track_caller]
 pub fn check(section: &str, counted: &[(&str, f64)]) {
     let file: toml::Table = std::fs::read_to_string(FILE).unwrap().parse().unwrap();
@@ -31,10 +31,10 @@ pub fn check(section: &str, counted: &[(&str, f64)]) {
     );
 }
 
-/// Fails when a purchase in a waiting room costs much more than another, counted in the same run.
+/// Fails if a purchase in a waiting room costs much more than another purchase, counted in the same run.
 #[track_caller]
 pub fn check_turn(what: &str, in_turn: f64, otherwise: f64) {
-    println!("{what} of a purchase in turn: {:.3} of those of another, at most {MAX_TURN_FACTOR}", in_turn / otherwise);
+    println!("{what} of a purchase in turn: {:.3} times another's, at most {MAX_TURN_FACTOR}", in_turn / otherwise);
     assert!(
         in_turn <= otherwise * MAX_TURN_FACTOR,
         "{what} of a purchase in turn: {in_turn:.2} instead of {otherwise:.2}"

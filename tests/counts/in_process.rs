@@ -40,7 +40,7 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// Its section in `figures.toml`.
+    /// The section for this kind in `figures.toml`.
     pub fn name(self) -> &'static str {
         match self {
             RequestKind::Noop => "noop",
@@ -157,7 +157,7 @@ impl InProcessShop {
         .await;
     }
 
-    /// `count` requests, each of another shopper.
+    /// `count` requests, each from a different shopper.
     pub fn requests(&self, kind: RequestKind, count: usize) -> Vec<Request<Body>> {
         let sale = self.sale;
         let (method, path) = match kind {
@@ -167,7 +167,7 @@ impl InProcessShop {
                 (Method::POST, format!("/api/sales/{sale}/orders"))
             }
         };
-        // The end of the seat of a shopper who was called.
+        // When the seat of a called shopper ends.
         let now = self.services.clock.now();
         let seat = (kind == RequestKind::PurchaseInTurn).then(|| now + Duration::from_secs(180));
         let request = |n| {
@@ -190,7 +190,7 @@ impl InProcessShop {
         cookie.to_str().unwrap().split(';').next().unwrap().to_owned()
     }
 
-    /// Sends all requests: [`CONCURRENT_PURCHASES`] at a time for purchases, others one after the other.
+    /// Sends all requests: purchases [`CONCURRENT_PURCHASES`] at a time, other requests one after the other.
     pub async fn send_all(&self, kind: RequestKind, requests: Vec<Request<Body>>) {
         let concurrent = if kind.is_accepted_purchase() { CONCURRENT_PURCHASES } else { 1 };
         let mut requests = requests.into_iter().peekable();
@@ -221,7 +221,7 @@ async fn open_sale(services: &Services, units: i64, mode: SaleMode) -> SaleId {
     };
     let sale = sales_admin.create_sale(draft, "counts").await.unwrap();
     if let Some(stock_sync) = &services.stock_sync {
-        // What data control does, to load the sale into Redis.
+        // Data control does this to load the sale into Redis.
         stock_sync.step().await.unwrap();
     }
     sales_admin.change(sale.id, SaleCommand::Start, "counts").await.unwrap();

@@ -1,5 +1,5 @@
-//! Instructions per request, counted by valgrind's callgrind. This binary runs itself under callgrind, which counts only
-//! inside `counted_by_callgrind`.
+//! Instructions per request, counted by valgrind's callgrind. This binary runs itself under callgrind, which counts
+//! only inside `counted_by_callgrind`.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,12 +11,12 @@ use tokio::runtime::Runtime;
 use crate::in_process::{CONCURRENT_PURCHASES, InProcessShop, RequestKind, runtime};
 use crate::support::Rung;
 
-/// Set in the run under valgrind.
+/// This variable is set in the run under valgrind.
 const TASK: &str = "SECKILL_COUNTS_TASK";
 
 const REQUESTS: usize = 2 * CONCURRENT_PURCHASES;
 
-/// In the order in which they are counted.
+/// The kinds in the order in which they are counted.
 const KINDS: [RequestKind; 5] =
     [RequestKind::Noop, RequestKind::Button, RequestKind::Purchase, RequestKind::PurchaseInTurn, RequestKind::Refusal];
 
@@ -47,7 +47,7 @@ fn counted_by_callgrind(runtime: &Runtime, shop: &InProcessShop, kind: RequestKi
     runtime.block_on(shop.send_all(kind, requests));
 }
 
-/// The instructions of the n-th call, for which callgrind writes a file of its own.
+/// The instructions of the n-th call. Callgrind writes a file for each call.
 fn counted(dir: &Path, n: usize) -> f64 {
     let text = std::fs::read_to_string(dir.join(format!("out.{n}"))).expect("callgrind has counted");
     let total = text.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse::<u64>().ok());

@@ -1,6 +1,6 @@
 //! Budgets of a request, counted instead of timed, so that a busy machine does not change the result: allocations and
-//! bytes, instructions, commands to Redis. The shop runs in this process and is called without a socket, so nothing else
-//! is counted. `figures.toml` has every figure. A failing test says what to do.
+//! bytes, instructions, commands to Redis. The shop runs in this process and is called without a socket, so nothing
+//! else is counted. `figures.toml` has every figure. A failing test says what to do.
 //!
 //! A separate binary, because it replaces the allocator by one that counts.
 

@@ -1,4 +1,4 @@
-//! The audit in steps: a fault in any step is found, and an audit that was interrupted goes on.
+//! The audit in steps: a fault in any step is found, and an interrupted audit goes on.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::wallet::WalletStore;
 
-/// More than the first five steps along a table have.
+/// More orders than the first five steps along a table read.
 const ORDERS: i64 = 35_000;
 
 fn audit(of: &WalletStore) -> Audit {
@@ -68,7 +68,7 @@ async fn fault_in_any_step_is_found(url: &str) {
     let shop = shop_with_paid_orders(url, ORDERS).await;
     let sound = audit(&shop).check_once().await.unwrap();
     assert!(sound.iter().all(|check| check.violations.is_empty()), "{sound:?}");
-    // At both sides of the first border between two steps, and in the last one.
+    // Orders on both sides of the first border between two steps, and one in the last step.
     for n in [1, 10_000, 10_001, ORDERS] {
         let set = |amount: i64| format!("UPDATE payments SET amount = {amount} WHERE order_id = '{}'", order(n));
         shop.execute(&[set(99)]).await;
@@ -116,7 +116,7 @@ async fn interrupted_audit_goes_on_to_the_same_result(url: &str) {
     let read: Vec<String> = promises_of(dir.path());
     assert!(read.len() >= 4 && read.len() < in_one_go.len(), "{read:?}");
 
-    // In a part that was read, and in one that was not.
+    // One order in a part that was read, and one in a part that was not.
     shop.execute(&[
         format!("UPDATE payments SET amount = 99 WHERE order_id = '{}'", order(50)),
         format!(
@@ -145,7 +145,7 @@ async fn interrupted_audit_goes_on_to_the_same_result(url: &str) {
     );
 }
 
-/// The promises that the file in a data directory has.
+/// The promises named by the file in a data directory.
 fn promises_of(data_dir: &Path) -> Vec<String> {
     let file = AuditFile::resume(data_dir);
     let mut promises: Vec<String> = file.parts().into_iter().flat_map(|part| part.promises.clone()).collect();
@@ -174,7 +174,7 @@ mod stack {
         use crate::support::{Fixture, Rung};
         use crate::wallet::WalletStore;
 
-        /// PostgreSQL expects a row or two where its statistics know none, and compares each with each.
+        /// If PostgreSQL's statistics know no rows, it expects one or two and compares every row with every other.
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn ledger_that_has_grown_since_its_statistics_is_audited() {
             let fixture = Fixture::new(Rung::Postgres).await;

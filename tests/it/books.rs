@@ -1,4 +1,4 @@
-//! Days of the books that are closed: summed up in parts, as a whole or not at all.
+//! Closed days of the books: summed up in parts, and closed as a whole or not at all.
 
 use std::pin::pin;
 use std::task::Poll;
@@ -11,13 +11,13 @@ use store::{Period, Store};
 
 use crate::wallet::WalletStore;
 
-/// 2026-01-10, which is over on every clock.
+/// 2026-01-10, a day that is over on every clock.
 const DAY: i64 = 1_768_003_200_000;
 const DAY_MS: i64 = 24 * 3600 * 1000;
 /// A day is summed up by half hours.
 const PART_MS: i64 = DAY_MS / 48;
 
-/// Ends the work before it is woken more often: what a process has done when it dies there. `None` when it did not finish.
+/// Stops the work after this many wakes, like a process that dies there. `None` if it did not finish.
 async fn interrupted<T>(work: impl Future<Output = T>, wakes: usize) -> Option<T> {
     let (mut work, mut left) = (pin!(work), wakes);
     poll_fn(|context| match work.as_mut().poll(context) {
@@ -32,7 +32,7 @@ async fn interrupted<T>(work: impl Future<Output = T>, wakes: usize) -> Option<T
 }
 
 impl WalletStore {
-    /// Notes a top-up at a time.
+    /// Writes a top-up with this time.
     async fn top_up(&self, id: &str, at_ms: i64, amount: i64) {
         let statements = [
             format!("INSERT INTO wallet_transfers (id, kind, reference, at_ms) VALUES ('{id}', 'topup', 'x', {at_ms})"),
@@ -44,7 +44,7 @@ impl WalletStore {
         self.execute(&statements).await;
     }
 
-    /// A top-up at the first and the last millisecond of each half hour of the day. Returns their sum.
+    /// Writes a top-up at the first and the last millisecond of each half hour of the day. Returns their sum.
     async fn top_up_in_every_part(&self) -> i64 {
         let mut sum = 0;
         for part in 0..48 {
@@ -57,20 +57,21 @@ impl WalletStore {
         sum
     }
 
-    /// Rows of closed days, and up to when days are closed.
+    /// The number of rows of closed days, and the time before which days are closed.
     async fn closed(&self) -> (i64, i64) {
         let sql = "SELECT (SELECT COUNT(*) FROM book_days) AS days, closed_before_ms FROM books";
         let row = sqlx::query(sql).fetch_one(self.pool()).await.unwrap();
         (row.get("days"), row.get("closed_before_ms"))
     }
 
-    /// The same once no interrupted work holds the books: it is rolled back, unless its commit was on its way.
+    /// The same, once no interrupted work locks the books. Interrupted work is rolled back, unless its commit was on
+    /// its way.
     async fn closed_after_interruption(&self) -> (i64, i64) {
         self.execute(&["UPDATE books SET closed_before_ms = closed_before_ms".to_owned()]).await;
         self.closed().await
     }
 
-    /// What the users got on the day, as the trial balance has it.
+    /// The money that the users got on the day, according to the trial balance.
     async fn credited(&self) -> i64 {
         let at = |ms| Timestamp::from_millisecond(ms).unwrap();
         let lines = self.store.trial_balance(Period { from: at(DAY), to: at(DAY + DAY_MS) }).await.unwrap();
@@ -89,7 +90,7 @@ async fn close_all(store: &Store) {
 async fn interrupted_day_is_closed_as_a_whole_later(url: &str) {
     let books = WalletStore::open(url).await;
     let sum = books.top_up_in_every_part().await;
-    // A day before and one after it.
+    // One top-up on the day before, and one on the day after.
     books.top_up("before", DAY - 1, 7).await;
     books.top_up("after", DAY + DAY_MS, 9).await;
     assert!(books.store.close_books().await.unwrap(), "the day before");
@@ -106,7 +107,7 @@ async fn interrupted_day_is_closed_as_a_whole_later(url: &str) {
             break;
         }
         assert_eq!(books.credited().await, sum + interruptions, "nothing is counted twice");
-        // It belongs to a part that was summed up already.
+        // This top-up belongs to a part that was summed up already.
         books.top_up(&format!("late {wakes}"), DAY + 5, 1).await;
         interruptions += 1;
         wakes += wakes / 4 + 1;
@@ -193,8 +194,7 @@ mod stack {
             super::super::entry_of_a_closed_day_is_named_by_the_audit(&fixture.settings["SECKILL_DATABASE_URL"]).await;
         }
 
-        /// The hour after the end of a day leaves no transaction of that day behind. One that is there nevertheless is not lost
-        /// without a word.
+        /// Transactions of a day end within an hour after the day. If one does not, it must not be lost silently.
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn entry_that_comes_between_two_parts_is_named_by_the_audit() {
             let fixture = Fixture::new(Rung::Postgres).await;

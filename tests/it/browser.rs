@@ -1,5 +1,6 @@
-//! The shop in a real browser: `tests/browser` drives Chromium through it in both languages, on a phone and on a desktop.
-//! With `SCREENSHOTS=1` in the environment, pictures of every page are in `tests/browser/artifacts` afterwards.
+//! The shop in a real browser: `tests/browser` drives Chromium through it in both languages, on a phone and on a
+//! desktop. With `SCREENSHOTS=1` in the environment, pictures of every page are in `tests/browser/artifacts`
+//! afterwards.
 
 use std::path::Path;
 
@@ -21,7 +22,7 @@ async fn journey(name: &str, shop: &Shop) {
     journey_with(name, shop, json!({})).await;
 }
 
-/// Runs a journey in every language on every screen size: for those that show the most pages.
+/// Runs a journey in every language on every screen size. Only for the journeys that show the most pages.
 async fn journey_everywhere(name: &str, shop: &Shop) {
     journey_with(name, shop, json!({"places": null})).await;
 }
@@ -60,7 +61,7 @@ async fn journey_at_localhost(name: &str) {
 #[tokio::test]
 async fn shopper_buys_and_pays_on_sqlite() {
     let shop = shop(Rung::Sqlite).await;
-    // The pages are the same as on rung 3, where their layout is checked.
+    // The pages are the same as on rung 3, where their layout is inspected.
     journey_with("purchase", &shop, json!({"examine": false})).await;
     shop.audit_is_clean().await;
 }
@@ -326,7 +327,7 @@ mod stack {
     }
 }
 
-/// The script of the proof's page agrees with both programs about the golden draws.
+/// The script of the proof's page gives the same verdict on the golden draws as both programs.
 #[tokio::test]
 async fn golden_draws_verify_in_the_script_of_the_page() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -367,7 +368,7 @@ async fn golden_draws_verify_in_the_script_of_the_page() {
     }
 }
 
-/// The page's script finds a place in the line as the server does, in segments of all sizes.
+/// The page's script finds the same place in a waiting room as the server, in segments of all sizes.
 #[tokio::test]
 async fn script_finds_the_same_place_as_the_server() {
     let seed = QueueSeed::new([7; 32]);
@@ -409,7 +410,7 @@ async fn script_finds_the_same_place_as_the_server() {
         let own = segments.iter().find(|other| other.segment == segment).unwrap();
         let expected = earlier + (own.before(place.number) - own.called).max(0);
         assert_eq!(number, place.number);
-        // The script's numbers have 53 bits: between two marks it may be off by one.
+        // The script's numbers have 53 bits, so between two marks it may be off by one.
         assert!((ahead - expected).abs() <= 1, "{ahead} and {expected}");
     }
 }
@@ -421,8 +422,8 @@ fn entry_of(segment: i64, n: u32) -> EntryId {
     EntryId::new(bytes)
 }
 
-/// Simulates the page's script in Node: ten thousand pages loaded at different times wait for the same opening. Of a spread
-/// that the shop enforces, they ask for their moments early.
+/// Simulates the page's script in Node: ten thousand pages, loaded at different times, wait for the same opening. If
+/// the shop enforces a spread, they ask for their moments early.
 #[tokio::test]
 async fn waiting_pages_poll_spread_over_the_window() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("static/spread.js");
@@ -433,7 +434,7 @@ async fn waiting_pages_poll_spread_over_the_window() {
         const arrivals = (spread_ms) => Array.from({{ length: 10_000 }}, (_, n) => {{
             let now = n * 5;
             while (now < opens) {{
-                // The interval that the gate answers.
+                // The same interval as in the gate's answer.
                 const poll_after_ms = Math.min(5000, Math.max(1000, (opens - now) / 4));
                 now += nextPoll({{ poll_after_ms, spread_ms }}, opens - now);
             }}

@@ -30,7 +30,7 @@ mod stack {
     const SALES: usize = 12;
     const STEPS: usize = 150;
 
-    /// A Redis master and a database with split sales.
+    /// A Redis master, and a database with split sales.
     struct SplitStock {
         redis: RedisStock,
         store: Store,
@@ -88,7 +88,7 @@ mod stack {
             sale
         }
 
-        /// Another allotter, which takes idle units back without a delay.
+        /// Another allotter. It takes idle units back without a delay.
         fn allotter(&self) -> Allotter {
             Allotter::new(self.redis.clone(), self.store.clone(), self.catalogue.clone(), Duration::ZERO)
         }
@@ -143,7 +143,7 @@ mod stack {
         HeldUnits { order_id, sale_id: sale.id, user_id, quantity }
     }
 
-    /// Replays an allotment of the past. Its fence is old, so Redis and database must ignore it.
+    /// Sends an old allotment again. Its fence is old, so Redis and database must ignore it.
     async fn write_stale_allotment(stock: &SplitStock, sale: &Sale, old: &[Allotment], random: &mut StdRng) {
         let row = old[random.random_range(0..old.len())];
         let bucket = Bucket::of_sale(sale).nth(row.part.into()).unwrap();
@@ -156,7 +156,7 @@ mod stack {
             let changed = stock.store.retarget(sale.id, &[change]).await.unwrap();
             assert!(!settled && !changed, "an old fence was accepted");
         }
-        // More than the total, with the current fence.
+        // More units than the total, with the current fence.
         let too_many = stock.total(sale).await + 1;
         let change = Retarget { part: row.part, after: now.fence, fence: now.fence + 1, target: too_many };
         assert!(!stock.store.retarget(sale.id, &[change]).await.unwrap(), "more than the total was allotted");
@@ -249,14 +249,14 @@ mod stack {
         let granted = |decision| matches!(decision, Decision::Granted(_));
         assert_eq!(stock.reserve(&sale, of(0, 1)).await, Decision::Busy, "nothing is handed out yet");
         allotter.step_of(&sale).await.unwrap();
-        // One here, three elsewhere.
+        // One unit is here, three are elsewhere.
         assert!(granted(stock.reserve(&sale, of(0, 1)).await));
         assert_eq!(stock.reserve(&sale, of(0, 1)).await, Decision::Busy);
-        // Facts are those of the whole sale.
+        // The facts cover the whole sale.
         let buckets: Vec<Bucket> = Bucket::of_sale(&sale).collect();
         let facts = stock.facts.facts(&buckets).await.unwrap();
         assert_eq!(facts.iter().map(|(id, f)| (*id, f.total, f.booked)).collect::<Vec<_>>(), [(sale.id, 4, 1)]);
-        // The units that are left are gathered for a shopper who retries.
+        // The remaining units are moved together for a shopper who retries.
         let retried = of(2, 3);
         let mut tries = 0;
         while !granted(stock.reserve(&sale, retried).await) {

@@ -1,5 +1,5 @@
-//! Hosts whose clocks are wrong: the database's clock decides. The skewed roles run in the test's own process, against the
-//! services of a shop.
+//! Hosts whose clocks are wrong: the database's clock decides. The skewed roles run in the test's own process, against
+//! the services of a shop.
 
 mod stack {
     use std::time::Duration;
@@ -105,13 +105,13 @@ mod stack {
         assert!(text.contains("ok    clock"), "{text}");
     }
 
-    /// The lease names no time that only the host of its holder has reached.
+    /// The lease must not contain a time that only its holder's host has reached.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn lease_of_a_control_whose_clock_was_ahead_is_taken_over_within_seconds() {
         let shop = Plan::on(Rung::Redis).await.roles(&["serve", "consume"]).start().await;
         let skewed = control(&shop, ahead(Duration::from_secs(600))).await;
         let sale = shop.open(NewSale::of(5)).await;
-        // Dies without giving the lease back.
+        // The role dies without giving the lease back.
         skewed.abort();
         let successor = control(&shop, Clock::system()).await;
         let late = shop.shopper(1).buy_one(&sale).await;

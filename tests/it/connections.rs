@@ -49,7 +49,7 @@ mod stack {
     const TIMEOUT: Duration = Duration::from_secs(20);
     const IDLE: usize = 10_000;
     /// Resident memory of the whole process with all these connections. Pages of the program's file are not counted,
-    /// because in a debug build they alone are as large.
+    /// because in a debug build they alone take as much.
     const MAX_MIB: u64 = 100;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,8 +84,8 @@ mod stack {
         shop.client().get("/en/").await.expect(200);
     }
 
-    /// More shoppers than connections. The others are refused with `Retry-After`, no order is lost, and memory does not grow
-    /// with them.
+    /// There are more shoppers than connections. The others are refused with `Retry-After`, no order is lost, and
+    /// memory does not grow with their number.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn shoppers_beyond_the_connection_limit_are_refused_and_served_later() {
         const CONNECTION_LIMIT: usize = 40;
@@ -94,7 +94,7 @@ mod stack {
         let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_CONNECTIONS", &CONNECTION_LIMIT.to_string());
         let shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
         let sale = shop.open(NewSale::of(UNITS)).await;
-        // Without the pages of the program's file: how many of them are resident depends on what else runs.
+        // Pages of the program's file are left out: how many of them are resident depends on what else runs.
         let resident = || memory(&shop, 0, "RssAnon");
         let (before, mut peak) = (resident(), 0);
         let mut load = Load::new(&sale);
@@ -148,7 +148,7 @@ mod stack {
         let seen = metric(&shop, 0, "seckill_button_reads_total").await - before;
         let sent = sent.load(Ordering::Relaxed);
         println!("{sent} requests in {seconds:.1} s, {seen} of them reached the program");
-        // One a second, plus the first and the offset between the clock's second and the cache's.
+        // One request a second, plus the first and the offset between the clock's second and the cache's.
         assert!(seen as f64 <= 1.5 * seconds + 2.0, "{seen} requests in {seconds:.1} s reached the program");
         assert!(seen >= 2, "the cached answer is renewed");
         assert!(sent > 20 * seen, "{sent} requests are too few");

@@ -1,4 +1,5 @@
-//! Dead letters: messages and single orders that can never be persisted delay no others, and operators decide about them.
+//! Dead letters: messages and single orders that can never be persisted delay no other orders, and operators decide
+//! about them.
 
 mod stack {
     use std::time::Duration;
@@ -129,7 +130,7 @@ mod stack {
         let entry = &log["entries"][0];
         assert_eq!((&entry["action"], &entry["before"]["content"]), (&json!("discard"), &json!("from the future")));
 
-        // Purchases go on meanwhile.
+        // Purchases go on at the same time.
         let orders = all_buy(&shop, &sale, 5).await;
         for (shopper, order) in &orders {
             shopper.wait_for_status(&sale, order, "unpaid").await;
@@ -165,7 +166,8 @@ mod stack {
             if found == json!([]) { Err("none".into()) } else { Ok(found) }
         })
         .await;
-        // The sweep publishes the entry again from time to time, and each time there is another letter of the same content.
+        // The sweep publishes the entry again from time to time, and each time there is another letter with the same
+        // content.
         for letter in letters.as_array().unwrap() {
             assert_eq!(letter["items"], json!([refused]), "{letter}");
             assert_eq!((&letter["message_id"], &letter["reason"]), (&json!(refused), &json!("refused")));
@@ -174,7 +176,7 @@ mod stack {
         let page = admin.get("/admin/dead-letters?lang=en").await.expect(200);
         assert!(page.text().contains("Orders or claims: 1"), "{}", page.text());
 
-        // Once the database takes it, a replay is enough, however often.
+        // Once the database accepts the order, a replay is enough, however often it is made.
         on_database(&shop, "ALTER TABLE orders DROP CONSTRAINT refused").await;
         for _ in 0..2 {
             admin.post("/api/admin/dead-letters/replay", json!({"all": true})).await.expect(200);
@@ -201,7 +203,7 @@ mod stack {
         assert_eq!((&letters[0]["items"], &letters[0]["reason"]), (&json!(ids), &json!("rejected")));
         let page = admin.get("/admin/dead-letters?lang=en").await.expect(200);
         assert!(page.text().contains("Orders or claims: 100") && page.text().contains(&ids[99]));
-        // The content itself is cut.
+        // The content in the list is cut.
         assert!(
             letters[0]["size"].as_i64().unwrap() > 4096 && !letters[0]["content"].as_str().unwrap().contains(&ids[99])
         );

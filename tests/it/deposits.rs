@@ -15,7 +15,7 @@ const ACCOUNTS: usize = 300;
 pub const DEPOSIT: i64 = 1_000;
 const SALE: SaleId = SaleId(1);
 
-/// A sale with a waiting room that takes deposits, and accounts of which every tenth has a cent too little.
+/// A sale with a waiting room that takes deposits, and accounts. Every tenth account has a cent too little.
 pub async fn crowd(wallet: &WalletStore, accounts: usize) -> Vec<(UserId, i64)> {
     let accounts: Vec<(UserId, i64)> =
         (0..accounts).map(|n| (UserId(Uuid::now_v7()), DEPOSIT - i64::from(n % 10 == 0))).collect();
@@ -65,7 +65,7 @@ fn joining((user_id, _): &(UserId, i64)) -> Joining {
     Joining { user_id: *user_id, entry, signed: None }
 }
 
-/// All of them ask for a place once.
+/// Every account asks for a place once.
 pub async fn join(wallet: &WalletStore, accounts: &[(UserId, i64)]) {
     for batch in accounts.chunks(256) {
         let batch: Vec<Joining> = batch.iter().map(joining).collect();
@@ -73,7 +73,7 @@ pub async fn join(wallet: &WalletStore, accounts: &[(UserId, i64)]) {
     }
 }
 
-/// The sale is over.
+/// Ends and retires the sale.
 pub async fn retire(wallet: &WalletStore) {
     wallet.execute(&[format!("UPDATE sales SET state = 'ended', retired_at_ms = 1 WHERE id = {SALE}")]).await;
 }
@@ -81,7 +81,7 @@ pub async fn retire(wallet: &WalletStore) {
 async fn deposits_of_a_crowd_are_taken_and_returned_once(url: &str) {
     let wallet = WalletStore::open(url).await;
     let accounts = crowd(&wallet, ACCOUNTS).await;
-    // The same accounts at once, in batches of other sizes and in another order.
+    // The same accounts ask at once, in batches of other sizes and in another order.
     let batches: Vec<Vec<Joining>> = vec![
         accounts.iter().map(joining).collect(),
         accounts.iter().rev().map(joining).collect(),
@@ -107,7 +107,7 @@ async fn deposits_of_a_crowd_are_taken_and_returned_once(url: &str) {
     retire(&wallet).await;
     assert_eq!(wallet.store.sales_to_return_deposits().await.unwrap(), [SALE]);
     let give_back = async || {
-        // A transaction that waited for another one finds nothing to return, or what is left.
+        // A transaction that waited for another one finds nothing left to return, or only the rest.
         while wallet.store.return_deposits(SALE).await.unwrap() > 0 {}
     };
     tokio::join!(give_back(), give_back(), give_back());

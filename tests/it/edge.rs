@@ -1,4 +1,4 @@
-//! nginx in front of the program: whom it takes for the client, and what it answers by itself.
+//! nginx in front of the program: which client it sees, and what it answers by itself.
 
 mod stack {
     use std::net::SocketAddr;
@@ -13,7 +13,7 @@ mod stack {
     use crate::support::{Answer, Client, Connections, Nginx, Stack, eventually, free_address};
 
     const TIMEOUT: Duration = Duration::from_secs(20);
-    /// Beyond the 40 that may arrive at once, even if a slow machine takes seconds for them.
+    /// More than the 40 that may arrive at once, even if a slow machine takes seconds for them.
     const LOGINS: usize = 200;
 
     struct Edge {
@@ -22,7 +22,7 @@ mod stack {
     }
 
     impl Edge {
-        /// In front of a program that may be down.
+        /// nginx in front of a program that may be down.
         async fn before(upstream: SocketAddr) -> Edge {
             let dir = tempfile::tempdir().unwrap();
             let pages = dir.path().join("pages");

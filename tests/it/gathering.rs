@@ -1,4 +1,4 @@
-//! Places of a waiting room that Redis gives while the list is open.
+//! Places that Redis gives while the list of a waiting room is open.
 
 mod stack {
     use std::collections::HashMap;
@@ -97,13 +97,13 @@ mod stack {
             self.queues.step().await.unwrap();
         }
 
-        /// Asks Redis; `None` if the database gives the places.
+        /// Asks Redis for places; `None` if the database gives them.
         async fn ask(&self, requests: &[Joining]) -> Option<Vec<Gathered>> {
             let batch = Batch { bucket: Gathering::bucket(self.sale), claims: requests.to_vec() };
             self.gathering.take(&[batch]).await.remove(0)
         }
 
-        /// Takes places for accounts, which may have one.
+        /// Takes a place for each account, or reads the one that it has.
         async fn take_for(&self, users: &[UserId]) -> Vec<GatheredPlace> {
             let requests: Vec<Joining> = users.iter().copied().map(request).collect();
             let answers = self.ask(&requests).await.expect("the list is open");
@@ -114,7 +114,7 @@ mod stack {
             answers.into_iter().map(place).collect()
         }
 
-        /// The rows of accounts.
+        /// The rows of these accounts' places.
         async fn rows(&self, users: &[UserId]) -> HashMap<UserId, GatheredPlace> {
             let mut rows = HashMap::new();
             for &user_id in users {
@@ -136,7 +136,7 @@ mod stack {
             self.store.queue(self.sale).await.unwrap().unwrap().joined
         }
 
-        /// The keys of the list.
+        /// The list's keys in Redis.
         async fn keys(&self) -> Vec<String> {
             self.redis.clone().keys(format!("queue{{{}}}*", self.sale)).await.unwrap()
         }
@@ -243,7 +243,7 @@ mod stack {
             let () = list.redis.del(key).await.unwrap();
         }
         list.change(SaleChange::Start { at: list.clock.now() }).await;
-        // Another process takes data control over.
+        // Another process takes over data control.
         let other = Queues::new(list.store.clone(), Some(list.gathering.clone()), Default::default());
         for control in [&list.queues, &other] {
             control.step().await.unwrap();
@@ -256,7 +256,7 @@ mod stack {
         let queue = list.store.queue(list.sale).await.unwrap().unwrap();
         let segments = list.store.waiting_segments(list.sale).await.unwrap();
         assert!(queue.root.is_some());
-        // One of them was called.
+        // One of the shoppers was called.
         assert_eq!(segments.iter().map(|segment| segment.places).collect::<Vec<_>>(), [8]);
     }
 
@@ -273,7 +273,7 @@ mod stack {
 
     #[tokio::test]
     async fn list_is_locked_with_every_place_that_was_given() {
-        /// More than a step writes while a list is open.
+        /// More places than a step writes while a list is open.
         const USERS: usize = 12_000;
         let list = List::open().await;
         let users: Vec<UserId> = (0..USERS).map(|_| UserId(Uuid::now_v7())).collect();

@@ -1,4 +1,4 @@
-//! What a server remembers of the grants that the database does not have yet.
+//! The grants that a server remembers because the database does not have them yet.
 
 mod stack {
     use std::fs::{self, File};
@@ -11,13 +11,14 @@ mod stack {
 
     use crate::support::{NewSale, Plan, Process, Rung};
 
-    /// As many as a server remembers at most.
+    /// The most grants that a server remembers.
     const GRANTS: usize = 1_000_000;
     const GRANTS_PER_LINE: usize = 4_096;
-    /// 56 bytes for each grant, twice that while the queue grows, and what a server takes for reading the file.
+    /// The growth allowed: 56 bytes for each grant, twice that while the log grows, and the memory that reading the
+    /// file takes.
     const MAX_GROWTH: u64 = 160 << 20;
 
-    /// Writes a file as a server does that stops.
+    /// Writes the same file as a server that stops.
     fn write_grants(data_dir: &Path, sale: SaleId, generation: &serde_json::Value) {
         fs::create_dir_all(data_dir.join("grants")).unwrap();
         let mut file = BufWriter::new(File::create(data_dir.join("grants/earlier.goods.jsonl")).unwrap());

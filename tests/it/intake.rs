@@ -23,7 +23,7 @@ mod stack {
     const BATCH: usize = 400;
     const WINDOW: Duration = Duration::from_secs(1800);
 
-    /// Sales with units for all, and a PostgreSQL that looks for deadlocks before locks are given up.
+    /// Creates sales with enough units. PostgreSQL looks for deadlocks before a wait for a lock is given up.
     async fn prepare(url: &str) {
         let mut database = PgConnection::connect(url).await.unwrap();
         let sql = format!(

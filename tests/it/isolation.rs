@@ -1,4 +1,4 @@
-//! One sale's, one order's, one payment's trouble delays no other.
+//! If one sale, order or payment is in trouble, no other is delayed.
 
 mod stack {
     use std::time::Duration;
@@ -24,7 +24,7 @@ mod stack {
         connection
     }
 
-    /// Sessions of the shop that the query finds in `pg_stat_activity`.
+    /// The number of the shop's sessions that match in `pg_stat_activity`.
     async fn sessions(watch: &mut PgConnection, condition: &str) -> i64 {
         let sql = format!(
             "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND {condition}"
@@ -75,7 +75,7 @@ mod stack {
         }
     }
 
-    /// A process that the system suspends keeps its connection, and without a limit its locks.
+    /// A process that the system suspends keeps its connection, and without a time limit also its locks.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn consumer_that_is_frozen_in_a_transaction_loses_its_locks() {
         let roles = ["serve", "control", "consume", "consume"];
@@ -111,7 +111,7 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
-    /// Releases of a sale that is over, and of one that is not loaded, can never be carried out or not now.
+    /// Releases can never be carried out in a sale that is over, and not now in a sale that is not loaded.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn releases_of_a_sale_without_keys_hold_up_no_other_sale() {
         let shop = Plan::on(Rung::Redis).await.start().await;
@@ -121,7 +121,7 @@ mod stack {
             format!("UPDATE sales SET state = 'ended', closes_at_ms = 1, retired_at_ms = 1 WHERE id = {retired}");
         on_database(&shop, &retire).await;
         for (n, gone) in [&retired, &draft].into_iter().enumerate() {
-            // Older than any other release.
+            // These releases are older than any other.
             let late = format!(
                 "INSERT INTO releases (order_id, sale_id, user_id, quantity)
                  SELECT '00000000-0000-7000-8{n}00-' || LPAD(n::text, 12, '0'), {gone}, '00000000-0000-7000-8000-000000000001', 1
@@ -170,7 +170,7 @@ mod stack {
             ),
         )
         .await;
-        // A payment of which the shop was not told yet.
+        // The shop has no report about this payment yet.
         let checkout = shop.shopper(2).begin_payment(&sale, &orders[1]).await;
         let payment = checkout.rsplit('/').next().unwrap();
         let body = json!({"type": "payment.captured", "data": {"payment_id": payment}});

@@ -75,7 +75,7 @@ mod stack {
         }
     }
 
-    /// A shopper whose place is being written while the list is locked stands in that list.
+    /// A shopper whose place is being written while the list is locked is in that list.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn list_is_locked_after_the_joins_that_are_under_way() {
         let (fixture, stores) = prepare().await;
@@ -83,7 +83,7 @@ mod stack {
         let (mut rival, mut watch) =
             (PgConnection::connect(url).await.unwrap(), PgConnection::connect(url).await.unwrap());
         let user = UserId(Uuid::new_v4());
-        // The join waits for the end of this row.
+        // The join waits until this row's transaction ends.
         let sql = format!(
             "BEGIN; INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
                VALUES (1, '{user}', '{}', 0, 1, 1)",
@@ -144,7 +144,8 @@ mod stack {
         assert!(locked.len() < told.len(), "latecomers are in later segments");
     }
 
-    /// Writing all ranks reads each entry about once. PostgreSQL prefers to read the whole list of a sale for each part.
+    /// Writing all ranks reads each entry about once. PostgreSQL prefers to read the whole list of a sale for each
+    /// part.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn ranks_of_a_draw_are_written_along_its_list() {
         const ENTRIES: i64 = 20_000;

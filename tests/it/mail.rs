@@ -1,5 +1,5 @@
 //! Mail from outside: a program that sends, a mail server that is away, and a crash between the server's answer and the
-//! record.
+//! record of it.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::support::{Plan, Rung, Shop, eventually};
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "correct horse";
 
-/// The text of a message, whichever way it is encoded.
+/// The decoded text of a message.
 fn decoded(message: &str) -> String {
     let message = message.replace("\r\n", "\n");
     let (head, body) = message.split_once("\n\n").unwrap();

@@ -1,4 +1,4 @@
-//! A Redis master that moves, and replicas that do not follow it. The servers are the test's own.
+//! A Redis master that moves, and replicas that do not follow it. Each test has its own servers.
 
 mod stack {
     use std::time::Duration;
@@ -6,7 +6,7 @@ mod stack {
     use crate::support::{NewSale, Plan, Proxy, RedisServer, Rung, Shop, Shopper, eventually};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
-    /// Includes that a master whose process is another one sells only after all grants have been repeated to it.
+    /// Includes the time until a master with a new process sells: first all grants are replayed to it.
     const MOVE_TIMEOUT: Duration = Duration::from_secs(60);
 
     async fn buy_when_possible(shopper: &Shopper, sale: &str) {
@@ -40,7 +40,7 @@ mod stack {
         old.follow(new.port).await;
     }
 
-    /// The proxy is the stable name of the master. Open connections still end at the old one, which refuses writes.
+    /// The proxy is the stable name of the master. Open connections still lead to the old master, which refuses writes.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn purchases_follow_a_master_that_moves_behind_a_stable_name() {
         let one = RedisServer::start().await;
@@ -49,7 +49,7 @@ mod stack {
         let mut plan = plan.unset("SECKILL_REDIS_REPLICA_URLS");
         let name = plan.through_proxy("SECKILL_REDIS_URL");
         name.restore().await;
-        // The second relay sends nothing but single commands.
+        // The second relay sends only single commands.
         let shop = plan.roles(&["serve", "control", "consume", "relay", "relay"]).start().await;
         let sale = shop.open(NewSale::of(10)).await;
         shop.shopper(1).buy_one(&sale).await;
@@ -92,7 +92,7 @@ mod stack {
     #[derive(Clone, Copy)]
     enum LinkFault {
         Cut,
-        /// The link stays open and nothing comes through.
+        /// The link stays open, but nothing comes through.
         Silent,
     }
 
@@ -115,7 +115,7 @@ mod stack {
             LinkFault::Cut => link.cut(),
             LinkFault::Silent => link.drop_responses(),
         }
-        // The stale replica has never heard of this sale.
+        // The stale replica does not know this sale.
         let sale = shop.open(NewSale::of(5)).await;
         buy_when_possible(&shop.shopper(1), &sale).await;
         assert_eq!(replicas_left(&shop).await, "seckill_facts_replicas_left 1");

@@ -24,7 +24,7 @@ mod stack {
         serde_json::from_slice(body).unwrap()
     }
 
-    /// The orders of a message, each as the message that versions before sent about it.
+    /// The orders of a message, each in the message that earlier versions sent for it.
     fn split(body: &[u8]) -> Vec<Vec<u8>> {
         let body = json_of(body);
         let single = |order: &Value| {
@@ -96,7 +96,7 @@ mod stack {
         let orders = all_buy(&shop, &sale, ORDERS as u64).await;
         let broker = Broker::of(&shop).await;
         let messages = broker.take(ORDERS).await;
-        // Nothing else brings the orders to the database: their messages are gone, and nothing publishes them again.
+        // Nothing else brings the orders to the database: their messages are gone, and no process publishes them again.
         shop.process("relay", 0).kill();
         broker.channel.basic_ack(0, BasicAckOptions { multiple: true }).await.unwrap();
         broker.channel.queue_purge(ORDER_QUEUE.into(), Default::default()).await.unwrap();
@@ -162,7 +162,8 @@ mod stack {
         one.wait_for_status(&sale, &first, "unpaid").await;
         one.cancel(&sale, &first).await.expect(200);
 
-        // The unit is on sale again, then sold to another user, then to the first one again: the copy is always too late.
+        // The unit is on sale again, is sold to another user, and then to the first one again. The copy always comes
+        // too late.
         for buyer in [&two, &one] {
             shop.wait_for_phase(&sale, "open").await;
             broker.publish(ORDER.name, &copy).await;
@@ -172,7 +173,7 @@ mod stack {
             broker.holds(ORDER_QUEUE, 0).await;
             buyer.wait_for_status(&sale, &again, "unpaid").await;
             one.wait_for_status(&sale, &first, "cancelled").await;
-            // Time in which the units would wrongly be released.
+            // Enough time to wrongly release the units.
             pause(1_500).await;
             assert_eq!(buyer.buy(&sale, 1).await.expect(200).order_id(), again);
             if std::ptr::eq(buyer, &two) {
@@ -183,7 +184,7 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
-    /// The outbox keeps an order until it is in the database, so the queues can be filled again.
+    /// An order stays in the outbox until it is in the database, so the queues can be filled again.
     #[tokio::test]
     async fn broker_that_lost_its_queues_is_refilled() {
         let mut shop = Plan::on(Rung::Rabbit).await.roles(&ROLES).start().await;

@@ -94,7 +94,7 @@ async fn schema_is_created_once_and_guards_its_data(url: &str) {
     store.migrate().await.unwrap();
     let mut connection = AnyConnection::connect(url).await.unwrap();
     fill(&mut connection).await;
-    // Again and concurrently, as when processes start together.
+    // Migrates again and concurrently, as when processes start together.
     let again = (0..4).map(async |_| Store::open(url).unwrap().migrate().await);
     for migrated in futures::future::join_all(again).await {
         migrated.unwrap();
@@ -104,7 +104,7 @@ async fn schema_is_created_once_and_guards_its_data(url: &str) {
     constraints_guard_packets(&mut connection).await;
 }
 
-/// Processes start together on an empty database: one migrates, the others wait.
+/// Processes start together on an empty database. One migrates, the others wait.
 async fn concurrent_migrations_run_once(url: &str) {
     let stores: Vec<Store> = (0..4).map(|_| Store::open(url).unwrap()).collect();
     for migrated in futures::future::join_all(stores.iter().map(Store::migrate)).await {
@@ -211,7 +211,7 @@ async fn sale_of_an_earlier_version_has_no_rules(url: &str) {
     assert_refused(execute(&mut connection, &code("c", "NULL")).await, "a second code of an account");
 }
 
-/// Messages keep what they have, and may speak of no account from then on.
+/// Existing messages keep their values. From this migration on, messages may belong to no account.
 async fn messages_of_accounts_stay_theirs(url: &str) {
     let store = Store::open(url).unwrap();
     store.ping().await.unwrap();
@@ -241,7 +241,7 @@ async fn messages_of_accounts_stay_theirs(url: &str) {
     assert_refused(execute(&mut connection, &message("c", "'unknown'")).await, "a message of an unknown account");
 }
 
-/// The column of the kinds is made anew.
+/// The column with the kinds is created again.
 async fn wallet_transfers_keep_their_kinds_and_get_two_more(url: &str) {
     let store = Store::open(url).unwrap();
     store.ping().await.unwrap();

@@ -1,4 +1,4 @@
-//! The feed of changed orders, while transactions commit in another order than they begin.
+//! The feed of changed orders, while transactions commit in another order than they began.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ impl<'a> Follower<'a> {
         self.wait_until(order, |found| found["status"] == status).await;
     }
 
-    /// Catches up until the order is as it should be.
+    /// Catches up until the order satisfies the condition.
     async fn wait_until(&mut self, order: &str, is_so: impl Fn(&Value) -> bool) {
         let deadline = Instant::now() + TIMEOUT;
         while !self.orders.get(order).is_some_and(&is_so) {
@@ -125,7 +125,7 @@ mod stack {
         let (held, other) = (shop.shopper(1).buy_one(&sale).await, shop.shopper(2).buy_one(&sale).await);
         let mut follower = Follower::begin(&shop).await;
 
-        // A transaction as the shop's own, which began before all that follows.
+        // A transaction like the shop's own. It began before all that follows.
         let mut open = PgConnection::connect(shop.setting("SECKILL_DATABASE_URL")).await.unwrap();
         sqlx::raw_sql("BEGIN").execute(&mut open).await.unwrap();
         let change = format!(

@@ -1,5 +1,5 @@
-//! Unreachable services, at the start and later. A proxy in front of each service cuts it off for one shop only. The tests
-//! are multi-threaded, so that proxies still cancel their connections when a test ends.
+//! Unreachable services, at the start and later. A proxy in front of each service cuts it off for one shop only. The
+//! tests are multi-threaded, so that proxies still cancel their connections when a test ends.
 
 mod stack {
     use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ mod stack {
         .await
     }
 
-    /// `/readyz` names the missing service, and `/livez` stays 200.
+    /// Checks that `/readyz` names the missing service, and `/livez` stays 200.
     async fn assert_not_ready_without(shop: &Shop, part: &str) {
         shop.ops(0).get("/livez").await.expect(200);
         let report = shop.ops(0).get("/readyz").await.expect(503).json();
@@ -141,8 +141,8 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
-    /// Connecting takes longer than a look at the health waits. Connections that are given up and begun anew never succeed, and are a load
-    /// on a broker that has too much of it.
+    /// Connecting takes longer than a health check waits. If a connection were given up and started again each time, it
+    /// would never succeed, and would add to the load of a busy broker.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn process_with_a_slow_broker_becomes_ready() {
         let (shop, proxies) = shop_behind(Rung::Rabbit, &["SECKILL_AMQP_URL"]).await;
@@ -179,7 +179,7 @@ mod stack {
         shop.client().post("/api/login", who).await.expect_problem(503, "unavailable");
         assert_not_ready_without(&shop, "database").await;
         proxies[0].restore().await;
-        // Without waiting for the sweep that republishes overdue orders.
+        // The order arrives without waiting for the sweep that republishes overdue orders.
         eventually("the order has arrived", Duration::from_secs(8), async || {
             let answer = shopper.order(&sale, &order).await;
             let text = answer.text();
@@ -189,14 +189,15 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
-    /// The gate admits no more requests than there are units, and forgets those who got none without the database's help.
+    /// The gate admits no more requests than there are units. It forgets requests that got none, without the database's
+    /// help.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn units_that_are_left_are_sold_while_the_database_is_down() {
         const UNITS: i64 = 20;
         let (shop, proxies) = shop_behind(Rung::Redis, &["SECKILL_DATABASE_URL"]).await;
         let sale = shop.open(NewSale::of(UNITS)).await;
         proxies[0].cut();
-        // Repetitions use up what the gate admits.
+        // Repeated requests use up the gate's admissions.
         let shopper = shop.shopper(1);
         for _ in 0..60 {
             shopper.try_buy(&sale, 1).await.unwrap();
@@ -204,7 +205,7 @@ mod stack {
         let mut load = Load::new(&sale);
         load.arrive(&shop, 2 * UNITS as u64, Duration::from_secs(1));
         load.finish().await;
-        // The load has a shopper of the same number.
+        // The load has a shopper with the same number.
         assert_eq!(load.winners() as i64, UNITS, "{:?}", load.refusals());
         proxies[0].restore().await;
         shop.wait_for_sold(&sale, UNITS, Duration::from_secs(30)).await;
@@ -245,7 +246,8 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
-    /// The database has failed over: the old host vanished with statements in flight, the new one takes connections.
+    /// The database has failed over: the old host vanished with statements in flight, and the new one accepts
+    /// connections.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn database_host_that_vanishes_with_statements_in_flight_stops_no_role_for_long() {
         let (shop, proxies) = shop_behind(Rung::Redis, &["SECKILL_DATABASE_URL"]).await;
@@ -276,7 +278,7 @@ mod stack {
         shop.audit_is_clean().await;
     }
 
-    /// A start looks at the schema first. The host vanishes with the question.
+    /// A start first asks for the schema. The host vanishes with the question.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn start_goes_on_after_the_database_host_vanished_during_it() {
         let (mut shop, proxies) = shop_behind(Rung::Postgres, &["SECKILL_DATABASE_URL"]).await;

@@ -26,7 +26,7 @@ mod stack {
         for n in 0..4 {
             pause(300).await;
             shop.process("consume", n % 2).kill();
-            // The last one killed stays down, so the other takes over its pending entries.
+            // The consumer that was killed last stays down, so the other one takes over its pending entries.
             if n != 3 {
                 shop.process("consume", n % 2).start();
             }
@@ -64,13 +64,13 @@ mod stack {
         })
         .await;
         consumer.kill();
-        // Reconciliation would find the hold without an order in the end. The entry itself must not need that.
+        // Reconciliation would find the hold without an order in the end. The entry must not need that.
         let outbox = keys::outbox(Bucket::whole(sale.parse().map(SaleId).unwrap()));
         let kept: i64 = master(&shop).await.xlen(outbox).await.unwrap();
         assert_eq!(kept, 1, "the entry stays until its order is stored");
         shop.process("consume", 0).start();
         database.restore().await;
-        // A consumer takes over what another has left for ten seconds.
+        // A consumer takes over entries that another has left for ten seconds.
         eventually("the order is stored", TIMEOUT, async || {
             let answer = shopper.order(&sale, &order).await;
             if answer.text().contains("\"unpaid\"") { Ok(()) } else { Err(answer.text()) }
@@ -113,7 +113,7 @@ mod stack {
         unreadable_entry_becomes_a_dead_letter(Rung::Rabbit).await;
     }
 
-    /// The relay moves such an entry to the dead letters after it has published the others, and may die before.
+    /// The relay moves such an entry to the dead letters after it has published the others, and may die before that.
     #[tokio::test]
     async fn unreadable_entry_that_a_dead_relay_has_read_becomes_a_dead_letter() {
         let mut shop = Plan::on(Rung::Rabbit).await.roles(&["serve", "relay", "consume", "control"]).start().await;

@@ -1,7 +1,8 @@
-//! Payments at a provider that delays, repeats, reorders, loses and lies: every captured amount ends as paid or refunded.
+//! Payments at a provider that delays, repeats, reorders, loses and lies: every captured amount ends as paid or
+//! refunded.
 //!
-//! The provider has books of its own, against which the shop's are held in the end. The jobs of the shop are cut off at random
-//! points, as by the end of their process, and run twice at the same time.
+//! The provider keeps its own books, and in the end the shop's are compared with them. The shop's jobs are cut off at
+//! random points, as if their process ended there, and run twice at the same time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -32,21 +33,21 @@ use uuid::Uuid;
 use crate::support::pause;
 use crate::wallet::WalletStore;
 
-/// Orders on SQLite; each in a sale of its own.
+/// Orders on SQLite, each in its own sale.
 const ORDERS: i64 = 150;
-/// How long an order waits for its payment, from when its shopper comes.
+/// How long an order waits for its payment, once its shopper has come.
 const PAYMENT_WINDOW: Duration = Duration::from_secs(4);
 /// Shoppers at the same time.
 const SHOPPERS: usize = 50;
 const TIMEOUT: Duration = Duration::from_secs(400);
 
-/// What the provider has of a payment.
+/// The provider's record of a payment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Entry {
     Open(Money, Timestamp),
     Closed,
     Captured(Money),
-    /// The money is on its way back; the number of questions until it is there.
+    /// The money is on its way back. The number says how many more questions it takes to arrive.
     Refunding(Money, u32),
     Refunded(Money),
 }
@@ -64,7 +65,7 @@ struct Message {
 struct Books {
     random: StdRng,
     entries: BTreeMap<PaymentId, Entry>,
-    /// Partial refunds that were made, and refunds of what was left.
+    /// Partial refunds that were made, and refunds of the rest.
     refunds: BTreeMap<RefundId, (PaymentId, Money)>,
     /// Messages that were not delivered yet.
     messages: Vec<Message>,
@@ -85,7 +86,7 @@ impl Books {
         self.random.random_range(0..100) < percent
     }
 
-    /// Reports an event: never, once or several times, sometimes under another id.
+    /// Reports an event never, once or several times, sometimes under another id.
     fn report(&mut self, event: &str, payment: impl ToString, amount: Option<Money>) {
         self.report_refund(event, payment, None, amount);
     }
@@ -105,7 +106,7 @@ impl Books {
         }
     }
 
-    /// The payer pays. `false` when the payment is not open.
+    /// The payer pays. `false` if the payment is not open.
     fn pay(&mut self, id: PaymentId) -> bool {
         let Some(&Entry::Open(asked, expires_at)) = self.entries.get(&id) else { return false };
         if now() >= expires_at {
@@ -124,7 +125,7 @@ impl Books {
         true
     }
 
-    /// What went back of a payment in refunds of an amount.
+    /// The sum of a payment's refunds with an amount.
     fn given_back(&self, payment: PaymentId) -> i64 {
         self.refunds.values().filter(|(of, _)| *of == payment).map(|(_, amount)| amount.amount).sum()
     }
@@ -232,9 +233,9 @@ struct Arena {
     liar: Arc<Liar>,
     payments: Payments,
     orders: Vec<(SaleId, OrderId)>,
-    /// Those whose goods arrive broken.
+    /// Orders whose goods arrive broken.
     broken: Mutex<VecDeque<(SaleId, OrderId)>>,
-    /// No shopper acts any more.
+    /// Set once no shopper acts any more.
     closed: AtomicBool,
 }
 
@@ -279,7 +280,7 @@ impl Arena {
             }
         }
         if self.chance(10) {
-            // At the last second.
+            // The shopper pays at the last second.
             pause(PAYMENT_WINDOW.as_millis() as u64 - 900).await;
         }
         for payment in begun {
@@ -293,7 +294,7 @@ impl Arena {
         }
     }
 
-    /// Staff give parts of a paid order's money back, and sometimes then all of it.
+    /// Staff refund parts of a paid order, and sometimes then the rest.
     async fn support(&self) {
         let Some((sale, id)) = self.broken.lock().unwrap().pop_front() else { return };
         let order = self.shop.store.order(sale, id).await.unwrap().unwrap();
@@ -316,8 +317,8 @@ impl Arena {
         }
     }
 
-    /// The jobs of data control and the webhooks. Three of four are cut off at any point; on a slow machine all of them would
-    /// be, and nothing would ever end.
+    /// The jobs of data control and the webhooks. Three of four are cut off at a random point. If all could be, nothing
+    /// would ever end on a slow machine.
     async fn work(&self) {
         let cut = || if self.chance(25) { TIMEOUT } else { Duration::from_millis(1 + self.under(40)) };
         let _ = tokio::time::timeout(cut(), self.deliver()).await;
@@ -328,7 +329,7 @@ impl Arena {
         let _ = tokio::time::timeout(cut(), self.support()).await;
     }
 
-    /// Delivers messages in any order. One that is not accepted is delivered again.
+    /// Delivers messages in any order. A message that is not accepted is delivered again.
     async fn deliver(&self) {
         for _ in 0..5 {
             let message = self.books(|books| {
@@ -361,7 +362,7 @@ impl Arena {
         }
     }
 
-    /// Whether every payment has ended on both sides. Stops at the first that has not, because each is a query or two.
+    /// Whether every payment has ended on both sides. Stops at the first open one, because each takes a query or two.
     async fn is_quiet(&self) -> bool {
         let entries = self.books(|books| books.messages.is_empty().then(|| books.entries.clone()));
         let Some(entries) = entries else { return false };
@@ -397,7 +398,7 @@ impl Arena {
         }
     }
 
-    /// Holds the shop's books against the provider's.
+    /// Compares the shop's books with the provider's.
     async fn assert_conserved(&self) {
         let (mut paid, mut refunded, mut in_parts, mut paid_by) = (0, 0, 0, BTreeMap::new());
         for (id, entry) in self.books(|books| books.entries.clone()) {

@@ -1,9 +1,9 @@
-//! No page reads a table that grows. Every page and list of the shop is requested, and every link in it once, by an owner
-//! and by a shopper with many orders; every statement that the database was sent meanwhile is explained. So there is no
-//! list of statements that could grow old, and a new table has to be filled here first.
+//! No page reads a table that grows. An owner, and a shopper with many orders, request every page and list of the shop,
+//! and every link in it once. Every statement that the database gets is explained. So there is no list of statements
+//! that could become outdated, and a new table has to be filled here first.
 //!
-//! SQLite keeps no statistics: its plans are the same for few rows, and a scan is one by its name. PostgreSQL says what it
-//! did (`auto_explain`), and how many rows it read for that.
+//! SQLite keeps no statistics: its plans are the same for few rows, and they name every scan. PostgreSQL reports the
+//! plans that it ran (`auto_explain`), and how many rows it read for them.
 
 mod crawl;
 mod rows;
@@ -16,7 +16,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, Connection, Row};
 use crawl::Crawl;
 use statements::Statements;
 
-/// Tables that stay short, or of which only a few rows belong to a page.
+/// Tables that stay short, or of which a page needs only a few rows.
 const SHORT: &[&str] = &[
     "_sqlx_migrations",
     "book_days",
@@ -76,7 +76,7 @@ impl Shop {
         AnyConnection::connect(&self.url).await.unwrap()
     }
 
-    /// Fills every table that grows with `count` rows, and checks that none was left out.
+    /// Fills every table that grows with `count` rows, and checks that no table was left out.
     async fn fill(&self, count: i64) {
         let mut database = self.database().await;
         for sql in rows::statements(count) {
@@ -102,12 +102,12 @@ impl Shop {
             sqlx::query("DELETE FROM sqlite_stat1").execute(&mut database).await.unwrap();
         }
         while self.parts.store.close_books().await.unwrap() {}
-        // What every process reads at its start.
+        // Reads what every process reads at its start.
         self.parts.catalogue.refresh().await.unwrap();
         self.parts.directory.refresh().await.unwrap();
     }
 
-    /// Requests all pages; returns what the database was sent.
+    /// Requests all pages. Returns the statements that the database got.
     async fn statements(&self, count: i64) -> Vec<String> {
         let password = self.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
         let crawl = Crawl::new(self.parts.router());
@@ -156,7 +156,7 @@ async fn summary_of_fifty_sales_takes_as_many_statements_as_that_of_two() {
     let password = shop.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
     let crawl = Crawl::new(shop.parts.router());
     let owner = crawl.session("/api/login", "admin", &password).await;
-    // To whom some of the rows belong.
+    // Some of the rows belong to this account.
     crawl.session("/api/register", "mei", "correct horse").await;
     shop.fill(400).await;
     crawl.summarize(&owner, "stop", 51..=52).await;
@@ -172,7 +172,8 @@ async fn summary_of_fifty_sales_takes_as_many_statements_as_that_of_two() {
     }
 }
 
-/// Whether a line of SQLite's plan reads all of a table that grows. The newest rows along an index are no scan.
+/// Whether a line of SQLite's plan reads all of a table that grows. Reading the newest rows along an index does not
+/// count.
 fn is_scan(line: &str, sql: &str, plan: &[String]) -> bool {
     let Some(what) = line.strip_prefix("SCAN ") else { return false };
     let name = what.split(' ').next().unwrap_or_default();
@@ -183,7 +184,7 @@ fn is_scan(line: &str, sql: &str, plan: &[String]) -> bool {
     grows && !is_page
 }
 
-/// Whether the scan is along a partial index that has a few rows only.
+/// Whether the scan is along a partial index with only a few rows.
 async fn is_over_a_few(line: &str, database: &mut AnyConnection) -> bool {
     let index = line.split(" INDEX ").nth(1).unwrap_or_default();
     let sql = "SELECT tbl_name, sql FROM sqlite_master WHERE type = 'index' AND name = $1 AND sql LIKE '% WHERE %'";
@@ -201,7 +202,7 @@ mod stack {
 
         /// Rows of each table that grows.
         const ROWS: i64 = 100_000;
-        /// Rows that a step of a plan may read: a page of the export has a thousand orders.
+        /// The most rows that a step of a plan may read: a page of the export has a thousand orders.
         const MAX_ROWS_READ: f64 = 5_000.0;
 
         #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

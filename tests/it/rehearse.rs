@@ -1,4 +1,4 @@
-//! `seckill rehearse` against running shops: it ends with a verdict and removes itself.
+//! `seckill rehearse` against running shops: it ends with a verdict and removes what it made.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 use crate::support::{Plan, Rung, Shop, eventually, pause, program, run};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Limits that no machine exceeds, because its speed is not tested here.
+/// Limits that no machine exceeds, because these tests do not judge its speed.
 const LENIENT_LIMITS: [&str; 6] = ["--p99", "1m", "--landed", "1m", "--errors", "1000"];
 const SMALL_REHEARSAL: [&str; 11] =
     ["rehearse", "--shoppers", "300", "--units", "20", "--rps", "200", "--ramp", "3s", "--bots", "3"];
@@ -46,8 +46,7 @@ async fn rows(shop: &Shop) -> Vec<(&'static str, i64)> {
     all
 }
 
-/// All keys in Redis.
-/// All keys but heartbeats, which expire by themselves.
+/// All keys in Redis except heartbeats, which expire by themselves.
 async fn redis_keys(shop: &Shop) -> Vec<String> {
     if !shop.processes[0].settings().contains_key("SECKILL_REDIS_URL") {
         return Vec::new();
@@ -214,7 +213,7 @@ mod sqlite {
         assert_cannot_run(&settings, dir, &["--url", "http://127.0.0.1:1"], "no shop answers at http://127.0.0.1:1")
             .await;
         assert_cannot_run(&settings, dir, &["--rps", "0"], "--rps").await;
-        // Another shop at the address, then this shop with another secret.
+        // First another shop at the address, then this shop with another secret.
         let other = Shop::start(Rung::Sqlite).await;
         let mut foreign = settings.clone();
         foreign.insert("SECKILL_PUBLIC_URL".into(), other.origins()[0].clone());

@@ -1,4 +1,4 @@
-//! The two backends of the stock decide alike: the Lua script and the database's transaction.
+//! The two backends of the stock, the Lua script and the database's transaction, decide alike.
 
 mod stack {
     use std::collections::HashMap;
@@ -67,7 +67,7 @@ mod stack {
             StockPair { redis, database, store, catalogue, goods, clock, fixture }
         }
 
-        /// A sale in both backends, live unless it has a window of its own.
+        /// A sale in both backends. It is live unless it has a window.
         async fn sale(&self, total: i64, limit: i64, window: Window) -> Sale {
             let price = Money::new(100, Currency::CNY);
             let draft = SaleDraft {
@@ -96,7 +96,7 @@ mod stack {
             sale
         }
 
-        /// Reserves in both, fails unless they decide alike, and returns the decisions.
+        /// Reserves in both backends, fails unless they decide alike, and returns the decisions.
         async fn reserve(&self, sale: SaleId, batch: &[Claim]) -> Vec<Decision> {
             let bucket = Bucket::whole(sale);
             let redis = decide(&self.redis, bucket, batch).await;
@@ -146,7 +146,7 @@ mod stack {
         Claim { user_id: UserId(Uuid::from_u128(user)), order_id: OrderId(Uuid::now_v7()), quantity }
     }
 
-    /// Claims of few users, so that many repeat, also within one batch; or of new users only, as at an opening.
+    /// Claims of few users, so that many are replays, even within one batch; or only of new users, as at an opening.
     fn batch(random: &mut StdRng) -> Vec<Claim> {
         let size = random.random_range(1..=12);
         let users = if random.random() { 1..=8 } else { 9..=u128::MAX };
@@ -293,7 +293,7 @@ mod stack {
         drop(backends.fixture);
     }
 
-    /// Units that come back, whether by a release, a load or a definition.
+    /// Waiting accounts get units that come back by a release, a load or a definition.
     #[tokio::test]
     async fn units_that_are_waited_for_are_granted_to_those_who_wait() {
         let backends = StockPair::new().await;
@@ -327,14 +327,15 @@ mod stack {
         backends.change(sale.id, SaleChange::TopUp { units: 1, request: None }).await;
         assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::SoldOut], "added units are waited for");
 
-        // The last one leaves.
+        // The last waiting account leaves.
         assert!(backends.store.leave_waitlist(sale.id, waiter.user_id).await.unwrap());
         backends.redis.follow_waitlist(&sale).await.unwrap();
         let stranger = claim(4, 1);
         assert!(matches!(backends.reserve(sale.id, &[stranger]).await[..], [Decision::Granted(_)]));
     }
 
-    /// Between the database's answer that no account waits and its arrival, one may have joined and a unit come back.
+    /// The database answers that no account waits. Before the answer arrives, an account may have joined and a unit
+    /// come back.
     #[tokio::test]
     async fn mark_of_a_bucket_outlives_an_answer_that_is_older() {
         let backends = StockPair::new().await;
@@ -421,7 +422,7 @@ mod stack {
         }
     }
 
-    /// A hold too few and one too many leave the count of units as it should be. So does a master that forgets its last
+    /// One hold too few and one too many leave the count of units correct. So does a master that forgets its last
     /// moment, in which an order was cancelled and another one granted.
     #[tokio::test]
     async fn opposite_errors_are_repaired_although_the_counts_agree() {
@@ -444,7 +445,7 @@ mod stack {
         backends.reserve(sale.id, &claims).await;
         let stock_sync = backends.stock_sync();
         swap(&claims[0], &claims[1]).await;
-        // Nothing is believed that was not compared by this process.
+        // A process trusts counts that agree only once it has compared the holds itself.
         for _ in 0..2 {
             stock_sync.reconcile().await.unwrap();
         }
@@ -464,7 +465,7 @@ mod stack {
         assert_eq!(order_held(claims[3].user_id).await, Some(claims[3].order_id));
     }
 
-    /// As after a failover of PostgreSQL that lost a change.
+    /// PostgreSQL has lost a change in a failover.
     #[tokio::test]
     async fn sale_that_redis_has_a_newer_definition_of_stops_when_the_database_says_so() {
         let backends = StockPair::new().await;
@@ -496,7 +497,7 @@ mod stack {
         assert!(left.is_empty(), "{left:?}");
     }
 
-    /// A master with another history grants nothing until it has been opened; the holds of its users stay known.
+    /// A master with another history grants nothing until it is opened. The holds of its users stay known.
     #[tokio::test]
     async fn master_that_may_have_lost_grants_sells_nothing() {
         let backends = StockPair::new().await;
@@ -510,7 +511,7 @@ mod stack {
         assert_eq!(decide(&backends.redis, bucket, &[claim(2, 1)]).await, [Decision::NotLoaded]);
         assert_eq!(backends.redis.hold(sale.id, first.user_id).await.unwrap().unwrap().order_id, first.order_id);
         assert!(backends.redis.hold(sale.id, claim(2, 1).user_id).await.is_err(), "unknown until the replay");
-        // A process that reports but has not replayed its grants keeps it closed.
+        // A process that reports but has not replayed its grants keeps the master closed.
         backends.store.report_alive("other").await.unwrap();
         let stock_sync = backends.stock_sync();
         stock_sync.step().await.unwrap();

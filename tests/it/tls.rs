@@ -1,5 +1,5 @@
-//! Connections to the services by TLS: what is sent before the certificate is checked, and how a start ends that cannot
-//! check it.
+//! Connections to the services by TLS: the bytes that are sent before the certificate is checked, and how a start ends
+//! if it cannot check the certificate.
 
 use std::process::Output;
 use std::time::Duration;
@@ -78,7 +78,7 @@ mod stack {
         log
     }
 
-    /// The settings of one service with TLS, and of the others without.
+    /// The settings of these services with TLS, and of the others without.
     async fn only(names: &[&str]) -> Plan {
         let (plain, tls) = (Plan::on(Rung::Rabbit).await, Plan::on(Rung::Tls).await);
         names.iter().fold(plain, |plan, name| plan.set(name, tls.setting(name)))
@@ -94,7 +94,7 @@ mod stack {
             let log = failed_start(plan).await;
             assert!(log.contains("SECKILL_TLS_CA") && log.contains(name), "{name}: {log}");
         }
-        // The same servers as if they were a cluster, whose client would look for its members without end.
+        // The same servers, addressed as a cluster. Its client would look for its members without end.
         let plan = only(&["SECKILL_REDIS_URL", own[0], own[1]]).await.unset("SECKILL_REDIS_REPLICA_URLS");
         let [one, two] =
             ["SECKILL_STACK_TLS_REDIS", "SECKILL_STACK_TLS_REPLICA"].map(|name| Stack::get().variable(name));

@@ -1,5 +1,5 @@
-//! The wallet under concurrency: many payments spend from it at once, and everything that can happen to an order happens
-//! together.
+//! The wallet under concurrency: many payments spend from it at once, and everything that can happen to an order
+//! happens together.
 
 use base::clock::Clock;
 use domain::packet::{Giver, Packet, PacketState, Split};
@@ -20,7 +20,7 @@ const PRICE: i64 = 100;
 pub struct WalletStore {
     pub store: Store,
     user: UserId,
-    /// For statements that the store does not have.
+    /// Runs statements that the store does not have.
     pool: AnyPool,
 }
 
@@ -68,7 +68,7 @@ impl WalletStore {
         }
     }
 
-    /// Unpaid orders of the user, each in a sale of its own.
+    /// Unpaid orders of the user, each in its own sale.
     pub async fn orders(&self, count: i64) -> Vec<(SaleId, OrderId)> {
         let (mut statements, mut orders) = (Vec::new(), Vec::new());
         let pay_by = now().as_millisecond() + 60_000;
@@ -94,7 +94,7 @@ impl WalletStore {
     async fn fill(&self, amount: i64) {
         let id = payment();
         add(&self.store, id, PaymentPurpose::TopUp(self.user), amount).await;
-        // Reported concurrently under two message ids: it counts once.
+        // One capture, reported concurrently under two message ids, counts once.
         let reports = (0..6).map(|n| self.store.apply_capture(["msg_1", "msg_2"][n % 2], id, money(amount), now()));
         let outcomes = join_all(reports).await;
         let filled = outcomes.iter().filter(|o| matches!(o, Ok(CaptureOutcome::ToppedUp(user)) if *user == self.user));
@@ -192,7 +192,7 @@ async fn account_deletion_needs_consent_to_lose_the_balance(url: &str) {
 }
 
 impl WalletStore {
-    /// A packet of two shares of 50 each, of which none is claimed.
+    /// A packet of two shares of 50 each, none of them claimed.
     async fn packet(&self, number: i64) -> PacketId {
         let packet = Packet {
             id: PacketId(number),
@@ -245,7 +245,7 @@ async fn money_that_reaches_a_deleted_account_goes_to_the_shop(url: &str) {
     }
     wallet.assert_nothing_is_stranded().await;
     assert_eq!(wallet.store.wallet_balance(LedgerAccount::Shop).await.unwrap(), 100 + PRICE);
-    // What lay there before is seen, and named.
+    // Money that was there before is found and named.
     wallet.execute(&["UPDATE wallet_balances SET balance = 5 WHERE account LIKE 'user:%'".to_owned()]).await;
     let stranded = wallet.snapshot().await.stranded_money().await.unwrap();
     assert_eq!(stranded, [format!("account {} is deleted and has 5 in its wallet", wallet.user)]);

@@ -9,7 +9,7 @@ fn unfolded(page: &TestResponse) -> Vec<&str> {
     open.map(|section| section.split("class=\"inside\" id=\"").nth(1).unwrap().split('"').next().unwrap()).collect()
 }
 
-/// What the row of this name says.
+/// The words in the row of this name.
 fn state<'a>(page: &'a TestResponse, name: &str) -> &'a str {
     let row = page.text().split(&format!("<span>{name}</span>")).nth(1).unwrap();
     let state = row.split("class=\"state\"").nth(1).unwrap().split_once('>').unwrap().1;
@@ -54,7 +54,7 @@ async fn section_with_a_failed_form_is_unfolded_and_keeps_what_was_typed() {
 async fn anchors_of_other_pages_lie_inside_their_sections() {
     let shop = TestShop::open().await;
     let page = shop.shopper("mei").await.get("/en/account").await;
-    // A browser unfolds what contains the element that an address names, not the element itself.
+    // A browser unfolds a section if the address names an element inside it, not the section itself.
     for anchor in ["password-form", "second-factor", "passkeys", "sessions", "mail", "push", "data", "delete"] {
         assert!(page.text().contains(&format!(r#"<div class="inside" id="{anchor}">"#)), "{anchor}");
     }

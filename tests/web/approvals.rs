@@ -8,7 +8,7 @@ use domain::OrderId;
 use store::{AuditReason, StaffAction};
 
 const PRICE: i64 = 199_900;
-/// In whole units: less than the price.
+/// In whole units of the currency, less than the price.
 const ALONE: i64 = 1_000;
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -25,7 +25,7 @@ fn at(order: &str, verb: &str) -> String {
     format!("/api/admin/orders/{order}/{verb}")
 }
 
-/// The address of a request that waits.
+/// The address of a waiting request.
 #[track_caller]
 fn waits(answer: &TestResponse) -> String {
     assert_eq!((answer.status.as_u16(), &answer.json()["approval"]["status"]), (202, &json!("pending")), "{answer:?}");
@@ -204,7 +204,7 @@ async fn request_is_void_once_another_process_refunded_the_order() {
     let sale = shop.open_sale(&admin, 3).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     let path = waits(&sven.post(&at(&order, "refund-part"), part(150_000, "payer")).await);
-    // As a process of a version without approvals does.
+    // A process of a version without approvals refunds like this.
     let reason = AuditReason { actor: "admin", note: "late", message: None };
     let id: OrderId = order.parse().unwrap();
     let place = (sale.parse().unwrap(), id);

@@ -13,7 +13,7 @@ use super::*;
 pub const ORIGIN: &str = "https://shop.example";
 pub const PASSWORD: &str = "correct horse";
 
-/// A device with one passkey. Tests change what it says.
+/// A device with one passkey. Tests change its fields.
 pub struct Authenticator {
     pub pair: EcdsaKeyPair,
     pub id: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Authenticator {
     pub user: String,
     pub origin: &'static str,
     pub rp_id: &'static str,
-    /// User present and verified.
+    /// User present and user verified.
     pub flags: u8,
     pub count: u32,
 }

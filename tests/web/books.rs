@@ -30,7 +30,7 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
     let clock = Clock::manual("2026-11-10T12:00:00Z".parse().unwrap());
     let shop = TestShop::open_at(&clock).await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    // Sessions of staff last half a day.
+    // Sessions of staff end after half a day.
     let password = admin.password.clone().unwrap();
     assert_eq!(lines(&admin, "").await, []);
     assert!(admin.get("/admin/orders/books?lang=en").await.text().contains("No money had moved"));
@@ -116,7 +116,7 @@ async fn capture_of_a_wrong_amount_is_held_until_it_is_refunded_or_settled() {
         let path = format!("/api/admin/payment-cases/{}/{action}", cases[case]["id"].as_str().unwrap());
         assert_eq!(admin.post(&path, json!({"reason": "checked"})).await.status, 200, "{action} of {cases}");
     };
-    // Two cases of wang's payment, which report different amounts, and one of mei's.
+    // Two cases of wang's payment, which report different amounts, and one case of mei's.
     act(0, "settle").await;
     assert_eq!(lines(&admin, "").await[0], line("held", 0, 0, 570, 570), "the first report counts, its case is open");
     act(1, "settle").await;

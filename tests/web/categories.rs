@@ -28,7 +28,7 @@ impl TestClient<'_> {
         self.send("PATCH", path, &[JSON], body.to_string()).await
     }
 
-    /// Puts goods into a category.
+    /// Puts goods in a category.
     async fn sort(&self, goods: &str, category: &str) {
         let sorted = self.patch(&format!("/api/admin/goods/{goods}"), json!({"category_id": category})).await;
         assert_eq!((sorted.status.as_u16(), &sorted.json()["goods"]["category_id"]), (200, &json!(category)));
@@ -154,7 +154,7 @@ async fn staff_sort_goods_by_form_and_filter_their_list() {
     assert_eq!(listed(&format!("category={two}&q=phone")).await, [false; 3]);
     let chosen = admin.get("/admin/goods/2?lang=en").await;
     assert!(chosen.text().contains(&format!("value=\"{two}\" selected")));
-    // A form of an older program has no category, and keeps the one that there is.
+    // A form of an older program has no category, so the goods stay in theirs.
     let old = [("name_zh", "壶"), ("name_en", "Kettle")];
     assert_eq!(admin.send("POST", "/admin/goods/2?lang=en", MULTIPART, form(&old, &[])).await.status, 303);
     assert_eq!(admin.get("/api/admin/goods/2").await.json()["goods"]["category_id"], json!(two));

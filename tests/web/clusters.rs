@@ -1,4 +1,4 @@
-//! Accounts that belong together, and the review of their orders: held, released, refunded, appealed.
+//! Linked accounts, and what staff do with their orders: hold, release, refund, answer appeals.
 
 mod api;
 mod appeals;
@@ -10,7 +10,7 @@ use domain::{OrderId, SaleId};
 
 const REASON: &str = "five accounts, one address";
 
-/// An address of delivery; every spelling of one house is the same.
+/// An address of delivery. All spellings of one house count as the same.
 fn delivery(line1: &str, recipient: &str) -> Value {
     json!({"address": {"recipient": recipient, "phone": "13800138000", "country": "CN", "region": "浙江省",
         "city": "杭州市", "line1": line1, "postal_code": "310000"}})
@@ -32,7 +32,8 @@ fn form(orders: &[&str], reason: &str) -> String {
     format!("orders={}&reason={reason}&confirm=yes", orders.join("+"))
 }
 
-/// The clusters of a sale once the page shows so many accounts in all. Those that were computed last may serve for a moment.
+/// The groups of a sale, once the page shows this many accounts in all. Until then it may show the groups computed
+/// before.
 async fn clusters_of(who: &TestClient<'_>, sale: &str, accounts: usize) -> Vec<String> {
     loop {
         let page = who.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
@@ -49,7 +50,7 @@ async fn clusters_of(who: &TestClient<'_>, sale: &str, accounts: usize) -> Vec<S
     }
 }
 
-/// The address of the only cluster of a sale, which has so many accounts.
+/// The address of the only group of a sale, which has this many accounts.
 async fn only_cluster(who: &TestClient<'_>, sale: &str, accounts: usize) -> String {
     let clusters = clusters_of(who, sale, accounts).await;
     assert_eq!(clusters.len(), 1);
@@ -109,7 +110,7 @@ async fn new_address_of_an_unpaid_order_replaces_the_signals_of_the_old_one() {
     assert!(clusters_of(&admin, &sale, 0).await.is_empty());
 }
 
-/// Accounts 1 to `count` with a paid order each that goes to one address.
+/// Makes accounts 1 to `count`, each with a paid order, all to one address.
 async fn many_orders_to_one_address(shop: &TestShop, sale: &str, count: usize) {
     let numbers = format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})");
     let id = |first: &str| format!("printf('{first}0000000-0000-4000-8000-%012d', i)");

@@ -145,7 +145,7 @@ async fn event_stream_reports_a_sale_as_it_sells() {
     let at = sample["point"]["at"].to_string();
     assert!(event.contains(&format!("id: {at}")), "{event:?}");
 
-    // The page shows the same without a script.
+    // Without a script the page shows the same.
     let page = admin.get(&format!("/admin/sales/{id}?lang=en")).await;
     for part in [
         "data-key=\"requests.asked\">4<",
@@ -229,7 +229,7 @@ async fn stop_ends_open_streams() {
     assert!(stream.body.next().await.is_none(), "no event follows the end");
 }
 
-/// Waits for another task.
+/// Waits for something that another task does.
 async fn until(what: &str, is_so: impl Fn() -> bool) {
     let wait = async {
         while !is_so() {

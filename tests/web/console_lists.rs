@@ -1,8 +1,9 @@
-//! The console's lists of sales and the frame around lists: tabs by state, what a phone shows on request, the density of rows.
+//! The console's lists of sales and the frame around lists: tabs by state, what a phone shows on request, the density
+//! of rows.
 
 use super::*;
 
-/// What a page has inside of its folds and outside of them.
+/// The parts of a page inside its folds and outside of them.
 fn folded(page: &str) -> (String, String) {
     let mut parts = page.split("<details class=\"fold\"");
     let mut outside = parts.next().unwrap().to_owned();
@@ -17,7 +18,7 @@ fn folded(page: &str) -> (String, String) {
     (inside, outside)
 }
 
-/// The tabs of the list of sales: the words of each, and whether it is the one that is open.
+/// The tabs of the list of sales: the words of each, and whether it is the open one.
 fn tabs(page: &TestResponse) -> Vec<(String, bool)> {
     let nav = page.text().split("<nav class=\"filters of-states\"").nth(1).unwrap().split("</nav>").next().unwrap();
     let words = |tab: &str| {

@@ -1,5 +1,5 @@
-//! Holds every answer that a test gets from the API against the OpenAPI document: its status, the code of a problem, the
-//! type and the shape of its body. A field that the document does not name is an error, too.
+//! Checks every answer that a test gets from the API against the OpenAPI document: its status, the code of a problem,
+//! the type and the shape of its body. A field that the document does not name is an error, too.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use web::query_keys::is_path;
 
 const OPENAPI: &str = include_str!("../../src/web/openapi.json");
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
-/// Codes that any operation may answer with where its document names their status.
+/// Codes that any operation may answer with, if the document names their status for it.
 const COMMON: [Code; 14] = [
     Code::BadRequest,
     Code::BadJson,
@@ -31,7 +31,7 @@ const COMMON: [Code; 14] = [
     Code::Unavailable,
 ];
 
-/// The document. Objects have no properties but those that are named.
+/// The document, with objects that allow only the properties they name.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let mut document: Value = serde_json::from_str(OPENAPI).unwrap();
     close(&mut document["paths"], true);
@@ -78,7 +78,7 @@ fn is_object(target: &Value) -> bool {
 fn documented(path: &str) -> Option<(&'static str, &'static Value)> {
     let path = path.split('?').next().unwrap();
     let paths = DOCUMENT["paths"].as_object().unwrap();
-    // A path without parameters goes before those with some.
+    // A path without parameters is preferred to paths with some.
     let exact = paths.get_key_value(path).into_iter();
     let (pattern, operations) = exact.chain(paths.iter().filter(|(pattern, _)| is_path(pattern, path))).next()?;
     Some((pattern, operations))
@@ -155,8 +155,8 @@ fn operations_are_routes_and_have_names_of_their_own() {
     }
 }
 
-/// Every documented operation has a handler, and every handler of a documented path is documented. A wrong method tells
-/// which methods a path has.
+/// Every documented operation has a handler, and every handler of a documented path is documented. The answer to a
+/// wrong method names the methods of a path.
 #[tokio::test]
 async fn methods_of_every_path_are_documented() {
     let shop = TestShop::open().await;

@@ -62,7 +62,7 @@ async fn staff_exclude_entries_until_the_lock_and_try_the_draw_out() {
 
 #[tokio::test]
 async fn pasted_round_of_quicknet_is_verified_and_the_draw_is_held() {
-    // The draw's round is one that has appeared: round 123.
+    // The draw uses a round that has appeared: round 123.
     let signature = "b75c69d0b72a5d906e854e808ba7e2accb1542ac355ae486d591aa9d43765482e26cd02df835d3546d23c4b13e0dfc92";
     let (opens, closes, review) = ("2023-08-23T14:00:00Z", "2023-08-23T15:10:00Z", Duration::from_secs(165));
     let clock = Clock::manual("2023-08-23T13:00:00Z".parse().unwrap());

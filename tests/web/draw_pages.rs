@@ -1,4 +1,4 @@
-//! Pages of draws: what visitors see of one, from its announcement to its proof.
+//! Pages of draws: what visitors see of a draw, from its announcement to its proof.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use domain::Locale;
 use domain::draw::Beacon;
 use pages::sale_pages;
 
-/// Entered by these clients, closed and drawn.
+/// These clients enter; then the draw is closed and held.
 pub(super) async fn draw_among(shop: &TestShop, clock: &Clock, sale: &str, clients: &[TestClient<'_>]) {
     open(shop, clock, sale).await;
     for client in clients {

@@ -9,7 +9,7 @@ use orders::expiry::Expiry;
 
 pub(super) const OPENS: &str = "2026-11-21T12:00:00Z";
 pub(super) const CLOSES: &str = "2026-11-21T13:00:00Z";
-/// From an hour before the opening on.
+/// The sale opens this long after the tests' clock starts.
 pub(super) const HOUR: Duration = Duration::from_secs(3600);
 pub(super) const REVIEW: Duration = Duration::from_secs(600);
 pub(super) const WINDOW: Duration = Duration::from_secs(7200);
@@ -51,7 +51,7 @@ pub(super) async fn follow_schedule(shop: &TestShop, sale: &str) {
     shop.parts.gate.refresh().await;
 }
 
-/// An hour later the sale opens.
+/// Opens the sale, an hour later.
 pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(HOUR);
     follow_schedule(shop, sale).await;
@@ -141,7 +141,7 @@ async fn units_go_to_the_first_ranks_and_what_they_leave_to_the_next() {
     assert_eq!(own(&clients[0], &sale).await["rank"], Value::Null);
     assert_eq!(shop.visitor().get(&format!("{public}/proof.json")).await.problem(), problem(409, "not_drawn"));
     clock.advance(REVIEW + Duration::from_secs(3));
-    // A process that dies in between leaves the same work to the next one.
+    // A process that dies between the steps leaves the same work to the next process.
     for _ in 0..3 {
         draws(&shop).step().await.unwrap();
     }
@@ -163,7 +163,7 @@ async fn units_go_to_the_first_ranks_and_what_they_leave_to_the_next() {
     assert_eq!((&held["secret"], &held["root"]), (&json!(proof.secret), &json!(proof.root)));
     assert_eq!(held["rules"], announced["rules"]);
 
-    // The first pays; the other two do not, and the fourth cancels what was offered next.
+    // The first pays, the other two do not, and the fourth cancels the order that is then offered.
     let order_id = own(ranked[0], &sale).await["order_id"].as_str().unwrap().to_owned();
     let payment = ranked[0].post(&format!("/api/sales/{sale}/orders/{order_id}/payments"), json!({})).await.json();
     shop.make_payment(payment["payment"]["id"].as_str().unwrap().parse().unwrap()).await;

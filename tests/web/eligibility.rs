@@ -1,4 +1,4 @@
-//! Who may take part in a sale: every rule, in every way to earn a right to buy.
+//! Who may take part in a sale: every rule, in every mode of sale that grants a right to buy.
 
 mod deposits;
 mod invitations;
@@ -26,7 +26,7 @@ fn id(sale: &str) -> SaleId {
     SaleId(sale.parse().unwrap())
 }
 
-/// An announced sale of five units with these rules, and with what else is given.
+/// An announced sale of five units with these rules and other fields.
 async fn announce(admin: &TestClient<'_>, rules: Value) -> String {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
@@ -40,7 +40,7 @@ async fn announce(admin: &TestClient<'_>, rules: Value) -> String {
     answer.json()["sale"]["id"].as_str().unwrap().to_owned()
 }
 
-/// An hour later the sale opens.
+/// Opens the sale, an hour later.
 async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(HOUR);
     shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
@@ -48,7 +48,7 @@ async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     shop.parts.gate.refresh().await;
 }
 
-/// A rush that is open, with these rules.
+/// An open rush with these rules.
 async fn rush(rules: Value) -> (TestShop, Clock, String) {
     let clock = hour_before();
     let shop = shop_at(&clock).await;
@@ -120,7 +120,7 @@ async fn one_account_takes_part_for_each_address_and_its_order_goes_there() {
     assert_eq!(token(&second, &sale).await.problem(), problem(409, "address_taken"));
     save_address(&second, "李雷", "文三路 2 号").await;
     assert_eq!(token(&second, &sale).await.status, 200);
-    // A later default changes nothing.
+    // A default address that is chosen later changes nothing.
     save_address(&first, "王小美", "文三路 2 号").await;
     assert_eq!(token(&first, &sale).await.status, 200);
     let path = format!("/api/sales/{sale}/orders/{order}/address");
@@ -195,7 +195,7 @@ async fn request_without_a_token_is_refused_where_rules_are() {
     mei.verify("mei@shop.example").await;
     let bought = mei.send_form(&path, "quantity=1").await;
     assert!(bought.header("location").starts_with(&format!("/en/orders/{sale}/")), "{bought:?}");
-    // The token of another account is no way around.
+    // The token of another account does not help.
     let other = shop.shopper("other").await;
     let token = token(&mei, &sale).await.json()["token"].clone();
     let stolen = json!({"quantity": 1, "token": token});

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 use testing::images::png;
 
-/// Every file below a folder but the rendered pages, which nginx reads, with its mode.
+/// Every file below a folder, with its mode. Rendered pages are left out, because nginx reads them.
 fn modes(folder: &Path, found: &mut Vec<(String, u32)>) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let (path, metadata) = (entry.path(), entry.metadata().unwrap());

@@ -1,4 +1,4 @@
-//! Guesses of others do not keep an account's owner out of the browser where it has signed in before.
+//! Wrong guesses by others do not lock an account's owner out of a browser that has signed in before.
 
 use axum::http::header::SET_COOKIE;
 
@@ -18,7 +18,7 @@ async fn owner_logs_in_from_a_known_browser_while_others_guess() {
     let device = cookie_named(&answer, "seckill_device").unwrap();
     let right = json!({"username": "mei", "password": "correct horse"});
     let wrong = json!({"username": "mei", "password": "a wrong horse"});
-    // From the same network, as behind the address that a whole campus shares.
+    // All from the same network, as if a whole campus shared the address.
     while shop.visitor().post("/api/login", wrong.clone()).await.status == 401 {}
     assert_eq!(shop.visitor().post("/api/login", right.clone()).await.problem(), problem(429, "rate_limited"));
 

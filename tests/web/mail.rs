@@ -15,7 +15,7 @@ impl TestShop {
         mails
     }
 
-    /// What each message is about, and to whom, in order.
+    /// The kind and the recipient of each message, in order.
     pub async fn mailed(&self) -> Vec<(String, String)> {
         self.mails().await.into_iter().map(|mail| (mail.kind.to_string(), mail.recipient)).collect()
     }

@@ -91,7 +91,7 @@ struct TestShop {
     dir: TempDir,
 }
 
-/// A file with the schema and nothing else, which each shop copies: the migrations take a quarter of a second.
+/// A database file with only the schema, which each shop copies, because the migrations take a quarter of a second.
 async fn migrated_database() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<_> = root.join("migrations").read_dir().unwrap().map(|file| file.unwrap().path()).collect();
@@ -102,7 +102,7 @@ async fn migrated_database() -> PathBuf {
     let migrated = folder.join(format!("{:016x}.sqlite", hasher.finish()));
     if !migrated.exists() {
         std::fs::create_dir_all(&folder).unwrap();
-        // Tests that run at the same time each make one.
+        // Tests that run at the same time each create one.
         let scratch = tempfile::tempdir_in(&folder).unwrap();
         let store = Store::open(&sqlite_in(scratch.path())).unwrap();
         store.migrate().await.unwrap();
@@ -163,13 +163,13 @@ impl TestShop {
         control::publish_pages(&self.parts.catalogue, &self.parts.pages).unwrap();
     }
 
-    /// Runs a statement beside the shop. Returns the number of changed rows.
+    /// Runs a statement without going through the shop. Returns the number of changed rows.
     async fn execute(&self, sql: impl Into<String>) -> u64 {
         let mut connection = AnyConnection::connect(&sqlite_in(self.dir.path())).await.unwrap();
         sqlx::query(AssertSqlSafe(sql.into())).execute(&mut connection).await.unwrap().rows_affected()
     }
 
-    /// Makes a payment at the sandbox, whose webhook then arrives.
+    /// Makes a payment at the sandbox, and delivers its webhook.
     async fn make_payment(&self, id: PaymentId) -> CaptureOutcome {
         let sandbox = self.parts.sandbox.as_ref().unwrap();
         let payment = sandbox.payment(id).await.unwrap().unwrap();
@@ -178,7 +178,7 @@ impl TestShop {
         self.parts.store.apply_capture(&format!("msg_{id}"), id, payment.amount, now).await.unwrap()
     }
 
-    /// The payer's attempt fails, and the provider has reported it.
+    /// The payer's attempt fails, and the provider reports it.
     async fn decline_payment(&self, id: PaymentId) {
         let sandbox = self.parts.sandbox.as_ref().unwrap();
         let payment = sandbox.payment(id).await.unwrap().unwrap();
@@ -256,7 +256,7 @@ impl TestClient<'_> {
         HeaderMap::from_iter(pairs)
     }
 
-    /// As a browser: a page that is being computed loads itself again until it is there.
+    /// Gets a page as a browser does: a page that is being computed is loaded again until it is there.
     async fn get(&self, path: &str) -> TestResponse {
         loop {
             let answer = self.send("GET", path, &[], Body::empty()).await;

@@ -1,4 +1,5 @@
-//! Recipients of orders: masked everywhere, in full for a reason that is logged, and in exports of roles that deliver or help.
+//! Recipients of orders: masked everywhere, in full for a reason that is logged, and in exports of roles that deliver
+//! or help.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Many open packets: a bound of one giver, and a directory that reads only what changed.
+//! Many open packets: the limit of one giver, and a directory that reads only changed packets.
 
 use super::*;
 use domain::PacketId;
@@ -8,7 +8,7 @@ use engine::pipeline::outbox::ActiveBuckets;
 use store::GiveOutcome;
 
 impl TestShop {
-    /// Gives a packet of one minor unit from the shop, beside the API.
+    /// Gives a packet of one minor unit from the shop, without the API.
     async fn give_one(&self, id: i64, max_open: i64) -> GiveOutcome {
         let now = self.parts.store.now().await.unwrap();
         let packet = Packet {
@@ -95,7 +95,7 @@ async fn directory_follows_packets_that_are_given_and_settled() {
     assert_eq!(shop.listed_packets(), 0);
     shop.parts.directory.refresh().await.unwrap();
     assert_eq!(shop.listed_packets(), 3);
-    // The row of a packet that is neither new nor settled is not read again.
+    // Looks neither new nor newly settled, so the directory does not read the row again.
     shop.execute("UPDATE packets SET created_at_ms = 1, state = 'settled' WHERE id = 100000000001").await;
     shop.parts.directory.refresh().await.unwrap();
     assert_eq!(shop.listed_packets(), 3);

@@ -26,7 +26,7 @@ async fn winner_reads_the_number_of_the_order_while_it_counts_units() {
     assert!(!lost.text().contains("id=\"won\""), "{}", lost.text());
     assert!(lost.text().contains(&format!("/en/sales/{sale}/waitlist")), "{}", lost.text());
     shop.parts.gate.refresh().await;
-    // The third order of two units has one that came back.
+    // This third order of two units got a unit that came back.
     let (third, _) = bought(&wei, &sale).await;
     assert!(third.contains("id=\"won\"") && !third.contains("No. "), "{third}");
 }
@@ -41,7 +41,7 @@ async fn lost_order_leads_to_other_sales() {
     mei.send_form(&format!("{path}/cancel"), "").await;
     let lost = mei.get(&path).await;
     assert!(lost.text().contains(&format!(r#"<a href="/en/sales/{next}">"#)), "{}", lost.text());
-    // One sale alone is a wide card, which says what it invites to.
+    // A single sale is a wide card with words that invite to it.
     let onward = |page: &str| page.split("id=\"onward\"").nth(1).unwrap().to_owned();
     let alone = onward(lost.text());
     assert!(alone.contains(r#"data-sales="1""#) && alone.contains("View details"), "{alone}");

@@ -1,9 +1,9 @@
-//! What the console shows first.
+//! The first thing that the console shows.
 
 use super::support::paid_order;
 use super::*;
 
-/// What the console shows first, once it shows this revenue: the one that was summed up last may serve for a moment.
+/// The overview, once it shows this revenue. Until then it may show the sums computed before.
 async fn overview_with(revenue: &str, staff: &TestClient<'_>) -> String {
     loop {
         let overview = overview(staff).await;

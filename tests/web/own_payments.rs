@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 
-/// Reads what a creating answer has in `Location`. Returns the address and the payment.
+/// Reads the address in `Location` of an answer that created something. Returns the address and the payment.
 async fn read_back(who: &TestClient<'_>, created: &TestResponse) -> (String, Value) {
     assert_eq!(created.status, 201, "{created:?}");
     let path = created.header("location").to_owned();
@@ -27,7 +27,7 @@ async fn payment_is_read_by_its_owner_while_it_is_open_and_after() {
     assert_eq!((&payment["status"], &payment["provider"]), (&json!("created"), &json!("sandbox")));
     assert_eq!(payment["amount"], json!({"amount": 199_900, "currency": "CNY"}));
     assert_eq!(payment["expires_at"], mei.get(&url).await.json()["order"]["pay_by"]);
-    // Neither users nor staff read payments of others here.
+    // Neither users nor staff can read the payments of others here.
     for other in [&shop.shopper("wang").await, &admin] {
         assert_eq!(other.get(&path).await.problem(), problem(404, "not_found"));
     }

@@ -1,4 +1,4 @@
-//! Red packets with SQLite only: giving, claiming, the luckiest, the return of the rest, and requests that are refused.
+//! Red packets with SQLite only: giving, claiming, the luckiest, the return of unclaimed money, and refused requests.
 
 use super::support::assert_audit_finds_nothing;
 use super::*;

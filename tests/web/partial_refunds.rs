@@ -91,7 +91,7 @@ async fn order_stays_paid_while_parts_of_its_money_go_back() {
         assert_eq!(refused.problem(), problem(422, "invalid"), "{wrong}");
     }
 
-    // The whole refund asks for what is left.
+    // A whole refund asks for the amount that is left.
     let whole = admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
     assert_eq!(whole.json()["order"]["status"], "refund_pending");
     assert_eq!(admin.post(&path, part(1, "payer")).await.problem(), problem(409, "not_refundable"));
@@ -118,7 +118,7 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
     let path = format!("/api/admin/orders/{order}/refund-part");
     assert_eq!(admin.post(&path, part(1, "payer")).await.problem(), problem(409, "not_refundable"), "it is not paid");
     assert_eq!(mei.post(&format!("{url}/payments"), json!({"from": "wallet"})).await.status, 201);
-    // Twice at once: together they are more than was paid.
+    // Two refunds at once, together more than was paid.
     let half = PRICE / 2 + 1;
     let (one, two) = tokio::join!(admin.post(&path, part(half, "payer")), admin.post(&path, part(half, "wallet")));
     let mut statuses = [one.status.as_u16(), two.status.as_u16()];
@@ -169,7 +169,7 @@ async fn part_that_failed_waits_for_staff_and_delays_no_other() {
     let case = admin.get("/api/admin/payment-cases").await.json()["cases"][0].clone();
     assert_eq!(&case["refund_id"], second);
 
-    // The newest case is the first on the page: the second part is asked for again, the first one counts as made.
+    // The newest case comes first on the page. The second part is asked for again; the first part counts as made.
     assert_eq!(admin.send_form(&action(&admin, "refund").await, "reason=new+card&confirm=yes").await.status, 303);
     assert_eq!(refund(&shop).await, 1);
     assert_eq!(shop.cases().await, [CaseKind::RefundFailed]);

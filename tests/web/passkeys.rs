@@ -36,7 +36,7 @@ async fn passkey_is_added_signs_in_and_is_removed() {
     assert_eq!(mei.get("/api/me").await.status, 200, "the other session goes on");
     assert_eq!(again.passkeys().await[0]["used_at"], "2026-11-18T11:07:40Z");
 
-    // A browser that had a session: it ends.
+    // The browser had a session before. That session ends.
     device.count += 1;
     assert_eq!(again.log_in_with(&device).await.status, 200);
     assert_eq!(again.get("/api/me").await.status, 401);
@@ -189,7 +189,7 @@ async fn malformed_answers_are_refused() {
             let mut body = right.clone();
             body["credential"]["response"][field] = json!(URL_SAFE_NO_PAD.encode(altered));
             let answer = shop.visitor().post("/api/login/passkey", body).await;
-            // What was wrong so often is limited.
+            // After so many wrong attempts the next ones are limited.
             assert!([401, 429].contains(&answer.status.as_u16()), "{field}: {}", answer.text());
         }
         let mut body = right.clone();
@@ -277,7 +277,7 @@ async fn passkey_is_the_second_factor_of_staff_and_steps_up() {
     assert_eq!(policy(&admin).await.status, 200);
     assert_eq!(admin.get("/api/admin/orders").await.status, 200, "the passkey fulfils the policy");
 
-    // The password alone opens no session any more.
+    // The password alone no longer opens a session.
     let half = shop.visitor().post("/api/login", json!({"username": "admin", "password": password})).await;
     assert_eq!(half.problem(), problem(403, "passkey_needed"));
     device.count += 1;

@@ -45,7 +45,7 @@ fn amount_of(payment: PaymentId, amount: i64) -> Value {
     json!({"payment_id": payment, "amount": {"amount": amount, "currency": "CNY"}})
 }
 
-/// The path of an action on the only case of the page.
+/// The path of an action on the page's only case.
 pub async fn action(staff: &TestClient<'_>, verb: &str) -> String {
     let page = staff.get(PAGE).await;
     let found = page.text().split("action=\"").find_map(|part| {
@@ -96,13 +96,13 @@ async fn payment_of_the_last_second_keeps_the_goods_although_its_report_is_lost(
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
     support::assert_audit_finds_nothing(&shop).await;
 
-    // A provider that does not answer keeps no order for long.
+    // An order does not wait long for a provider that does not answer.
     let (url, _) = begin(&shop.shopper("wang").await, &sale).await;
     clock.advance(Duration::from_secs(30 * 60 + 11));
     assert_eq!(expiry.cancel_overdue().await.unwrap(), 1, "{url}");
 }
 
-/// A payment that an older version began, settled, or reported, while another process is new already.
+/// While processes are replaced, one of an older version may begin, settle or report a payment.
 #[tokio::test]
 async fn payment_and_report_of_an_older_version_are_understood() {
     let shop = TestShop::open().await;
@@ -117,7 +117,7 @@ async fn payment_and_report_of_an_older_version_are_understood() {
     assert_eq!((report.status.as_u16(), shop.cases().await), (204, vec![]));
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
 
-    // Without an amount the provider is asked, and it has nothing.
+    // The report has no amount, so the shop asks the provider, which has none.
     let wang = shop.shopper("wang").await;
     let (url, payment) = begin(&wang, &sale).await;
     let report = shop.report("msg_2", "payment.captured", json!({"payment_id": payment})).await;

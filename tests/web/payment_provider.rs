@@ -37,7 +37,7 @@ async fn shop_without_a_provider_takes_no_payments() {
 async fn cashier_of_the_sandbox_is_gone_while_it_is_off() {
     let shop = TestShop::open_with(|config| config.payments = PaymentProvider::None).await;
     let mei = shop.shopper("mei").await;
-    // A payment of the time when the sandbox was on.
+    // A payment from the time when the sandbox was on.
     let (id, store) = (PaymentId(Uuid::now_v7()), &shop.parts.store);
     let amount = domain::wallet::money(1_000_000);
     let user = mei.get("/api/me").await.json()["user"]["id"].as_str().unwrap().parse().unwrap();

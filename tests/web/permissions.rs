@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 
 /// Method, path, and the permission it needs: `l` for `ViewConsole`, `r` for `ManageSales`, `h` for `SupportShoppers`,
-/// `a` for `ReadAddresses` and `AnswerQuestions`, which the same roles have, `o` for `ManageStaff`, `ViewBooks`, `ViewSecurity` and `ReadMail`.
+/// `a` for `ReadAddresses` and `AnswerQuestions`, which the same roles have, `o` for `ManageStaff`, `ViewBooks`,
+/// `ViewSecurity` and `ReadMail`.
 const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
     ("GET", "/admin/", 'l'),
@@ -303,7 +304,7 @@ async fn each_page_of_the_console_has_a_title_of_its_own() {
     let admin = shop.admin().await;
     let mut pages = BTreeMap::new();
     for (method, path, _) in TABLE {
-        // Without a password entered just now, the page of step-up is shown in the place of others. One address only redirects.
+        // Without a recent password, other pages show the step-up page instead. One address only redirects.
         let is_other = path.contains(['{', '.']) || path.ends_with('/') || *path == "/admin/step-up";
         if *method != "GET" || path.starts_with("/api/") || is_other {
             continue;

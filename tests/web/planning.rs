@@ -184,7 +184,7 @@ async fn goods_are_not_in_two_sales_at_the_same_time() {
     assert_eq!(second["warnings"], json!([{"field": "opens_at", "code": "overlap", "sale_id": "1"}]));
     let strict = with(sale(json!(LATER), json!(null)), "allow_overlap", json!(false));
     assert_eq!(admin.post("/api/admin/sales", strict).await.problem(), problem(409, "overlap"));
-    // Drafts, sales without a window, and a sale that begins when the other ends do not overlap.
+    // None of these overlap: drafts, sales without a window, a sale that begins when the other ends.
     for free in [
         sale(json!("2099-05-05T11:00:00Z"), json!(LATER)),
         sale(json!(null), json!(null)),

@@ -189,7 +189,7 @@ async fn service_worker_is_compared_at_each_visit_and_what_it_keeps_exists() {
     let shell: Vec<String> = serde_json::from_str(shell.trim_end_matches(';')).unwrap();
     for path in shell.iter().map(String::as_str).chain(["/zh/offline", "/en/offline"]) {
         let kept = shop.visitor().get(path).await;
-        // A worker whose files are not all there is not installed.
+        // A browser installs the worker only if all of its files load.
         assert_eq!(kept.status, 200, "{path}");
         assert!(kept.header("cache-control").starts_with("public") && kept.header("set-cookie").is_empty(), "{path}");
     }

@@ -147,7 +147,7 @@ async fn reminder_says_what_reaches_the_account() {
     assert_eq!(reached().await, (json!("m•••@shop.example"), json!(true)));
 }
 
-/// What waits for browsers: kind and the sale that it is about.
+/// The waiting messages to browsers: kind, and the sale.
 async fn pushed(shop: &TestShop) -> Vec<(String, String)> {
     let due = shop.parts.store.pushes_due(100).await.unwrap();
     due.iter().map(|(mail, _)| (mail.kind.to_string(), mail.facts["sale"].as_str().unwrap().to_owned())).collect()
@@ -191,7 +191,7 @@ async fn start_of_a_sale_is_told_once_to_those_who_asked() {
         assert!(!store.tell_of_start(soon[0]).await.unwrap());
     }
     assert_eq!(pushed(&shop).await, kinds(&[("sale_starts", &sale)]));
-    // Too late for those who ask now: the page is in front of them.
+    // Too late for accounts that ask now: they have the page in front of them.
     clock.advance(std::time::Duration::from_secs(5 * 60));
     lei.put(&format!("/api/sales/{sale}/reminder"), json!({})).await;
     assert!(!store.tell_of_start(soon[0]).await.unwrap());

@@ -32,7 +32,7 @@ async fn announce(admin: &TestClient<'_>, units: i64) -> String {
     made.header("location").strip_prefix("/admin?lang=en&done=created&sale=").unwrap().to_owned()
 }
 
-/// What the loops of the shop do within a second.
+/// Does what the loops of the shop do within a second.
 async fn move_on(shop: &TestShop, sale: &str) {
     let id = SaleId(sale.parse().unwrap());
     shop.parts.store.follow_schedule(id).await.unwrap();
@@ -42,7 +42,7 @@ async fn move_on(shop: &TestShop, sale: &str) {
     shop.parts.waiting_rooms.refresh().await.unwrap();
 }
 
-/// What the page of the turn shows: without the words that it carries for its script.
+/// What the page of the turn shows, without the words that it carries for its script.
 async fn line_page(client: &TestClient<'_>, sale: &str) -> String {
     let page = client.get(&format!("/en/sales/{sale}/line")).await;
     assert!(page.is_page(200), "{page:?}");
@@ -56,7 +56,7 @@ async fn join(client: &TestClient<'_>, sale: &str) -> String {
     line_page(client, sale).await
 }
 
-/// A sale of one unit, and two shoppers in its waiting room.
+/// A sale of one unit, with two shoppers in its waiting room.
 async fn two_wait<'a>(shop: &'a TestShop, clock: &Clock) -> (String, TestClient<'a>, TestClient<'a>) {
     let (admin, mei, lei) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lei").await);
     let sale = announce(&admin, 1).await;
@@ -74,7 +74,7 @@ fn token(page: &str) -> Option<String> {
     Some(rest.split_once('"')?.0.to_owned())
 }
 
-/// Opens the sale, and has the order drawn and the first called. Returns the shopper who is called, and the other one.
+/// Opens the sale, draws the order and calls the first shopper. Returns the called shopper, and the other one.
 async fn draw_order<'a, 'b>(
     shop: &TestShop,
     clock: &Clock,
@@ -175,7 +175,7 @@ async fn form_without_a_turn_is_refused_and_leads_back_to_the_line() {
     let stolen = token(&line_page(first, &sale).await).unwrap();
     let stolen = second.send_form(&buy, &format!("quantity=1&token={stolen}")).await;
     assert!(stolen.is_page(403) && stolen.text().contains(&format!("href=\"/en/sales/{sale}/line\"")), "{stolen:?}");
-    // A turn that is over buys nothing, also with the token of the page that is still open.
+    // A turn that is over buys nothing, not even with the token of a page that is still open.
     let late = token(&line_page(first, &sale).await).unwrap();
     clock.advance(SEAT);
     assert!(first.send_form(&buy, &format!("quantity=1&token={late}")).await.is_page(403));

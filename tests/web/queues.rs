@@ -10,7 +10,7 @@ const OPENS: &str = "2026-11-21T12:00:00Z";
 const PREQUEUE: Duration = Duration::from_secs(600);
 pub(super) const GATHER: Duration = Duration::from_secs(10);
 const SEAT: Duration = Duration::from_secs(60);
-/// A segment of latecomers, until it is closed.
+/// How long a segment of latecomers stays open.
 const SEGMENT: Duration = Duration::from_secs(12);
 
 fn hour_before() -> Clock {
@@ -44,7 +44,7 @@ pub(super) async fn joining(units: i64) -> (TestShop, Clock, String) {
     (shop, clock, sale)
 }
 
-/// The sale opens.
+/// Opens the sale.
 pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(PREQUEUE);
     shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
@@ -52,7 +52,7 @@ pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     shop.parts.gate.refresh().await;
 }
 
-/// What data control does, and what processes learn of it.
+/// One step of data control, and the refresh by which processes learn of it.
 pub(super) async fn step(shop: &TestShop) {
     Queues::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
     shop.parts.waiting_rooms.refresh().await.unwrap();
@@ -133,7 +133,7 @@ async fn shoppers_are_called_in_the_order_of_the_seed_and_only_they_buy() {
     step(&shop).await;
     assert_eq!(line(&shop, &sale).await["locked_at"], Value::Null, "those who come now count as come at once");
     clock.advance(GATHER);
-    // A process that dies in between leaves the same work to the next one.
+    // A process that dies between the steps leaves the same work to the next process.
     for _ in 0..3 {
         step(&shop).await;
     }
@@ -166,7 +166,7 @@ async fn shoppers_are_called_in_the_order_of_the_seed_and_only_they_buy() {
     step(&shop).await;
     assert_eq!(states(&ordered, &sale).await[..4], ["bought", "bought", "called", "waiting"]);
 
-    // The third does not come; the fourth is called, and the third may wait again, at the end.
+    // The third does not come. So the fourth is called, and the third may wait again, at the end.
     clock.advance(SEAT + Duration::from_secs(6));
     shop.parts.gate.refresh().await;
     step(&shop).await;
@@ -184,7 +184,7 @@ async fn shoppers_are_called_in_the_order_of_the_seed_and_only_they_buy() {
         "bought"
     );
 
-    // A unit that returns is for the next who waits, not for a stranger.
+    // A unit that returns is for the next shopper who waits, not for a stranger.
     let order = ordered[0].get("/api/orders").await.json()["orders"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(ordered[0].post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await.status, 200);
     release(&shop).await;
@@ -243,7 +243,7 @@ async fn pass_restores_a_place_that_the_database_lost_and_no_turn_that_was_misse
     shop.execute("DELETE FROM queue_places").await;
     step(&shop).await;
     clock.advance(SEGMENT);
-    // The pass of another account is worth nothing.
+    // The pass of another account proves nothing.
     assert_eq!(mei.post(&path, json!({"pass": passes[1]})).await.json()["place"]["segment"], 2);
     shop.execute("DELETE FROM queue_places").await;
     for (client, (pass, place)) in [&mei, &lei].into_iter().zip(passes.iter().zip(&places)) {

@@ -1,4 +1,4 @@
-//! A new password for an account whose password is lost: by whom, how often, and what it does not open.
+//! A new password for an account whose password is lost: who may set it, how often, and what it does not open.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ impl TestShop {
         self.visitor().post("/api/recovery?lang=en", json!({"account": account})).await
     }
 
-    /// Asks, and waits for the message, which is written after the answer. Returns the token of its link.
+    /// Asks for a recovery and waits for the message, which is written after the answer. Returns the token of its link.
     async fn recovery_token(&self, account: &str) -> String {
         let before = self.recoveries().await;
         assert_eq!(self.ask_for_recovery(account).await.status, 202);
@@ -187,7 +187,7 @@ async fn strangers_cannot_fill_a_mailbox_and_the_last_link_stays_valid() {
         let answer = shop.visitor().send("POST", "/api/recovery", &headers, r#"{"account":"mei"}"#).await;
         assert_eq!(answer.status, 202, "the answer does not tell");
     }
-    // The one that verified the address counts, too.
+    // The message that verified the address counts, too.
     while shop.recoveries().await < 4 {
         tokio::task::yield_now().await;
     }

@@ -1,5 +1,5 @@
-//! A verified mail address as the price of a registration: by forms and by the API, for one account, and no way to write to
-//! strangers or to ask which addresses are known.
+//! A verified mail address instead of proof of work at registration: by forms and by the API, for one account, without
+//! a way to write to strangers or to find out which addresses are known.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Host<'_> {
         self.send("POST", "/api/register", JSON, body.to_string()).await
     }
 
-    /// Registers what is free. Returns the challenge of the next account.
+    /// Registers the account that is free. Returns the challenge of the next account.
     async fn busy(&self, name: &str) -> String {
         assert_eq!(self.register(name, "").await.status, 201);
         self.challenge().await
@@ -51,7 +51,7 @@ impl Host<'_> {
         self.send("POST", "/api/register/contact?lang=en", JSON, body.to_string()).await
     }
 
-    /// Asks for a link and waits for the message, which is written after the answer. Returns its token.
+    /// Asks for a link and waits for the message, which is written after the answer. Returns the token of the link.
     async fn token(&self, challenge: &str, address: &str) -> String {
         let before = self.0.mails().await.len();
         assert_eq!(self.ask(challenge, address).await.status, 202);
@@ -107,10 +107,10 @@ async fn visitor_without_scripts_registers_by_mail_and_keeps_the_form() {
         assert!(behind.is_page(200) && behind.text().contains("lei@shop.example"), "a program that scans mail");
     }
     assert_eq!(here.register("lei", &challenge).await.problem(), problem(403, "proof_needed"));
-    // On another device.
+    // The link is opened on another device.
     let done = shop.visitor().send_form("/zh/register/contact/verify", &format!("token={token}")).await;
     assert!(done.is_page(200) && done.text().contains("邮箱已确认"), "{done:?}");
-    // A form that is gone begins anew behind the link.
+    // The reader's own form is gone, so the link shows a new one.
     let anew = here.send("GET", &path, FORM, String::new()).await;
     assert!(anew.is_page(200) && anew.text().contains("此邮箱已确认："), "{anew:?}");
     assert!(!anew.text().contains("data-puzzle") && hidden(&anew, "challenge") == challenge);

@@ -55,7 +55,7 @@ async fn report_of_a_rush_tells_what_became_of_its_units() {
     shop.parts.gate.refresh_winners().await;
     shop.parts.gate.refresh().await;
     assert_eq!(tom.buy(&sale, 1).await.problem(), problem(409, "sold_out"));
-    // The digest that was read for the first page may serve others for a minute.
+    // The digest that was read for the first page may be shown for a minute.
     clock.advance(Duration::from_secs(60));
     let running = page(&vera, &sale).await;
     assert!(running.contains("All 2 units were taken within 3.4 s of the opening."), "{running}");

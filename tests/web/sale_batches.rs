@@ -4,7 +4,7 @@ use super::*;
 
 const OPENS: &str = "2099-05-05T12:00:00Z";
 
-/// A sale of goods of its own that opens in many years.
+/// A sale, of its own goods, that opens in many years.
 async fn announced(admin: &TestClient<'_>) -> String {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();

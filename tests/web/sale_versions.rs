@@ -4,7 +4,7 @@ use super::*;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 
-/// A draft; returns its address in the API.
+/// A draft. Returns its address in the API.
 async fn draft(admin: &TestClient<'_>) -> String {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
@@ -62,7 +62,7 @@ async fn patch_of_an_outdated_version_is_refused() {
     assert_eq!(missing.problem(), problem(404, "no_such_sale"));
 }
 
-/// The fields of a patch are checked together with those that it leaves.
+/// The fields of a patch are checked together with the fields that it leaves as they are.
 #[tokio::test]
 async fn patch_that_does_not_suit_the_sale_names_the_field() {
     let shop = TestShop::open().await;

@@ -1,4 +1,4 @@
-//! Security events: which requests leave one, what it says, and what it never says.
+//! Security events: which requests leave one, what an event says, and what it never says.
 
 use std::net::SocketAddr;
 

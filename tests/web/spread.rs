@@ -136,7 +136,7 @@ async fn spread_is_not_enforced_below_a_second_and_ends_with_the_sale() {
     assert_eq!(admin.post("/api/admin/sales", sale("2026-11-21T12:02:00Z")).await.status, 201);
 }
 
-/// A sale that staff start spreads its accounts from that instant; a pause moves no moment.
+/// A sale that staff start spreads its accounts from that instant. A pause moves no account's moment.
 #[tokio::test]
 async fn started_sale_spreads_from_its_start() {
     let clock = hour_before();

@@ -90,7 +90,7 @@ async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
     assert!(page.is_page(200) && page.text().contains("Password of “lin” reset"), "{}", page.text());
     assert!(admin.get("/admin/log?lang=en").await.text().contains("Reset password"));
 
-    // Neither their own password, nor that of a shopper.
+    // Neither the owner's own password nor a shopper's can be reset.
     shop.shopper("mei").await;
     let reset = async |id: String| admin.post(&format!("/api/admin/staff/{id}/reset-password"), json!({})).await;
     assert_eq!(reset(id_of(&shop, "admin").await).await.problem(), problem(409, "yourself"));
@@ -144,7 +144,7 @@ async fn owners_require_a_second_factor_of_all_staff() {
     assert_eq!(require(false).await.status, 200);
     assert!(admin.get("/admin/log?lang=en").await.text().contains("Change staff policy"));
 
-    // Another process learns of it with the revocations.
+    // Another process learns of it when it reads the revocations.
     let accounts = shop.parts.accounts();
     assert!(!accounts.requires_second_factor());
     shop.execute("UPDATE staff_policy SET second_factor_required = 1").await;

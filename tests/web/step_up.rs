@@ -156,7 +156,7 @@ async fn code_of_the_second_factor_is_part_of_the_proof() {
     let right = admin.send_form("/admin/staff?lang=en", &format!("{form}&step_up_code={}", code(&clock))).await;
     assert!(right.is_page(200), "{}", right.text());
 
-    // A new password opens a session without a code: it proves nothing.
+    // A new password opens a session without a code, so it proves nothing.
     let change = json!({"password": password, "new_password": "battery staple"});
     let changed = admin.send("PUT", "/api/account/password", &JSON, change.to_string()).await;
     let admin = TestClient { cookie: Some(changed.cookie()), ..shop.visitor() };
@@ -175,7 +175,7 @@ async fn wallet_pays_half_a_day_after_the_log_in_only_with_the_password() {
     assert!(mei.send_form("/en/packets", give).await.header("location").ends_with("/given"), "the log-in holds");
     clock.advance(Duration::from_secs(60));
 
-    // Everything but the money goes on.
+    // Everything except the money goes on.
     let admin = shop.admin().await;
     let sale = shop.open_sale(&admin, 2).await;
     let receipt = mei.buy(&sale, 1).await.json();
@@ -193,7 +193,7 @@ async fn wallet_pays_half_a_day_after_the_log_in_only_with_the_password() {
         asked.text()
     );
 
-    // The address that was entered on the way is kept.
+    // The address that was entered on the way is still there.
     let order_page = format!("/en/orders/{sale}/{order}");
     let address = "choice=new&then=pay&from=wallet&recipient=Mei&phone=13800138000&country=CN&region=Shanghai\
                    &city=Shanghai&line1=Road+1&postal_code=200000";
@@ -210,7 +210,7 @@ async fn wallet_pays_half_a_day_after_the_log_in_only_with_the_password() {
     let order = mei.get(url).await.json()["order"].take();
     assert_eq!((&order["status"], &order["address"]["line1"]), (&json!("paid"), &json!("Road 1")));
 
-    // The password holds for the next payment, and by API as well.
+    // The password counts for the next payment, and by API as well.
     assert!(mei.send_form("/en/packets", give).await.header("location").ends_with("/given"));
     clock.advance(HALF_A_DAY);
     let password = json!({"password": "correct horse"});

@@ -63,7 +63,7 @@ async fn cursor_that_the_list_does_not_have_is_refused() {
     for path in ["/api/packets?given&before=7", "/api/packets?received&before=7", "/api/packets?before=7"] {
         assert_eq!(mei.get(path).await.problem(), problem(422, "invalid"), "{path}");
     }
-    // The packet of another giver: cursors find no packets.
+    // The packet belongs to another giver: cursors find no packets of others.
     let foreign = mei.get(&format!("/api/packets?before={id}")).await;
     assert_eq!(foreign.problem(), problem(422, "invalid"));
     assert_eq!(admin.get("/api/admin/packets?before=7").await.problem(), problem(422, "invalid"));
@@ -89,7 +89,7 @@ async fn every_list_refuses_a_malformed_cursor_in_the_same_way() {
             let answer = user.get(&format!("{path}?{cursor}=x")).await;
             assert_eq!(answer.problem(), problem(422, "invalid"), "{path}");
             assert_eq!(answer.json()["fields"], json!([{"field": cursor, "code": "bad_cursor"}]), "{path}");
-            // An account that stands alone has no cluster.
+            // An account that is linked to no other has no group.
             let first_page = if path.ends_with(&nobody) { 404 } else { 200 };
             assert_eq!(user.get(&format!("{path}?{cursor}=")).await.status, first_page, "{path}: the first page");
             lists += 1;

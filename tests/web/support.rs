@@ -75,7 +75,7 @@ async fn refund_returns_money_and_units_once() {
     assert_eq!((&entry["action"], &entry["subject"]), (&json!("refund"), &json!(format!("order {order}"))));
     assert_eq!((&entry["before"]["status"], &entry["after"]["reason"]), (&json!("paid"), &json!("broken in transit")));
 
-    // The unit is for sale again, also to the same shopper.
+    // The unit is for sale again, even to the same shopper.
     shop.parts.gate.refresh().await;
     assert_eq!(mei.buy(&sale, 1).await.status, 202);
     assert_audit_finds_nothing(&shop).await;
@@ -247,7 +247,7 @@ async fn order_ends_once_in_two_hundred_races() {
             Ok(_) | Err(OrderRefusal::NotCancellable) => {}
             Err(error) => panic!("{error}"),
         };
-        // The order of the competitors changes from race to race.
+        // The order in which the competitors run changes from race to race.
         let ends = match n % 4 {
             0 => {
                 let (_, a, b, _, c) = tokio::join!(

@@ -3,7 +3,7 @@
 use super::support::{assert_audit_finds_nothing, paid_order};
 use super::*;
 
-/// A shop, its owner, an open sale, and so many orders of shoppers of their own, oldest first.
+/// A shop, its owner, an open sale, and this many orders, each of its own shopper, oldest first.
 macro_rules! shop_with_orders {
     ($shop:ident, $admin:ident, $sale:ident, $orders:ident: $count:expr) => {
         let $shop = TestShop::open().await;
@@ -220,7 +220,7 @@ async fn search_finds_pages_sales_orders_and_users_that_the_role_may_see() {
     assert!(found.ends_with(&of_sale) || found.starts_with(&of_sale), "{found:?}");
     let found: Vec<String> = hits(&admin, &orders[0]).await;
     assert_eq!(found, [format!("order /admin/orders/{}?lang=en", orders[0])]);
-    // As the lists show and people copy it.
+    // Lists show the number like this, and people copy it.
     let short = format!("…{}", &orders[0][24..]);
     let found: Vec<String> = hits(&admin, &short).await;
     assert_eq!(found, [format!("order /admin/orders/{}?lang=en", orders[0])]);

@@ -70,7 +70,7 @@ async fn staff_choose_what_goods_are_a_variant_of() {
     let first = page(&blue).await;
     assert!(first.text().contains("Other variants:") && first.text().contains("/admin/goods/2?lang=en"));
     assert!(admin.get("/admin/goods?lang=en").await.text().contains("Variant of 1"), "the list tells it");
-    // A form of an older program knows nothing of variants, and changes nothing about them.
+    // A form of an older program has no fields for variants, and changes nothing about them.
     assert_eq!(save("/2", &[]).await.status, 303);
     assert_eq!(admin.get("/api/admin/goods/2").await.json()["goods"]["variant_of"], json!(blue));
     admin.edit_goods("2", json!({"variant_of": null})).await;

@@ -15,7 +15,7 @@ fn path(sale: &str) -> String {
     format!("/api/sales/{sale}/waitlist")
 }
 
-/// A sale of these units that is sold out, and its orders with their owners.
+/// A sold-out sale of this many units, and its orders with their owners.
 async fn sold_out_sale(shop: &TestShop, units: usize) -> (String, Vec<(TestClient<'_>, String)>) {
     let admin = shop.admin().await;
     sold_out_sale_of(shop, &admin, units).await
@@ -47,7 +47,7 @@ async fn own(client: &TestClient<'_>, sale: &str) -> Value {
     client.get(&path(sale)).await.json()["waitlist"].clone()
 }
 
-/// Clients that joined in an order of their own, in the order in which they are served.
+/// The clients in the order in which the waitlist serves them.
 async fn in_line<'a, 'b>(clients: &'a [TestClient<'b>], sale: &str) -> Vec<&'a TestClient<'b>> {
     let mut line = Vec::new();
     for client in clients {
@@ -58,7 +58,7 @@ async fn in_line<'a, 'b>(clients: &'a [TestClient<'b>], sale: &str) -> Vec<&'a T
     line.into_iter().map(|(_, client)| client).collect()
 }
 
-/// Puts the clients into the line, each for this many units, and returns them in its order.
+/// Puts the clients on the waitlist, each for this many units, and returns them in its order.
 async fn line_up<'a, 'b>(clients: &'a [TestClient<'b>], sale: &str, quantity: i64) -> Vec<&'a TestClient<'b>> {
     for client in clients {
         join(client, sale, quantity).await;
@@ -68,7 +68,7 @@ async fn line_up<'a, 'b>(clients: &'a [TestClient<'b>], sale: &str, quantity: i6
 
 async fn step(shop: &TestShop) {
     let waitlists = Waitlists::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
-    // An offer is noted by the step after the one that made it.
+    // An offer is noted by the step after the step that made it.
     waitlists.step().await.unwrap();
     waitlists.step().await.unwrap();
     shop.parts.gate.refresh_winners().await;
@@ -130,7 +130,7 @@ async fn returned_units_go_down_the_line_and_strangers_get_none() {
         assert_eq!(order["status"], "unpaid");
         assert_eq!(own(line[n + 1], &sale).await["ahead"], 0);
     }
-    // What the first two leave goes on.
+    // Units that the first two do not pay for go to the next.
     clock.advance(PAYMENT_WINDOW + Duration::from_secs(1));
     expire(&shop).await;
     assert_eq!(stranger.buy(&sale, 1).await.problem(), problem(409, "sold_out"));
@@ -145,7 +145,7 @@ async fn returned_units_go_down_the_line_and_strangers_get_none() {
     assert_eq!((sale_row.sold, sale_row.total), (2, 2));
 }
 
-/// The gate is not asked here: a claim that gets past it finds no unit either.
+/// This does not ask the gate: a claim that gets past it finds no unit either.
 #[tokio::test]
 async fn stock_itself_grants_strangers_none_of_the_units_that_are_waited_for() {
     use domain::claim::{Claim, Decision};
@@ -163,7 +163,7 @@ async fn stock_itself_grants_strangers_none_of_the_units_that_are_waited_for() {
     let stock = &shop.parts.stock;
     let claims = vec![claim(), claim()];
     assert_eq!(stock.reserve(&[Batch { bucket, claims }]).await.remove(0).unwrap(), [Decision::SoldOut; 2]);
-    // The last one leaves, and the unit is on sale again.
+    // The last waiting account leaves, so the unit is on sale again.
     assert_eq!(waiter.send("DELETE", &path(&sale), &[], "").await.status, 204);
     let decided = stock.reserve(&[Batch { bucket, claims: vec![claim()] }]).await.remove(0).unwrap();
     assert!(matches!(decided[..], [Decision::Granted(_)]), "{decided:?}");
@@ -229,7 +229,7 @@ async fn joining_is_for_accounts_without_an_order_of_a_sale_that_is_sold_out() {
     shop.parts.gate.refresh().await;
     let nia = shop.shopper("nia").await;
     assert_eq!(ask(&nia, &open, 1).await, problem(409, "ended"));
-    // What comes back now is offered to none.
+    // A unit that comes back now is offered to no account.
     cancel(&(lei, order), &open).await;
     next_segment(&clock);
     step(&shop).await;
@@ -290,11 +290,11 @@ async fn paused_sale_keeps_its_line_and_added_units_go_to_it_first() {
     assert_eq!(own(line[0], &sale).await["state"], "offered");
     order("top-up", json!({"units": 2})).await;
     assert_eq!(own(line[1], &sale).await["state"], "offered");
-    // One is left, and no account waits.
+    // One unit is left, and no account waits.
     assert_eq!(shop.shopper("stranger").await.buy(&sale, 1).await.status, 202);
 }
 
-/// The database has the last word: what it has no room for is no offer.
+/// The database has the last word: an offer that it has no room for does not count.
 #[tokio::test]
 async fn account_whose_offer_is_rejected_waits_on_in_its_place() {
     let clock = start();
@@ -336,7 +336,7 @@ async fn audit_finds_accounts_that_were_passed_over() {
     cancel(&buyers[0], &sale).await;
     step(&shop).await;
     assert_eq!(passed_over().await, [""; 0]);
-    // As if the offer had gone to the last of the line.
+    // As if the offer had gone to the last account on the waitlist.
     shop.execute("UPDATE waiters SET place = (SELECT MAX(place) + 1 FROM waiters) WHERE state = 'offered'").await;
     assert_eq!(passed_over().await.len(), 2);
 }

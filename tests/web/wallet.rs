@@ -81,7 +81,7 @@ async fn wallet_lists_its_entries_page_by_page() {
     let sale = shop.open_sale(&admin, 2).await;
     let receipt = mei.buy(&sale, 1).await.json();
     let order = receipt["order"]["id"].as_str().unwrap();
-    // The form shows the address first and keeps the source of the payment.
+    // The form shows the address first and remembers the source of the payment.
     let asked = mei.send_form(&format!("/en/orders/{sale}/{order}/pay"), "from=wallet").await;
     assert!(asked.is_page(422) && asked.text().contains("name=\"from\" value=\"wallet\""));
     let address = "choice=new&then=pay&from=wallet&recipient=Mei&phone=13800138000&country=CN&region=Shanghai\

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# nginx as the CDN in front of the program. The site is docker/nginx.conf.template; this file adds the main configuration.
+# nginx as the CDN in front of the program. The site is docker/nginx.conf.template; this file adds the main
+# configuration.
 
 nginx_start() {
     local home

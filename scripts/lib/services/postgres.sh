@@ -36,8 +36,8 @@ copy_postgres_certificates() {
     done
 }
 
-# The user postgres must be able to enter every folder above its data. Where it cannot, as in a checkout under /root, the
-# data is in /var/tmp behind a link.
+# The user postgres must be able to enter every folder above its data. Where it cannot, as in a checkout under /root,
+# the data is in /var/tmp behind a link.
 prepare_postgres_home() {
     AS_POSTGRES=() # a prefix that becomes the command, without a process in between
     ((EUID == 0)) || return 0
@@ -77,7 +77,7 @@ postgres_ready() {
 }
 
 postgres_sql() {
-    # Encrypted and checked, where the server knows no other way.
+    # A server with TLS only refuses plain connections; then its certificate is checked too.
     PGSSLMODE=$(is_tls_only && echo verify-full || echo disable) PGSSLROOTCERT=$STACK/tls/ca.pem \
         PGPASSWORD=$(password) timeout 5 "$(postgres_bin)/psql" -XqAt -h 127.0.0.1 -p "${PORT[postgres]}" \
         -U seckill -d postgres -c "$1" 2>/dev/null

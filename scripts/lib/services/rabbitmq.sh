@@ -48,8 +48,8 @@ END
 set_rabbitmq_env() {
     local home
     home=$(home_of rabbitmq)
-    # RUNNING_UNDER_SYSTEMD makes the start script exec the server instead of supervising it, so that the recorded pid is
-    # the server's and no script cleans up after a kill -9.
+    # RUNNING_UNDER_SYSTEMD makes the start script exec the server instead of supervising it, so that the recorded pid
+    # is the server's and no script cleans up after a kill -9.
     RABBITMQ_ENV=(
         HOME="$home"
         RUNNING_UNDER_SYSTEMD=true

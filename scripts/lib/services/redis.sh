@@ -7,7 +7,7 @@ redis_start() {
         --port "$(plain_port_of redis)" --tls-port "${PORT[redis_tls]}" "${REDIS_TLS[@]}"
 }
 
-# It follows the master by TLS.
+# The replica follows the master by TLS.
 replica_start() {
     set_redis_tls
     launch replica "$(home_of replica)" redis-server "$REPO/docker/redis.conf" --bind 127.0.0.1 \
@@ -15,14 +15,14 @@ replica_start() {
         --tls-replication yes --replicaof 127.0.0.1 "${PORT[redis_tls]}"
 }
 
-# The certificates of both. On the ports with TLS clients need one too.
+# Sets the certificates of master and replica. Clients need a certificate too on the ports with TLS.
 set_redis_tls() {
     local tls=$STACK/tls
     REDIS_TLS=(--tls-cert-file "$tls/server.pem" --tls-key-file "$tls/server.key" --tls-ca-cert-file "$tls/ca.pem"
         --tls-auth-clients yes)
 }
 
-# plain_port_of SERVICE: 0, which is none, on a stack with TLS only.
+# plain_port_of SERVICE: the plain port; 0, which means none, on a stack with TLS only.
 plain_port_of() {
     if is_tls_only; then echo 0; else echo "${PORT[$1]}"; fi
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A mail server that keeps every message as a file in smtp/mail and sends none.
+# A mail server that stores every message as a file in smtp/mail and sends none.
 
 smtp_start() {
     install_missing python3=python3

@@ -72,7 +72,7 @@ impl From<Approval> for ApprovalJson {
 
 #[derive(Deserialize)]
 pub struct ApprovalsQuery {
-    /// The requests that do not wait any more, instead of those that do.
+    /// Whether to list the requests that no longer wait, instead of the waiting ones.
     #[serde(default)]
     decided: bool,
     #[serde(default)]
@@ -91,7 +91,7 @@ struct OneApproval {
     approval: ApprovalJson,
 }
 
-/// Requests that wait, or those that do not any more, newest first.
+/// Waiting requests, or requests that no longer wait, newest first.
 pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<ApprovalsQuery>,

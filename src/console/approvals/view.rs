@@ -7,7 +7,7 @@ use domain::{ApprovalStatus, RefundTarget};
 use pages::filters;
 use store::Approval;
 
-/// The requests that wait, with the forms that approve or decline them, or those that were decided.
+/// The waiting requests with the forms that approve or decline them, or the decided requests.
 #[derive(Debug, Template)]
 #[template(path = "admin/approvals.html")]
 pub struct ApprovalsPage {
@@ -24,7 +24,7 @@ pub struct ApprovalsPage {
 }
 
 impl ApprovalsPage {
-    /// The lists of waiting and of decided requests: path, name, and whether this is the one.
+    /// The lists of waiting and of decided requests: path, name, and whether it is the one shown.
     fn tabs(&self) -> [(String, &'static str, bool); 2] {
         let (t, locale) = (&self.chrome.text().approvals, self.chrome.locale);
         let path = format!("/admin/orders/approvals?lang={locale}");
@@ -32,12 +32,13 @@ impl ApprovalsPage {
         [(path, t.tab_open, !self.decided), (decided, t.tab_decided, self.decided)]
     }
 
-    /// Whether the member of the staff who reads the page asked for it.
+    /// Whether the member of the staff who reads the page made the request.
     fn is_own(&self, approval: &Approval) -> bool {
         self.chrome.username.as_ref() == Some(&approval.requester)
     }
 
-    /// The forms of a request: last segment of the path, label, explanation, and the label of the reason if it takes one.
+    /// The forms of a request: last segment of the path, label, explanation, and the label of the reason if it takes
+    /// one.
     fn actions(&self, approval: &Approval) -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
         let t = &self.chrome.text().approvals;
         if self.is_own(approval) {

@@ -1,4 +1,5 @@
-//! The journal of the books as a CSV file of any size. The body is a stream that holds one batch of each source at a time.
+//! The journal of the books as a CSV file of any size. The body is a stream that holds one batch of each source at a
+//! time.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,7 @@ const BATCH_SIZE: i64 = 1000;
 
 const HEADER: [&str; 8] = ["at", "transfer", "kind", "reference", "account", "debit", "credit", "currency"];
 
-/// Every movement of a period. The download stands in the audit log.
+/// Every movement of a period. The download leaves a line in the audit log.
 pub async fn export(
     State(shop): State<std::sync::Arc<web::Shop>>,
     staff: Staff<ViewBooks>,
@@ -39,7 +40,7 @@ pub async fn export(
     Ok(download(&name, &HEADER, stream::try_unfold(Export::new(shop.store.clone(), period), Export::next_batch)))
 }
 
-/// The lines of one source that were read and not written.
+/// The lines of one source that were read but not written yet.
 struct Part {
     source: JournalSource,
     lines: VecDeque<JournalLine>,

@@ -14,7 +14,7 @@ use web::shared::validation::{optional, time};
 #[serde(default)]
 pub struct BooksQuery {
     pub from: String,
-    /// Exclusive.
+    /// The end of the period, exclusive.
     pub to: String,
 }
 
@@ -38,7 +38,7 @@ fn day_or_time(text: &str) -> Option<Timestamp> {
     time(text).or_else(|| Some(text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp()))
 }
 
-/// The beginning of the month of which the moment before this time is a part.
+/// The beginning of the month that contains the moment before this time.
 fn month_of(at: Timestamp) -> Timestamp {
     let last = at.saturating_sub(SignedDuration::from_millis(1)).unwrap_or(at);
     let first = last.to_zoned(TimeZone::UTC).date().first_of_month().to_zoned(TimeZone::UTC);

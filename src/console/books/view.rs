@@ -17,7 +17,7 @@ use web::views::{Chrome, error_text};
 pub struct BooksPage {
     pub chrome: Chrome,
     pub query: BooksQuery,
-    /// `None` when it could not be read.
+    /// `None` if it could not be read.
     pub period: Option<Period>,
     pub lines: Vec<TrialBalanceLine>,
     pub errors: Vec<FieldError>,

@@ -38,7 +38,7 @@ pub struct CategoryOrder {
 struct CategoryJson {
     #[serde(flatten)]
     category: Category,
-    /// Goods in it.
+    /// The number of goods in the category.
     goods: usize,
 }
 
@@ -69,7 +69,7 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Catego
     answer(&shop, category.ok_or(Code::NotFound)?).await
 }
 
-/// The new category is the last one.
+/// Creates a category, as the last one.
 pub async fn create(
     (State(shop), admin): StaffCall<ManageSales>,
     Repeatable(request): Repeatable,
@@ -81,7 +81,7 @@ pub async fn create(
     Ok(([(ETAG, version)], created(location, OneCategory { category })).into_response())
 }
 
-/// Renames a category. With `If-Match` only a version that it names.
+/// Renames a category. With `If-Match`, only if it has a version that it names.
 pub async fn edit(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, CategoryId>,
     headers: HeaderMap,
@@ -101,7 +101,7 @@ pub async fn order(
     answer_all(&shop, categories).await
 }
 
-/// Deletes a category. Its goods stay, without one. With `If-Match` only a version that it names.
+/// Deletes a category. Its goods stay, without a category. With `If-Match`, only if it has a version that it names.
 pub async fn delete(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, CategoryId>,
     headers: HeaderMap,

@@ -37,7 +37,7 @@ pub struct NameForm {
     name_en: String,
 }
 
-/// By one place.
+/// Which way a category moves, by one place.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -131,8 +131,8 @@ async fn save(
     show_again(&shop, &visitor, id, form, status).await
 }
 
-/// The page with what was entered in the form of a category, or of a new one. A name that others changed meanwhile is told,
-/// and replaced when the form is sent again.
+/// The page with what was entered in the form of a category, or of a new one. If the name was changed by others since
+/// the form was opened, the page shows their name, and sending the form again replaces it.
 async fn show_again(
     shop: &Shop,
     visitor: &Visitor,
@@ -173,7 +173,7 @@ pub async fn move_by_one(
     };
     ids.swap(at, to);
     match shop.sales_admin.order_categories(&ids, staff.actor()).await {
-        // A category was added or deleted at this moment: the page shows the order as it is.
+        // A category was added or deleted just now: the page shows the order as it is.
         Err(CategoryRefusal::OtherCategories) => Ok(see_other(&path(visitor.locale))),
         moved => moved.map(|_| see_done(&visitor, "moved", id)).map_err(Problem::from),
     }

@@ -16,7 +16,8 @@ pub struct CategoryForm {
     /// The version that saving replaces; empty for a new category.
     pub version: String,
     pub errors: Vec<FieldError>,
-    /// Set when the category was no longer that version: its name now. Saving again overwrites knowingly.
+    /// The present name, if the category was changed since the form was opened. Saving again then overwrites it
+    /// knowingly.
     pub now_named: Option<Bilingual>,
 }
 
@@ -30,7 +31,7 @@ impl CategoryForm {
         CategoryForm { name, version, ..CategoryForm::blank() }
     }
 
-    /// Whether the page unfolds the form, because it was refused.
+    /// Whether the form was refused, so that the page unfolds it.
     fn is_refused(&self) -> bool {
         !self.errors.is_empty() || self.now_named.is_some()
     }
@@ -47,10 +48,10 @@ impl CategoryForm {
 #[derive(Debug)]
 pub struct CategoryRow {
     pub category: Category,
-    /// Goods in it.
+    /// The number of goods in the category.
     pub goods: usize,
     pub form: CategoryForm,
-    /// Whether its deletion waits to be confirmed.
+    /// Whether the page asks to confirm its deletion.
     pub asks: bool,
 }
 
@@ -91,13 +92,13 @@ impl CategoriesPage {
         category.name.get(self.chrome.locale.other())
     }
 
-    /// What the deletion of a category does.
+    /// What deleting the category does.
     fn consequence(&self, row: &CategoryRow) -> String {
         let t = &self.chrome.text().categories;
         if row.goods == 0 { t.delete_unused.to_owned() } else { fill(t.delete_used, row.goods) }
     }
 
-    /// The moves of a category that change its place: the value of the form, and its name.
+    /// The moves that would change a category's place: the form's value, and the name.
     fn moves(&self, row: &CategoryRow) -> Vec<(&'static str, &'static str, &'static str)> {
         let t = &self.chrome.text().categories;
         let is = |end: Option<&CategoryRow>| end.is_some_and(|end| end.category.id == row.category.id);

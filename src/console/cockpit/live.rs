@@ -26,7 +26,7 @@ use web::extract::client::ClientAddress;
 use web::extract::session::{Staff, ViewConsole};
 use web::problem::{Code, Problem};
 
-/// After this time a browser reconnects to a broken stream.
+/// After this time a browser reconnects if the stream broke.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// A viewer who loses the permission is disconnected within this time.

@@ -1,5 +1,5 @@
-//! The cockpit's page of a sale. It renders one sample; its script updates the numbers from the event stream, and without
-//! a script the page reloads itself.
+//! The cockpit's page of a sale. It renders one sample; its script updates the numbers from the event stream, and
+//! without a script the page reloads itself.
 
 use axum::extract::State;
 use axum::http::StatusCode;

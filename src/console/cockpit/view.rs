@@ -27,7 +27,7 @@ pub struct CockpitPage {
     pub version: i64,
     pub price: Money,
     pub sample: Arc<Sample>,
-    /// The sale's waiting room, and its line as everyone gets it.
+    /// The sale's waiting room, and its public state.
     pub queue: Option<Queue>,
     pub line: Option<Arc<Line>>,
     pub may_run: bool,
@@ -45,9 +45,9 @@ struct CounterRow {
     key: String,
     label: &'static str,
     value: Option<i64>,
-    /// Of the first counter of the group, 0 to 100.
+    /// The share of the group's first counter, 0 to 100 percent.
     percent: f64,
-    /// Part of the row above.
+    /// Whether it is a part of the row above.
     inner: bool,
 }
 
@@ -88,12 +88,12 @@ struct Tile {
     name: &'static str,
     label: &'static str,
     value: Option<String>,
-    /// Its bound, or how it is computed.
+    /// Its limit, or how it is computed.
     note: Option<String>,
     mood: Option<Mood>,
 }
 
-/// Longer values of tiles are written smaller; the twin of the constant in `static/cockpit_tiles.js`.
+/// Longer values of tiles are written smaller. `static/cockpit_tiles.js` has the same constant.
 const MAX_LARGE_CHARS: usize = 7;
 
 impl Tile {
@@ -189,7 +189,7 @@ impl CockpitPage {
         self.text().entries().find(|(known, _)| *known == key).map_or("", |(_, words)| words)
     }
 
-    /// What needs a look.
+    /// The alarms that need a look.
     fn alarms(&self) -> String {
         let all: Vec<&str> = self.sample.alarms.iter().map(|alarm| self.chrome.text().alarm(alarm)).collect();
         if all.is_empty() { self.text().no_alarms.to_owned() } else { all.join(" · ") }
@@ -205,7 +205,7 @@ impl CockpitPage {
         format!("/api/admin/orders.csv?lang={}&sale={}", self.chrome.locale, self.id)
     }
 
-    /// Whether there is more than a database, whose parts may differ.
+    /// Whether there are services besides the database, so that the numbers may differ.
     fn has_services(&self) -> bool {
         self.sample.stock.is_some() || self.sample.queue.is_some()
     }
@@ -233,7 +233,8 @@ impl CockpitPage {
         (sold.percent, sold.percent + in_transit.percent)
     }
 
-    /// Shoppers of the waiting room by how far they are. Called, but neither buying nor with an order: missed.
+    /// Shoppers of the waiting room by how far they are. Called shoppers who are neither buying nor have an order have
+    /// missed their turn.
     fn queue_rows(&self) -> [CounterRow; 6] {
         let t = &self.chrome.text().queue_console;
         let line = self.line.as_deref();
@@ -250,7 +251,7 @@ impl CockpitPage {
         .map(|(key, label, value)| CounterRow::new(key, label, value, None))
     }
 
-    /// Title, name and rows of each funnel.
+    /// Title, name and rows of both funnels.
     fn funnels(&self) -> [(&'static str, &'static str, Vec<CounterRow>); 2] {
         let t = self.text();
         [(t.requests, "requests", self.requests()), (t.orders, "orders", self.orders())]

@@ -17,7 +17,7 @@ use web::shared::response::{personal, see_other};
 
 const PATH: &str = "/admin/dead-letters";
 
-/// The action that the page reports as done, and the number of letters it settled.
+/// The action that the page reports as done, and the number of letters that it settled.
 #[derive(Deserialize)]
 pub struct DeadLettersQuery {
     done: Option<String>,

@@ -21,7 +21,8 @@ use web::shared::goods::goods_name_and_cover;
 use web::shared::pagination::LARGE_PAGE_SIZE;
 use web::shared::response::{personal, see_other};
 
-/// Where the table of entries begins: at an entry, or once the draw was held at a rank. And what the page reports as done.
+/// Where the table of entries begins (at an entry, or at a rank once the draw was held), and what the page reports as
+/// done.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AdminDrawQuery {
@@ -90,7 +91,7 @@ async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, may_act: bool, shown
     personal(shown.status, &page)
 }
 
-/// One entry more than a page shows, if there are so many.
+/// One entry more than a page shows, if there are that many.
 async fn entries(shop: &Shop, sale: SaleId, is_held: bool, from: &str) -> Result<Vec<StaffEntry>, Problem> {
     let from = from.trim();
     let limit = LARGE_PAGE_SIZE + 1;

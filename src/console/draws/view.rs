@@ -18,7 +18,7 @@ pub struct RoundFormState {
     pub wrong: Option<WrongRandomness>,
 }
 
-/// A draw for staff.
+/// A draw as staff see it.
 #[derive(Debug, Template)]
 #[template(path = "admin/draw.html")]
 pub struct AdminDrawPage {
@@ -87,7 +87,7 @@ impl AdminDrawPage {
         self.draw.state == DrawState::CalledOff
     }
 
-    /// Names and values of the numbers.
+    /// The numbers, with their names.
     fn numbers(&self) -> Vec<(&'static str, String)> {
         let t = self.text();
         let counted = match self.counted {
@@ -148,7 +148,7 @@ impl AdminDrawPage {
         self.may_exclude && matches!(row.entry.state, EntryState::In | EntryState::Excluded)
     }
 
-    /// From 1.
+    /// The rank, counted from 1.
     fn rank(&self, row: &StaffEntry) -> Option<i64> {
         row.entry.rank.filter(|_| self.stage.is_held()).map(|rank| rank + 1)
     }

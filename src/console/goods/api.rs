@@ -26,7 +26,7 @@ pub struct NewGoods {
     name: Bilingual,
     description: Bilingual,
     category_id: Option<CategoryId>,
-    /// The goods of which the new ones are a variant.
+    /// The goods of which these are a variant.
     variant_of: Option<GoodsId>,
     variant: Option<Bilingual>,
 }
@@ -50,7 +50,7 @@ pub struct GoodsEdit {
 struct GoodsJson {
     #[serde(flatten)]
     goods: Goods,
-    /// The file of the cover under `/uploads/`, or the name of a drawing; empty for none.
+    /// The file of the cover under `/uploads/`, or the name of a drawing; empty without a cover.
     image: String,
 }
 
@@ -71,7 +71,7 @@ struct AllGoods {
     goods: Vec<GoodsJson>,
 }
 
-/// All goods, with archived ones.
+/// All goods, including archived ones.
 pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
     let goods = shop.store.all_goods().await?.into_iter().map(GoodsJson::from).collect();
     Ok(axum::Json(AllGoods { goods }).into_response())
@@ -94,7 +94,8 @@ pub async fn create(
     Ok((version, created(format!("/api/admin/goods/{}", goods.id), OneGoods { goods: goods.into() })).into_response())
 }
 
-/// Changes texts and category of goods, and of what they are a variant. With `If-Match` only a version that it names.
+/// Changes texts and category of goods, and of which goods they are a variant. With `If-Match`, only if they have a
+/// version that it names.
 pub async fn edit(
     (shop, admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
     headers: HeaderMap,
@@ -171,7 +172,7 @@ async fn store_picture(
     Ok(shop.pictures.add(bytes.into()).await?)
 }
 
-/// Changes the gallery. With `If-Match` only that of a version that it names.
+/// Changes the gallery. With `If-Match`, only if the goods have a version that it names.
 async fn change(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, GoodsId>,
     headers: &HeaderMap,
@@ -194,7 +195,7 @@ fn draft(
 ) -> Result<GoodsDraft, Problem> {
     let mut errors = name.as_ref().map(check_name).unwrap_or_default();
     errors.extend(description.as_ref().map(check_description).unwrap_or_default());
-    // Blanks would hide that there is no name.
+    // Trimmed, so that a name of blanks counts as no name.
     let variant = variant.map(|variant| Bilingual::new(variant.zh.trim(), variant.en.trim()));
     errors.extend(variant.as_ref().map(check_variant).unwrap_or_default());
     if !errors.is_empty() {

@@ -39,7 +39,7 @@ pub struct GoodsListQuery {
     #[serde(default)]
     done: String,
     goods: Option<GoodsId>,
-    /// `name`, `oldest`, or empty for the newest first. All goods are in memory, so that any order will do.
+    /// `name`, `oldest`, or empty for the newest first. All goods are in memory, so any order is possible.
     #[serde(default)]
     sort: String,
     /// The whole query as it came.
@@ -68,7 +68,7 @@ async fn show_list(
     let with_archived = !query.archived.is_empty();
     let archived = all.iter().filter(|goods| goods.is_archived()).count();
     let words = query.q.trim().to_lowercase();
-    // Newest first: goods that were just created are the likeliest to be edited.
+    // Newest first, because goods that were just created are the most likely to be edited.
     let mut goods: Vec<Goods> = all.into_iter().rev().collect();
     let categories = shop.store.categories().await?;
     let is_here = |goods: &Goods| match query.category.as_str() {
@@ -197,7 +197,7 @@ async fn goods_form(
     Ok(AdminGoodsForm { chrome, id, goods, categories, products, variants, version, others, preview, errors, uploads })
 }
 
-/// Goods without any value.
+/// Goods with every value empty.
 fn blank_goods(shop: &Shop) -> Goods {
     Goods {
         id: GoodsId(0),
@@ -253,12 +253,12 @@ async fn save(
         versions,
     };
     let goods = match shop.sales_admin.put_goods(id, draft, staff.actor()).await {
-        // Deleted at this moment.
+        // The category was deleted just now.
         Err(GoodsRefusal::NoSuchCategory) => {
             page.goods.category_id = None;
             return show_error(page, "category_id", "no_such_category");
         }
-        // Another one was made a variant at this moment.
+        // Other goods were made a variant just now.
         Err(GoodsRefusal::VariantOfVariant) => return show_error(page, "variant_of", "variant_of_variant"),
         Err(GoodsRefusal::HasVariants) => return show_error(page, "variant_of", "has_variants"),
         Err(GoodsRefusal::ChangedMeanwhile) => return show_changed(&shop, page, current).await,
@@ -267,7 +267,7 @@ async fn save(
     Ok(see_list(&visitor, if id.is_some() { "saved" } else { "created" }, goods.id))
 }
 
-/// Sets the category of the form, of which a form of an older program has none. One that does not exist any more is an error.
+/// Sets the category from the form. A form of an older program has none. A category that no longer exists is an error.
 fn choose_category(page: &mut AdminGoodsForm, chosen: Option<&str>) {
     let Some(chosen) = chosen else { return };
     page.goods.category_id = chosen.parse().ok().filter(|id: &CategoryId| page.categories.iter().any(|c| c.id == *id));
@@ -276,7 +276,7 @@ fn choose_category(page: &mut AdminGoodsForm, chosen: Option<&str>) {
     }
 }
 
-/// Sets of what the goods are a variant, and how it is called. A form of an older program has neither.
+/// Sets of which goods these are a variant, and the variant's name. A form of an older program has neither.
 fn choose_product(page: &mut AdminGoodsForm, chosen: Option<&str>, [zh, en]: &[String; 2]) {
     let Some(chosen) = chosen else { return };
     page.goods.variant = Bilingual::new(zh.trim(), en.trim());
@@ -293,8 +293,8 @@ fn show_error(mut page: AdminGoodsForm, field: &'static str, code: &'static str)
     personal(StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 
-/// The form again, with everything that was entered and what others changed meanwhile. It replaces `current` when it is sent
-/// again.
+/// The form again, with everything that was entered and with what others have changed since it was opened. Sending it
+/// again replaces version `current`.
 async fn show_changed(shop: &Shop, page: AdminGoodsForm, current: i64) -> Result<Response, Problem> {
     let id = page.goods.id;
     let others = changes_since(&shop.store, id, page.version.parse().unwrap_or_default()).await?;
@@ -302,8 +302,8 @@ async fn show_changed(shop: &Shop, page: AdminGoodsForm, current: i64) -> Result
     personal(StatusCode::CONFLICT, &page)
 }
 
-/// Sets the gallery: the pictures that stay in their order, then the uploads. Accepted uploads are stored at once, so that
-/// a form with an error elsewhere does not need them again.
+/// Sets the gallery: the pictures that stay in their order, then the uploads. Accepted uploads are stored at once, so
+/// that a form with an error elsewhere does not need them again.
 async fn update_gallery(shop: &Shop, page: &mut AdminGoodsForm, form: GoodsForm) -> Result<(), Problem> {
     let names = form.arranged_pictures();
     let mut gallery = shop.store.pictures(&names).await?;

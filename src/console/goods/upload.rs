@@ -20,7 +20,7 @@ const MAX_FILE_NAME_CHARS: usize = 120;
 /// A file of the form.
 #[derive(Debug)]
 pub struct UploadedFile {
-    /// The sender's name of the file. Only the complaint about the file uses it.
+    /// The file's name on the sender's device. Only the complaint about the file uses it.
     pub file: String,
     /// `None` for a file above the size limit; its bytes are dropped.
     pub bytes: Option<Vec<u8>>,
@@ -111,7 +111,7 @@ async fn read(mut multipart: Multipart) -> Result<GoodsForm, Problem> {
     Ok(form)
 }
 
-/// A form sends line ends as CR LF. Stored as they are, they would differ from those of the API.
+/// Replaces the CR LF of a form by LF, so that texts are stored as the API stores them.
 fn lines(text: &str) -> String {
     text.replace("\r\n", "\n")
 }

@@ -18,13 +18,13 @@ pub struct AdminGoodsList {
     pub chrome: Chrome,
     pub goods: Vec<Goods>,
     pub query: String,
-    /// The category that is shown, as in the query; empty for all, `none` for goods without one.
+    /// The category that is shown, as in the query; empty for all, `none` for goods without a category.
     pub category: String,
     pub categories: Vec<Category>,
     /// Whether archived goods are among them.
     pub with_archived: bool,
     pub archived: usize,
-    /// More goods match than are listed.
+    /// Whether more goods match than are listed.
     pub more: bool,
     /// The action that the page reports as done, and the name of the goods.
     pub done: Option<(String, String)>,
@@ -33,7 +33,7 @@ pub struct AdminGoodsList {
 }
 
 impl AdminGoodsList {
-    /// The orders of the list with their links, and whether it has one now.
+    /// The orders of the list: name, link, and whether it is the present one.
     fn orders(&self) -> [(&'static str, String, bool); 3] {
         let t = &self.chrome.text().tables;
         [("", t.newest), ("oldest", t.oldest), ("name", t.by_name)].map(|(sort, words)| {
@@ -69,7 +69,7 @@ impl AdminGoodsList {
         Some(fill(words, name))
     }
 
-    /// Archiving or its reverse: label, explanation, and last segment of the path.
+    /// Archiving or unarchiving: label, explanation, and last segment of the path.
     fn archive_action(&self, goods: &Goods) -> (&'static str, &'static str, &'static str) {
         let t = &self.chrome.text().goods;
         match goods.is_archived() {
@@ -86,12 +86,12 @@ impl AdminGoodsList {
 /// An uploaded file that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadError {
-    /// The sender's name of the file.
+    /// The file's name on the sender's device.
     pub file: String,
     pub code: &'static str,
 }
 
-/// What others changed while the form was being filled in.
+/// What others changed since the form was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherChanges {
     pub actors: Vec<String>,
@@ -116,7 +116,7 @@ pub struct AdminGoodsForm {
     pub variants: Vec<Goods>,
     /// The version that saving replaces; empty for new goods.
     pub version: String,
-    /// Set when the goods were no longer that version. Saving again overwrites knowingly.
+    /// What others changed, if the goods no longer have that version. Saving again then overwrites it knowingly.
     pub others: Option<OtherChanges>,
     /// Whether to show what shoppers will see.
     pub preview: bool,

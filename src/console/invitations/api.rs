@@ -1,4 +1,4 @@
-//! Invitation codes of a sale: made and told once, listed in batches, revoked.
+//! Invitation codes of a sale: made and shown once, listed in batches, revoked.
 
 use axum::Extension;
 use axum::extract::State;
@@ -36,7 +36,7 @@ pub struct NewInvitations {
 
 #[derive(Serialize)]
 struct MadeInvitations {
-    /// They are told once.
+    /// The codes. They cannot be read again later.
     codes: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub async fn make(
     Ok((Extension(NotKept), made).into_response())
 }
 
-/// One of the two.
+/// Exactly one of the two.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevokedInvitations {

@@ -1,5 +1,5 @@
-//! Making invitation codes, for the API and the console. Under one idempotency key the same codes are made again, because
-//! no answer with codes is kept.
+//! Making invitation codes, for the API and the console. A replay makes the same codes again from its idempotency key,
+//! because no answer with codes is stored.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use web::Shop;
 use web::extract::repeatable::Repeatable;
 use web::problem::{Code, Problem};
 
-/// Codes of one batch: what a file shows at once, in one short transaction.
+/// Codes in one batch: as many as a file shows at once, made in one short transaction.
 pub const BATCH_SIZE: RangeInclusive<i64> = 1..=10_000;
 
 /// New codes of a sale that is not over. They cannot be read again later.

@@ -61,7 +61,7 @@ pub struct MakeForm {
     count: String,
 }
 
-/// Answers with the file of the new codes, which has them once.
+/// Answers with the file of the new codes. They cannot be read again later.
 pub async fn make(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     repeatable: Repeatable,
@@ -91,9 +91,9 @@ pub async fn make(
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct RevokeForm {
-    /// Of a batch, all codes that were not used.
+    /// Revokes all unused codes of this batch.
     batch: String,
-    /// Otherwise this code.
+    /// Without a batch, revokes this code.
     code: String,
 }
 

@@ -8,18 +8,18 @@ use pages::filters;
 use store::InvitationBatch;
 use words::field_error;
 
-/// The page's forms after a refusal, or after what was done.
+/// The page's forms, after a refusal or after something was done.
 #[derive(Debug, Default)]
 pub struct InvitationsFormState {
     pub is_done: bool,
     pub typed_count: String,
-    /// The code of what is wrong with the count.
+    /// The code that says what is wrong with the count.
     pub wrong_count: Option<&'static str>,
     pub typed_code: String,
     pub wrong_code: Option<&'static str>,
 }
 
-/// Batches of codes for staff.
+/// Batches of codes as staff see them.
 #[derive(Debug, Template)]
 #[template(path = "admin/invitations.html")]
 pub struct AdminInvitationsPage {

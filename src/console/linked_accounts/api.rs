@@ -1,5 +1,6 @@
-//! Clusters of a sale, and the hold and release of orders, for programs. What a person does about a cluster is done to its
-//! orders, one by one and for a reason: a program does it in the name of a member of the staff.
+//! Linked accounts of a sale, and the hold and release of orders, for programs. What a person does about linked
+//! accounts is done to their orders, one by one and for a reason. A program does it in the name of a member of the
+//! staff.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,40 +25,40 @@ use web::extract::{Json, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
-/// How long a program waits for clusters that are computed for the first time. Then it is told to ask again.
+/// How long a program waits while linked accounts are found for the first time. Then the answer asks it to try again.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Seconds after which it asks again.
+/// Seconds after which the program tries again.
 const RETRY_AFTER_S: u64 = 2;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct ClustersQuery {
-    /// The number of clusters before the page.
+    /// The number of groups before the page.
     after: Cursor,
 }
 
 #[derive(Serialize)]
 struct ClustersResponse {
     clusters: Vec<ClusterJson>,
-    /// On all pages.
+    /// The number of groups on all pages.
     count: usize,
     read_at: Timestamp,
     /// For `?after=`; `null` on the last page.
     next: Option<usize>,
 }
 
-/// A cluster without its members.
+/// A group of linked accounts, without its members.
 #[derive(Serialize)]
 struct ClusterJson {
-    /// The account that stands for the cluster.
+    /// The account that stands for the group.
     id: UserId,
     members: usize,
-    /// For each reason the number of members that it links to another one.
+    /// For each reason, the number of members that it links to another member.
     reasons: BTreeMap<LinkReason, usize>,
     totals: TotalsJson,
 }
 
-/// What the live orders of a cluster are together.
+/// Sums over the live orders of a group.
 #[derive(Serialize)]
 struct TotalsJson {
     /// Accounts whose orders are summed.
@@ -88,7 +89,7 @@ impl From<&ClusterSummary> for ClusterJson {
     }
 }
 
-/// The clusters of a sale, the largest first.
+/// The groups of linked accounts of a sale, the largest first.
 pub async fn list(
     (State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>,
     Query(ClustersQuery { after }): Query<ClustersQuery>,
@@ -105,21 +106,21 @@ pub async fn list(
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct ClusterQuery {
-    /// The last member of the page before.
+    /// The last member on the page before.
     after: Cursor,
 }
 
 #[derive(Serialize)]
 struct ClusterResponse {
     cluster: ClusterJson,
-    /// Of one page of members, newest first, with masked recipients.
+    /// The orders of one page of members, newest first, with masked recipients.
     orders: Vec<FoundOrderJson>,
     read_at: Timestamp,
     /// For `?after=`; `null` on the last page.
     next: Option<UserId>,
 }
 
-/// The cluster of an account, with the orders of one page of its members.
+/// The group of an account, with the orders of one page of its members.
 pub async fn show(
     (State(shop), _, PathIds((sale, user))): StaffCallTo<ViewConsole, (SaleId, UserId)>,
     Query(ClusterQuery { after }): Query<ClusterQuery>,
@@ -142,7 +143,7 @@ fn being_computed() -> Problem {
     Problem::new(Code::Unavailable).retry_after(RETRY_AFTER_S)
 }
 
-/// Why an order is held or released, for its owner to read.
+/// Why an order is held or released. Its owner reads it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewRequest {
@@ -163,7 +164,7 @@ pub async fn release(
     review(call, ReviewAction::Release, request).await
 }
 
-/// Acts on one order. Doing it again changes nothing.
+/// Acts on one order. Doing it twice changes nothing more.
 async fn review(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
     action: ReviewAction,

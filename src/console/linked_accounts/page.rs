@@ -1,4 +1,5 @@
-//! The console's pages of clusters: accounts of a sale that seem to belong together, and what staff do with their orders.
+//! The console's pages of linked accounts: accounts of a sale that seem to belong together, and what staff do with
+//! their orders.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -27,7 +28,7 @@ use web::shared::response::{personal, see_other};
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct ClustersQuery {
-    /// The number of clusters before the page.
+    /// The number of groups before the page.
     after: Cursor,
 }
 
@@ -71,7 +72,7 @@ fn being_compared(chrome: Chrome, sale: SaleId, goods_name: String) -> Result<Re
     computing(ComputingPage { chrome, sale, goods_name, title: t.title, back })
 }
 
-/// The action that the page reports as done, and how many orders it met.
+/// The action that the page reports as done, and the number of orders that it applied to.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct ReviewQuery {
@@ -81,7 +82,7 @@ pub struct ReviewQuery {
     ended: usize,
     own: usize,
     waits: usize,
-    /// The last member of the page before.
+    /// The last account on the page before.
     after: Cursor,
 }
 
@@ -122,14 +123,14 @@ async fn page(
     personal(status, &page)
 }
 
-/// The address of a page of a cluster: the members behind `after`.
+/// The address of a page about one group of linked accounts: the members behind `after`.
 fn cluster_page(sale: SaleId, user: UserId, after: Option<UserId>, locale: Locale) -> String {
     let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
     format!("/admin/sales/{sale}/clusters/{user}?lang={locale}{after}")
 }
 
-/// A form of the page. It names the orders that the member of the staff has seen, so that an order that joined the cluster
-/// meanwhile is left alone.
+/// A form of the page. It names the orders that the member of the staff has seen, so that an order that joined the
+/// group since then is left alone.
 #[derive(Deserialize)]
 pub struct ClusterForm {
     #[serde(default)]
@@ -164,7 +165,7 @@ pub async fn refund(visit: Visit, Form(form): Form<ClusterForm>) -> Result<Respo
     act(visit, ("refund", None), form).await
 }
 
-/// Without a review's action the orders are refunded.
+/// Holds or releases the orders; without an action it refunds them.
 async fn act(
     (State(shop), staff, visitor, PathIds((sale, user))): Visit,
     (name, action): (&'static str, Option<ReviewAction>),

@@ -1,5 +1,5 @@
-//! The review of one order in the console: its hold, its release, and the answer to an appeal. A refund is the form of every
-//! order.
+//! What staff do with one held order in the console: hold, release, answer to an appeal. Its refund uses the same form
+//! as for any order.
 
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,4 +1,4 @@
-//! Forms that hold, release or refund orders, and what they did.
+//! Forms that hold, release or refund orders, and the notices about them.
 
 use domain::hold::check_review_reason;
 use domain::{Money, OrderId, UserId};
@@ -9,15 +9,15 @@ use words::{Text, field_error, fill, problem};
 /// A form for one action on one or several orders.
 #[derive(Debug)]
 pub struct ReviewForm {
-    /// The last segment of its address.
+    /// The last segment of the form's address.
     pub action: &'static str,
     pub verb: &'static str,
     pub words: &'static str,
-    /// The orders that it acts on, as the member of the staff has seen them. Empty: the address names the one.
+    /// The orders that it acts on, as the member of the staff has seen them. Empty if the address names the order.
     pub orders: Vec<OrderId>,
     pub units: u64,
     pub amount: Option<Money>,
-    /// The page of a cluster that the orders are on: the last member of the page before.
+    /// The page of the group that lists the orders: the last member on the page before.
     pub after: Option<UserId>,
     pub is_dangerous: bool,
 }
@@ -29,7 +29,7 @@ impl ReviewForm {
         ids.join(" ")
     }
 
-    /// What it acts on.
+    /// The orders, units and money that it acts on.
     pub fn summary(&self, t: &Text) -> String {
         let mut parts =
             vec![fill(t.review.summary_orders, self.orders.len()), fill(t.review.summary_units, self.units)];
@@ -41,16 +41,16 @@ impl ReviewForm {
 /// A form that was not carried out, as entered.
 #[derive(Debug, Default)]
 pub struct ReviewFormState {
-    /// The form; empty for none.
+    /// The action of the form; empty for none.
     pub action: String,
     pub reason: String,
-    /// The code of what is wrong with the reason.
+    /// The code that says what is wrong with the reason.
     pub error: Option<&'static str>,
     pub is_unsure: bool,
 }
 
 impl ReviewFormState {
-    /// The checked reason of a confirmed form, or the form as it is shown again.
+    /// The checked reason of a confirmed form, or the state in which the form is shown again.
     pub fn check(action: &str, reason: String, confirm: &str) -> Result<String, ReviewFormState> {
         let is_unsure = confirm != "yes";
         match check_review_reason(&reason) {
@@ -63,7 +63,7 @@ impl ReviewFormState {
         self.action == form.action
     }
 
-    /// The reason as entered into this form.
+    /// The reason as entered, if it was entered in this form.
     pub fn reason_of(&self, form: &ReviewForm) -> &str {
         if self.is_of(form) { &self.reason } else { "" }
     }

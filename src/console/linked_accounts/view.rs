@@ -1,4 +1,4 @@
-//! The console's pages of clusters: accounts of a sale that seem to belong together.
+//! The console's pages of linked accounts: accounts of a sale that seem to belong together.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use orders::clusters::{ClusterSummary, MEMBERS_PAGE_SIZE, ReviewedCluster, Revie
 use pages::filters::{self, grouped};
 use words::fill;
 
-/// Orders that one request acts on: each account of a page has one live order at most.
+/// The most orders that one request acts on. Each account on a page has at most one live order.
 pub const MAX_REVIEWED_ORDERS: usize = MEMBERS_PAGE_SIZE;
 
-/// The clusters of a sale, the largest first.
+/// The groups of linked accounts of a sale, the largest first.
 #[derive(Debug, Template)]
 #[template(path = "admin/clusters.html")]
 pub struct ClustersPage {
@@ -49,7 +49,7 @@ impl ClustersPage {
     }
 }
 
-/// One cluster with its orders, and the forms that act on them.
+/// One group with its orders, and the forms that act on them.
 #[derive(Debug, Template)]
 #[template(path = "admin/cluster.html")]
 pub struct ClusterPage {
@@ -57,7 +57,7 @@ pub struct ClusterPage {
     pub sale: SaleId,
     pub goods_name: String,
     pub of: ReviewedCluster,
-    /// The last member of the page before.
+    /// The last member on the page before.
     pub after: Option<UserId>,
     pub may_act: bool,
     pub notice: Option<ReviewNotice>,

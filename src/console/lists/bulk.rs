@@ -1,6 +1,7 @@
-//! Actions on several orders, accounts or sales. A first form lists what will happen to each and to which it cannot happen; a second
-//! one carries it out. Each item is acted on as the action on one does, with its own line in the audit log: what was done stays
-//! if a later one fails, and an item that changed meanwhile is left alone.
+//! Actions on several orders, accounts or sales. A first form lists what will happen to each item, and which items the
+//! action cannot apply to; a second form carries it out. Each item is acted on as on its own page, with its own line in
+//! the audit log. So finished items stay done if a later one fails, and an item that changed after the first form is
+//! left alone.
 
 pub mod orders;
 pub mod sales;
@@ -21,7 +22,7 @@ use web::shared::response::personal;
 /// Items of one batch. Each takes a transaction or more.
 const MAX_ITEMS: usize = 100;
 
-/// The form of a list: the rows that are ticked, and the button.
+/// The form of a list: the ticked rows, and the button.
 struct PickedForm<Id, Action> {
     ids: Vec<Id>,
     action: Action,
@@ -41,11 +42,11 @@ impl<Id: FromStr, Action: FromStr> PickedForm<Id, Action> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct BulkForm {
-    /// Separated by spaces.
+    /// Ids, separated by spaces.
     ids: String,
     reason: String,
     message: String,
-    /// How many items there are. Asked for by actions that cannot be undone and that many shoppers notice.
+    /// The number of items, typed. Only actions that cannot be undone and that many shoppers notice ask for it.
     typed: String,
     confirm: String,
 }
@@ -81,7 +82,7 @@ fn answer(page: BulkPage) -> Result<Response, Problem> {
     personal(if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK }, &page)
 }
 
-/// The items without repetitions, in their order.
+/// The items in their order, each once.
 fn distinct<Id: PartialEq + Copy>(ids: &[Id]) -> Vec<Id> {
     let mut distinct = Vec::with_capacity(ids.len());
     for id in ids {

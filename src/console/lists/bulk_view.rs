@@ -1,4 +1,4 @@
-//! Actions on several orders, accounts or sales: the summary before, and what became of each after.
+//! Actions on several orders, accounts or sales: the summary before, and the result of each after.
 
 use askama::Template;
 use jiff::Timestamp;
@@ -42,7 +42,7 @@ wire_enum! {
 }
 
 impl BulkSaleAction {
-    /// The move that it is for one sale; `None` for the deletion of a draft.
+    /// The same move on one sale; `None` for the deletion of a draft.
     pub fn sale_move(self) -> Option<SaleMove> {
         match self {
             BulkSaleAction::Schedule => Some(SaleMove::Schedule),
@@ -66,7 +66,7 @@ impl BulkSaleAction {
         self.sale_move().map_or(state == SaleState::Draft, |action| state.after(action).is_ok())
     }
 
-    /// The action that takes it back.
+    /// The opposite action.
     pub fn undo(self) -> Option<BulkSaleAction> {
         match self {
             BulkSaleAction::Schedule => Some(BulkSaleAction::Unschedule),
@@ -97,7 +97,7 @@ impl BulkOrderAction {
         }
     }
 
-    /// The action that takes it back.
+    /// The opposite action.
     pub fn undo(self) -> Option<BulkOrderAction> {
         match self {
             BulkOrderAction::Cancel | BulkOrderAction::Refund => None,
@@ -106,7 +106,7 @@ impl BulkOrderAction {
         }
     }
 
-    /// Whether the reason is one for the buyer, rather than for staff with a message to the buyer.
+    /// Whether the buyer reads the reason. Other actions have a reason for staff, and a message to the buyer.
     pub fn is_review(self) -> bool {
         matches!(self, BulkOrderAction::Hold | BulkOrderAction::Release)
     }
@@ -141,7 +141,7 @@ pub enum BulkVerdict {
     Will,
     WillNot(String),
     Done,
-    /// Under way, but not done yet.
+    /// The action has begun, but is not done yet.
     Waits,
     NotDone(String),
 }
@@ -157,7 +157,7 @@ pub struct BulkItem {
     pub verdict: BulkVerdict,
     /// What the action costs, or what is still to come.
     pub notes: Vec<String>,
-    /// When a sale opens that is being announced.
+    /// The opening time of a sale that is being announced.
     pub opens_at: Option<Timestamp>,
 }
 
@@ -184,7 +184,7 @@ impl BulkItem {
         }
     }
 
-    /// Whether the action is still to come, or was done.
+    /// Whether the item is part of the batch: the action is still to come, or was done.
     fn is_part(&self) -> bool {
         matches!(self.verdict, BulkVerdict::Will | BulkVerdict::Done)
     }
@@ -221,13 +221,14 @@ pub struct BulkPage {
     pub errors: Vec<FieldError>,
     /// Why the batch cannot be acted on at all.
     pub warning: Option<&'static str>,
-    /// After the action: where the summary of the opposite action is, its name, and its verb.
+    /// After the action: the path, the name and the verb of the opposite action's summary.
     pub undo: Option<(&'static str, &'static str, &'static str)>,
     pub is_dangerous: bool,
 }
 
 impl BulkPage {
-    /// A page without fields and errors: the summary if it has a form, which goes to `action`, or else the outcome.
+    /// A page without fields and errors. With an `action`, it is the summary, whose form goes there; without one, the
+    /// outcome.
     pub fn new(
         chrome: Chrome,
         (verb, words): (&'static str, &'static str),

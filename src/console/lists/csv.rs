@@ -14,8 +14,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 pub type Record = Vec<String>;
 
-/// A file of any size: the header, then the records batch by batch. An error breaks the body off without its final chunk, so
-/// that the client sees an incomplete file as failed.
+/// A file of any size: the header, then the records batch by batch. On an error the body ends without its final chunk,
+/// so that the client treats the incomplete file as failed.
 pub fn download(
     file_name: &str,
     header: &[&str],
@@ -44,7 +44,8 @@ fn write_record(bytes: &mut Vec<u8>, cells: impl Iterator<Item = String>) {
 }
 
 /// Prefixes a cell that a spreadsheet would run as a formula. The full-width signs begin formulas under East Asian
-/// keyboards. A telephone number and a negative number stay as they are for programs: digits alone call no function and refer to no cell.
+/// keyboards. A telephone number and a negative number stay as they are for programs: digits alone call no function and
+/// refer to no cell.
 fn escape_formula(cell: String) -> String {
     let is_phone = |rest: &str| {
         let is_part = |byte: u8| byte.is_ascii_digit() || b" -()".contains(&byte);

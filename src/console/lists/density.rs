@@ -18,7 +18,7 @@ use web::shared::response::see_other;
 pub struct DensityForm {
     #[serde(default)]
     density: String,
-    /// The path of the list. Empty: a script stays on its page.
+    /// The path of the list to return to. A script leaves it empty and stays on its page.
     #[serde(default)]
     next: String,
 }

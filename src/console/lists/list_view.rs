@@ -1,5 +1,5 @@
-//! The address of a list of the console as a value: which of its keys a query has. A saved view is such an address, and so are
-//! the links that sort a list and choose its columns.
+//! The address of a list of the console as a value: which of its keys a query has. A saved view is such an address, and
+//! so are the links that sort a list and choose its columns.
 
 use url::form_urlencoded::{Serializer, parse};
 
@@ -31,7 +31,7 @@ impl ListQuery {
         self.pairs.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| value)
     }
 
-    /// The same with another value of a key; an empty one removes it.
+    /// The same query with another value of a key. An empty value removes the key.
     pub fn with(&self, key: &'static str, value: &str) -> ListQuery {
         let mut pairs = self.pairs.clone();
         pairs.retain(|(name, _)| *name != key);
@@ -51,7 +51,7 @@ impl ListQuery {
         !self.hidden().any(|hidden| hidden == column)
     }
 
-    /// The same with a column shown or hidden.
+    /// The same query with a column shown or hidden.
     pub fn toggled(&self, column: &str) -> ListQuery {
         let mut hidden: Vec<&str> = self.hidden().filter(|hidden| *hidden != column).collect();
         if self.shows(column) {

@@ -1,4 +1,5 @@
-//! Saved views: a member of the staff keeps the query of a list under a name. Each sees and changes only the own ones.
+//! Saved views: a member of the staff saves the query of a list under a name. Each member sees and changes only their
+//! own views.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -28,7 +29,7 @@ struct ViewNoticeQuery {
     view: String,
 }
 
-/// What stands above a list: `query` is the one of its address.
+/// What stands above a list. `query` is the query of the list's address.
 pub(crate) async fn list_bar(
     shop: &Shop,
     owner: UserId,
@@ -42,7 +43,7 @@ pub(crate) async fn list_bar(
     Ok(ListBar::new(locale, ListQuery::read(list, query), views, &notice.view))
 }
 
-/// The same for a page that a form shows again, whose visitor is a member of the staff.
+/// The same for a page that shows a form again. Its visitor is a member of the staff.
 pub(crate) async fn own_list_bar(
     shop: &Shop,
     visitor: &Visitor,
@@ -69,12 +70,12 @@ async fn is_readable(shop: &Shop, query: &ListQuery) -> Result<bool, Problem> {
                 None => false,
             },
             ConsoleList::Log => read::<AuditLogQuery>(&text).is_some_and(|query| query.filter().1.is_empty()),
-            // Their fields take any text.
+            // The fields of these lists take any text.
             ConsoleList::Sales | ConsoleList::Goods | ConsoleList::Packets | ConsoleList::Users => true,
         })
 }
 
-/// A name within its bounds.
+/// The name if its length is within the bounds.
 fn checked_name(name: &str) -> Option<String> {
     let name = tidy(name);
     (1..=SavedView::MAX_NAME_CHARS).contains(&name.chars().count()).then_some(name)
@@ -95,7 +96,7 @@ pub struct ViewForm {
     name: String,
 }
 
-/// Back to the list, which tells what became of the form.
+/// Redirects to the list, which shows the result of the form.
 fn back(query: &ListQuery, locale: Locale, notice: &str) -> Response {
     see_other(&format!("{}&view={notice}", query.path(locale)))
 }

@@ -1,16 +1,16 @@
-//! What stands above a list of the console: its saved views, and the columns that can be chosen.
+//! The bar above a list of the console: its saved views, and the columns that can be chosen.
 
 use crate::lists::list_view::ListQuery;
 use domain::{ConsoleList, Locale, SavedView};
 use words::{TablesText, fill, text};
 
-/// The views of a list that a member of the staff has, and the address that the list has now.
+/// The saved views that a member of the staff has for a list, and the list's present address.
 #[derive(Debug)]
 pub struct ListBar {
     locale: Locale,
     pub query: ListQuery,
     pub views: Vec<SavedView>,
-    /// What became of a form about views.
+    /// The result of a form about views.
     pub notice: Option<ViewNotice>,
 }
 
@@ -49,7 +49,7 @@ impl ListBar {
         &text(self.locale).tables
     }
 
-    /// The list as it is, on its first page.
+    /// The list as it is shown now, from its first page.
     pub fn path(&self) -> String {
         self.query.path(self.locale)
     }
@@ -68,7 +68,7 @@ impl ListBar {
         ListQuery::read(self.query.list, "").path(self.locale)
     }
 
-    /// What the list shows without a filter.
+    /// The name of what the list shows without a filter.
     pub fn plain_name(&self) -> &'static str {
         match self.query.list {
             ConsoleList::Sales => text(self.locale).sales.tab_current,
@@ -90,9 +90,9 @@ impl ListBar {
         names.iter().map(link).collect()
     }
 
-    /// The head of a column by which a list can be ordered. Only columns that an index carries have one, so that no order reads
-    /// a whole table. `ascending` and `descending` are the values of `sort`, where the default is empty; `None` for an order that
-    /// the list does not have. A further click turns the order round.
+    /// The head of a column by which a list can be sorted. Only columns with an index have one, so that no sort order
+    /// reads a whole table. `ascending` and `descending` are the values of `sort`; the default's value is empty. `None`
+    /// for an order that the list does not have. Another click reverses the order.
     pub fn sort(&self, name: &str, ascending: &str, descending: Option<&str>) -> SortLink {
         let t = self.text();
         let (sorted, next, words) = match self.query.get("sort") {
@@ -104,7 +104,7 @@ impl ListBar {
         SortLink { path, label: fill(words, name), sorted }
     }
 
-    /// The value of `sort` and `hide`, which the form of a filter keeps.
+    /// The values of `sort` and `hide`, which a filter's form sends along.
     pub fn kept(&self) -> impl Iterator<Item = (&'static str, &str)> {
         ["sort", "hide"].into_iter().map(|key| (key, self.query.get(key))).filter(|(_, value)| !value.is_empty())
     }

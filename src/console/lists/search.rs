@@ -1,6 +1,6 @@
-//! One search across the console: its pages, sales, orders, users and questions, as a page and as JSON for the palette. A
-//! member of the staff finds what the role may see. Every look-up is exact or along an index: orders by their whole number, users
-//! by the beginning of the name; pages and sales are few, and of the questions the latest are searched.
+//! One search across the console: its pages, sales, orders, users and questions, as a page and as JSON for the palette.
+//! A member of the staff finds what the role may see. Every look-up is exact or along an index: orders by their whole
+//! number, users by the beginning of the name. Pages and sales are few, and only the latest questions are searched.
 
 use axum::Json;
 use axum::extract::State;
@@ -79,7 +79,7 @@ fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &s
     SearchHit { kind, label, title, detail, path: console_link(path, visitor.locale) }
 }
 
-/// The sections that the role sees, and what it creates there.
+/// The sections that the role sees, and the forms that create something there.
 fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     let (chrome, t) = (visitor.chrome(), words::text(visitor.locale));
     let mut all: Vec<(&str, &str)> = chrome.sections().collect();
@@ -97,8 +97,8 @@ fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     found.map(|(path, name)| hit(visitor, HitKind::Page, name.to_owned(), String::new(), path)).collect()
 }
 
-/// Sales by number or by a part of the name of their goods, newest first. For a sale that was meant alone, also its orders
-/// and its report.
+/// Sales by number or by a part of the name of their goods, newest first. If the search means a single sale, also its
+/// orders and its report.
 fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     let t = words::text(visitor.locale);
     let number: Option<SaleId> = words.trim_start_matches('#').parse().ok();
@@ -108,7 +108,7 @@ fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
         let name = &entry.goods.name;
         number == Some(entry.sale.id) || [&name.zh, &name.en].iter().any(|name| name.to_lowercase().contains(&words))
     });
-    // The one whose number was typed comes before those of the same name.
+    // The sale with this number comes before sales whose goods have it in their name.
     found.sort_by_key(|entry| number != Some(entry.sale.id));
     let meant = found.first().filter(|entry| number == Some(entry.sale.id) || found.len() == 1).map(|e| e.sale.id);
     let mut hits = Vec::new();
@@ -126,7 +126,7 @@ fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     hits
 }
 
-/// Orders by their id, or by the short number at its end.
+/// Orders by their id, or by the short number at the end of the id.
 async fn orders(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
     let (order, number) = (words.parse().ok(), OrderId::read_short(words));
     if order.is_none() && number.is_none() {

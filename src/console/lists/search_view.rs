@@ -8,7 +8,7 @@ use domain::wire::wire_enum;
 use pages::filters;
 
 wire_enum! {
-    /// What a hit is, in the order in which they are listed.
+    /// The kinds of hits, in the order in which they are listed.
     pub enum HitKind {
         Page = "page",
         Sale = "sale",
@@ -25,17 +25,17 @@ pub struct SearchHit {
     /// The kind in words.
     pub label: &'static str,
     pub title: String,
-    /// What tells it from others of the same title.
+    /// What distinguishes it from other hits with the same title.
     pub detail: String,
     pub path: String,
 }
 
-/// The search for browsers without scripts.
+/// The search results for browsers without scripts.
 #[derive(Debug, Template)]
 #[template(path = "admin/search.html")]
 pub struct SearchPage {
     pub chrome: Chrome,
-    /// As entered.
+    /// The search as entered.
     pub q: String,
     pub hits: Vec<SearchHit>,
 }

@@ -35,7 +35,7 @@ struct AuditEntry {
 
 impl From<AuditRow> for AuditEntry {
     fn from(row: AuditRow) -> Self {
-        // A row without a value has an empty text, which is not JSON and becomes `null`.
+        // A missing value is stored as an empty text. That is not JSON, so it becomes `null`.
         let [before, after] = [row.before, row.after].map(|text| RawValue::from_string(text).ok());
         AuditEntry { id: row.id, at: row.at, actor: row.actor, action: row.action, subject: row.subject, before, after }
     }

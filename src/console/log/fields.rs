@@ -1,4 +1,4 @@
-//! The fields that lines of the audit log record, with their names and how their values read.
+//! The fields that the audit log records, with their names and the words for their values.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(crate) enum FieldKind {
     Milliseconds,
     /// The length of a list.
     Length,
-    /// Too long for a line: only that it changed is told.
+    /// Too long for a line, which says only that it changed.
     Long,
     SaleState,
     Mode,
@@ -38,13 +38,13 @@ pub(crate) enum FieldKind {
     Order,
 }
 
-/// A field with words.
+/// A field that has words.
 pub(crate) struct Field {
     pub label: &'static str,
     pub kind: FieldKind,
-    /// Whether a new or a deleted record shows it. The others matter when they change.
+    /// Whether the line about a new or a deleted record shows it. Other fields matter only if they change.
     pub is_main: bool,
-    /// Fields are told in this order.
+    /// The place of the field in a line.
     pub place: usize,
 }
 
@@ -54,8 +54,8 @@ const MINOR: bool = false;
 
 type Row = (&'static str, &'static str, fn(&AuditText) -> &'static str, FieldKind, bool);
 
-/// Subject, empty for any, and path of each field with words, in the order in which a line tells them. A row of one subject
-/// comes before that of any.
+/// The rows: subject (empty for any), and path of each field that has words, in the order in which a line shows them. A
+/// row for one subject comes before the row for any.
 #[rustfmt::skip]
 static FIELDS: &[Row] = &{
     use FieldKind::*;
@@ -138,15 +138,15 @@ static FIELDS: &[Row] = &{
     ]
 };
 
-/// The field with this path in the record of a subject, such as `opens_at` of a `sale`. `None` for one without words, which
-/// the line shows among its raw fields.
+/// The field with this path in the record of a subject, such as `opens_at` of a `sale`. `None` for a field without
+/// words, which the line shows among its raw fields.
 pub(crate) fn field(t: &AuditText, subject: &str, path: &str) -> Option<Field> {
     let is_it = |row: &&Row| row.1 == path && (row.0 == subject || row.0.is_empty());
     let (place, row) = FIELDS.iter().enumerate().find(|(_, row)| is_it(row))?;
     Some(Field { label: row.2(t), kind: row.3, is_main: row.4, place })
 }
 
-/// A value as text. A value of another shape than its kind reads as it stands in the record.
+/// A value as text. A value that does not fit its kind is shown as the record has it.
 pub(crate) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String {
     let t = &text.audit;
     let stored = plain(value);
@@ -186,7 +186,7 @@ pub(crate) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String
     }
 }
 
-/// A value without interpretation; empty for none.
+/// A value without interpretation; empty for a missing one.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

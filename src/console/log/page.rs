@@ -43,8 +43,8 @@ pub fn subject_path(locale: Locale, subject: &str) -> String {
     format!("/admin/log?lang={locale}&subject={subject}")
 }
 
-/// The names of the sales, categories and accounts that the lines mention. One query reads the accounts; the others are in
-/// memory.
+/// The names of the sales, categories and accounts that the lines mention. One query reads the accounts; the others are
+/// in memory.
 async fn names(shop: &Shop, rows: &[AuditRow], locale: Locale) -> Result<LogNames, Problem> {
     let (sales, users) = LogNames::wanted(rows);
     let sales = sales

@@ -21,13 +21,13 @@ pub struct AuditLogQuery {
     pub subject: String,
     #[serde(default)]
     pub from: String,
-    /// Exclusive.
+    /// The end of the period, exclusive.
     #[serde(default)]
     pub to: String,
     /// The time zone of `from` and `to` when they are days; UTC when it is empty.
     #[serde(default)]
     pub zone: String,
-    /// `oldest` for the oldest first. Of the page.
+    /// `oldest` for the oldest first. Only the page reads it.
     #[serde(default)]
     pub sort: String,
     /// The id of the last entry on the page before.
@@ -36,7 +36,7 @@ pub struct AuditLogQuery {
 }
 
 impl AuditLogQuery {
-    /// The filter without the fields that cannot be read, and an error for each of those.
+    /// The filter of the fields that can be read, and an error for each of the others.
     pub fn filter(&self) -> (AuditFilter, Vec<FieldError>) {
         let mut errors = Vec::new();
         let [from, to] = time_zone::period(&self.from, &self.to, &self.zone, &mut errors);

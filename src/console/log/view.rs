@@ -28,7 +28,7 @@ pub struct AdminLogPage {
 }
 
 impl AdminLogPage {
-    /// By time alone, which is the order of every index of the log.
+    /// Sorts by time, which is the order of every index of the log.
     fn sort(&self) -> SortLink {
         self.bar.sort(self.chrome.text().admin.log_at, "oldest", Some(""))
     }
@@ -37,7 +37,7 @@ impl AdminLogPage {
         error_text(&self.chrome, &self.errors, field)
     }
 
-    /// The name of an action; the action itself if it is of another version of the program.
+    /// The name of an action. An action of another version of the program is shown as it is.
     fn action_name<'a>(&self, action: &'a str) -> &'a str {
         action.parse().map_or(action, |action| audit_action(self.chrome.locale, action).name)
     }

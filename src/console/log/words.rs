@@ -1,5 +1,5 @@
-//! A line of the audit log in words: a sentence with a link to its subject, what changed with old and new values, and the
-//! raw fields, which the page folds away.
+//! A line of the audit log in words: a sentence with a link to its subject, what changed with old and new values, and
+//! the raw fields, which the page folds away.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use words::{Text, audit_action, fill, text};
 #[derive(Debug, Default)]
 pub struct LogNames {
     pub sales: HashMap<SaleId, String>,
-    /// All that there are.
+    /// All categories that exist.
     pub categories: HashMap<CategoryId, String>,
     pub users: HashMap<UserId, String>,
 }
@@ -125,7 +125,7 @@ impl<'a> LogWords<'a> {
                 one
             }
             _ => {
-                // An action of another version of the program has no sentence; its name stands for it.
+                // An action of another version of the program has no sentence, so its name replaces it.
                 let other = format!("{} {{subject}}", row.action);
                 let sentence = action.map_or(other.as_str(), |action| audit_action(self.locale, action).sentence);
                 compose(sentence, |_| Some(subject.clone()))
@@ -165,7 +165,7 @@ impl<'a> LogWords<'a> {
         let mut facts = Vec::new();
         for (key, field) in known {
             let [old, new] = [before.get(key), after.get(key)].map(|value| value.filter(|value| !value.is_null()));
-            // What a new record does not say is the default.
+            // Fields that a new record does not mention have their defaults.
             let is_default = is_whole && [old, new].into_iter().flatten().all(is_off);
             let is_state =
                 matches!(field.kind, FieldKind::SaleState | FieldKind::OrderStatus | FieldKind::QuestionStatus);
@@ -193,7 +193,7 @@ impl<'a> LogWords<'a> {
         }
     }
 
-    /// The name of a subject and its page. `records` may know a name that the shop has no more.
+    /// The name of a subject and its page. `records` may know a name that the shop no longer has.
     fn link(&self, kind: &str, id: &str, records: [&Map<String, Value>; 2]) -> LogLink {
         let (t, lang) = (&self.text.audit, self.locale);
         let of = |path: String, name: String| LogLink { path: Some(path), name };
@@ -239,7 +239,7 @@ impl<'a> LogWords<'a> {
     }
 }
 
-/// The end of a long id. Its beginning is a time, which orders of one second share.
+/// The end of a long id. The beginning is a time, which all orders of one second share.
 fn short(id: &str) -> String {
     const KEPT: usize = 12;
     let chars = id.chars().count();

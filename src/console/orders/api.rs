@@ -32,9 +32,9 @@ use web::shared::orders::{OrderJson, OrderList, PartialRefundJson};
 pub(crate) struct FoundOrderJson {
     user_id: UserId,
     username: Option<String>,
-    /// When staff held it: it is not delivered. `null` unless it is held.
+    /// When staff held the order, which is not delivered while it is held. `null` unless it is held.
     held_at: Option<Timestamp>,
-    /// What went back, in parts and as a whole.
+    /// What was refunded, in parts and as a whole.
     refunded: Money,
     #[serde(flatten)]
     order: OrderJson,
@@ -75,7 +75,7 @@ struct OrderDetail {
     found: FoundOrderJson,
     history: Vec<OrderStep>,
     payments: Vec<AdminPaymentJson>,
-    /// Refunds of it that needed a second person, or wait for one.
+    /// Refunds of the order that needed a second person, or wait for one.
     approvals: Vec<ApprovalJson>,
 }
 
@@ -156,7 +156,7 @@ struct RecipientJson {
     recipient: Option<Address>,
 }
 
-/// The recipient in full. The reason stands in the audit log.
+/// The recipient in full. The audit log records the reason.
 pub async fn recipient(
     (State(shop), staff, PathIds(id)): StaffCallTo<ReadAddresses, OrderId>,
     ClientAddress(client): ClientAddress,
@@ -177,7 +177,7 @@ pub struct StaffActionRequest {
     message: String,
 }
 
-/// The owner of a held order is told why it ends, so that the message is required then.
+/// The message is required for a held order, because its owner must read why it ends.
 async fn check_reason(shop: &Shop, of: &Order, request: &StaffActionRequest) -> Result<StaffActionReason, Problem> {
     let is_held = shop.orders.hold(of).await?.is_some();
     let checked = StaffActionReason::check(&request.reason, &request.message);

@@ -21,15 +21,15 @@ pub struct ChangesQuery {
 
 #[derive(Serialize)]
 struct ChangedOrderList {
-    /// As they are now, the oldest change first.
+    /// The orders as they are now, the oldest change first.
     orders: Vec<FoundOrderJson>,
-    /// For `?after=`. There is always one: it is where the next changes come.
+    /// For `?after=`. Never `null`: the next changes come after it.
     next: String,
     /// Whether the next page has changes already.
     has_more: bool,
 }
 
-/// Orders that were changed after the cursor, or from the oldest change that is kept.
+/// Orders that were changed after the cursor, or since the oldest change that is stored.
 pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<ChangesQuery>,

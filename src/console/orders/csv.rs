@@ -1,5 +1,5 @@
-//! Orders as a CSV file of any size. The body is a stream: each batch of rows is read when the client has taken the one
-//! before. Each export leaves a line in the audit log.
+//! Orders as a CSV file of any size. The body is a stream: each batch of rows is read once the client has taken the
+//! batch before. Each export leaves a line in the audit log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub async fn export(
     Query(query): Query<OrderSearchQuery>,
 ) -> Result<Response, Problem> {
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
-    // Before the first row: an export that cannot be logged is refused.
+    // Logged before the first row is sent: an export that cannot be logged is refused.
     let details = json!({"filter": query.given(), "masked": !staff.may::<ReadAddresses>()});
     shop.store.log_event(staff.actor(), AuditAction::ExportOrders, "orders", &details, shop.clock.now()).await?;
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "orders");

@@ -1,4 +1,5 @@
-//! The console's pages about orders: the search, one order with its history and payments, and its cancellation or refund.
+//! The console's pages about orders: the search, one order with its history and payments, and its cancellation or
+//! refund.
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -93,17 +94,17 @@ pub(crate) struct OrderPageState {
 }
 
 impl OrderPageState {
-    /// The form again, for a member of the staff who may act.
+    /// Shows the form again to a member of the staff who may act.
     pub(crate) fn of(form: StaffActionFormState) -> OrderPageState {
         OrderPageState { may_act: true, form, ..OrderPageState::default() }
     }
 
-    /// The form of a review again.
+    /// Shows the form of a hold, a release or an appeal again.
     pub(crate) fn of_review(review: ReviewFormState) -> OrderPageState {
         OrderPageState { may_act: true, review, ..OrderPageState::default() }
     }
 
-    /// The form of a partial refund again.
+    /// Shows the form of a partial refund again.
     fn of_part(part: PartialRefundFormState) -> OrderPageState {
         OrderPageState { may_act: true, part, ..OrderPageState::default() }
     }
@@ -148,7 +149,7 @@ pub struct RevealForm {
     reason: String,
 }
 
-/// The page with the recipient in full. The reason stands in the audit log.
+/// The page with the recipient in full. The audit log records the reason.
 pub async fn recipient(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ReadAddresses, OrderId>,
     ClientAddress(client): ClientAddress,
@@ -251,7 +252,7 @@ pub async fn refund_part(
     page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, OrderPageState::of_part(state)).await
 }
 
-/// The answer to a refund that has no wrong field: `done` names it on the page.
+/// The answer to a refund without a wrong field. `done` names it on the page.
 async fn refunded(
     shop: &Shop,
     visitor: &Visitor,

@@ -28,11 +28,11 @@ pub struct OrderSearchQuery {
     pub to: String,
     pub before: Cursor,
     limit: String,
-    /// `oldest` for the oldest first. Of the page.
+    /// `oldest` for the oldest first. Only the page reads it.
     pub sort: String,
     /// The columns that the page leaves out.
     pub hide: String,
-    /// What became of a form about saved views.
+    /// The result of a form about saved views. Not part of the search.
     view: String,
     /// The language of the page.
     lang: String,
@@ -72,7 +72,7 @@ impl OrderSearchQuery {
         let mut may_match = true;
         for name in names {
             let user = store.user_named(&name).await?.map(|user| user.id);
-            // No order belongs to two users.
+            // An order belongs to one user, so two different users match none.
             may_match &= user.is_some() && search.user.is_none_or(|other| Some(other) == user);
             search.user = user;
         }

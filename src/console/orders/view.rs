@@ -33,7 +33,7 @@ pub struct AdminOrdersPage {
     pub query: OrderSearchQuery,
     pub errors: Vec<FieldError>,
     pub bar: ListBar,
-    /// Of all pages of a search; `None` without one.
+    /// The totals over all pages of a search; `None` without a search.
     pub totals: Option<FoundTotals>,
     /// Whether the member of the staff may act on several orders.
     pub may_act: bool,
@@ -60,7 +60,7 @@ impl AdminOrdersPage {
         ])
     }
 
-    /// By time alone: an order by status or amount has no index.
+    /// Sorts by time, because there is no index on status or amount.
     fn sort(&self) -> SortLink {
         self.bar.sort(self.chrome.text().support.col_at, "oldest", Some(""))
     }
@@ -78,7 +78,7 @@ impl AdminOrdersPage {
         error_text(&self.chrome, &self.errors, field)
     }
 
-    /// The query of links that keep the search; empty without one.
+    /// The query of links that preserve the search; empty without one.
     fn link_query(&self) -> String {
         let OrderSearchQuery { order, user, sale, status, held, from, to, .. } = &self.query;
         let places = [("order", order), ("user", user), ("sale", sale), ("status", status), ("held", held)];
@@ -93,7 +93,7 @@ impl AdminOrdersPage {
         format!("/api/admin/orders.csv?lang={}{separator}{search}", self.chrome.locale)
     }
 
-    /// The same with the order and the columns of the list, which the export does not have.
+    /// The same, with the sort order and columns of the list, which the export does not have.
     fn page_query(&self) -> String {
         let OrderSearchQuery { sort, hide, .. } = &self.query;
         let shape = link_query([("sort", sort.as_str()), ("hide", hide)]);
@@ -155,7 +155,7 @@ impl Default for PartialRefundFormState {
 #[derive(Debug, Default)]
 pub struct RevealFormState {
     pub reason: String,
-    /// The code of what is wrong with the reason.
+    /// The code that says what is wrong with the reason.
     pub error: Option<&'static str>,
 }
 
@@ -171,7 +171,7 @@ pub struct AdminOrderPage {
     pub payments: Vec<PaymentRecord>,
     /// Refunds that needed a second person, or wait for one.
     pub approvals: Vec<Approval>,
-    /// Masked, unless it is revealed.
+    /// The address of delivery, masked unless it is revealed.
     pub address: Option<AddressView>,
     pub is_revealed: bool,
     pub reveal: RevealFormState,
@@ -188,12 +188,12 @@ pub struct AdminOrderPage {
 }
 
 impl AdminOrderPage {
-    /// The hold that lasts.
+    /// The hold that has not ended.
     fn lasting_hold(&self) -> Option<&OrderHold> {
         self.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
     }
 
-    /// Whether there is something to see or to do about a review.
+    /// Whether there is anything to show or to do about a hold.
     fn is_reviewed(&self) -> bool {
         !self.holds.is_empty() || self.order.status.is_live() && self.may_act && !self.is_own
     }
@@ -202,7 +202,7 @@ impl AdminOrderPage {
         review_events(&self.chrome.text().review, &self.holds)
     }
 
-    /// The forms of a review that apply now.
+    /// The forms that hold or release the order and apply now.
     fn review_forms(&self) -> Vec<ReviewForm> {
         let t = &self.chrome.text().review;
         let form = |action, verb, words| ReviewForm {
@@ -231,13 +231,13 @@ impl AdminOrderPage {
         Some(captured.payment.refundable()).filter(|_| self.order.status == OrderStatus::Paid)
     }
 
-    /// Whether the money of a partial refund can go to a choice of places.
+    /// Whether there is a choice where the money of a partial refund goes.
     fn chooses_target(&self) -> bool {
         let by_wallet = self.payments.iter().any(|line| line.payment.provider == WALLET);
         !by_wallet && self.order.amount.currency == wallet::CURRENCY
     }
 
-    /// The same, after partial refunds only.
+    /// The amount that is left, after partial refunds only.
     fn rest(&self) -> Option<Money> {
         let left = self.refundable()?;
         (left != self.order.amount).then_some(left)

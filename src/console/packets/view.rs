@@ -111,7 +111,7 @@ impl AdminPacketPage {
         qr_code(&self.link)
     }
 
-    /// The middle of the plot's axis.
+    /// The middle label of the plot's axis.
     fn half(&self) -> i64 {
         self.view.packet.count / 2
     }

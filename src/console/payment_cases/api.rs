@@ -33,7 +33,7 @@ struct CaseJson {
     reported: Option<Money>,
     details: String,
     opened_at: Timestamp,
-    /// `null` when the shop has no such payment.
+    /// `null` if the shop has no such payment.
     payment: Option<CasePayment>,
     settled: Option<SettledJson>,
 }
@@ -52,7 +52,7 @@ struct CasePayment {
 #[derive(Serialize)]
 struct SettledJson {
     at: Timestamp,
-    /// `null` when the refund of the money settled the case.
+    /// `null` if refunding the money settled the case.
     by: Option<String>,
     reason: Option<String>,
 }
@@ -84,7 +84,7 @@ impl From<PaymentCase> for CaseJson {
 
 #[derive(Deserialize)]
 pub struct CasesQuery {
-    /// The settled cases instead of the open ones.
+    /// Whether to list the settled cases instead of the open ones.
     #[serde(default)]
     settled: bool,
     #[serde(default)]
@@ -126,14 +126,15 @@ fn answer(case: PaymentCase) -> Result<Response, Problem> {
     Ok((Cache::Private, Answer(OneCase { case: case.into() })).into_response())
 }
 
-/// The reason, which only staff read.
+/// The reason. Only staff read it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseRequest {
     reason: String,
 }
 
-/// Asks the provider for a refund, or once more. Money of which nothing was decided yet may need a second person.
+/// Asks the provider for a refund, or asks once more. Money about which nothing was decided yet may need a second
+/// person.
 pub async fn refund(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
     repeatable: Repeatable,
@@ -151,7 +152,7 @@ pub async fn refund(
     }
 }
 
-/// Settles a case. A refund that failed counts as made.
+/// Settles a case. A failed refund then counts as made.
 pub async fn settle(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, Uuid>,
     Json(request): Json<CaseRequest>,

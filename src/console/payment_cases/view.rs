@@ -23,7 +23,7 @@ pub struct PaymentCasesPage {
 }
 
 impl PaymentCasesPage {
-    /// The lists of open and of settled cases: path, name, and whether this is the one.
+    /// The lists of open and of settled cases: path, name, and whether it is the one shown.
     fn tabs(&self) -> [(String, &'static str, bool); 2] {
         let (t, locale) = (&self.chrome.text().cases, self.chrome.locale);
         let path = format!("/admin/orders/payments?lang={locale}");

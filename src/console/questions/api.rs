@@ -26,7 +26,7 @@ struct ShopperQuestionJson {
     #[serde(flatten)]
     question: QuestionJson,
     goods_name: Bilingual,
-    /// `null` once the account was deleted.
+    /// `null` once the account is deleted.
     user_id: Option<UserId>,
     username: Option<String>,
     version: i64,
@@ -41,7 +41,7 @@ impl From<FoundQuestion> for ShopperQuestionJson {
 
 #[derive(Deserialize)]
 pub struct QuestionsQuery {
-    /// Empty: questions without an answer.
+    /// Empty for questions without an answer.
     #[serde(default)]
     status: String,
     #[serde(default)]
@@ -60,7 +60,7 @@ struct OneQuestion {
     question: ShopperQuestionJson,
 }
 
-/// Questions of one status: those without an answer oldest first, the others newest first.
+/// Questions with one status. Questions without an answer come oldest first, the others newest first.
 pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<QuestionsQuery>,
@@ -93,7 +93,7 @@ pub struct AnswerBody {
 
 type Call = StaffCallTo<AnswerQuestions, QuestionId>;
 
-/// Answers a question, or puts another answer in the place of the first.
+/// Answers a question, or replaces its answer.
 pub async fn answer(call: Call, headers: HeaderMap, Json(body): Json<AnswerBody>) -> Result<Response, Problem> {
     let text = check_answer(&body.answer).map_err(|code| Problem::invalid_field("answer", code))?;
     change(call, &headers, QuestionChange::Answer(text)).await
@@ -107,7 +107,7 @@ pub async fn unhide(call: Call, headers: HeaderMap) -> Result<Response, Problem>
     change(call, &headers, QuestionChange::Unhide).await
 }
 
-/// Changes a question. With `If-Match` only a version that it names.
+/// Changes a question. With `If-Match`, only if it has a version that it names.
 async fn change(
     (State(shop), staff, PathIds(id)): Call,
     headers: &HeaderMap,

@@ -27,7 +27,7 @@ const PATH: &str = "/admin/questions";
 pub struct QuestionsQuery {
     /// Unknown values mean questions without an answer.
     status: String,
-    /// The end of the page before, whatever the order.
+    /// The cursor where the page before ended, for either order.
     before: Cursor,
     /// The action that the page reports as done, and its question. Unknown values show nothing.
     done: String,
@@ -55,7 +55,7 @@ pub async fn list(
     personal(StatusCode::OK, &page)
 }
 
-/// What the page reports as done. What was hidden can be shown again at once.
+/// What the page reports as done. A question that was hidden can be shown again from there.
 async fn notice(shop: &Shop, visitor: &Visitor, query: &QuestionsQuery) -> Result<Option<QuestionNotice>, Problem> {
     let t = &words::text(visitor.locale).questions;
     Ok(match query.done.as_str() {
@@ -79,7 +79,7 @@ pub async fn show(
     single(&shop, &visitor, id, PageState { status: StatusCode::OK, may_act, warning: None, form: None }).await
 }
 
-/// What the page of a single question shows besides.
+/// What the page of a single question shows besides the question.
 struct PageState {
     status: StatusCode,
     may_act: bool,
@@ -104,7 +104,7 @@ async fn single(shop: &Shop, visitor: &Visitor, id: QuestionId, state: PageState
 
 #[derive(Deserialize)]
 pub struct QuestionForm {
-    /// Of the question that the form was filled with.
+    /// The version of the question that the form was filled with.
     #[serde(default)]
     version: String,
     #[serde(default)]
@@ -141,7 +141,7 @@ async fn change(
     form: QuestionForm,
 ) -> Result<Response, Problem> {
     let before = shop.store.question(id).await?.ok_or(Code::NotFound)?.question;
-    // A text that is no version matches none.
+    // A text that is not a version matches none.
     let versions: Vec<i64> = form.version.parse().into_iter().collect();
     let t = &words::text(visitor.locale).questions;
     let warning = match shop.questions.change(id, Some(&versions), change, staff.actor()).await {
@@ -156,7 +156,7 @@ async fn change(
     single(&shop, &visitor, id, state).await
 }
 
-/// The list in which the question was.
+/// The list that contained the question before the action.
 fn list_after(visitor: &Visitor, done: &str, before: &Question) -> String {
     let status = before.status;
     format!("{PATH}?lang={}&status={status}&done={done}&question={}", visitor.locale, before.id)

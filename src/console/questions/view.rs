@@ -20,7 +20,7 @@ pub struct AnswerFormState {
 #[derive(Debug)]
 pub enum QuestionNotice {
     Done(&'static str),
-    /// With the question that can be shown again.
+    /// Names the question, which can be shown again.
     Hidden(Box<Question>),
     Warning(&'static str),
 }
@@ -38,12 +38,12 @@ pub struct AdminQuestionsPage {
     pub is_later: bool,
     pub may_act: bool,
     pub notice: Option<QuestionNotice>,
-    /// Of the single question, after a form that could not be carried out.
+    /// The form of the single question, after it could not be carried out.
     pub form: Option<AnswerFormState>,
 }
 
 impl AdminQuestionsPage {
-    /// The lists by status: path, name, and whether this is the one.
+    /// The lists by status: path, name, and whether it is the one shown.
     fn tabs(&self) -> [(String, &'static str, bool); 3] {
         let t = &self.chrome.text().questions;
         QuestionStatus::ALL.map(|status| (self.path_of(status), t.status(status), self.status == Some(status)))
@@ -93,7 +93,7 @@ impl AdminQuestionsPage {
         self.chrome.text().questions.status(question.status)
     }
 
-    /// What the form of a question is filled with.
+    /// The text that the form of a question is filled with.
     fn entered<'a>(&'a self, question: &'a Question) -> &'a str {
         match &self.form {
             Some(form) => &form.text,

@@ -1,5 +1,6 @@
-//! Pages of the console whose figures take long to compute ([`RevalidatingCache`](base::revalidating_cache::RevalidatingCache)).
-//! A page that has none yet says so; it loads itself again, without a script, as does one whose figures are being renewed.
+//! Pages of the console whose figures take long to compute
+//! ([`RevalidatingCache`](base::revalidating_cache::RevalidatingCache)). A page without figures says so. It reloads
+//! itself, without a script; so does a page whose figures are being renewed.
 
 use std::time::Duration;
 
@@ -11,9 +12,9 @@ use crate::report::computing_view::ComputingPage;
 use web::problem::Problem;
 use web::shared::response::personal;
 
-/// How long a page waits for figures. Those of most sales are there within it, and every page is to be there within 200 ms.
+/// How long a page waits for figures. Most sales have theirs by then, and every page should be there within 200 ms.
 pub const PAGE_PATIENCE: Duration = Duration::from_millis(100);
-/// Until a page is loaded again.
+/// Seconds until a page is loaded again.
 const RELOAD_AFTER_S: u32 = 2;
 
 /// The page that stands in for one whose figures are being computed.
@@ -21,7 +22,8 @@ pub fn computing(page: ComputingPage) -> Result<Response, Problem> {
     Ok(reloading(personal(StatusCode::OK, &page)?, &page.chrome.path))
 }
 
-/// A page that loads `path` next. A header rather than an element, which checks of accessibility take for a time limit.
+/// A page that loads `path` next. It uses a header, because checks of accessibility would take an element for a time
+/// limit.
 pub fn reloading(mut page: Response, path: &str) -> Response {
     if let Ok(value) = HeaderValue::from_str(&format!("{RELOAD_AFTER_S}; url={path}")) {
         page.headers_mut().insert(REFRESH, value);

@@ -14,6 +14,6 @@ pub struct ComputingPage {
     pub goods_name: String,
     /// What is being computed.
     pub title: &'static str,
-    /// Where the page was reached from: its path, and the words of the link.
+    /// The page that led here: its path, and the words of the link.
     pub back: (String, String),
 }

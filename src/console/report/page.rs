@@ -64,7 +64,7 @@ pub async fn show(
     })
 }
 
-/// Figures, and the numbers of the plots. They name no account.
+/// Figures and the numbers behind the plots. They name no account.
 pub async fn export(
     State(shop): State<Arc<Shop>>,
     _: Staff<ViewConsole>,

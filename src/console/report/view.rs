@@ -10,9 +10,9 @@ use pages::filters::{self, grouped};
 use pages::plot::{Column, LinePlot, Scale, Series, columns};
 use words::{ReportText, fill};
 
-/// Points of the plot of units. A long sale has more slots.
+/// The most points in the plot of units. A long sale has more slots, so that a point stands for several.
 const MAX_POINTS: usize = 240;
-/// Points of the plot of an opening; slots are added up to that many.
+/// The most points in the plot of an opening. If there are more slots, neighbours are added up.
 const MAX_OPENING_POINTS: usize = 50;
 
 #[derive(Debug, Template)]
@@ -21,7 +21,7 @@ pub struct ReportPage {
     pub chrome: Chrome,
     pub goods_name: String,
     pub report: SaleReport,
-    /// Of the sale before, of the same goods if there was one.
+    /// The report of the sale before; a sale of the same goods, if there was one.
     pub earlier: Option<SaleReport>,
 }
 
@@ -34,17 +34,17 @@ struct FigureRow {
     difference: String,
 }
 
-/// Numbers over time, as a plot and for a table.
+/// Numbers over time, as a plot and as rows of a table.
 struct TimePlot {
     svg: String,
-    /// Time, and both values.
+    /// Rows of time and both values.
     rows: Vec<(String, i64, i64)>,
 }
 
-/// Groups with their names, and what the test about them says.
+/// Groups with their names, and the result of the test that compares them.
 struct GroupTable {
     rows: Vec<(String, Group)>,
-    /// The chance that every group would have.
+    /// The chance of every group if the groups did not differ.
     mean: f64,
     svg: String,
     verdict: String,
@@ -89,7 +89,7 @@ impl ReportPage {
         self.report.figure(name).map_or_else(|| "–".to_owned(), |value| self.show(value))
     }
 
-    /// The figures that stand out.
+    /// The most important figures.
     fn tiles(&self) -> Vec<(&'static str, String)> {
         let names = match self.mode() {
             ModeName::Draw => [FigureName::Sold, FigureName::Revenue, FigureName::PaidShare, FigureName::Entries],
@@ -108,7 +108,7 @@ impl ReportPage {
         self.text().entries().find(|(known, _)| *known == key).map_or(name.as_str(), |(_, words)| words)
     }
 
-    /// What became of the sale, in sentences.
+    /// How the sale went, in sentences.
     fn verdict(&self) -> String {
         let (t, report) = (self.text(), &self.report);
         match report.outcome() {
@@ -190,7 +190,7 @@ impl ReportPage {
         if slots == 0 {
             return None;
         }
-        // A point of the plot is the end of several slots of a long sale.
+        // In a long sale, one point of the plot stands for several slots and is at their end.
         let every = slots.div_ceil(MAX_POINTS);
         let (slots, width) = (slots.next_multiple_of(every), digest.slot_ms * every as i64);
         let (unit_ms, unit) = match width {
@@ -249,7 +249,7 @@ impl ReportPage {
         Some((title, TimePlot { svg, rows }))
     }
 
-    /// Wins by the order of arrival; `None` while nothing is known about it.
+    /// Wins by the order of arrival; `None` if nothing is known about it.
     fn arrival(&self) -> Option<GroupTable> {
         let t = self.text();
         let rows: Vec<(String, Group)> = match self.mode() {
@@ -303,7 +303,7 @@ impl ReportPage {
         Some(fill(&fill(self.text().first_share, percent(first.all, all)), percent(first.won, won)))
     }
 
-    /// Name, group, the group's share of all winners, and that in the earlier sale.
+    /// Name, group, the group's share of all winners, and its share in the earlier sale.
     fn ages(&self) -> Vec<(&'static str, Group, f64, Option<f64>)> {
         let t = self.text();
         let names = [t.age_hour, t.age_day, t.age_week, t.age_month, t.age_older];
@@ -339,7 +339,7 @@ impl ReportPage {
         format!("{value:.1}%")
     }
 
-    /// How many a group would have won with the chance of all.
+    /// How many wins a group would have with the mean chance.
     fn expected(&self, group: &Group, mean: &f64) -> String {
         trimmed(group.all as f64 * mean / 100.0)
     }

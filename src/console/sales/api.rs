@@ -90,7 +90,7 @@ struct OneSale {
 #[derive(Serialize)]
 struct PlannedSale {
     sale: Sale,
-    /// How far the stock has the change; absent for a new sale.
+    /// How many parts of the stock have the change. Absent for a new sale.
     #[serde(skip_serializing_if = "Option::is_none")]
     stock: Option<AppliedParts>,
     warnings: Vec<PlanWarning>,
@@ -282,7 +282,7 @@ struct QueueDepth {
     ready: Option<i64>,
 }
 
-/// A sale with its counters; `null` where the backend is not configured or did not answer.
+/// A sale with its counters. A counter is `null` if its backend is not configured or did not answer.
 #[derive(Serialize)]
 struct SaleListItem {
     id: SaleId,
@@ -306,7 +306,7 @@ pub struct SalesQuery {
     before: Cursor,
 }
 
-/// Sales in one answer, unless only current ones are wanted.
+/// Sales in one answer, unless only the current ones are asked for.
 const SALES_PAGE_SIZE: usize = 100;
 
 /// Sales with their live counters, newest first.

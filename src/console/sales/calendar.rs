@@ -55,11 +55,11 @@ fn goods_name(sale: &Sale, goods: &[Goods], visitor: &Visitor) -> String {
     goods.map(|goods| goods.name.get(visitor.locale).to_owned()).unwrap_or_default()
 }
 
-/// The first and the last day that a sale touches. One without an end would fill every later day; it stands on the day it
-/// opens. `None` for a sale without an opening time.
+/// The first and the last day that a sale touches. A sale without an end would fill every later day, so it stands only
+/// on the day it opens. `None` for a sale without an opening time.
 fn days_of(sale: &Sale, zone: &TimeZone) -> Option<(Date, Date)> {
     let opens = sale.window.opens_at?;
-    // The instant of closing belongs to the sale no more.
+    // The sale is over at the instant of closing.
     let last =
         sale.window.closes_at.map(|closes| closes - SignedDuration::from_millis(1)).map_or(opens, |at| at.max(opens));
     Some((opens.to_zoned(zone.clone()).date(), last.to_zoned(zone.clone()).date()))
@@ -163,7 +163,8 @@ mod tests {
         days.map(|day| (day.date.day(), day.sales[0].at.clone())).collect()
     }
 
-    /// The lanes of each week: `.` is a free day, a bar is as many letters as days; `<` and `>` mark where it goes on.
+    /// The lanes of each week: `.` is a free day, a bar has one letter for each of its days; `<` and `>` mark where it
+    /// goes on in the weeks beside.
     fn bars(sales: &[(String, Sale)]) -> Vec<Vec<String>> {
         let cell = |cell: &CalendarCell| match cell {
             CalendarCell::Free => ".".to_owned(),
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn sale_of_several_days_is_one_bar_in_each_week() {
-        // The month begins on a Sunday, so the first week has it alone.
+        // The month begins on a Sunday, so the first week has only that day.
         let empty: Vec<String> = Vec::new();
         let one = |opens: &str, closes: &str| bars(&[sale(opens, closes)]);
         let of = |first: &str, second: &str| {

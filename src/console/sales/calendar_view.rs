@@ -50,12 +50,12 @@ impl CalendarCell {
 #[derive(Debug)]
 pub struct CalendarDay {
     pub date: Date,
-    /// Days of the months before and after fill the weeks.
+    /// `false` for days of the months before and after, which fill the weeks.
     pub in_month: bool,
     pub today: bool,
     /// The opening time that a new sale on this day would get; `None` once the day is over.
     pub new_at: Option<Timestamp>,
-    /// Those that begin and end on the day.
+    /// The sales that begin and end on the day.
     pub sales: Vec<CalendarSale>,
 }
 
@@ -63,7 +63,7 @@ pub struct CalendarDay {
 #[derive(Debug)]
 pub struct CalendarWeek {
     pub days: Vec<CalendarDay>,
-    /// Rows of bars, each of all days of the week.
+    /// Rows of bars. Each row spans all days of the week.
     pub lanes: Vec<Vec<CalendarCell>>,
 }
 
@@ -89,7 +89,7 @@ impl CalendarPage {
         [t.monday, t.tuesday, t.wednesday, t.thursday, t.friday, t.saturday, t.sunday]
     }
 
-    /// The day with its month, for screen readers and narrow screens.
+    /// The day and month, for screen readers and narrow screens.
     fn day(&self, date: &Date) -> String {
         let format = if self.chrome.locale == Locale::Zh { "%-m月%-d日" } else { "%-d %B" };
         date.strftime(format).to_string()
@@ -100,7 +100,7 @@ impl CalendarPage {
         format!("{} – {}", self.day(&sale.from), self.day(&sale.to))
     }
 
-    /// Whether a bar has a day of the month. On a phone, which lists days, the others are left out.
+    /// Whether the sale touches a day of the month. On a phone, which lists days, other sales are left out.
     fn touches_month(&self, sale: &CalendarSale) -> bool {
         sale.to >= self.month.first() && sale.from < self.month.next().first()
     }

@@ -1,4 +1,4 @@
-//! One sale's definition: read with its version, and changed, if asked for, only while it is still that version.
+//! One sale's definition: read with its version, and changed, if wanted, only while it still has that version.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -29,7 +29,7 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId
     Ok((Cache::Private, [(ETAG, entity_tag(sale.version))], axum::Json(SaleResponse { sale })).into_response())
 }
 
-/// An absent field stays as it is; `null` removes a value.
+/// Absent fields stay as they are; `null` removes a value.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SaleEdit {
@@ -60,8 +60,8 @@ pub struct SaleEdit {
     invitation: Option<bool>,
     #[serde(default, deserialize_with = "present")]
     deposit: Option<Option<Money>>,
-    /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening time
-    /// was given or removed.
+    /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening
+    /// time was given or removed.
     draft: Option<bool>,
     #[serde(default = "yes")]
     allow_overlap: bool,
@@ -114,8 +114,8 @@ pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializ
     T::deserialize(deserializer).map(Some)
 }
 
-/// Changes a sale that has not begun. With `If-Match` only a version that it names; without, the fields that are absent
-/// stay as they are at that moment.
+/// Changes a sale that has not begun. With `If-Match`, only if it has a version that it names. Without it, absent
+/// fields stay as they are at that moment.
 pub async fn edit(
     (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
     headers: HeaderMap,

@@ -72,7 +72,7 @@ pub async fn blank(
     page(&shop, &visitor, None, form, state).await
 }
 
-/// The window moved by the fewest whole days that bring its opening into the future. Its length stays.
+/// Moves the window by whole days, as few as bring its opening into the future. Its length stays.
 fn moved_into_future(window: Window, now: Timestamp) -> Window {
     const DAY_MS: i64 = 86_400_000;
     let Some(opens) = window.opens_at else { return Window { opens_at: None, closes_at: None } };
@@ -138,7 +138,7 @@ pub async fn edit(
         }
     };
     if matches!(refusal, SaleRefusal::ChangedMeanwhile) {
-        // The page shows the current version: saving again overwrites knowingly.
+        // The form gets the current version, so saving it again overwrites what others changed.
         form.version = sale.version.to_string();
     }
     let state = SaleFormState::of_refusal(refusal, visitor.locale)?;
@@ -150,7 +150,7 @@ impl SaleFormState {
         SaleFormState { status: StatusCode::UNPROCESSABLE_ENTITY, errors, ..SaleFormState::default() }
     }
 
-    /// The form's state after a refusal. A refusal that concerns no field stays a problem.
+    /// The form's state after a refusal. A refusal that concerns no field remains a problem.
     fn of_refusal(refusal: SaleRefusal, locale: domain::Locale) -> Result<SaleFormState, Problem> {
         let (error, overlap) = match refusal {
             SaleRefusal::NoSuchGoods => (FieldError::new("goods_id", "no_such_goods"), None),
@@ -167,7 +167,7 @@ impl SaleFormState {
     }
 }
 
-/// The page of the form, for a new sale or a planned one.
+/// The page with the form of a new sale or a planned one.
 async fn page(
     shop: &Shop,
     visitor: &Visitor,

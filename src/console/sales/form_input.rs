@@ -34,7 +34,7 @@ pub struct SaleForm {
     pub queue_gather_s: String,
     pub queue_seat_s: String,
     pub draw_window_s: String,
-    /// Kept as it is; the API sets it.
+    /// A hidden field, passed on unchanged. Only the API sets it.
     pub draw_review_s: String,
     /// `yes` bounds the age of accounts by the time that follows.
     pub old_accounts: String,
@@ -44,18 +44,18 @@ pub struct SaleForm {
     pub one_per_contact: String,
     pub one_per_address: String,
     pub invitation: String,
-    /// In the currency of wallets; empty for none.
+    /// An amount in the currency of wallets; empty for no deposit.
     pub deposit: String,
-    /// Of the shop, for a new draw; not a field.
+    /// The shop's beacon, for a new draw. The form does not send it.
     #[serde(skip)]
     pub draw_beacon: Option<Beacon>,
-    /// How many accounts are expected to want a unit. Sets the spread that is advised for them; not stored.
+    /// How many accounts are expected to want a unit. The advised spread follows from it. Not stored.
     pub expected_accounts: String,
     /// The button that was pressed: `draft`, `schedule`, or none.
     pub r#as: String,
     /// `yes` confirms a price that is not below the list price.
     pub price_ok: String,
-    /// Identifies the rendered form: submitted twice, it creates one sale.
+    /// Identifies the rendered form: sent twice, it creates one sale.
     pub key: String,
     /// The version of the sale that the form shows.
     pub version: String,
@@ -97,8 +97,8 @@ impl SaleForm {
         }
     }
 
-    /// Without a time, accounts that are registered by now may take part. To the minute, so that a form that is sent twice says
-    /// the same.
+    /// Without a time, accounts that are registered by now may take part. The time is truncated to the minute, so that
+    /// a form that is sent twice says the same.
     fn eligibility(&self, before: Option<Timestamp>, deposit: Option<Money>, now: Timestamp) -> EligibilityRules {
         let is_ticked = |field: &str| field == "yes";
         let minute = TimestampRound::new().smallest(Unit::Minute).mode(RoundMode::Trunc);
@@ -154,7 +154,7 @@ impl SaleForm {
         .map(|text| optional(text, |text| text.parse::<i64>().ok()));
         let expected =
             optional(&self.expected_accounts, |text| text.parse::<i64>().ok().filter(|accounts| *accounts > 0));
-        // Only a rush is spread: in the other modes an order decides.
+        // Only a rush is spread. In the other modes the shop determines the order.
         let mode = self.mode.parse::<ModeName>().ok();
         let of_rush = expected.flatten().filter(|_| mode.is_none_or(|mode| mode == ModeName::Rush));
         let advised = of_rush.zip(total.as_ref().ok()).map(|(accounts, units)| {

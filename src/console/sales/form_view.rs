@@ -14,7 +14,7 @@ use web::shared::FieldError;
 use web::views::{Chrome, error_text};
 use words::{fill, text};
 
-/// The form of a new sale or one that has not begun. All values are as entered.
+/// The form of a new sale, or of a sale that has not begun. All values are as entered.
 #[derive(Debug, Template)]
 #[template(path = "admin/sale_form.html")]
 pub struct AdminSaleForm {
@@ -51,7 +51,7 @@ impl AdminSaleForm {
         self.errors.iter().any(|error| error.code == "not_lower")
     }
 
-    /// What the expected demand says about the mode; `None` until it is entered.
+    /// What the expected demand says about the mode. `None` until the demand is entered.
     fn advice(&self) -> Option<String> {
         let t = &self.chrome.text().queue_console;
         let [accounts, units] = [&self.form.expected_accounts, &self.form.total].map(|text| text.trim().parse::<i64>());

@@ -1,4 +1,4 @@
-//! What the console shows first, above the list of sales.
+//! The first thing that the console shows, above the list of sales.
 
 use askama::Template;
 
@@ -20,7 +20,7 @@ pub struct OverviewPart<'a> {
     pub password_is_enough: bool,
 }
 
-/// A figure that leads to what it counts.
+/// A figure that links to what it counts.
 struct OverviewTile {
     path: &'static str,
     label: String,
@@ -28,7 +28,7 @@ struct OverviewTile {
     needs_a_hand: bool,
 }
 
-/// The next sale with what its checklist says.
+/// The next sale, with the result of its checklist.
 struct NextSale {
     id: SaleId,
     goods_name: String,
@@ -85,7 +85,7 @@ impl OverviewPart<'_> {
         self.tiles().iter().any(|tile| tile.needs_a_hand)
     }
 
-    /// What needs a hand, in a sentence.
+    /// What needs attention, in a sentence.
     fn summary(&self) -> String {
         let t = self.text();
         let (separator, [before, after]) = match self.chrome.locale {

@@ -33,7 +33,7 @@ const PAST_PAGE_SIZE: i64 = 10;
 #[serde(default)]
 pub struct SaleListQuery {
     q: String,
-    /// A [`SaleScope`]; for any other text it follows from the rest.
+    /// A [`SaleScope`]. For any other text, `scope` chooses one from the other fields.
     state: String,
     /// The cursor of the page of ended sales.
     before: Cursor,
@@ -46,7 +46,8 @@ pub struct SaleListQuery {
 }
 
 impl SaleListQuery {
-    /// Without a state a search is one of all sales, and what the page reports as done shows the sales among which it is now.
+    /// The scope that was asked for. Without one, a search looks at all sales, and after an action the list shows the
+    /// sales that the changed one is now among.
     fn scope(&self) -> SaleScope {
         self.state.parse().unwrap_or_else(|()| match self.done.as_str() {
             _ if self.before.is_given() => SaleScope::Past,
@@ -58,7 +59,7 @@ impl SaleListQuery {
     }
 }
 
-/// The address with a slash at its end, as people type it.
+/// Redirects the address with a slash at its end, as people type it.
 pub async fn without_slash(_: StaffVisit<ViewConsole>, RawQuery(query): RawQuery) -> Response {
     let query = query.map(|query| format!("?{query}")).unwrap_or_default();
     see_other(&format!("/admin{query}"))
@@ -150,7 +151,7 @@ struct SaleFilter {
 }
 
 impl SaleFilter {
-    /// Goods that one search considers. Words that match more are too common to be useful.
+    /// The most goods that a search considers. Words that match more are too common to be useful.
     const MAX_GOODS: usize = 500;
 
     fn parse(q: &str, goods: &[Goods]) -> SaleFilter {
@@ -185,14 +186,14 @@ pub fn done_path(locale: Locale, page: &str, done: &str, sale: SaleId) -> String
     format!("{page}?lang={locale}&done={done}&sale={sale}")
 }
 
-/// As [`done_path`], with how far the stock has the change unless it is complete.
+/// As [`done_path`], with the number of the stock's parts that have the change, unless all have it.
 pub fn changed_path(locale: Locale, page: &str, done: &str, ChangedSale { sale, applied }: &ChangedSale) -> String {
     let path = done_path(locale, page, done, sale.id);
     let AppliedParts { parts, applied } = applied;
     if applied == parts { path } else { format!("{path}&applied={applied}-{parts}") }
 }
 
-/// The form of every action on a sale. Each is confirmed, so that a slip of the finger changes nothing.
+/// The form of every action on a sale. Each action is confirmed, so that a wrong tap changes nothing.
 #[derive(Deserialize)]
 pub struct SaleActionForm {
     #[serde(default)]
@@ -220,7 +221,7 @@ impl SaleActionForm {
 
 type SaleActionRequest = StaffVisitTo<ManageSales, SaleId>;
 
-/// A handler for each action that only has to be confirmed.
+/// Defines a handler for each action that only has to be confirmed.
 macro_rules! actions {
     ($($name:ident $done:literal $command:expr;)*) => {$(
         pub async fn $name(request: SaleActionRequest, Form(form): Form<SaleActionForm>) -> Result<Response, Problem> {
@@ -272,7 +273,8 @@ pub async fn delete(
     }
 }
 
-/// Applies a confirmed command and redirects to the page of the form. Otherwise that page is shown with a warning.
+/// Applies a confirmed command and redirects to the page of the form. If it is not confirmed or is refused, shows that
+/// page with a warning.
 async fn apply(
     (State(shop), admin, visitor, PathIds(id)): SaleActionRequest,
     form: &SaleActionForm,

@@ -14,7 +14,7 @@ use pages::filters;
 use store::MAX_COUNTED_PAST;
 use words::{fill, text};
 
-/// A sale with its counters; `None` where the backend is not configured or did not answer.
+/// A sale with its counters. A counter is `None` if its backend is not configured or did not answer.
 #[derive(Debug)]
 pub struct AdminSale {
     pub sale: Sale,
@@ -53,7 +53,7 @@ wire_enum! {
 }
 
 impl SaleScope {
-    /// Those that are tabs. The others are in saved views and addresses.
+    /// The scopes that are tabs. Saved views and addresses use the others.
     const TABS: [SaleScope; 4] = [SaleScope::Current, SaleScope::Drafts, SaleScope::Past, SaleScope::All];
 
     pub fn shows(self, group: SaleGroup) -> bool {
@@ -87,7 +87,7 @@ impl SaleTabCounts {
         }
     }
 
-    /// The count in words: with a plus where there may be more.
+    /// The count in words, with a plus if there may be more.
     fn words(self, scope: SaleScope, locale: Locale) -> String {
         let count = filters::grouped(self.of(scope) as i64);
         let has_more = scope.shows(SaleGroup::Past) && self.past as i64 >= MAX_COUNTED_PAST;
@@ -142,7 +142,7 @@ impl AdminSale {
         !self.is_planned() && !self.is_over() && (self.sale.mode.name() != ModeName::Draw || self.phase != Phase::Open)
     }
 
-    /// The mode, where it is another one than a rush.
+    /// The mode, unless it is a rush.
     fn mode(&self, chrome: &Chrome) -> Option<&'static str> {
         let mode = self.sale.mode.name();
         (mode != ModeName::Rush).then(|| chrome.text().outcome.mode(mode))
@@ -161,7 +161,7 @@ impl AdminSale {
         let sold = ("sold", t.col_sold, Some(self.sale.sold));
         let money = [("unpaid", t.col_unpaid, Some(self.unpaid)), ("paid", t.col_paid, Some(self.paid))];
         let (booked, access) = (("booked", t.col_booked, self.booked), ("access", t.col_access, self.access));
-        // Where the database keeps the stock, the units are known and there is no outbox.
+        // If the database keeps the stock, the units are known and there is no outbox.
         let has_outbox = self.outbox.is_some() || self.booked.is_none();
         let outbox = has_outbox.then_some(("outbox", t.col_outbox, self.outbox));
         match SaleGroup::of(self.sale.state) {
@@ -195,7 +195,7 @@ pub struct AdminSalesPage {
     pub warning: Option<&'static str>,
     pub other: Option<SaleId>,
     pub done: Option<String>,
-    /// `None` on later pages, in a search and on other tabs than that of the current sales.
+    /// `None` on later pages, in a search, and on every tab except current sales.
     pub today: Option<Today>,
     /// Whether a password alone opens the console.
     pub password_is_enough: bool,
@@ -228,7 +228,7 @@ impl AdminSalesPage {
         Some(OverviewPart { chrome: &self.chrome, today, password_is_enough: self.password_is_enough })
     }
 
-    /// The actions on several sales that at least one of those on the page allows.
+    /// The actions on several sales that at least one sale on the page allows.
     fn bulk_actions(&self) -> Vec<(BulkSaleAction, &'static str)> {
         let states = || self.groups.iter().flat_map(|(_, sales)| sales).map(|row| row.sale.state);
         let actions = BulkSaleAction::ALL.into_iter().filter(|_| self.chrome.runs_sales());
@@ -245,11 +245,11 @@ impl AdminSalesPage {
         !self.is_filtered() && self.counts.of(SaleScope::All) == 0
     }
 
-    /// Each keeps the search.
+    /// The tabs, with links that preserve the search.
     fn tabs(&self) -> [SaleTab; 4] {
         let t = &self.chrome.text().sales;
         SaleScope::TABS.map(|scope| {
-            // What the list shows by itself needs no name.
+            // The state that the list shows by default is not named.
             let is_default = scope == SaleScope::Current && self.q.trim().is_empty();
             let state = if is_default { "" } else { scope.as_str() };
             SaleTab {
@@ -266,7 +266,7 @@ impl AdminSalesPage {
         })
     }
 
-    /// The state that the search keeps.
+    /// The state that links of the search preserve.
     fn kept_state(&self) -> &str {
         self.bar.query.get("state")
     }
@@ -282,8 +282,8 @@ impl AdminSalesPage {
     }
 }
 
-/// The text that reports an action on a sale as done. `done`, `sale` and `applied`, such as `6-8` parts of the stock, come
-/// from the query of a redirect; unknown values give no text.
+/// The text that reports an action on a sale as done. `done`, `sale` and `applied`, such as `6-8` parts of the stock,
+/// come from the query of a redirect; unknown values give no text.
 pub fn admin_notice(locale: Locale, done: &str, sale: Option<SaleId>, applied: &str) -> Option<String> {
     let t = &text(locale).sales;
     let words = match done {

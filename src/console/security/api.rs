@@ -24,7 +24,7 @@ struct SecurityEventsPage {
     next: Option<String>,
 }
 
-/// Events of one minute that are alike.
+/// Similar events of one minute, counted together.
 #[derive(Serialize)]
 struct SecurityEventJson {
     id: String,

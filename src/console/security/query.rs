@@ -23,7 +23,7 @@ pub struct SecurityQuery {
     /// A network, or an address in it.
     pub network: String,
     pub from: String,
-    /// Exclusive.
+    /// The end of the period, exclusive.
     pub to: String,
     /// The time zone of `from` and `to` when they are days; UTC when it is empty.
     pub zone: String,
@@ -66,7 +66,7 @@ impl SecurityQuery {
     }
 }
 
-/// The id of an account that is named, or whose id is typed. Events outlive accounts, so that an id needs none.
+/// The id of the account with this name, or the typed id itself. Events outlive accounts, so the id need not exist.
 async fn account_of(store: &Store, typed: &str) -> Result<Option<UserId>, StoreError> {
     match typed.parse() {
         Ok(id) => Ok(Some(id)),
@@ -78,7 +78,7 @@ async fn account_of(store: &Store, typed: &str) -> Result<Option<UserId>, StoreE
 fn network_of(typed: &str) -> Option<String> {
     let address: IpAddr = typed.split('/').next()?.trim().parse().ok()?;
     let network = Network::of(address).site_text();
-    // A mask is taken only if it is the recorded one.
+    // A mask is accepted only if it is the recorded one.
     typed.split_once('/').is_none_or(|(_, bits)| network.ends_with(&format!("/{bits}"))).then_some(network)
 }
 

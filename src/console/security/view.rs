@@ -21,7 +21,7 @@ const PLOT_HEIGHT: f64 = 28.0;
 /// The lowest bar that can be seen.
 const MIN_BAR: f64 = 2.0;
 
-/// The events of a day, and those that match a filter, newest first.
+/// The events of a day, and the events that match a filter, newest first.
 #[derive(Debug, Template)]
 #[template(path = "admin/security.html")]
 pub struct SecurityPage {

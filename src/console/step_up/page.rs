@@ -1,5 +1,6 @@
-//! Where links to exports lead first: to the export when the member of the staff has entered the password lately, else to the
-//! page that asks for it. Both routes stand behind the layer [`required`](web::step_up::required).
+//! Where links to exports lead first: on to the export if the member of the staff has entered the password lately,
+//! otherwise to the page that asks for it. Both routes stand behind the layer
+//! [`required`](web::step_up::required).
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -30,7 +31,7 @@ pub async fn show(_: StaffVisit<ViewConsole>, Query(target): Query<StepUpTarget>
     see_other(target.path())
 }
 
-/// The password was right. A redirect to a file would leave the browser at the form, so a page links to it.
+/// Shown once the password was right. A redirect to a file would leave the browser at the form, so a page links to it.
 pub async fn done(
     (_, _, visitor): StaffVisit<ViewConsole>,
     Form(target): Form<StepUpTarget>,

@@ -40,7 +40,7 @@ fn private(body: Value) -> Response {
     (Cache::Private, Answer(body)).into_response()
 }
 
-/// An answer about what has a version.
+/// An answer about something that has a version.
 fn versioned(version: i64, body: Value) -> Response {
     ([(ETAG, entity_tag(version))], private(body)).into_response()
 }
@@ -85,7 +85,7 @@ pub async fn end_sessions(call: StaffCallTo<SupportShoppers, UserId>) -> Result<
     change(call, AccountChange::EndSessions).await
 }
 
-/// Sends the link of a recovery to the user, who finishes it.
+/// Sends the user a link that starts a recovery. The user finishes it.
 pub async fn start_recovery(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, UserId>,
 ) -> Result<StatusCode, Problem> {
@@ -97,7 +97,7 @@ async fn change<P: Permission>(call: StaffCallTo<P, UserId>, change: AccountChan
     change_version(call, None, change).await
 }
 
-/// Changes an account in one of the versions.
+/// Changes an account if it has one of these versions.
 async fn change_version<P: Permission>(
     (State(shop), staff, PathIds(id)): StaffCallTo<P, UserId>,
     versions: Option<Vec<i64>>,
@@ -123,7 +123,8 @@ fn checked_role(name: &str) -> Result<Role, Problem> {
     staff_role(name).ok_or_else(|| Problem::invalid_field("role", "bad_role"))
 }
 
-/// Creates an account. The answer carries its one-time password, so it is not kept but made again.
+/// Creates an account. The answer carries its one-time password, so it is not stored: a replay makes the same one
+/// again.
 pub async fn add_staff(
     (State(shop), by): StaffCall<ManageStaff>,
     Repeatable(request): Repeatable,
@@ -141,7 +142,7 @@ pub struct RoleRequest {
     role: String,
 }
 
-/// With `If-Match` only that of a version that it names.
+/// Sets the role. With `If-Match`, only if the account has a version that it names.
 pub async fn set_role(
     call: StaffCallTo<ManageStaff, UserId>,
     headers: HeaderMap,
@@ -150,7 +151,7 @@ pub async fn set_role(
     change_version(call, expected_versions(&headers), AccountChange::SetRole(checked_role(&new.role)?)).await
 }
 
-/// With `If-Match` only from a version that it names.
+/// Takes the role of a member of the staff away. With `If-Match`, only if the account has a version that it names.
 pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>, headers: HeaderMap) -> Result<Response, Problem> {
     change_version(call, expected_versions(&headers), AccountChange::SetRole(Role::User)).await
 }
@@ -169,7 +170,7 @@ pub struct StaffPolicyBody {
     second_factor_required: bool,
 }
 
-/// With `If-Match` only a version that it names.
+/// Sets whether all staff need a second factor. With `If-Match`, only if the policy has a version that it names.
 pub async fn set_policy(
     (State(shop), by): StaffCall<ManageStaff>,
     headers: HeaderMap,
@@ -179,7 +180,7 @@ pub async fn set_policy(
     Ok(policy_answer(shop.accounts.require_second_factor(&by.session, versions.as_deref(), required).await?))
 }
 
-/// A member of the staff gets a temporary password, which only this answer carries.
+/// Gives a member of the staff a temporary password, which only this answer carries.
 pub async fn reset_password(
     (State(shop), by, PathIds(id)): StaffCallTo<ManageStaff, UserId>,
 ) -> Result<Response, Problem> {

@@ -23,7 +23,7 @@ pub struct MailPage {
 #[derive(Debug)]
 pub struct ShownMail {
     pub mail: Mail,
-    /// Masked.
+    /// The address, masked.
     pub recipient: String,
     pub letter: Letter,
 }

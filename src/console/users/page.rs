@@ -113,7 +113,7 @@ pub async fn end_sessions(visit: UserAction, Form(form): Form<UserActionForm>) -
     change(visit, form, AccountChange::EndSessions).await
 }
 
-/// Sends the link of a recovery to the user, who finishes it.
+/// Sends the user a link that starts a recovery. The user finishes it.
 pub async fn start_recovery(
     (State(shop), staff, visitor, PathIds(id)): UserAction,
     Form(form): Form<UserActionForm>,

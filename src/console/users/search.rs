@@ -14,7 +14,8 @@ pub struct UserSearchQuery {
     pub q: String,
     #[serde(default)]
     pub before: Cursor,
-    /// `oldest` or `name`, of all accounts. Those whose name was searched are by name. Of the page.
+    /// `oldest` or `name`, for a list of all accounts. A search by name is always sorted by name. Only the page reads
+    /// it.
     #[serde(default)]
     pub sort: String,
     #[serde(default)]

@@ -42,7 +42,7 @@ struct StaffPageState {
     errors: Vec<FieldError>,
     problem: Option<&'static str>,
     done: String,
-    /// A temporary password that was just made, shown only in this answer.
+    /// A temporary password that was just made. It is shown only in this answer.
     temporary: Option<TemporaryPassword>,
 }
 
@@ -102,7 +102,7 @@ pub async fn appoint(
     change((State(shop), staff, visitor), user.id, Some(AccountChange::SetRole(role)), "appoint").await
 }
 
-/// Creates an account. The answer itself carries its one-time password, which is stored only as a hash.
+/// Creates an account. This answer carries its one-time password, which is stored only as a hash.
 pub async fn create(
     (State(shop), staff, visitor): OwnerRequest,
     Repeatable(request): Repeatable,
@@ -134,12 +134,12 @@ pub struct RoleForm {
     role: String,
     #[serde(default)]
     confirm: String,
-    /// That of the account as the form shows it.
+    /// The version of the account that the form shows.
     #[serde(default)]
     version: String,
 }
 
-/// The version in a form. One of an older program has none.
+/// The version in a form. A form of an older program has none.
 fn shown_version(version: &str) -> Option<Vec<i64>> {
     version.parse().ok().map(|version| vec![version])
 }
@@ -170,7 +170,7 @@ pub async fn reset_second_factor(
     change(visit, id, form.is_confirmed().then_some(AccountChange::ResetSecondFactor), "reset").await
 }
 
-/// The answer itself carries the temporary password, which is stored only as a hash.
+/// This answer carries the temporary password, which is stored only as a hash.
 pub async fn reset_password(
     (State(shop), staff, visitor): OwnerRequest,
     PathIds(id): PathIds<UserId>,
@@ -189,14 +189,14 @@ pub async fn reset_password(
     }
 }
 
-/// The form that requires a second factor of all staff, or no longer.
+/// The form that sets whether all staff need a second factor.
 #[derive(Deserialize)]
 pub struct PolicyForm {
     #[serde(default)]
     second_factor_required: String,
     #[serde(default)]
     confirm: String,
-    /// That of the policy as the form shows it.
+    /// The version of the policy that the form shows.
     #[serde(default)]
     version: String,
 }
@@ -240,7 +240,7 @@ async fn refused(shop: &Shop, visitor: &Visitor, refusal: Problem) -> Result<Res
         Code::LastOwner | Code::Yourself | Code::NotAllowed | Code::SecondFactorRequired => {
             page(shop, visitor, code.status(), StaffPageState::with_problem(code.as_str())).await
         }
-        // A form has no `If-Match` that a program could have sent.
+        // Forms send no `If-Match`, so the version in the form was stale.
         Code::StaleVersion => {
             page(shop, visitor, StatusCode::CONFLICT, StaffPageState::with_problem(code.as_str())).await
         }

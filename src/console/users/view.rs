@@ -50,7 +50,7 @@ impl UsersPage {
         self.bar.columns(&[("state", p.col_state), ("role", p.col_role), ("since", p.col_since), ("seen", p.col_seen)])
     }
 
-    /// The log-in has no index, so that the list cannot be by it.
+    /// Only names can be sorted by: the log-in has no index.
     fn sort_by_name(&self) -> SortLink {
         self.bar.sort(self.chrome.text().people.col_name, "name", None)
     }
@@ -123,12 +123,12 @@ impl UserPage {
         format!("/admin/users/{}/{action}", self.user.id)
     }
 
-    /// Whether the viewer may start the recovery of the account: for shoppers, and where there is an address.
+    /// Whether the viewer may start the recovery of the account: only for shoppers with an address.
     fn may_recover(&self) -> bool {
         self.may_change() && self.mail.is_some() && !self.user.role.is_staff() && !self.user.is_blocked()
     }
 
-    /// Whether the viewer may change the account: support may change those of shoppers, owners those of staff. A deleted
+    /// Whether the viewer may change the account: support may change shoppers, owners may change staff. A deleted
     /// account cannot be changed.
     fn may_change(&self) -> bool {
         let role = if self.user.role.is_staff() { self.chrome.owns() } else { self.chrome.helps_shoppers() };
@@ -141,7 +141,7 @@ impl UserPage {
 pub struct TemporaryPassword {
     pub username: String,
     pub password: String,
-    /// Whether the account is new; else its password was reset.
+    /// Whether the account is new. Otherwise its password was reset.
     pub is_new: bool,
 }
 
@@ -172,7 +172,7 @@ impl StaffPage {
         self.staff.iter().filter(|user| !user.has_second_factor()).count()
     }
 
-    /// Whether the account is that of the owner who reads the page.
+    /// Whether the account belongs to the owner who reads the page.
     fn is_viewer(&self, user: &User) -> bool {
         self.chrome.username.as_deref() == Some(&user.username)
     }

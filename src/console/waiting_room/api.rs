@@ -1,4 +1,4 @@
-//! Waiting rooms: staff hold the calls, and bound how many a minute makes.
+//! Waiting rooms: staff hold the calls, and limit how many are made each minute.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -13,12 +13,12 @@ use web::extract::session::ManageSales;
 use web::extract::{Json, PathIds};
 use web::problem::{Code, Problem};
 
-/// An absent field stays as it is.
+/// Absent fields stay as they are.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaceRequest {
     held: Option<bool>,
-    /// `null` for as many as there are units.
+    /// `null` for no limit: as many calls as there are units.
     #[serde(default, deserialize_with = "present")]
     per_minute: Option<Option<i64>>,
 }

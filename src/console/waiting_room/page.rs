@@ -1,4 +1,4 @@
-//! The forms of a sale's cockpit that hold, resume and bound the calls of its waiting room.
+//! The forms in a sale's cockpit that hold the calls of its waiting room, resume them, and limit their rate.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -21,7 +21,7 @@ use web::shared::validation::optional;
 pub struct PaceForm {
     /// `hold`, `resume` or `pace`.
     to: String,
-    /// With `pace`: a number, or empty for no bound.
+    /// With `pace`: the calls per minute, or empty for no limit.
     per_minute: String,
 }
 

@@ -56,11 +56,11 @@ pub async fn change_password(
 #[serde(deny_unknown_fields)]
 pub struct StepUpBody {
     password: Secret,
-    /// Of the second factor, if the account has one.
+    /// The code of the second factor, if the account has one.
     code: Option<String>,
 }
 
-/// Before operations of the staff that ask for the password again.
+/// Checks the password again, before operations of the staff that ask for it.
 pub async fn step_up(
     (State(shop), SignedIn(session)): UserCall,
     ClientDevice(device): ClientDevice,

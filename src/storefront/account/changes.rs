@@ -18,7 +18,7 @@ pub async fn export_account(shop: &Shop, session: &Session) -> Result<Response, 
     Ok((Cache::Private, attachment, Json(data)).into_response())
 }
 
-/// Deletes the account, unless an order of it is open in the database or on its way there.
+/// Deletes the account, unless one of its orders is open in the database or on its way there.
 pub async fn delete_account(
     shop: &Shop,
     session: &Session,

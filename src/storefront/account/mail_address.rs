@@ -1,4 +1,4 @@
-//! The mail address of an account: entered and removed on the account page, verified by the link of a message.
+//! The mail address of an account: entered and removed on the account page, verified by the link in a message.
 
 use std::sync::Arc;
 
@@ -64,14 +64,14 @@ pub async fn remove(
     }
 }
 
-/// The query of the link of a message.
+/// The query of the link in a message.
 #[derive(Deserialize)]
 pub struct TokenQuery {
     #[serde(default)]
     pub token: String,
 }
 
-/// The page behind the link of a message, with the button that verifies the address. Showing it changes nothing.
+/// The page behind the link in a message, with the button that verifies the address. Showing it changes nothing.
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
@@ -108,7 +108,7 @@ pub async fn verify(
     personal(StatusCode::OK, &page)
 }
 
-/// A link that is not valid leads back to the account, where another one can be sent.
+/// A link that is not valid leads back to the account, where another link can be sent.
 fn unusable(visitor: &Visitor, refusal: AccountRefusal) -> Problem {
     Problem::from(refusal).back(account_path(visitor.locale))
 }

@@ -180,11 +180,11 @@ pub struct SecondFactorForm {
     password: Secret,
     #[serde(default)]
     code: String,
-    /// Of the second factor that is replaced.
+    /// The code of the second factor that is replaced.
     present_code: Option<String>,
 }
 
-/// Sets up the second factor. The response shows the recovery codes, for the only time.
+/// Sets up the second factor. Only this response shows the recovery codes.
 pub async fn set_second_factor(
     (State(shop), SignedIn(session), visitor): UserVisit,
     ClientDevice(device): ClientDevice,
@@ -226,7 +226,7 @@ pub async fn remove_second_factor(
 #[derive(Deserialize)]
 pub struct PasskeyRemovalForm {
     password: Secret,
-    /// Of the authenticator app, if the account has one.
+    /// The code of the authenticator app, if the account has one.
     code: Option<String>,
 }
 

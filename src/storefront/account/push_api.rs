@@ -20,7 +20,7 @@ use web::problem::{Code, Problem};
 
 #[derive(Serialize)]
 struct PushResponse {
-    /// What browsers subscribe to, in base64url.
+    /// The public key that browsers subscribe to, in base64url.
     key: String,
     /// Whether the browser of this session shows messages.
     subscribed: bool,
@@ -32,7 +32,7 @@ pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response
     Ok((Cache::Private, Answer(response)).into_response())
 }
 
-/// What a browser's `PushSubscription` has, and the language of the page.
+/// The fields of a browser's `PushSubscription`, and the language of the page.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriptionBody {
@@ -70,7 +70,7 @@ struct ReminderResponse {
     set: bool,
     /// How many accounts have one.
     accounts: i64,
-    /// The address that gets a mail, masked. `null`: none does.
+    /// The address that gets a mail, masked; `null` if none does.
     mail: Option<String>,
     /// Whether a browser of the account shows messages.
     push: bool,
@@ -82,7 +82,7 @@ struct ReminderCount {
     accounts: i64,
 }
 
-/// How many accounts have a reminder, for everyone: up to a minute old.
+/// How many accounts have a reminder, as everyone may see. Up to a minute old.
 pub async fn reminders(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     announced(&shop, sale).await?;
     let store = shop.store.clone();
@@ -106,7 +106,8 @@ pub async fn reminder(
     Ok((Cache::Private, Answer(response)).into_response())
 }
 
-/// The account is told a few minutes before the start: by mail, and in its browsers that have subscribed.
+/// Sets a reminder: the shop notifies the account a few minutes before the start, by mail and in its subscribed
+/// browsers.
 pub async fn set_reminder(
     (State(shop), SignedIn(session)): UserCall,
     SalePath(sale): SalePath,

@@ -20,9 +20,9 @@ pub struct AccountPage {
     pub user: User,
     /// The balance of the wallet.
     pub balance: Money,
-    /// What of the wallet is set aside for sales.
+    /// The part of the wallet that is set aside for sales.
     pub set_aside: Money,
-    /// What deleting the account gives up: the balance, what is set aside, and what is unclaimed in open packets.
+    /// What deleting the account gives up: the balance, the money set aside, and the unclaimed money in open packets.
     pub at_stake: Money,
     pub recovery_left: i64,
     /// How many addresses are saved.
@@ -74,7 +74,7 @@ impl AccountPage {
         section == of_form || section == of_action || must_change
     }
 
-    /// How many of something the account has, in words.
+    /// A number of things that the account has, in words.
     fn counted(&self, number: usize, words: &str) -> String {
         match number {
             0 => self.chrome.text().member.none.to_owned(),
@@ -150,7 +150,7 @@ pub struct SecondFactorPage {
     pub url: String,
     /// The signed enrolment, which the form sends back.
     pub signed: String,
-    /// The account has a second factor, of which a code is asked for too.
+    /// The account already has a second factor, so the form asks for its code too.
     pub replaces: bool,
     pub errors: Vec<FieldError>,
 }

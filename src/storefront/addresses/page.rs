@@ -20,7 +20,7 @@ use web::shared::paths::{eligibility_path, sale_path};
 use web::shared::response::{personal, see_other};
 use web::shared::{FieldError, NoticeQuery};
 
-/// The fields of an address as entered, and those that the forms around them add.
+/// The fields of an address as entered, and the fields that the forms around them add.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AddressInput {
@@ -34,7 +34,7 @@ pub struct AddressInput {
     postal_code: String,
     /// The version of the address that the form was filled with.
     version: String,
-    /// The sale that the address is for, to go back there.
+    /// The sale that the address is for. Saving leads back there.
     sale: String,
     /// `yes` to make it the default.
     as_default: String,
@@ -146,7 +146,7 @@ async fn save(
     let (status, errors, alert) = match input.address().checked() {
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, errors, None),
         Ok(address) => {
-            // A form without a version, which is an old one, changes any.
+            // A form without a version, such as an old one, applies to any version.
             let versions = input.version.parse().ok().map(|version| vec![version]);
             let edit = id.map(|id| AddressEdit { id, versions });
             match shop.store.save_address(session.user_id, edit.as_ref(), &address, as_default, shop.clock.now()).await

@@ -23,7 +23,7 @@ pub struct AddressForm {
 
 impl AddressForm {
     pub fn blank(locale: Locale) -> AddressForm {
-        // The likeliest country of a reader of Chinese. In English no country is preselected.
+        // Readers of Chinese most likely live in China. In English no country is preselected.
         let country = if locale == Locale::Zh { "CN".to_owned() } else { String::new() };
         AddressForm { locale, typed: Address { country, ..Address::default() }, errors: Vec::new() }
     }
@@ -98,7 +98,7 @@ impl AddressesPage {
 #[template(path = "address.html")]
 pub struct AddressPage {
     pub chrome: Chrome,
-    /// `None` for a new one.
+    /// `None` for a new address.
     pub edited: Option<EditedAddress>,
     pub form: AddressForm,
     pub as_default: bool,
@@ -120,7 +120,7 @@ pub struct EditedAddress {
 pub enum AddressAlert {
     /// The account has the maximum number of addresses.
     Full,
-    /// It was changed after the form was filled, and is this now.
+    /// The address was changed after the form was filled, and is now this.
     ChangedMeanwhile(AddressCard),
 }
 
@@ -140,7 +140,7 @@ pub struct OrderAddressPage {
     pub keep: bool,
     /// The shopper started a payment before the order had an address.
     pub needed: bool,
-    /// The payment that follows is from the wallet.
+    /// The payment that follows comes from the wallet.
     pub from_wallet: bool,
     /// Whether a payment can follow.
     pub can_pay: bool,

@@ -1,4 +1,4 @@
-//! Draws: an account's own entry, and what everyone may know.
+//! Draws: an account's own entry, and the public facts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ struct EntryResponse {
     entry: EntryJson,
     /// The state of the draw.
     draw: DrawState,
-    /// Proves that the shop took the entry.
+    /// Proof that the shop took the entry.
     receipt: String,
 }
 
@@ -59,7 +59,7 @@ fn entry_response(shop: &Shop, sale_id: SaleId, draw: DrawState, entry: &DrawEnt
     EntryResponse { entry: EntryJson { id, sale_id, entered_at, state, reason, rank, order_id }, draw, receipt }
 }
 
-/// Enters the account. 201 with the entry; 200 with the same entry when it is there already.
+/// Enters the account. 201 with the new entry; 200 with the entry that the account already has.
 pub async fn enter(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -84,7 +84,7 @@ pub async fn own(
     Ok((Cache::Private, Json(entry_response(&shop, sale, draw.state, &entry))).into_response())
 }
 
-/// Takes the account's entry back, while the sale is open.
+/// Withdraws the account's entry, while the sale is open.
 pub async fn withdraw(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -100,12 +100,12 @@ struct DrawResponse {
     draw: DrawJson,
 }
 
-/// What everyone may know of a draw.
+/// The public facts of a draw.
 #[derive(Serialize)]
 struct DrawJson {
     sale_id: SaleId,
     state: DrawState,
-    /// Within the state, what the clock says.
+    /// How far the draw has come: its state, and within it what the clock says.
     stage: DrawStage,
     /// When the stage ends, if the clock ends it.
     until: Option<Timestamp>,
@@ -119,10 +119,10 @@ struct DrawJson {
     entries: Option<i64>,
     excluded: BTreeMap<Exclusion, i64>,
     root: Option<String>,
-    /// `null` without public randomness: the shop must be trusted.
+    /// `null` without public randomness. Then shoppers have to trust the shop.
     randomness: Option<RoundJson>,
     drawn_at: Option<Timestamp>,
-    /// `null` until the draw was held, as is the seed.
+    /// `null` until the draw was held; so is the seed.
     secret: Option<String>,
     seed: Option<String>,
 }
@@ -178,7 +178,7 @@ pub async fn proof(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> R
     Ok((Cache::Page, json_response(StatusCode::OK, proof)).into_response())
 }
 
-/// The list of entries as CSV; 409 until it is locked. Read page by page, as the client takes it.
+/// The list of entries as CSV; 409 until it is locked. Pages are read as the client takes them.
 pub async fn entries(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     if public_draw(&shop, sale).await?.locked_at.is_none() {
         return Err(Code::NotLocked.into());

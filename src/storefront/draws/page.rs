@@ -57,7 +57,7 @@ pub async fn show(
     personal(StatusCode::OK, &page)
 }
 
-/// The rules, what was published, and how to check it.
+/// The rules, the published facts, and how to check them.
 pub async fn proof(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,

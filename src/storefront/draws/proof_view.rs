@@ -10,7 +10,7 @@ use store::Draw;
 use web::views::Chrome;
 use words::fill;
 
-/// What everyone may know of a draw, and how to check it.
+/// The public facts of a draw, and how to check them.
 #[derive(Debug, Template)]
 #[template(path = "draw.html")]
 pub struct DrawPage {
@@ -23,7 +23,7 @@ pub struct DrawPage {
     /// When the stage ends, if the clock ends it.
     pub until: Option<Timestamp>,
     pub excluded: Vec<(Exclusion, i64)>,
-    /// Once the draw was held.
+    /// `None` until the draw was held.
     pub proof: Option<Proof>,
     /// The visitor's own entry.
     pub own: Option<EntryId>,
@@ -38,7 +38,7 @@ impl DrawPage {
         self.draw.locked_at.is_some()
     }
 
-    /// What limits the trust that the draw deserves.
+    /// Reasons to trust the draw less.
     fn caveats(&self) -> impl Iterator<Item = &'static str> {
         let t = &self.chrome.text().draw_proof;
         let source = match self.draw.rules.randomness.map(|round| round.beacon) {

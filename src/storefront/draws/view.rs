@@ -10,7 +10,7 @@ use pages::onward::OnwardSale;
 use web::views::Chrome;
 use words::fill;
 
-/// The state of the account's entry, and what it can do with it.
+/// The state of the account's entry, and the actions that it allows.
 #[derive(Debug, Template)]
 #[template(path = "entry.html")]
 pub struct EntryPage {
@@ -24,13 +24,13 @@ pub struct EntryPage {
     pub stage: DrawStage,
     /// When the stage ends, if the clock ends it.
     pub until: Option<Timestamp>,
-    /// `None`: the account has not entered.
+    /// `None` if the account has not entered.
     pub entry: Option<DrawEntry>,
-    /// Of the order that the entry won.
+    /// The status of the order that the entry won.
     pub order_status: Option<OrderStatus>,
-    /// Of the entry; empty without one.
+    /// The receipt of the entry; empty without one.
     pub receipt: String,
-    /// Where to go on meanwhile.
+    /// Sales to go on to.
     pub onward: Vec<OnwardSale>,
 }
 
@@ -51,7 +51,7 @@ impl EntryPage {
         self.is_open() && self.state() == Some(EntryState::In)
     }
 
-    /// From 1.
+    /// The rank, counted from 1.
     fn rank(&self) -> Option<i64> {
         self.entry.as_ref()?.rank.filter(|_| self.stage.is_held()).map(|rank| rank + 1)
     }
@@ -69,7 +69,7 @@ impl EntryPage {
         self.state() == Some(EntryState::In) && self.order().is_some() && !is_lost && self.draw != DrawState::CalledOff
     }
 
-    /// As the page of a turn in a waiting room names its states, which have their looks there.
+    /// The look of the state. The looks belong to the states on the page of a turn in a waiting room.
     fn look(&self) -> &'static str {
         match self.state() {
             _ if self.has_won() && self.order_status == Some(OrderStatus::Paid) => "bought",
@@ -116,7 +116,7 @@ impl EntryPage {
         text.to_owned()
     }
 
-    /// What became of the order that the entry won.
+    /// Words about the order that the entry won.
     fn won_text(&self) -> &'static str {
         let t = &self.chrome.text().draws;
         match self.order_status {

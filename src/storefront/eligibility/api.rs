@@ -22,7 +22,7 @@ struct EligibilityResponse {
     sale_id: SaleId,
     /// Whether the account keeps every rule.
     eligible: bool,
-    /// Accounts that were registered later may not take part.
+    /// Only accounts registered before this time may take part.
     accounts_before: Option<Timestamp>,
     /// Set aside from the wallet of an account that takes part, and given back in full.
     deposit: Option<Money>,

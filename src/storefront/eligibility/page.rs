@@ -1,4 +1,5 @@
-//! Who may take part in a sale: the shopper's own state, what to do about it, and the form of an invitation code.
+//! Who may take part in a sale: the shopper's own state, what the shopper can do about it, and the form of an
+//! invitation code.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -33,7 +34,7 @@ pub struct InvitationForm {
     code: String,
 }
 
-/// Redeems an invitation code. One that cannot be redeemed is shown again beside its field.
+/// Redeems an invitation code. A code that cannot be redeemed is shown again beside its field.
 pub async fn redeem(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
@@ -71,7 +72,8 @@ async fn page(
     personal(status, &page)
 }
 
-/// The answer to a form that was refused: an account that may not take part reads on the page of the rules what it lacks.
+/// The answer to a refused form. An account that may not take part goes to the page of the rules, which shows what it
+/// lacks.
 pub fn refused(refusal: impl Into<Problem>, locale: Locale, sale: SaleId) -> Result<Response, Problem> {
     let problem = refusal.into();
     match problem.code().is_about_eligibility() {

@@ -60,7 +60,7 @@ impl EligibilityPage {
         state.lacks == Some(Ineligible::AddressNeeded)
     }
 
-    /// Shown at the first rule that lacks it.
+    /// Whether to ask for a contact here: only at the first rule that lacks one.
     fn needs_contact(&self, state: &RuleState) -> bool {
         let lacks = |state: &&RuleState| state.lacks == Some(Ineligible::ContactNotVerified);
         self.states.iter().find(lacks) == Some(state)

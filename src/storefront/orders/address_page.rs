@@ -1,4 +1,4 @@
-//! Choosing or entering the address of an order, between purchase and payment, or later where it is missing.
+//! Choosing or entering the address of an order: between purchase and payment, or later if it is missing.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -32,7 +32,7 @@ pub async fn show(
             let state = OrderAddressState { form, ..OrderAddressState::blank(&visitor) };
             page(&shop, &session, &visitor, order, state).await
         }
-        // The order's own page says why there is no address to choose yet, or any more.
+        // The order's own page says why no address can be chosen yet, or any more.
         Ok(_) | Err(OrderRefusal::NotPayable) => Ok(see_other(&order_path(visitor.locale, sale, id))),
         Err(refusal) => Err(refusal.into()),
     }
@@ -54,7 +54,7 @@ pub struct OrderAddressState {
     keep: bool,
     /// Whether the shopper came here by a payment that needs an address first.
     needed: bool,
-    /// The source of that payment.
+    /// The source of that payment's money.
     from: String,
 }
 
@@ -70,7 +70,7 @@ impl OrderAddressState {
         }
     }
 
-    /// For a payment from `from` of an order without an address.
+    /// For a payment from `from`, of an order without an address.
     pub fn before_payment(visitor: &Visitor, from: String) -> OrderAddressState {
         let blank = OrderAddressState::blank(visitor);
         OrderAddressState { status: StatusCode::UNPROCESSABLE_ENTITY, needed: true, from, ..blank }
@@ -134,7 +134,7 @@ pub async fn choose(
     let order =
         delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
     if keep && is_new(&input) {
-        // One that is saved already, or one too many, is not reported: the order has its address.
+        // If the address is saved already, or the account has too many, nothing is reported: the order has its address.
         let known = shop.store.addresses_of(session.user_id).await?.iter().any(|saved| saved.address == address);
         if !known {
             let saved = shop.store.save_address(session.user_id, None, &address, false, shop.clock.now()).await;

@@ -29,7 +29,7 @@ use web::problem::{Code, Problem, refused_purchase};
 use web::shared::orders::{HoldJson, OrderJson, OrderList, PartialRefundJson, parse_statuses};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 
-/// How long a repeated purchase waits for the status of its order. Without the database a read would take seconds.
+/// How long a replay waits for the status of its order. Without the database a read would take seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// `{"quantity":1,"token":"…"}`. [`quantity`] reads the quantity, so that every wrong value gets the same response.
@@ -45,8 +45,8 @@ fn quantity(raw: Option<&RawValue>) -> Result<i64, Problem> {
     raw.and_then(|raw| raw.get().parse().ok()).ok_or(Code::BadQuantity.into())
 }
 
-/// A purchase. Nearly every request is refused before its body is read. 202 means that the units are held; a repeated
-/// purchase is 200 with the first order.
+/// A purchase. Nearly every request is refused before its body is read. 202 means that the units are held. A replay
+/// gets 200 with the first order.
 pub async fn buy(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -62,7 +62,7 @@ pub async fn buy(
     Box::pin(buy_admitted(shop, session, sale, admission, request)).await
 }
 
-/// Tells when the account's own moment comes. It may have come since the refusal.
+/// Says when the account's own moment comes. It may have come since the refusal.
 pub fn too_early(shop: &Shop, session: &Session, sale: SaleId) -> Problem {
     Problem::too_early(shop.gate.awaited_moment(sale, session.user_id), shop.clock.now())
 }
@@ -75,12 +75,12 @@ async fn buy_admitted(
     admission: AdmissionRequest,
     request: Request,
 ) -> Result<Response, Problem> {
-    // Thousands of requests wait for a decision at once. The request is dropped before the wait.
+    // Thousands of requests wait for a decision at once, so the request is dropped before the wait.
     let (quantity, decision) = {
         let bytes = json_body(request).await?;
         let body: PurchaseBody = from_json(&bytes)?;
         let quantity = quantity(body.quantity)?;
-        // A missing token is a bad token here. Only the form without scripts gets a token of its own.
+        // A missing token counts as a bad token here. Only the form without scripts gets a token from the shop itself.
         (quantity, shop.purchases.buy(admission, quantity, Some(body.token.as_deref().unwrap_or_default())))
     };
     match decision.await? {
@@ -107,7 +107,7 @@ fn order_text(sale: SaleId, claim: &Claim, status: OrderStatus, receipt: &str, m
     )
 }
 
-/// The status of the first order. Where it cannot be read now it is `reserved`: the units are held in any case.
+/// The status of the first order. If it cannot be read now, it is `reserved`: the units are held in any case.
 async fn current_status(shop: &Shop, session: &Session, sale: SaleId, order: OrderId) -> OrderStatus {
     match timeout(STATUS_TIMEOUT, shop.orders.find(session.user_id, sale, order)).await {
         Ok(Ok(OrderLookup::Order(order, _))) => order.status,
@@ -122,12 +122,12 @@ struct OwnOrderResponse {
 
 #[derive(Deserialize)]
 pub struct OrderQuery {
-    /// What the answer to the purchase contained.
+    /// The receipt from the answer to the purchase.
     receipt: Option<String>,
 }
 
-/// One order, also while it is on its way to the database. 404 for every user but its owner. With its receipt, an order that
-/// was lost is granted again.
+/// One order, even while it is on its way to the database. 404 for every user but its owner. With its receipt, a lost
+/// order is granted again.
 pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale_id, id)): PathIds<(SaleId, OrderId)>,
@@ -172,7 +172,7 @@ pub async fn show(
 pub struct OrderListQuery {
     #[serde(default)]
     before: Cursor,
-    /// As [`parse_statuses`] reads it.
+    /// Read by [`parse_statuses`].
     #[serde(default)]
     status: String,
 }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn every_wrong_quantity_gets_the_same_code() {
         assert_eq!(read(r#"{"quantity":2,"token":"x"}"#), Ok(2));
-        // `Purchases` refuses what is not above zero.
+        // `Purchases` refuses numbers that are not above zero.
         assert_eq!(read(r#"{"quantity":-1,"token":"x"}"#), Ok(-1));
         for wrong in ["1.5", "1e3", "1e400", "99999999999999999999", "\"1\"", "true", "null", "[1]", "{}"] {
             assert_eq!(read(&format!(r#"{{"quantity":{wrong},"token":"x"}}"#)), Err("bad_quantity"), "{wrong}");

@@ -1,5 +1,5 @@
-//! The page of the sandbox payment provider. It stands for the page of an external provider: it knows a payment by its id
-//! and nothing about the shopper.
+//! The page of the sandbox payment provider. It stands for the page of an external provider: it knows a payment by its
+//! id and nothing about the shopper.
 
 use std::sync::Arc;
 

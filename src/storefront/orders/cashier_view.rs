@@ -35,7 +35,7 @@ impl CashierPage {
         self.state == CashierState::Open
     }
 
-    /// What became of the payment, and whether that is good.
+    /// The result of the payment in words, and whether it is good.
     fn outcome(&self) -> Option<(&'static str, bool)> {
         let t = &self.chrome.text().account;
         match self.state {

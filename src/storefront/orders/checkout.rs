@@ -11,7 +11,8 @@ use web::problem::Problem;
 use web::shared::paths::order_path;
 use web::shared::response::see_other;
 
-/// Pays the order from the wallet if `source` is `wallet`. Begins a payment at the provider otherwise and redirects there.
+/// Pays the order from the wallet if `source` is `wallet`. Begins a payment at the provider otherwise and redirects
+/// there.
 pub async fn pay_from(
     shop: &Shop,
     session: &Session,
@@ -32,7 +33,7 @@ pub async fn pay_from(
 
 /// Redirects to the page of a payment.
 pub fn redirect_to_checkout(shop: &Shop, checkout_url: &str) -> Response {
-    // A provider on this shop's own origin is reached by path, whatever host name the shopper uses: the page's
+    // A provider on this shop's own origin is reached by path, whatever host name the shopper uses, because the page's
     // content security policy lets forms lead nowhere else.
     let own = checkout_url.strip_prefix(&shop.config.public_url).filter(|path| path.starts_with('/'));
     see_other(own.unwrap_or(checkout_url))

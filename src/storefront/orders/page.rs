@@ -40,13 +40,13 @@ use web::views::address::AddressView;
 pub struct PurchaseForm {
     #[serde(default)]
     quantity: String,
-    /// Of a shopper who was called in a waiting room: the page of the turn has it.
+    /// The purchase token of a shopper who was called in a waiting room. The page of the turn contains it.
     #[serde(default)]
     token: String,
 }
 
-/// The form on the page of a sale. It has no purchase token, because fetching one needs a script; in a sale with a waiting room
-/// the page of the turn has one.
+/// The form on the page of a sale. It has no purchase token, because fetching one needs a script. In a sale with a
+/// waiting room, the page of the turn has a form with a token.
 pub async fn buy(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
@@ -76,7 +76,7 @@ pub async fn buy(
     Ok(see_other(&order_path(visitor.locale, sale, order)))
 }
 
-/// Whether a form without a token is checked here instead.
+/// Whether the rules of the sale are checked here for a form without a token.
 fn has_rules(sale: &Sale) -> bool {
     sale.mode == SaleMode::Rush && !sale.eligibility.are_none()
 }
@@ -85,23 +85,23 @@ fn has_rules(sale: &Sale) -> bool {
 pub struct OrdersPageQuery {
     #[serde(default)]
     before: Cursor,
-    /// As [`parse_statuses`] reads it.
+    /// Read by [`parse_statuses`].
     #[serde(default)]
     status: String,
 }
 
-/// A shopper with more orders than this sees filters without counts, which would take long.
+/// If a shopper has more orders than this, the filters have no counts, because counting would take long.
 const MAX_COUNTED_ORDERS: i64 = 200;
-/// Orders of a sale with a higher number than this have none: counting them would take long.
+/// Orders of a sale beyond this number show no number, because counting them would take long.
 const MAX_ORDER_NUMBER: i64 = 1000;
-/// Waitlists on the list of orders.
+/// Waitlists shown on the list of orders.
 const MAX_WAITS: i64 = 20;
 
 pub async fn list(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<OrdersPageQuery>,
 ) -> Result<Response, Problem> {
-    // Statuses that no link contains mean all.
+    // Statuses that no link contains count as all.
     let statuses = parse_statuses(&query.status).unwrap_or_default();
     let page = shop.orders.list(session.user_id, &statuses, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
     let declined = shop.orders.declined_among(&page.items).await?;
@@ -123,7 +123,7 @@ pub async fn list(
     personal(StatusCode::OK, &OrdersPage { chrome, orders, older, filter, counted, waits, is_later, online, onward })
 }
 
-/// Sales that the shopper waits for, as long as they go on.
+/// Sales that the shopper waits for, while they go on.
 async fn waits(shop: &Shop, user: UserId, locale: Locale) -> Result<Vec<(SaleId, String)>, Problem> {
     let mut waits = Vec::new();
     for sale in shop.store.waits_of(user, MAX_WAITS).await? {
@@ -174,7 +174,7 @@ async fn page(
     personal(status, &OrderPage { chrome, order, proposed, wallet, deposit, online, sale, now, appeal })
 }
 
-/// What is set aside for a sale, which comes back when its order is paid.
+/// The deposit for a sale. It is returned once the order is paid.
 async fn deposit_of(shop: &Shop, user: UserId, sale: SaleId) -> Result<Option<Money>, Problem> {
     if shop.catalogue.known(sale).is_some_and(|known| known.sale.eligibility.deposit.is_none()) {
         return Ok(None);
@@ -188,7 +188,8 @@ async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result
     let Some(entry) = shop.catalogue.known(order.sale_id) else { return Ok(None) };
     let sale = &entry.sale;
     let (mode, has_won) = (sale.mode.name(), order.status == OrderStatus::Unpaid);
-    // Elsewhere chance decides, and the number would say nothing. Beyond the total, units of other orders came back.
+    // In other modes chance decides, so the number would say nothing. A number beyond the total means that units of
+    // other orders came back.
     let number = match has_won && mode == ModeName::Rush {
         true => {
             shop.store.order_number(sale.id, order.id, MAX_ORDER_NUMBER).await?.filter(|number| *number <= sale.total)
@@ -305,7 +306,7 @@ pub struct AppealForm {
     text: String,
 }
 
-/// Sends what the owner of a held order answers. An order that takes no appeal now says so on its page.
+/// Sends the appeal of a held order's owner. If the order takes no appeal now, its page says so.
 pub async fn appeal(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,

@@ -64,8 +64,9 @@ enum PaymentSource {
     Wallet,
 }
 
-/// Begins a payment at the provider, or pays from the wallet at once, if the password was entered within 12 hours. Paying
-/// from the wallet again is 200 with the first payment. The checkout returns the payer to the order's page, in the language of `?lang=` or of the browser.
+/// Begins a payment at the provider, or pays from the wallet at once, if the password was entered within 12 hours.
+/// Paying from the wallet again gets 200 with the first payment. The checkout returns the payer to the order's page, in
+/// the language of `?lang=` or of the browser.
 pub async fn start(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,

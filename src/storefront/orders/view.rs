@@ -42,7 +42,7 @@ pub struct OrdersPage {
     pub older: Option<String>,
     /// The statuses that are shown, as in the query; empty for all.
     pub filter: String,
-    /// The statuses of all orders of the shopper; `None` for too many to count.
+    /// The statuses of all orders of the shopper; `None` if there are too many to count.
     pub counted: Option<Vec<OrderStatus>>,
     /// Sales that the shopper waits for, with the names of their goods.
     pub waits: Vec<(SaleId, String)>,
@@ -50,7 +50,7 @@ pub struct OrdersPage {
     pub is_later: bool,
     /// Whether a payment provider is on.
     pub online: bool,
-    /// Where to go on, for a shopper without orders.
+    /// Sales to go on to, for a shopper without orders.
     pub onward: Vec<OnwardSale>,
 }
 
@@ -66,7 +66,7 @@ impl OrdersPage {
         ]
     }
 
-    /// The number of orders behind a filter. `None` for no order, which needs no words.
+    /// The number of orders behind a filter. `None` for zero, which is not shown.
     fn count_of(&self, filter: &str) -> Option<usize> {
         let wanted = parse_statuses(filter).unwrap_or_default();
         let counted = self.counted.as_ref()?;
@@ -83,7 +83,7 @@ impl OrdersPage {
     }
 }
 
-/// An order for its owner, also before it has reached the database.
+/// An order as its owner sees it, even before it has reached the database.
 #[derive(Debug)]
 pub struct OrderView {
     pub id: OrderId,
@@ -104,7 +104,7 @@ pub struct OrderView {
     pub payment_declined: bool,
     /// Oldest first.
     pub partial_refunds: Vec<PartialRefund>,
-    /// Of its review. Oldest first.
+    /// Holds by staff. Oldest first.
     pub holds: Vec<OrderHold>,
 }
 
@@ -112,7 +112,7 @@ pub struct OrderView {
 #[derive(Debug, Default)]
 pub struct AppealFormState {
     pub text: String,
-    /// The code of what is wrong with it.
+    /// The code that says what is wrong with the text.
     pub error: Option<&'static str>,
 }
 
@@ -124,7 +124,8 @@ pub struct OrderPage {
     pub order: OrderView,
     /// The shopper's default address, for an order that has none yet.
     pub proposed: Option<AddressCard>,
-    /// What the shopper's wallet can pay with, if the order can be paid from it: its balance, and the deposit, which comes back.
+    /// What the shopper's wallet can pay with, if the order can be paid from it: its balance, and the deposit, which
+    /// comes back.
     pub wallet: Option<Money>,
     /// The deposit that is set aside for the sale.
     pub deposit: Option<Money>,
@@ -140,13 +141,13 @@ pub struct OrderPage {
 #[derive(Debug)]
 pub struct SaleOfOrder {
     pub mode: ModeName,
-    /// Which order of the sale this is, where being early decides.
+    /// The number of this order in the sale, if being early decides.
     pub number: Option<i64>,
-    /// The units of a sale in which each order has one, so that the number counts units.
+    /// The units of the sale, if each order has one, so that the number counts units.
     pub total: Option<i64>,
     /// Whether the sale may still have units.
     pub goes_on: bool,
-    /// Where to go on from an order that came to nothing or is paid.
+    /// Sales to go on to from an order that came to nothing or is paid.
     pub onward: Vec<OnwardSale>,
 }
 
@@ -187,7 +188,7 @@ impl OrderPage {
         self.sale.as_ref().map_or(&[], |sale| &sale.onward)
     }
 
-    /// The hold that lasts.
+    /// The hold that has not ended.
     fn hold(&self) -> Option<&OrderHold> {
         self.order.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
     }
@@ -221,7 +222,7 @@ impl OrderPage {
         self.order.status == OrderStatus::RefundPending
     }
 
-    /// As `Order::takes_address`.
+    /// The same rule as `Order::takes_address`.
     fn takes_address(&self) -> bool {
         self.is(OrderStatus::Unpaid) || (self.is(OrderStatus::Paid) && self.order.address.is_none())
     }

@@ -27,8 +27,8 @@ use web::problem::{Code, Problem};
 use web::shared::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
-/// Gives a packet from the wallet, if the password was entered within 12 hours, or from the shop by staff who run sales. A repeated request with the same key gives
-/// nothing more.
+/// Gives a packet from the wallet, if the password was entered within 12 hours, or from the shop by staff who run
+/// sales. A replay with the same key gives nothing more.
 pub async fn give(
     (State(shop), SignedIn(session)): UserCall,
     Repeatable(request): Repeatable,
@@ -37,7 +37,7 @@ pub async fn give(
     let spender = spender_role(&shop, &session).await?;
     let purse = match (new.from, spender) {
         (Some(PacketSource::Shop), None) => return Err(Code::NotAllowed.into()),
-        // An owner gives from the shop unless told otherwise; an operator has to say so.
+        // An owner gives from the shop by default. An operator has to ask for it.
         (Some(PacketSource::Shop), Some(role)) | (None, Some(role @ Role::Admin)) => {
             Purse::shop(session.user_id, &session.username, role)
         }
@@ -56,7 +56,7 @@ async fn spender_role(shop: &Shop, session: &Session) -> Result<Option<Role>, Pr
     Ok(spender.map(|user| user.role))
 }
 
-/// Claims a share. A repeated claim gets the same share.
+/// Claims a share. A replay gets the same share.
 pub async fn claim(
     (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<PacketId>,
@@ -85,7 +85,7 @@ struct PacketDetail {
     packet: PacketJson,
     /// The share of the user who asks.
     mine: Option<Money>,
-    /// Latest first.
+    /// The latest claim first.
     claims: Vec<ClaimJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<i64>,

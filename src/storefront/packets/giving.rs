@@ -46,7 +46,7 @@ pub async fn give(
     }
 }
 
-/// The link to share, for the giver only.
+/// The link to share. Only the giver sees it.
 pub async fn given(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<PacketId>,

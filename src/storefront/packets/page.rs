@@ -37,7 +37,8 @@ pub async fn to_page(uri: Uri, headers: HeaderMap, PathIds(id): PathIds<PacketId
     (StatusCode::FOUND, Cache::Redirect, [(LOCATION, page), (VARY, "accept-language".to_owned())]).into_response()
 }
 
-/// The closed packet. The bytes are the same for every visitor, so that caches answer a link shared with a crowd.
+/// The closed packet. Its bytes are the same for every visitor, so caches can answer for a link that was shared with a
+/// crowd.
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     uri: Uri,
@@ -81,7 +82,7 @@ pub struct PacketResultQuery {
     /// Lists claims from before this share.
     #[serde(default)]
     before: Cursor,
-    /// Set right after the visitor claimed a share.
+    /// Set right after the visitor has claimed a share.
     #[serde(default)]
     opened: String,
 }

@@ -61,7 +61,7 @@ impl PacketPage {
     }
 }
 
-/// What the visitor has of a packet.
+/// What the visitor got from a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitorShare {
     Claimed(Money),
@@ -143,7 +143,7 @@ impl PacketResultPage {
             .map_or("·".into(), |c| c.to_uppercase().collect())
     }
 
-    /// The number of the circle's colour, of eight. A user has always the same.
+    /// The number of the circle's colour, one of eight. A user always has the same colour.
     fn hue(&self, claim: &PacketClaim) -> u8 {
         claim.claim.user_id.0.as_bytes().iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)) % 8
     }

@@ -26,7 +26,7 @@ use web::problem::Problem;
 use web::shared::validation::failed;
 use webauthn::ALGORITHMS;
 
-/// As other sites of the same device name their passkeys.
+/// The name under which devices list the passkeys of this site.
 const SHOP_NAME: &str = "Seckill";
 const MAX_NAME_CHARS: usize = 60;
 
@@ -43,7 +43,7 @@ impl TryFrom<String> for Bytes {
     }
 }
 
-/// A credential that was created. What else browsers send of it is not looked at.
+/// A credential that was created. Other fields that browsers send are not read.
 #[derive(Deserialize)]
 struct CreatedCredential {
     response: AttestationResponse,
@@ -179,7 +179,7 @@ pub async fn list((State(shop), session): UserCall) -> Result<Response, Problem>
 #[serde(deny_unknown_fields)]
 pub struct ConfirmationBody {
     password: Secret,
-    /// Of the authenticator app, if the account has one.
+    /// The code of the authenticator app, if the account has one.
     code: Option<String>,
 }
 
@@ -200,7 +200,7 @@ pub struct PasskeyBody {
     credential: CreatedCredential,
 }
 
-/// The second step: what the browser has created.
+/// The second step: the credential that the browser has created.
 pub async fn add(
     (State(shop), session): UserCall,
     ClientDevice(device): ClientDevice,

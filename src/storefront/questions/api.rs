@@ -1,4 +1,4 @@
-//! Questions about the goods of a sale: what was answered, and what an account asked.
+//! Questions about the goods of a sale: the answered ones, and the questions of an account.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ struct ShownList<'a> {
     questions: Vec<ShownJson<'a>>,
 }
 
-/// What the pages of the sale show, of both languages.
+/// The questions that the sale's pages show, in both languages.
 pub async fn shown(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     let entry = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
     let (entry, answers) = (entry.ok_or(Code::NoSuchSale)?, shop.catalogue.answers());
@@ -64,7 +64,7 @@ struct OneQuestion {
     question: QuestionJson,
 }
 
-/// Asks. 201 with the question; 200 with the first one when the same words wait for their answer already.
+/// Asks a question. 201 with the question; 200 with the first one if the same words wait for an answer already.
 pub async fn ask(
     (State(shop), SignedIn(session)): UserCall,
     SalePath(sale): SalePath,
@@ -89,7 +89,7 @@ struct OwnList {
     next: Option<QuestionId>,
 }
 
-/// What the account asked, newest first.
+/// The questions of the account, newest first.
 pub async fn own(
     (State(shop), SignedIn(session)): UserCall,
     Query(query): Query<QuestionListQuery>,

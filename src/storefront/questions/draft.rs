@@ -1,4 +1,5 @@
-//! The question that a visitor typed before logging in: a cookie of their browser keeps it until they come back to the form.
+//! The question that a visitor typed before logging in. A cookie in their browser holds it until they come back to the
+//! form.
 
 use axum::http::{HeaderMap, HeaderValue};
 use base64::Engine;
@@ -10,10 +11,10 @@ use web::extract::cookies::cookie;
 use web::shared::paths::questions_path;
 
 const NAME: &str = "question";
-/// A log-in or a registration takes less, in seconds.
+/// Longer than a log-in or a registration takes, in seconds.
 const LIFETIME_SECONDS: u32 = 30 * 60;
 
-/// Where a draft is kept: the browser sends it to this form only.
+/// The form that a draft belongs to: the browser sends the cookie to this form only.
 #[derive(Debug, Clone, Copy)]
 pub struct DraftPlace {
     pub locale: Locale,
@@ -23,12 +24,12 @@ pub struct DraftPlace {
 }
 
 impl DraftPlace {
-    /// The `Set-Cookie` that keeps a question.
+    /// The `Set-Cookie` that stores a question.
     pub fn keep(self, text: &str) -> HeaderValue {
         self.cookie(&URL_SAFE_NO_PAD.encode(text), LIFETIME_SECONDS)
     }
 
-    /// The `Set-Cookie` that forgets it.
+    /// The `Set-Cookie` that deletes it.
     pub fn forget(self) -> HeaderValue {
         self.cookie("", 0)
     }
@@ -41,7 +42,7 @@ impl DraftPlace {
     }
 }
 
-/// The question of a request's cookie. One that could not be asked is none.
+/// The question in a request's cookie; `None` if it could not be asked.
 pub fn kept_question(headers: &HeaderMap) -> Option<String> {
     let bytes = URL_SAFE_NO_PAD.decode(cookie(headers, NAME)?).ok()?;
     check_question(std::str::from_utf8(&bytes).ok()?).ok()

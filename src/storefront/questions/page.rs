@@ -1,4 +1,4 @@
-//! Questions about goods: the form that asks one, and the page of what an account asked.
+//! Questions about goods: the form that asks one, and the page of an account's own questions.
 
 use std::sync::Arc;
 
@@ -48,9 +48,9 @@ pub async fn form(
 struct FormState {
     typed: String,
     is_kept: bool,
-    /// The code of what is wrong with the text.
+    /// The code that says what is wrong with the text.
     wrong: Option<&'static str>,
-    /// The code of why the question is not asked now.
+    /// The code that says why the question is not asked now.
     refused: Option<&'static str>,
 }
 
@@ -76,7 +76,7 @@ async fn page(
     personal(status, &page)
 }
 
-/// Asks. A visitor is led to the log-in, and back to the form with the same text.
+/// Asks a question. A visitor goes to the log-in first, and then back to the form with the same text.
 pub async fn ask(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
@@ -120,7 +120,7 @@ pub struct OwnQuestionsQuery {
     done: String,
 }
 
-/// What the account asked, newest first.
+/// The questions of the account, newest first.
 pub async fn own(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<OwnQuestionsQuery>,

@@ -1,4 +1,4 @@
-//! Questions about goods: the form that asks one, and what an account asked.
+//! Questions about goods: the form that asks one, and an account's own questions.
 
 use askama::Template;
 
@@ -16,11 +16,11 @@ pub struct AskPage {
     pub sale: SaleId,
     pub goods_name: String,
     pub typed: String,
-    /// Whether it was typed before the log-in.
+    /// Whether the text was typed before the log-in.
     pub is_kept: bool,
-    /// The code of what is wrong with the text.
+    /// The code that says what is wrong with the text.
     pub wrong: Option<&'static str>,
-    /// The code of why the question is not asked now.
+    /// The code that says why the question is not asked now.
     pub refused: Option<&'static str>,
 }
 
@@ -43,11 +43,11 @@ impl AskPage {
 pub struct OwnQuestion {
     pub question: Question,
     pub goods_name: String,
-    /// Whether the sale on whose page it was asked still has one.
+    /// Whether the sale on whose page it was asked still has a page.
     pub has_page: bool,
 }
 
-/// What an account asked, newest first.
+/// The questions of an account, newest first.
 #[derive(Debug, Template)]
 #[template(path = "own_questions.html")]
 pub struct OwnQuestionsPage {

@@ -21,7 +21,7 @@ pub struct AddressBody {
     password: Secret,
 }
 
-/// Sends a link to the address, which verifies it.
+/// Sends a link that verifies the address.
 pub async fn enter_address(
     (State(shop), SignedIn(session)): UserCall,
     ClientDevice(device): ClientDevice,
@@ -88,7 +88,7 @@ pub async fn request(
 pub struct NewPasswordBody {
     token: String,
     new_password: Secret,
-    /// Of the second factor, if the account has one.
+    /// The code of the second factor, if the account has one.
     code: Option<String>,
 }
 

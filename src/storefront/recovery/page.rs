@@ -88,7 +88,7 @@ async fn form(
     personal(status, &page)
 }
 
-/// A link that is not valid leads back to the form that sends another one.
+/// A link that is not valid leads back to the form that sends another link.
 fn unusable(visitor: &Visitor, refusal: AccountRefusal) -> Problem {
     Problem::from(refusal).back(recovery_path(visitor.locale))
 }
@@ -118,7 +118,7 @@ pub async fn set_password(
     form(&shop, &visitor, token, StatusCode::UNPROCESSABLE_ENTITY, vec![error]).await
 }
 
-/// No session is opened: the new password, and the code, open one.
+/// Opens no session: the shopper logs in with the new password, and the code.
 fn done(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
     let mut chrome = visitor.chrome_at(recovery_path(visitor.locale));
     chrome.username = None;

@@ -8,7 +8,7 @@ use web::shared::FieldError;
 use web::views::{Chrome, error_text};
 use words::problem;
 
-/// The form that asks for a link, or the answer to it.
+/// The form that asks for a link, or the page after it was sent.
 #[derive(Debug, Template)]
 #[template(path = "recovery.html")]
 pub struct RecoveryRequestPage {
@@ -25,12 +25,12 @@ impl RecoveryRequestPage {
     }
 }
 
-/// The form for a new password, or the answer to it.
+/// The form for a new password, or the page after it was set.
 #[derive(Debug, Template)]
 #[template(path = "new_password.html")]
 pub struct NewPasswordPage {
     pub chrome: Chrome,
-    /// Of the link, which the form sends back.
+    /// The token of the link. The form sends it back.
     pub token: String,
     pub username: String,
     /// The account has a second factor.
@@ -46,12 +46,12 @@ impl NewPasswordPage {
     }
 }
 
-/// The button that verifies an address, or the answer to it.
+/// The button that verifies an address, or the page after it was pressed.
 #[derive(Debug, Template)]
 #[template(path = "verify_address.html")]
 pub struct VerifyAddressPage {
     pub chrome: Chrome,
-    /// Of the link, which the form sends back.
+    /// The token of the link. The form sends it back.
     pub token: String,
     pub username: String,
     pub address: String,

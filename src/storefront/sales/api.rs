@@ -30,8 +30,8 @@ pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> 
     Ok(response)
 }
 
-/// A purchase token for this user. 409 before the sale is open, and before and after the turn of a user in a waiting room;
-/// 403 or 409 for an account that may not take part.
+/// A purchase token for this user. 409 before the sale is open, and in a waiting room outside the user's turn; 403 or
+/// 409 for an account that may not take part.
 pub async fn token(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -50,13 +50,13 @@ struct SaleSpread {
     /// Whether the gate enforces it.
     enforced: bool,
     opens_at: Option<Timestamp>,
-    /// SHA-256 of the seed; `None` for a sale whose seed is not drawn yet.
+    /// SHA-256 of the seed; `None` until the seed is drawn.
     commitment: Option<String>,
     /// `None` until every account's moment has passed.
     seed: Option<String>,
 }
 
-/// What proves that a sale's moments were drawn before anyone came.
+/// The proof that a sale's moments were drawn before anyone came.
 pub async fn spread(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     let status = shop.gate.status(sale).ok_or(Code::NoSuchSale)?;
     let reveals_seed = status.reveals_seed(shop.clock.now());
@@ -70,7 +70,7 @@ pub async fn spread(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> 
     Ok((Cache::Live, Json(spread)).into_response())
 }
 
-/// The path of every request without any work, as the baseline of benchmarks.
+/// The path of every request, without any work. It is the baseline of benchmarks.
 pub async fn ping() -> StatusCode {
     StatusCode::NO_CONTENT
 }
@@ -87,7 +87,8 @@ struct ListedSales<'a> {
     poll_after_ms: i64,
 }
 
-/// Bounds of the list's poll interval, which is that of its soonest sale. Lists are not bought from, so they may lag.
+/// Bounds of the list's poll interval, which is the interval of its soonest sale. Lists may lag, because nothing is
+/// bought from them.
 const LIST_POLL_MS: std::ops::RangeInclusive<i64> = 2_000..=5_000;
 
 #[derive(Serialize)]
@@ -102,9 +103,9 @@ struct ListedSale<'a> {
     window: Window,
     phase: Phase,
     remaining: i64,
-    /// How the buyers are found.
+    /// How the buyers are chosen.
     mode: ModeName,
-    /// Of a draw: whether it was held.
+    /// For a draw, whether it was held.
     #[serde(skip_serializing_if = "Option::is_none")]
     drawn: Option<bool>,
 }
@@ -120,7 +121,7 @@ struct ListedGoods<'a> {
     image: String,
 }
 
-/// All sales that shoppers may see. Without live state at the gate, the state is that of the catalogue.
+/// All sales that shoppers may see. Without live state at the gate, the catalogue's state is shown.
 pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
     let now = shop.clock.now();
     let entries = shop.catalogue.listed();

@@ -19,7 +19,7 @@ use web::extract::visitor::Visitor;
 use web::problem::{Code, Problem};
 use web::shared::paths::sale_path;
 
-/// The poster is 780 wide where the picture is, and a saved file should stay small.
+/// The picture is 780 wide on the poster. A smaller one keeps the saved file small.
 const PICTURE_WIDTH: u32 = 640;
 
 pub async fn show(

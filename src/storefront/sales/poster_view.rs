@@ -9,7 +9,8 @@ use domain::{Locale, Sale};
 use pages::filters;
 use words::{Text, text};
 
-/// Lines of the name, and the room in one, counted in Latin letters. A Chinese character takes the room of two.
+/// The most lines of the name, and the room in each, counted in Latin letters. A Chinese character takes the room of
+/// two.
 const MAX_NAME_LINES: usize = 2;
 const LINE_ROOM: usize = 28;
 
@@ -23,7 +24,7 @@ pub struct Poster {
     link: String,
     /// A `data:` URL, because a picture that was saved loads nothing.
     picture: Option<String>,
-    /// Modules on a side, and the dark ones as a path.
+    /// The number of modules on a side, and the dark modules as a path.
     code: Option<(usize, String)>,
     t: &'static Text,
 }
@@ -53,7 +54,7 @@ fn qr_path(text: &str) -> Option<(usize, String)> {
     Some((size, path))
 }
 
-/// The name in lines, which SVG does not break by itself. What does not fit ends in an ellipsis.
+/// The name in lines, because SVG does not break text by itself. A name that does not fit ends in an ellipsis.
 fn lines(name: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut room = LINE_ROOM;

@@ -7,8 +7,8 @@ use engine::gate::IssuedToken;
 use web::Shop;
 use web::problem::Problem;
 
-/// A token, once everything that it proves was checked. What costs nothing is checked first. `seat` is until when an account
-/// that was called in a waiting room may buy.
+/// A purchase token, issued once everything that it proves was checked. The cheapest checks come first. `seat` is the
+/// time until which an account that was called in a waiting room may buy.
 pub async fn purchase_token(
     shop: &Shop,
     sale: SaleId,

@@ -26,7 +26,7 @@ use web::problem::Problem;
 pub struct RegistrationBody {
     username: String,
     password: Secret,
-    /// What [`registration_price`] answered, once it is solved or waited for.
+    /// The challenge that [`registration_price`] answered, once it is solved or its waiting time is over.
     #[serde(default)]
     challenge: String,
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct RegistrationBody {
 
 #[derive(Serialize)]
 struct RegistrationJson {
-    /// `null` while an account is free.
+    /// The proof of work; `null` while an account needs none.
     price: Option<PriceJson>,
 }
 
@@ -45,11 +45,11 @@ struct PriceJson {
     bits: u32,
     parts: usize,
     iterations: u32,
-    /// From then on the challenge needs no numbers, nor does one whose address is verified.
+    /// From then on the challenge needs no numbers. A challenge with a verified address needs none either.
     free_at: Timestamp,
 }
 
-/// What an account costs the network of the client now.
+/// The proof of work that registering from the client's network needs now.
 pub async fn registration_price(
     State(shop): State<Arc<Shop>>,
     ClientDevice(device): ClientDevice,
@@ -72,7 +72,8 @@ pub struct ContactBody {
     address: String,
 }
 
-/// Sends a link to an address that is to pay. The answer is the same for every address.
+/// Sends a link to a mail address whose verification replaces the proof of work. The answer is the same for every
+/// address.
 pub async fn request_contact(
     State(shop): State<Arc<Shop>>,
     ClientDevice(device): ClientDevice,
@@ -84,7 +85,7 @@ pub async fn request_contact(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Verifies the address of a link, whose challenge then needs no numbers.
+/// Verifies the address of a link. Its challenge then needs no numbers.
 pub async fn verify_contact(
     State(shop): State<Arc<Shop>>,
     Json(TokenBody { token }): Json<TokenBody>,
@@ -119,7 +120,7 @@ fn me_json(session: &Session) -> axum::Json<MeJson<'_>> {
     axum::Json(MeJson { user: MeUser { id: *user_id, username, role: role.as_str() } })
 }
 
-/// The cookie of a new session, and whose it is.
+/// The cookie of a new session, and the account that it belongs to.
 pub(crate) fn session_response(shop: &Shop, status: StatusCode, session: &Session) -> Response {
     (status, Cache::Private, [(SET_COOKIE, shop.accounts.cookie(session))], me_json(session)).into_response()
 }

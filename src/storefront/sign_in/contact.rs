@@ -1,5 +1,5 @@
-//! The pages of a mail address that pays for a registration: asking for the link, and what is behind it. They open beside
-//! the form of the registration, which keeps what was filled in.
+//! The pages of a mail address that replaces the proof of work at registration: asking for the link, and the page
+//! behind it. They open beside the form of the registration, which stays filled in.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ fn contact_path(visitor: &Visitor, token: &str) -> String {
     format!("{}/contact?token={token}", registration_path(visitor.locale))
 }
 
-/// A link that is not valid leads back to the form of the registration, where another one can be sent.
+/// A link that is not valid leads back to the form of the registration, where another link can be sent.
 fn unusable(visitor: &Visitor, refusal: AccountRefusal) -> Problem {
     Problem::from(refusal).back(registration_path(visitor.locale))
 }

@@ -42,7 +42,7 @@ pub struct RegistrationForm {
     next: String,
     #[serde(default)]
     challenge: String,
-    /// The numbers that solve the puzzle, with commas.
+    /// The numbers that solve the proof of work, separated by commas.
     #[serde(default)]
     proof: String,
 }
@@ -80,7 +80,7 @@ pub async fn registration(
     )
 }
 
-/// The form of a registration has a `price`, that of a log-in has none.
+/// The form of a registration or a log-in. Only a registration has a `price`, its proof of work.
 fn form(
     shop: &Shop,
     visitor: &Visitor,
@@ -110,7 +110,7 @@ fn form(
     personal(status, &page)
 }
 
-/// What stands beside a form: the sale of the path to go to afterwards, and what the shop promises.
+/// What stands beside a form: the sale that `next` leads to, and what the shop promises.
 pub(crate) fn beside(shop: &Shop, locale: Locale, next: &str) -> Beside {
     Beside { sale: sale_beside(shop, locale, next), payment_minutes: payment_minutes(shop) }
 }
@@ -139,7 +139,7 @@ pub(crate) fn sale_ahead(shop: &Shop, locale: Locale, sale: SaleId) -> Option<Sa
     Some(SaleBeside::new(entry, locale, phase_of(shop, entry), shop.clock.now(), true))
 }
 
-/// As the button of the sale has it.
+/// The phase as the button of the sale shows it.
 fn phase_of(shop: &Shop, CatalogueEntry { sale, .. }: &CatalogueEntry) -> Phase {
     shop.gate.status(sale.id).map_or_else(|| sale.phase(shop.clock.now()), |status| status.phase)
 }
@@ -176,7 +176,7 @@ pub async fn register(
     let mut price = PriceField::default();
     if let Err(refusal) = &result {
         price.price = shop.accounts.registration_price(&device, &paid.challenge).await?;
-        // What was computed is kept, unless it was refused.
+        // The computed proof of work stays in the form, unless it was refused.
         let is_kept = price.price.as_ref().is_some_and(|price| price.challenge == paid.challenge);
         price.proof = if is_kept && !matches!(refusal, AccountRefusal::PriceDue) { proof } else { String::new() };
     }

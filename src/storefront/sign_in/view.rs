@@ -18,7 +18,7 @@ use words::{Text, field_error, problem};
 pub struct SignInPage {
     pub chrome: Chrome,
     pub register: bool,
-    /// As entered before.
+    /// The name as entered before.
     pub username: String,
     /// The path to go to afterwards, on this origin; empty for the list of sales.
     pub next: String,
@@ -33,9 +33,9 @@ pub struct SignInPage {
 /// What stands beside a form on the way into an account.
 #[derive(Debug)]
 pub struct Beside {
-    /// What the visitor came for. `None` where no sale is on or ahead.
+    /// The sale that the visitor came for. `None` if no sale is on or ahead.
     pub sale: Option<SaleBeside>,
-    /// How long an order waits for its payment, in minutes. `None` for a time of other parts.
+    /// How long an order waits for its payment, in minutes. `None` if it is not a whole number of minutes.
     pub payment_minutes: Option<u64>,
 }
 
@@ -50,9 +50,9 @@ pub struct SaleBeside {
     pub opens_at: Option<Timestamp>,
     /// The time at the shop.
     pub now: Timestamp,
-    /// Whether the visitor goes there after the form.
+    /// Whether the form leads to this sale.
     pub is_destination: bool,
-    /// Whether it has rules about who may take part.
+    /// Whether the sale has rules about who may take part.
     pub has_rules: bool,
 }
 
@@ -87,7 +87,7 @@ impl SaleBeside {
         }
     }
 
-    /// The state of the sale, where it has no start to wait for.
+    /// The state of a sale that has no start to wait for.
     pub(crate) fn state(&self, t: &Text) -> &'static str {
         match self.phase {
             Phase::Upcoming => t.shop.opens_unknown,
@@ -99,24 +99,24 @@ impl SaleBeside {
     }
 }
 
-/// What a registration costs, and the solution if there is one.
+/// The proof of work that a registration needs, and its solution if there is one.
 #[derive(Debug, Default)]
 pub struct PriceField {
-    /// `None`: nothing.
+    /// `None` if no proof of work is needed.
     pub price: Option<RegistrationPrice>,
-    /// Numbers with commas.
+    /// The numbers of the solution, separated by commas.
     pub proof: String,
-    /// Whether a mail address may pay: a mail server is configured.
+    /// Whether a verified mail address can replace the proof of work, which needs a mail server.
     pub takes_mail: bool,
 }
 
 impl PriceField {
-    /// The verified mail address that pays.
+    /// The verified mail address that replaces the proof of work.
     fn contact(&self) -> Option<&str> {
         self.price.as_ref().and_then(|price| price.contact.as_deref())
     }
 
-    /// The price that no verified address pays.
+    /// The proof of work, unless a verified address replaces it.
     fn open(&self) -> Option<&RegistrationPrice> {
         self.price.as_ref().filter(|price| price.contact.is_none())
     }
@@ -136,7 +136,7 @@ impl SignInPage {
         problem(code).text(self.chrome.locale)
     }
 
-    /// The error that the name is described by: its own, or one that is not about a field.
+    /// The error that describes the name: its own, or one that is not about a field.
     fn name_error(&self) -> Option<&'static str> {
         self.errors.iter().copied().find(|code| *code != "weak_password")
     }
@@ -145,7 +145,7 @@ impl SignInPage {
         matches!(self.name_error(), Some("username_taken" | "bad_username"))
     }
 
-    /// The error that the password is described by.
+    /// The error that describes the password.
     fn password_error(&self) -> Option<&'static str> {
         self.errors.iter().copied().find(|code| !matches!(*code, "username_taken" | "bad_username"))
     }
@@ -155,7 +155,7 @@ impl SignInPage {
     }
 }
 
-/// The pages of a mail address that pays for a registration.
+/// The pages of a mail address that replaces the proof of work at registration.
 #[derive(Debug, Template)]
 #[template(path = "registration_contact.html")]
 pub struct ContactPage {

@@ -17,9 +17,9 @@ use web::problem::Problem;
 use web::shared::pagination::Cursor;
 use web::shared::response::personal;
 
-/// Cards on one page: whole rows of two, three and four.
+/// Cards on one page. Rows of two, three and four are all full.
 const PAGE_SIZE: usize = 24;
-/// Characters of a search. No goods have a longer name in common use.
+/// The longest search, in characters. No goods have a longer name in common use.
 const MAX_QUERY_CHARS: usize = 100;
 
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ pub struct ArchiveQuery {
     q: String,
     #[serde(default)]
     show: String,
-    /// An id; empty for all.
+    /// The id of a category; empty for all.
     #[serde(default)]
     category: String,
     #[serde(default)]
@@ -44,7 +44,7 @@ pub async fn show(
     let query: String = asked.q.trim().chars().take(MAX_QUERY_CHARS).collect();
     let wanted = query.to_lowercase();
     let states = shown_states(&asked.show);
-    // No goods are in a category that does not exist.
+    // A category that does not exist has no goods.
     let category: Option<Option<CategoryId>> = Some(asked.category.parse().ok()).filter(|_| !asked.category.is_empty());
     let mut sales = shop.catalogue.announced();
     let categories = shop.catalogue.categories();

@@ -16,9 +16,9 @@ use web::views::Chrome;
 #[template(path = "archive.html")]
 pub struct ArchivePage {
     pub chrome: Chrome,
-    /// What was searched for.
+    /// The search as entered.
     pub query: String,
-    /// Which states are shown, as in the query; empty for all.
+    /// The states that are shown, as in the query; empty for all.
     pub show: String,
     /// The category that is shown, as in the query; empty for all.
     pub category: String,

@@ -1,4 +1,4 @@
-//! What search engines and home screens ask for: `robots.txt`, the site map and the manifest.
+//! The files that search engines and home screens ask for: `robots.txt`, the site map and the manifest.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ fn answer(content_type: &'static str, body: String) -> Response {
     (Cache::Page, [(CONTENT_TYPE, content_type)], body).into_response()
 }
 
-/// Keeps crawlers off the API, the console and the pages of single visitors. Packets stay readable for previews of links.
+/// Keeps crawlers off the API, the console and the pages of single visitors. Packets stay readable for previews of
+/// links.
 pub async fn robots(State(shop): State<Arc<Shop>>) -> Response {
     let mut body = "User-agent: *\nDisallow: /api/\nDisallow: /admin\n".to_owned();
     for locale in Locale::ALL {

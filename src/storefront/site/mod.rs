@@ -1,4 +1,5 @@
-//! Files, and pages that are the same for every visitor.
+//! Pages for shoppers and visitors. They need no scripts. Pages that are the same for every visitor, and static files,
+//! are served from here as well.
 
 pub mod about;
 pub mod about_view;
@@ -24,8 +25,8 @@ use web::extract::visitor::locale;
 use web::problem::{Code, Problem};
 use web::shared::negotiation::Content;
 
-/// A pre-rendered page of a list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that ended
-/// long ago is rendered now.
+/// A pre-rendered page of a list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that
+/// ended long ago is rendered now.
 pub async fn shared(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     let Some(page) = shop.pages.get(uri.path()) else { return archived(&shop, &uri, &headers) };
     let content = Content {

@@ -1,4 +1,4 @@
-//! What makes the shop work without a connection: the service worker, and the page that it shows then.
+//! What lets the shop work without a connection: the service worker, and the page that it then shows.
 
 use axum::http::{HeaderMap, Uri};
 use axum::response::{Html, IntoResponse, Response};
@@ -12,7 +12,7 @@ use web::extract::visitor::locale;
 use web::problem::Problem;
 use web::shared::negotiation::Content;
 
-/// The service worker. Browsers ask for it at every visit: a cached copy would keep an old version of the shop.
+/// The service worker. Browsers ask for it at every visit. A cached copy would hold an old version of the shop.
 pub async fn worker(headers: HeaderMap) -> Response {
     let compressed = WORKER.compressed.as_ref();
     let content = Content {
@@ -25,7 +25,7 @@ pub async fn worker(headers: HeaderMap) -> Response {
     content.answer(&headers, Cache::Revalidate)
 }
 
-/// The same for all visitors, because the worker keeps it.
+/// The same for all visitors, because the worker stores it.
 pub async fn page(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
     let chrome = Chrome::anonymous(locale(&uri, &headers), uri.path().to_owned());
     Ok((Cache::Page, Html(OfflinePage { chrome }.render()?)).into_response())

@@ -1,4 +1,4 @@
-//! Waiting rooms: an account's own place, and the line that everyone may see.
+//! Waiting rooms: an account's own place, and the public state of the room.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ struct PlaceJson {
 #[derive(Serialize)]
 struct PlaceResponse {
     place: PlaceJson,
-    /// Proves the place. Sent with a later request it restores a place that the shop has lost.
+    /// Proof of the place. Sent with a later request, it restores a place that the shop has lost.
     pass: String,
 }
 
@@ -48,7 +48,7 @@ pub struct JoinBody {
     pass: Option<String>,
 }
 
-/// Takes a place: 201 with the place; 200 with the one that the account has already.
+/// Takes a place: 201 with the new place, 200 with the place that the account already has.
 pub async fn join(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -81,7 +81,7 @@ async fn queue_sale(shop: &Shop, id: SaleId) -> Result<Arc<CatalogueEntry>, Prob
 }
 
 fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace, state: TurnState) -> PlaceResponse {
-    // Before the lock a number would say which account is worth keeping.
+    // Before the list is locked, a number would show which accounts are worth keeping.
     let is_locked = shop.waiting_rooms.line(sale.id).is_some_and(|line| line.seed.is_some());
     let seat_end = sale.mode.queue_plan().and_then(|plan| own.seat_ends(plan));
     let place = PlaceJson {
@@ -97,7 +97,7 @@ fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace, stat
     PlaceResponse { place, pass: shop.waiting_rooms.pass(sale.id, user, own) }
 }
 
-/// The line: the same bytes for everyone, prepared once a second.
+/// The public state of the waiting room: the same bytes for everyone, prepared once a second.
 pub async fn line(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     let body = shop.waiting_rooms.line_body(sale).ok_or(Code::NoSuchQueue)?;
     let mut response = json_response(StatusCode::OK, body);

@@ -1,4 +1,4 @@
-//! The waiting room of a sale: the form that takes a place, and the page of one's turn.
+//! The waiting room of a sale: the form that takes a place, and the page of a shopper's turn.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -22,12 +22,12 @@ use web::shared::response::{personal, see_other};
 
 #[derive(Deserialize)]
 pub struct PlaceForm {
-    /// What the browser kept of an earlier place.
+    /// The pass of an earlier place, which the browser has stored.
     #[serde(default)]
     pass: String,
 }
 
-/// Takes a place. A waiting room that takes in no one now says so on the page of the turn.
+/// Takes a place. If the waiting room takes in no one now, the page of the turn says so.
 pub async fn join(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
@@ -74,7 +74,7 @@ async fn turn(
     if line.map_or(sale.phase(now), |line| line.phase) == Phase::Ended {
         return Ok(Turn::Ended);
     }
-    // A process that has just begun reads the line within a second.
+    // A process that has just begun reads the waiting room within a second.
     let line = line.ok_or(Code::Unavailable)?;
     let Some(OwnTurn { place: own, state, .. }) = own else {
         let is_early = line.phase == Phase::Upcoming && line.joining_from.is_none_or(|from| now < from);
@@ -83,7 +83,7 @@ async fn turn(
     Ok(match state {
         TurnState::Missed | TurnState::Bought => Turn::Missed,
         TurnState::Waiting if line.seed.is_none() => Turn::Gathering,
-        // The shop has taken the place back for its pass after later ones were called: it is next.
+        // The shop restored this place from its pass after later places were called, so it is next.
         TurnState::Waiting if line.serving >= Some(own.place) => Turn::Waiting { ahead: Some(0) },
         TurnState::Waiting => Turn::Waiting { ahead: line.ahead(own.place) },
         TurnState::Called => called(shop, sale, user, &own).await?,

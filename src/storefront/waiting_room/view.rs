@@ -11,7 +11,7 @@ use pages::sale_pages::quantities;
 use web::views::Chrome;
 use words::fill;
 
-/// Seconds after which the page loads itself again without a script.
+/// Seconds until a page without scripts is loaded again.
 const REFRESH_S: i64 = 10;
 
 /// How far the shopper is.
@@ -23,7 +23,7 @@ pub enum Turn {
     Outside,
     /// The account has a place, and the order is not drawn yet.
     Gathering,
-    /// So many are called before; `None` until the segment of the place is closed.
+    /// The account waits. `ahead` is how many are called before it; `None` until the segment of the place is closed.
     Waiting {
         ahead: Option<i64>,
     },
@@ -39,7 +39,7 @@ pub enum Turn {
     Ended,
 }
 
-/// The page of one's turn. It tells the truth in every state as of its rendering; the script keeps it up to date.
+/// The page of a shopper's turn. In every state it is true as of its rendering. The script keeps it current.
 #[derive(Debug, Template)]
 #[template(path = "line.html")]
 pub struct LinePage {
@@ -52,7 +52,7 @@ pub struct LinePage {
     pub line: Option<Arc<Line>>,
     pub turn: Turn,
     pub place: Option<QueuePlace>,
-    /// Of the place; empty without one.
+    /// The signed pass that proves the place. Empty without a place.
     pub pass: String,
     pub now: Timestamp,
 }
@@ -108,7 +108,7 @@ impl LinePage {
         }
     }
 
-    /// Why calls do not go on, if they do not.
+    /// Why calls have stopped, if they have.
     fn notice(&self) -> Option<String> {
         let t = &self.chrome.text().queues;
         let line = self.line.as_ref()?;
@@ -128,7 +128,7 @@ impl LinePage {
         self.line.as_ref().is_some_and(|line| line.locked_at.is_some())
     }
 
-    /// Whether the order is due and not there yet.
+    /// Whether the drawing of the order is due but not done yet.
     fn is_drawing(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.locks_at.is_some_and(|locks| locks <= self.now))
     }
@@ -142,7 +142,7 @@ impl LinePage {
         matches!(self.turn, Turn::Outside | Turn::Missed)
     }
 
-    /// Whether the shopper waits for a turn, and so may want to hear it come.
+    /// Whether the shopper waits for a turn, and so may want a sound when it comes.
     fn is_awaiting(&self) -> bool {
         matches!(self.turn, Turn::Gathering | Turn::Waiting { .. })
     }
@@ -154,15 +154,15 @@ impl LinePage {
         }
     }
 
-    /// Of a place that waits although later ones were called, as one that the shop took back for its pass: how many were called.
-    /// It is called next.
+    /// How many were called, for a place that still waits although later places were called. The shop restored such a
+    /// place from its pass, and calls it next.
     fn passed(&self) -> Option<i64> {
         let (line, own) = self.line.as_ref().zip(self.place)?;
         let is_passed = matches!(self.turn, Turn::Waiting { .. }) && line.serving >= Some(own.place);
         is_passed.then_some(line.called)
     }
 
-    /// Until when something runs: joining, gathering, or the turn itself.
+    /// When the present step ends: the wait for joining, the time until the list is locked, or the turn itself.
     fn until(&self) -> Option<Timestamp> {
         let line = self.line.as_ref()?;
         match self.turn {
@@ -173,14 +173,14 @@ impl LinePage {
         }
     }
 
-    /// How many wait, with the shopper, whom a line of a second ago may not count.
+    /// How many wait. The public state may be a second old and not count this shopper yet.
     fn in_room(&self) -> i64 {
         let waiting = self.line.as_ref().map_or(0, |line| line.waiting());
         waiting.max(i64::from(self.is_awaiting()))
     }
 
-    /// How far the way is gone, in percent: the part of those before that were called; of a turn and until the lock, the time
-    /// that is left.
+    /// The progress, in percent: for a waiting place, the share of places up to it that were called; for a turn and
+    /// before the lock, the time that is left.
     fn percent(&self) -> i64 {
         match (&self.turn, &self.line) {
             (Turn::Waiting { ahead: Some(ahead) }, Some(line)) => line.called * 100 / (line.called + ahead + 1),
@@ -203,10 +203,10 @@ impl LinePage {
         Some(format!("{}:{:02}", seconds / 60, seconds % 60))
     }
 
-    /// The estimated wait, in words. The script says the same.
+    /// The estimated wait, in words. The script uses the same words.
     fn wait(&self) -> String {
         let t = &self.chrome.text().queues;
-        // While nothing can be called, no wait is promised.
+        // While no place can be called, no wait is promised.
         let line = self.line.as_ref().filter(|_| self.notice().is_none());
         let seconds = self.ahead().zip(line).and_then(|(ahead, line)| line.seconds_until(ahead));
         match seconds {
@@ -221,13 +221,14 @@ impl LinePage {
         quantities(&self.sale)
     }
 
-    /// The number of the place once the order is drawn.
+    /// The number of the place, once the order is drawn.
     fn number(&self) -> Option<i64> {
         let is_drawn = self.line.as_ref().is_some_and(|line| line.seed.is_some());
         self.place.filter(|_| is_drawn).map(|place| place.place.number)
     }
 
-    /// When a page without scripts is loaded again. A shopper who fills in the form is left alone.
+    /// After how many seconds a page without scripts is loaded again. A form that the shopper may be filling in is not
+    /// reloaded.
     fn refresh_s(&self) -> Option<i64> {
         match self.turn {
             Turn::Called { until, .. } => Some((until.as_millisecond() - self.now.as_millisecond()) / 1000 + 1),

@@ -42,13 +42,13 @@ struct PlaceJson {
     state: WaiterState,
     quantity: u32,
     joined_at: Timestamp,
-    /// From 1; `null` unless the account waits.
+    /// Counted from 1; `null` unless the account waits.
     position: Option<i64>,
-    /// Accounts before it, as far as they are counted.
+    /// The accounts before it, as far as they are counted.
     ahead: Option<i64>,
-    /// The order that it was offered.
+    /// The order that was offered to the account.
     order_id: Option<OrderId>,
-    /// Until when that order waits for payment; `null` once it does not.
+    /// Until when that order can be paid; `null` once it cannot.
     pay_by: Option<Timestamp>,
 }
 
@@ -67,7 +67,7 @@ fn response(sale_id: SaleId, OwnPlace { waiter, ahead, order }: OwnPlace) -> Pla
     }
 }
 
-/// Joins the line of a sold-out sale. 201 with the place; 200 with the same place when the account waits already.
+/// Joins the waitlist of a sold-out sale. 201 with the new place; 200 with the same place if the account already waits.
 pub async fn join(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,
@@ -90,7 +90,7 @@ pub async fn own(
     Ok((Cache::Private, Json(response(sale, place))).into_response())
 }
 
-/// Takes the account out of the line.
+/// Takes the account off the waitlist.
 pub async fn leave(
     State(shop): State<Arc<Shop>>,
     SignedIn(session): SignedIn,

@@ -13,7 +13,7 @@ use words::fill;
 /// Highest choice of the quantity field.
 const MAX_QUANTITY_CHOICE: i64 = 10;
 
-/// Where the account stands, and what it can do.
+/// The account's place, and the actions that it allows.
 #[derive(Debug, Template)]
 #[template(path = "waitlist.html")]
 pub struct WaitlistPage {
@@ -25,13 +25,13 @@ pub struct WaitlistPage {
     /// The phase of the sale.
     pub phase: Phase,
     pub per_user_limit: i64,
-    /// `None`: the account never joined.
+    /// `None` if the account never joined.
     pub place: Option<OwnPlace>,
     /// The account's live order in this sale, whether it came from an offer or not.
     pub live_order: Option<OrderId>,
     /// Accounts that wait, as far as they are counted.
     pub waiting: i64,
-    /// Where to go on meanwhile.
+    /// Sales to go on to.
     pub onward: Vec<OnwardSale>,
 }
 
@@ -85,13 +85,13 @@ impl WaitlistPage {
         1..=self.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
     }
 
-    /// From 1; only while there is something to wait for.
+    /// The position, counted from 1; `None` if there is nothing to wait for any more.
     fn position(&self) -> Option<String> {
         let ahead = self.place.as_ref()?.ahead.filter(|_| self.phase != Phase::Ended)?;
         Some(counted(ahead + 1))
     }
 
-    /// How far the account has come, of all who wait, in percent.
+    /// How far the account has come among all who wait, in percent.
     fn percent(&self) -> i64 {
         let ahead = self.place.as_ref().and_then(|place| place.ahead).unwrap_or_default();
         let all = self.waiting.max(ahead + 1);
@@ -102,7 +102,7 @@ impl WaitlistPage {
         counted(self.waiting)
     }
 
-    /// As the page of a turn in a waiting room names its states, which have their looks there.
+    /// The look of the state. The looks belong to the states on the page of a turn in a waiting room.
     fn look(&self) -> &'static str {
         match self.state() {
             _ if self.offer().is_some() => "called",
@@ -144,7 +144,7 @@ impl WaitlistPage {
     }
 }
 
-/// Beyond what is counted: `10000+`.
+/// The number as shown. Beyond what is counted, `10000+`.
 fn counted(n: i64) -> String {
     if n < MAX_COUNTED_WAITERS { n.to_string() } else { format!("{MAX_COUNTED_WAITERS}+") }
 }

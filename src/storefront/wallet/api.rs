@@ -53,7 +53,7 @@ impl From<Deposit> for DepositJson {
 struct WalletEntryJson {
     id: String,
     kind: TransferKind,
-    /// Below zero when money left the wallet.
+    /// Below zero if money left the wallet.
     amount: Money,
     at: Timestamp,
     #[serde(flatten)]

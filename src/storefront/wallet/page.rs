@@ -29,7 +29,7 @@ use web::shared::wallet::{balance_of, set_aside, wallet_entries};
 pub struct WalletPageQuery {
     #[serde(default)]
     before: Cursor,
-    /// The sale that is to be topped up for.
+    /// The sale that the top-up is for.
     #[serde(default)]
     sale: String,
 }
@@ -52,7 +52,7 @@ pub async fn show(
 struct TopUpGoal {
     sale: SaleId,
     amount: Money,
-    /// Where the payer goes on.
+    /// Where the payer goes on afterwards.
     back: String,
 }
 
@@ -127,8 +127,8 @@ pub struct TopUpForm {
     sale: String,
 }
 
-/// Begins a payment into the wallet and redirects to the provider, which returns to the wallet, or to the sale that the money is
-/// for.
+/// Begins a payment into the wallet and redirects to the provider, which returns to the wallet, or to the sale that the
+/// money is for.
 pub async fn top_up(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Form(form): Form<TopUpForm>,

@@ -15,7 +15,7 @@ use words::field_error;
 #[derive(Debug)]
 pub struct HeldDeposit {
     pub sale_id: SaleId,
-    /// Empty for a sale that the catalogue does not have.
+    /// Empty for a sale that is not in the catalogue.
     pub goods_name: String,
     pub amount: Money,
     pub held_at: Timestamp,
@@ -27,12 +27,12 @@ pub struct HeldDeposit {
 pub struct WalletPage {
     pub chrome: Chrome,
     pub balance: Money,
-    /// What is set aside for sales, and the sum of it.
+    /// The deposits for sales, and their sum.
     pub deposits: Vec<HeldDeposit>,
     pub set_aside: Money,
-    /// The sale that the top-up is for, to go back there.
+    /// The sale that the top-up is for. The page leads back there.
     pub sale: Option<SaleId>,
-    /// Whether a payment provider is on: only then can the wallet be topped up.
+    /// Whether a payment provider is on. Without one the wallet cannot be topped up.
     pub online: bool,
     pub entries: Vec<WalletEntry>,
     /// A cursor for `?before=`; `None` on the last page.
@@ -49,13 +49,13 @@ impl WalletPage {
         self.errors.first().map(|error| field_error(self.chrome.locale, error.code))
     }
 
-    /// The amount with its sign, also if positive.
+    /// The amount with its sign, even if positive.
     fn signed(&self, entry: &WalletEntry) -> String {
         let sign = if entry.amount > 0 { "+" } else { "" };
         format!("{sign}{}", money(entry.amount))
     }
 
-    /// The path of what the entry is about, and the text of the link.
+    /// The path of the thing that the entry is about, and the text of the link.
     fn link(&self, entry: &WalletEntry) -> Option<(String, &'static str)> {
         let (l, t) = (self.chrome.locale, &self.chrome.text().wallet);
         match entry.about? {

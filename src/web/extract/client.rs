@@ -47,8 +47,8 @@ pub fn client_address(extensions: &Extensions, headers: &HeaderMap, config: &Web
     client(peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)), headers, &config.trusted_proxies)
 }
 
-/// The rightmost address that is not a trusted proxy. Each proxy appends the address of its peer, so everything further left
-/// may be forged. An entry that is not an address ends the search: no trusted proxy wrote it.
+/// The rightmost address that is not a trusted proxy. Each proxy appends the address of its peer, so everything further
+/// left may be forged. An entry that is not an address ends the search: no trusted proxy wrote it.
 fn client(peer: IpAddr, headers: &HeaderMap, trusted: &[Cidr]) -> IpAddr {
     let mut nearest = peer.to_canonical();
     let lines: Vec<&str> = headers.get_all("x-forwarded-for").iter().map(|v| v.to_str().unwrap_or_default()).collect();

@@ -1,5 +1,5 @@
-//! How close the rows of the console's lists stand. A cookie keeps it for the browser, so that the page is right from its first
-//! paint, without scripts too.
+//! How close the rows of the console's lists stand. A cookie stores it in the browser, so that the page is right from
+//! its first paint, without scripts too.
 
 use axum::http::{HeaderMap, HeaderValue};
 
@@ -18,12 +18,12 @@ wire_enum! {
 }
 
 impl Density {
-    /// That of a request's cookie; comfortable without one.
+    /// The density in the request's cookie; comfortable without one.
     pub fn of(headers: &HeaderMap) -> Density {
         cookie(headers, NAME).and_then(|text| text.parse().ok()).unwrap_or(Density::Comfortable)
     }
 
-    /// The `Set-Cookie` that keeps it. `secure`: whether the shop is reached by https.
+    /// The `Set-Cookie` that stores it. `secure`: whether the shop is reached by https.
     pub fn set_cookie(self, secure: bool) -> HeaderValue {
         let secure = if secure { "; Secure" } else { "" };
         let text = format!("{NAME}={self}; Path=/admin; HttpOnly; SameSite=Lax{secure}; Max-Age={LIFETIME_SECONDS}");

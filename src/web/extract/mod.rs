@@ -100,7 +100,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for Json<T> {
     }
 }
 
-/// The detail is the parser's message: it is about the client's own text, so the client may read it.
+/// The detail is the parser's message. It is about the client's own text, so the client may read it.
 fn json_problem(path: Option<&str>, error: &serde_json::Error) -> Problem {
     let words = error.to_string();
     if !error.is_data() {

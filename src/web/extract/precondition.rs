@@ -8,8 +8,8 @@ pub fn entity_tag(version: i64) -> String {
     format!("\"{version}\"")
 }
 
-/// The versions that `If-Match` names; `None` without it and for `*`, which everything matches. A tag that is no version
-/// matches none.
+/// The versions that `If-Match` names. `None` without the header and for `*`, which every version matches. A tag that
+/// is not a version matches none.
 pub fn expected_versions(headers: &HeaderMap) -> Option<Vec<i64>> {
     let mut lines = headers.get_all(IF_MATCH).iter().peekable();
     lines.peek()?;

@@ -11,8 +11,8 @@ use crate::Shop;
 use domain::RefundId;
 use store::RequestId;
 
-/// The id that all attempts of the request have; `None` for a request without a key. A handler writes it with what it makes.
-/// [`crate::idempotency`] sets it.
+/// The id that all attempts of the request share; `None` for a request without a key. A handler writes it with what it
+/// creates. [`crate::idempotency`] sets it.
 #[derive(Debug, Clone, Copy)]
 pub struct Repeatable(pub Option<RequestId>);
 

@@ -14,7 +14,8 @@ use domain::Role;
 use domain::{SecurityClass, UserId};
 use engine::packets::Purse;
 
-/// A signed-in user. Without a session the API responds 401, and [`crate::middleware`] redirects pages to the login.
+/// A signed-in user. Without a session the API responds 401, and [`crate::middleware`] redirects pages to the
+/// login.
 #[derive(Debug, Clone)]
 pub struct SignedIn(pub Session);
 
@@ -52,14 +53,14 @@ permissions! {
     SupportShoppers: Admin, Support;
     /// Answer and hide questions of shoppers about goods.
     AnswerQuestions: Admin, Operator, Support;
-    /// Read names, telephone numbers and addresses of recipients in full: of one order for a reason, of many in an export.
+    /// Read names, telephone numbers and addresses of recipients in full: one order's for a reason, many in an export.
     /// Everywhere else they are masked.
     ReadAddresses: Admin, Operator, Support;
     /// Read the books and export them.
     ViewBooks: Admin;
     /// Read the security events.
     ViewSecurity: Admin;
-    /// Read the messages that the shop sends. Without a mail server they have the links that open accounts.
+    /// Read the messages that the shop sends. Without a mail server they contain the links that open accounts.
     ReadMail: Admin;
     /// Appoint and dismiss staff.
     ManageStaff: Admin;

@@ -49,7 +49,7 @@ impl Visitor {
         }
     }
 
-    /// The same for a page whose path is not that of the request: the response to a form is shown at another path.
+    /// The same for a page whose path differs from the request's path: the response to a form is shown at another path.
     pub fn chrome_at(&self, path: String) -> Chrome {
         Chrome { path, ..self.chrome() }
     }
@@ -67,7 +67,7 @@ impl FromRequestParts<Arc<Shop>> for Visitor {
     }
 }
 
-/// The language of the first path segment, else of `?lang=`, else the one that the browser prefers.
+/// The language of the first path segment, otherwise of `?lang=`, otherwise the browser's preferred one.
 pub fn locale(uri: &Uri, headers: &HeaderMap) -> Locale {
     let first = uri.path().split('/').nth(1).unwrap_or_default();
     first.parse().ok().or_else(|| query_value(uri.query()?, "lang")?.parse().ok()).unwrap_or_else(|| {
@@ -82,7 +82,7 @@ pub fn query_value(query: &str, key: &str) -> Option<String> {
     pairs.find(|(name, _)| name == key).map(|(_, value)| value.into_owned())
 }
 
-/// The text, if it is a path of this shop: browsers resolve it to no other host.
+/// The text, if it is a path of this shop, which browsers resolve to no other host.
 pub fn own_path(next: &str) -> Option<&str> {
     let mut bytes = next.bytes();
     let rooted = bytes.next() == Some(b'/') && !matches!(bytes.next(), Some(b'/' | b'\\'));

@@ -1,6 +1,6 @@
-//! The one table from errors to statuses. Every error response of the shop is a [`Problem`]: RFC 9457 problem details with
-//! a stable `code`. The client sees the text of the table and never that of an inner error. The inner error is logged once,
-//! by [`frame`](crate::middleware::frame).
+//! The one table from errors to statuses. Every error response of the shop is a [`Problem`]: RFC 9457 problem details
+//! with a stable `code`. The client sees the text of the table and never an inner error's text. The inner error is
+//! logged once, by [`frame`](crate::middleware::frame).
 
 mod eligibility;
 mod goods;
@@ -46,7 +46,7 @@ macro_rules! phrase {
 /// Generates [`Code`] from the table: variant, status, code, detail, and seconds for `Retry-After`.
 macro_rules! problems {
     ($($variant:ident $status:tt $code:literal $detail:literal $(retry $after:literal)?;)*) => {
-        /// What went wrong, as the client is told.
+        /// What went wrong, as the client sees it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant,)* }
 
@@ -215,7 +215,7 @@ pub struct Problem {
     extra: Option<Box<ProblemExtra>>,
 }
 
-/// What only some problems have.
+/// Fields that only some problems have.
 #[derive(Debug, Default)]
 struct ProblemExtra {
     detail: Option<String>,
@@ -341,8 +341,8 @@ impl ProblemExtra {
     }
 }
 
-/// The API's response to a refused purchase. Nothing is logged and no page is shown, so it carries no [`ProblemContext`]:
-/// this is the most frequent response of a sale.
+/// The API's response to a refused purchase. Nothing is logged and no page is shown, so it carries no
+/// [`ProblemContext`]: this is the most frequent response of a sale.
 pub fn refused_purchase(refusal: Refusal) -> Response {
     let code = Code::from(refusal);
     response(code, Bytes::from_static(code.body().as_bytes()), code.retry_after())

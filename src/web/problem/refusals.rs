@@ -44,7 +44,7 @@ impl From<Refusal> for Problem {
 }
 
 impl Problem {
-    /// A purchase before the account's own moment, which is told if it is still to come.
+    /// A purchase before the account's own moment. The problem names the moment if it is still to come.
     pub fn too_early(not_before: Option<Timestamp>, now: Timestamp) -> Problem {
         let mut problem = Problem::new(Code::TooEarly);
         if let Some(moment) = not_before {

@@ -1,8 +1,9 @@
-//! `get`, `post` and their like for handlers whose type is erased.
+//! `get`, `post` and so on, for handlers whose type is erased.
 //!
-//! The compiler proves again that the future of a handler is `Send` for everything that it instantiates with the handler's
-//! type, and axum has some ten such types and functions. That future holds the futures of all that the handler calls, so the
-//! proofs for four hundred handlers took half of the time in which this crate compiles. With an erased type one is left.
+//! The compiler proves again that the future of a handler is `Send` for everything that it instantiates with the
+//! handler's type, and axum has some ten such types and functions. That future holds the futures of all that the
+//! handler calls, so the proofs for four hundred handlers took half of the time in which this crate compiles. With an
+//! erased type, one proof is left.
 
 use std::sync::Arc;
 
@@ -27,7 +28,8 @@ impl Handler<(), Arc<Shop>> for Erased {
     }
 }
 
-/// Defines functions named as those of `axum::routing`. Several methods of one path are merged: `get(show).merge(post(edit))`.
+/// Defines functions with the names in `axum::routing`. Several methods of one path are merged:
+/// `get(show).merge(post(edit))`.
 macro_rules! methods {
     ($($name:ident $filter:ident),*) => {$(
         pub fn $name<T: 'static>(handler: impl Handler<T, Arc<Shop>, Future = Answer>) -> MethodRouter<Arc<Shop>> {

@@ -7,7 +7,8 @@ use base::config::Cidr;
 use base::slots::{KeyedSlot, KeyedSlots};
 use domain::Network;
 
-/// The limit of one listener. Trusted proxies, which bring the connections of many clients, and this machine are excepted.
+/// The limit of one listener. Trusted proxies, which bring the connections of many clients, and this machine are
+/// exempt.
 #[derive(Debug)]
 pub struct AddressLimit {
     slots: Arc<KeyedSlots<IpAddr>>,
@@ -28,7 +29,7 @@ impl AddressLimit {
         }
     }
 
-    /// A slot for a connection of this address; `None` for one that is excepted.
+    /// A slot for a connection of this address; `None` for an exempt address.
     pub(super) fn take(&self, peer: IpAddr) -> Result<Option<Box<KeyedSlot<IpAddr>>>, AddressFull> {
         if self.exempts(peer) {
             return Ok(None);

@@ -30,11 +30,12 @@ use tower::Service;
 use crate::problem::{Code, Problem};
 use crate::server::limits::{ConnectionLimits, ConnectionSlot};
 
-/// Limit of hyper's buffer per connection, in bytes: the head of a request, or responses to be written. Heads of browsers
-/// have a few hundred bytes.
+/// Limit of hyper's buffer per connection, in bytes: the head of a request, or responses to be written. Heads of
+/// browsers have a few hundred bytes.
 const MAX_BUFFER_BYTES: usize = 32 * 1024;
-/// The idle time before parking grows with each active period up to this multiple of [`ConnectionLimits::park_after`]. Under
-/// load the requests of one busy connection are far apart, and parking between them would cost more than it saves.
+/// The idle time before parking grows with each active period up to this multiple of [`ConnectionLimits::park_after`].
+/// Under load the requests of one busy connection are far apart, and parking between them would cost more than it
+/// saves.
 const MAX_IDLE_FACTOR: u32 = 8;
 
 /// Serves a connection until the client closes it, a limit ends it, or the server stops.
@@ -68,8 +69,8 @@ async fn wait_for_request(slot: &ConnectionSlot, timeout: Duration, stop: &Cance
     }
 }
 
-/// Serves HTTP until the connection ends (`None`) or has been idle for `idle_time` (its slot, to be parked). Each active
-/// period doubles `idle_time`.
+/// Serves HTTP until the connection ends (`None`) or has been idle for `idle_time` (its slot, to be parked). Each
+/// active period doubles `idle_time`.
 async fn serve_http(
     slot: ConnectionSlot,
     peer: SocketAddr,
@@ -82,8 +83,8 @@ async fn serve_http(
     let service = ConnectionService { router, peer, is_admitted: slot.is_admitted };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(MAX_BUFFER_BYTES);
-    // A request is answered even if the client is gone. Detecting that would take a read, and a buffer to read into, during
-    // every request.
+    // A request is answered even if the client is gone. Detecting that would take a read, and a buffer to read into,
+    // during every request.
     http.half_close(true);
     let mut connection = http.serve_connection(TokioIo::new(slot), service);
     let mut idle_check = pin!(sleep(*idle_time));
@@ -91,7 +92,7 @@ async fn serve_http(
     loop {
         tokio::select! {
             biased;
-            // An error here is the client's fault and is not logged.
+            // An error here is the client's fault, so it is not logged.
             _ = &mut connection => return None,
             () = &mut idle_check => {}
         }
@@ -108,7 +109,7 @@ async fn serve_http(
             if let Poll::Ready(ended) = ended {
                 let parts = connection.into_parts();
                 let is_clean = is_idle && ended.is_ok() && parts.read_buf.is_empty();
-                // A byte that moved during the shutdown would be lost: such a connection ends.
+                // A byte that moved during the shutdown would be lost, so such a connection ends.
                 return (is_clean && !activity.bytes_moved.load(Ordering::Relaxed)).then(|| parts.io.into_inner());
             }
         }
@@ -119,7 +120,7 @@ async fn serve_http(
     }
 }
 
-/// The router for an admitted connection; 503 `overloaded` and the connection's end for any other.
+/// The router for an admitted connection. For any other, 503 `overloaded` and the end of the connection.
 struct ConnectionService {
     router: Router,
     peer: SocketAddr,

@@ -1,13 +1,13 @@
 //! Limits the number of connections and the time that a client may keep one without using it.
 //!
-//! Each connection holds a [`ConnectionSlot`]. It has one request in progress and buffers of bounded size, so the number of
-//! slots bounds the memory that clients can occupy.
+//! Each connection holds a [`ConnectionSlot`]. It has one request in progress and buffers of bounded size, so the
+//! number of slots bounds the memory that clients can occupy.
 //!
-//! A few connections beyond the limit are accepted to be refused: their first request is answered 503 `overloaded` without
-//! reaching a handler, and the connection ends. Connections beyond those are closed unanswered.
+//! A few connections beyond the limit are accepted to be refused: their first request is answered 503 `overloaded`
+//! without reaching a handler, and the connection ends. Any further connections are closed unanswered.
 //!
-//! One address may hold only a part of the connections, so that it cannot take them all. Those beyond it are closed
-//! unanswered. Trusted proxies, which bring the connections of many clients, and this machine are excepted.
+//! One address may hold only a part of the connections, so that it cannot take them all. More connections from it are
+//! closed unanswered. Trusted proxies, which bring the connections of many clients, and this machine are exempt.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::net::IpAddr;
@@ -117,8 +117,8 @@ impl ConnectionLimiter {
     }
 }
 
-/// A connection and its place among those that count against the limit. Dropping it closes the connection and frees the
-/// place. A write that makes no progress within the timeout fails.
+/// A connection that counts against the limit. Dropping it closes the connection and frees its place. A write that
+/// makes no progress within the timeout fails.
 #[derive(Debug)]
 pub struct ConnectionSlot {
     stream: TcpStream,

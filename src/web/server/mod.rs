@@ -17,7 +17,7 @@ use connection::serve_connection;
 use limits::ConnectionLimiter;
 
 /// Connections that may wait to be accepted. The system caps it (`net.core.somaxconn`, 4096 by default). A client that
-/// finds the queue full retries only after one, three and seven seconds.
+/// finds the backlog full retries only after one, three and seven seconds.
 const ACCEPT_BACKLOG: i32 = 65_535;
 
 /// Pause after a failed `accept`.
@@ -26,7 +26,8 @@ const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// Time for requests in progress at a stop. A process has ten seconds to stop in all.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// An address to listen on, and the setting that it comes from, which the error names when the address cannot be used.
+/// An address to listen on, and the setting that it comes from. If the address cannot be used, the error names the
+/// setting.
 #[derive(Debug, Clone, Copy)]
 pub struct Listen {
     pub address: SocketAddr,
@@ -79,7 +80,7 @@ pub async fn serve_on(
         }
         while connections.try_join_next().is_some() {}
     }
-    // No new connections; open ones finish their request. Dropping the set aborts the rest.
+    // Takes no new connections; open ones finish their request. Dropping the set aborts the rest.
     drop(listener);
     let finish = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, finish).await;

@@ -1,10 +1,10 @@
-//! Links: queries that keep what a visitor has typed, and the language of an address of the console.
+//! Links: queries that preserve what a visitor has typed, and the language of an address of the console.
 
 use url::form_urlencoded::Serializer;
 
 use domain::Locale;
 
-/// The query with those fields that are not empty.
+/// The query with the fields that are not empty.
 pub fn link_query<const N: usize>(fields: [(&str, &str); N]) -> String {
     let given = fields.into_iter().filter(|(_, value)| !value.is_empty());
     Serializer::new(String::new()).extend_pairs(given).finish()

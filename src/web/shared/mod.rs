@@ -1,5 +1,5 @@
-//! Helpers that pages, console and API have in common. Handlers and [`crate::views`] import from here; nothing here imports
-//! from them.
+//! Helpers that pages, console and API have in common. Handlers and [`super::views`] import from here; nothing here
+//! imports from them.
 
 pub mod goods;
 pub mod onward;
@@ -36,7 +36,7 @@ pub struct NoticeQuery {
 #[serde(default)]
 pub struct SaleNoticeQuery {
     pub done: String,
-    /// How far the stock has the change, such as `6-8` parts; empty when it is complete.
+    /// How many parts of the stock have the change, such as `6-8`; empty if all have it.
     pub applied: String,
 }
 

@@ -1,5 +1,5 @@
-//! Where a page leads on to, of what the catalogue lists. These pages are rendered for one visitor, so they leave out what is
-//! sold out.
+//! Sales that a page leads on to, from what the catalogue lists. These pages are rendered for one visitor, so they
+//! leave out sold-out sales.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub fn onward_from(catalogue: &Catalogue, locale: Locale, from: &CatalogueEntry)
     onward(locale, (&from.sale, &from.goods), others.iter().map(|other| (&other.sale, &other.goods)))
 }
 
-/// The sales to go on to from a page that belongs to none.
+/// The sales to go on to from a page that belongs to no sale.
 pub fn current_sales(catalogue: &Catalogue, locale: Locale) -> Vec<OnwardSale> {
     current(locale, available(catalogue).iter().map(|entry| (&entry.sale, &entry.goods)))
 }

@@ -28,7 +28,7 @@ pub struct PacketForm {
     /// `yes` if the giver may claim too.
     pub own: String,
     pub opens_at: String,
-    /// Identifies the rendered form: submitted twice, it gives once.
+    /// Identifies the rendered form: sent twice, it gives one packet.
     pub key: String,
     /// `preview` shows a possible split and gives nothing.
     pub then: String,
@@ -41,7 +41,7 @@ pub struct PacketForm {
 /// A possible split of the amount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitPreview {
-    /// The first [`MAX_PREVIEWED_SHARES`].
+    /// The shares, up to [`MAX_PREVIEWED_SHARES`].
     pub shares: Vec<Money>,
     /// How many shares are not listed.
     pub more: i64,

@@ -15,8 +15,8 @@ pub const LARGE_PAGE_SIZE: usize = 50;
 /// The largest size that a client may request with `limit`.
 pub const MAX_PAGE_SIZE: usize = 200;
 
-/// A cursor as a query has it: what the page before said in `next`. Every list reads its cursor with this, so that one that
-/// cannot be a cursor of the list is refused in the same way everywhere. An empty one is the first page.
+/// A cursor in a query: the `next` of the page before. Every list reads its cursor with this, so that a text that
+/// cannot be a cursor of the list is refused in the same way everywhere. An empty cursor means the first page.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);

@@ -11,7 +11,7 @@ pub fn registration_path(locale: Locale) -> String {
     format!("/{locale}/register")
 }
 
-/// Where a link that sets a new password is asked for.
+/// The page that asks for a link to set a new password.
 pub fn recovery_path(locale: Locale) -> String {
     format!("/{locale}/recovery")
 }
@@ -33,7 +33,7 @@ pub fn questions_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/questions")
 }
 
-/// What an account asked.
+/// The questions of an account.
 pub fn own_questions_path(locale: Locale) -> String {
     format!("/{locale}/questions")
 }

@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::cache_policy::Cache;
 use crate::problem::Problem;
 
-/// A page rendered for one visitor. No cache keeps it.
+/// A page rendered for one visitor. No cache stores it.
 pub fn personal(status: StatusCode, page: &impl Template) -> Result<Response, Problem> {
     Ok((status, Cache::Private, Html(page.render()?)).into_response())
 }
 
-/// The answer to a request of the API that made something which can be read at `location`.
+/// The answer to an API request that created something, which can be read at `location`.
 pub fn created(location: String, body: impl Serialize) -> Response {
     (StatusCode::CREATED, Cache::Private, [(LOCATION, location)], Json(body)).into_response()
 }

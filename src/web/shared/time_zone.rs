@@ -1,5 +1,5 @@
-//! Time zones that a query names, and the days of a filter in them. Pages show times in the browser's zone, so their script
-//! sends it along.
+//! Time zones that a query names, and the days of a filter in them. Pages show times in the browser's zone, so their
+//! script sends it along.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -40,7 +40,7 @@ pub fn period(from: &str, to: &str, zone: &str, errors: &mut Vec<FieldError>) ->
     })
 }
 
-/// The zone in a link to the same filter: only days need one.
+/// The zone in a link to the same filter. Only a filter by days needs it.
 pub fn of_days<'a>(zone: &'a str, from: &str, to: &str) -> &'a str {
     if from.trim().is_empty() && to.trim().is_empty() { "" } else { zone }
 }

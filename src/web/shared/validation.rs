@@ -69,7 +69,8 @@ pub fn check_sale(draft: &SaleDraft) -> Vec<FieldError> {
 /// The shortest sale, in milliseconds. A shorter one is a typing error.
 const MIN_DURATION_MS: i64 = 60_000;
 
-/// The errors of a window at the time `now`, by field. The window of a draft may have passed: drafts are finished later.
+/// The errors of a window at the time `now`, by field. The window of a draft may have passed: drafts are finished
+/// later.
 pub fn check_window(window: Window, draft: bool, now: Timestamp) -> Vec<FieldError> {
     let [opened, closed] = [window.opens_at, window.closes_at].map(|at| !draft && at.is_some_and(|at| at <= now));
     let lasts = window.opens_at.zip(window.closes_at).map(|(o, c)| c.as_millisecond() - o.as_millisecond());

@@ -9,7 +9,7 @@ pub async fn balance_of(store: &Store, user: UserId) -> Result<Money, StoreError
     Ok(money(store.wallet_balance(LedgerAccount::User(user)).await?))
 }
 
-/// What of a user's money is set aside for sales.
+/// The part of a user's money that is set aside for sales.
 pub fn set_aside(deposits: &[Deposit]) -> Money {
     money(deposits.iter().map(|deposit| deposit.amount).sum())
 }

@@ -16,13 +16,13 @@ pub struct MessagePage {
     pub status: u16,
     /// The problem code. An unknown code shows the text of an internal error.
     pub code: String,
-    /// The path of the "go back" link, on this origin; empty for none.
+    /// The path of the "go back" link, on this origin; empty without one.
     pub back: String,
-    /// A refused purchase: the path of its form, and the quantity.
+    /// For a refused purchase: the path of its form, and the quantity.
     pub again: Option<(String, i64)>,
     /// From when the visitor may buy.
     pub not_before: Option<Timestamp>,
-    /// Sales to go on to, where the visitor came for what is not there.
+    /// Sales to go on to, if the visitor came for something that is not there.
     pub onward: Vec<OnwardSale>,
 }
 

@@ -1,4 +1,5 @@
-//! What the pages of shoppers and of the console have in common.
+//! The pages that are rendered per request: each template has a struct with the same fields. Handlers fill the struct
+//! and call `render()` of [`askama::Template`].
 
 pub mod address;
 pub mod console_step_up;

@@ -1,17 +1,17 @@
-//! What happened in the review of an order, for its owner and for staff.
+//! What happened to a held order, for its owner and for staff.
 
 use jiff::Timestamp;
 
 use domain::{AppealAnswer, HoldOutcome, OrderHold};
 use words::ReviewText;
 
-/// One event of a review.
+/// One event: a hold, an appeal, or an answer.
 #[derive(Debug)]
 pub struct ReviewEvent<'a> {
     pub at: Timestamp,
     pub what: &'static str,
     pub text: Option<&'a str>,
-    /// The member of the staff, whom owners are not told. `None`: the owner.
+    /// The member of the staff, whose name owners do not see. `None` for the owner.
     pub by: Option<&'a str>,
 }
 
@@ -24,7 +24,7 @@ pub fn review_events<'a>(t: &ReviewText, holds: &'a [OrderHold]) -> Vec<ReviewEv
         for appeal in &hold.appeals {
             let text = Some(appeal.text.as_str()).filter(|text| !text.is_empty());
             events.push(ReviewEvent { at: appeal.sent_at, what: t.event_appeal, text, by: None });
-            // Other answers end the hold, which is an event of its own.
+            // Other answers end the hold, which is a separate event.
             if let Some(given) = appeal.answer.as_ref().filter(|given| given.answer == AppealAnswer::Upheld) {
                 let (text, by) = (given.reason.as_deref(), Some(given.by.as_str()));
                 events.push(ReviewEvent { at: given.at, what: t.event_upheld, text, by });

@@ -10,14 +10,14 @@ use pages::filters;
 #[derive(Debug, Template)]
 #[template(path = "step_up_form.html")]
 pub struct StepUpForm {
-    /// Its path is that of the page with the first form.
+    /// The chrome's path is the path of the page with the first form.
     pub chrome: Chrome,
     /// The address of the operation.
     pub action: String,
-    /// Names and values, as entered before.
+    /// Names and values of the first form, as entered.
     pub fields: Vec<(String, String)>,
     pub needs_code: bool,
-    /// A passkey may stand for the password.
+    /// Whether a passkey may replace the password.
     pub takes_passkey: bool,
     pub errors: Vec<FieldError>,
 }
@@ -32,7 +32,7 @@ impl StepUpForm {
     }
 }
 
-/// Before money leaves the wallet.
+/// Shown before money leaves the wallet.
 #[derive(Debug, Template)]
 #[template(path = "step_up.html")]
 pub struct StepUpPage {
@@ -41,7 +41,7 @@ pub struct StepUpPage {
 }
 
 impl StepUpPage {
-    /// What was filled in before, where that is the form of a red packet: names and values.
+    /// Names and values that were filled in before, if it was the form of a red packet.
     fn summary(&self) -> Vec<(&'static str, &str)> {
         let t = &self.chrome.text().packets;
         let of_packet = [("total", t.total), ("count", t.count), ("greeting", t.greeting)];

@@ -1,5 +1,5 @@
-// Accounts that belong together: staff see why, hold their orders, answer an appeal, release one and refund the others. The buyers
-// read each reason, and appeal with and without scripts.
+// Linked accounts: staff see why they are linked, hold their orders, answer an appeal, release one and refund the
+// others. The buyers read each reason, and appeal with and without scripts.
 
 import { eventually, ok, same } from '../lib/check.mjs';
 import { sentAddress } from '../lib/address.mjs';
@@ -17,7 +17,7 @@ const LABELS = {
 export default async function clusters(run) {
   const { shop, locale } = run;
   const [words, labels] = [WORDS[locale], LABELS[locale]];
-  // Cheap, so that no refund waits for a second person.
+  // The price is low, so that no refund waits for a second person.
   const sale = await shop.openSale({ total: 5, price: 9_900 });
   const staff = await (await run.visit()).logInAs(shop.admin);
   const list = `/admin/sales/${sale}/clusters?lang=${locale}`;
@@ -30,7 +30,7 @@ export default async function clusters(run) {
   const more = staff.page.locator('.breadcrumb summary');
   if (await more.isVisible()) await more.click();
   await staff.page.locator(`a[href="${list}"]`).click();
-  // Accounts that were compared before these orders may serve for a moment.
+  // The page may show the accounts as they were compared before these orders.
   await eventually('one cluster', async () => {
     if ((await staff.page.locator('[data-cluster]').count()) === 1) return true;
     await staff.page.goto(list);
@@ -78,7 +78,7 @@ export default async function clusters(run) {
   same(await status(buyers[0], orders[0]), 'paid');
 }
 
-/** Buys and pays one, which goes to the address. */
+/** Buys and pays one unit, which is sent to the address. */
 async function deliveredOrder(buyer, sale, address) {
   const order = await buyer.buy(sale);
   await buyer.pay(order);

@@ -25,7 +25,7 @@ async function goodsPreview(visitor) {
   same(inConsole, await page.locator('.card').first().evaluate((element) => getComputedStyle(element).borderRadius));
 }
 
-/** The days of the filter are those of the times in the table. */
+/** The filter's days are the days of the times in the table. */
 async function daysOfTheLog(visitor) {
   const { page } = visitor;
   await visitor.goAdmin('/log');
@@ -49,12 +49,12 @@ async function daysOfTheLog(visitor) {
   await visitor.inspect('log-of-a-day');
   await filter(next, '');
   same(await entries(), []);
-  // An address from elsewhere is read in this browser's days.
+  // The days in an address from elsewhere are read in this browser's time zone.
   await page.goto(`/admin/log?from=${day}&lang=${visitor.locale}`);
   await page.waitForURL((url) => url.searchParams.get('zone') === zone);
 }
 
-/** Purchases within a few milliseconds leave a plot that shows them, although nobody watched. */
+/** Purchases within a few milliseconds leave a plot that shows them, although no page watched them. */
 async function openingOfASale(run, visitor) {
   const { shop } = run;
   const buyers = await Promise.all(Array.from({ length: 8 }, () => shop.register()));

@@ -1,5 +1,5 @@
-// A sale with a deposit, without scripts: the form of the sale leads to the rules, they lead to the top-up, and that leads back.
-// The wallet then tells what is set aside. With scripts the button says what is lacking.
+// A sale with a deposit, without scripts: the form of the sale leads to the rules, the rules lead to the top-up, and
+// the top-up leads back. The wallet then shows what is set aside. With scripts the button says what is lacking.
 
 import { sentAddress } from '../lib/address.mjs';
 import { same } from '../lib/check.mjs';

@@ -1,14 +1,15 @@
-// A sale by draw: entries by page and by form, a receipt, an exclusion by the staff, the draw while pages wait for it, an
-// order that is paid, and the proof, which the browser checks and finds broken when the list is not the one of the draw.
+// A sale by draw: entries by page and by form, a receipt, an exclusion by the staff, the draw while pages wait for it,
+// an order that is paid, and the proof. The browser checks the proof, and finds it broken with a list that is not the
+// draw's.
 
 import { exampleAddress, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 import { confirmAction } from '../lib/console.mjs';
 import { GOODS } from '../lib/shop.mjs';
 
-/** Enough time to enter on all pages. */
+/** Time in which all pages can enter. */
 const OPEN_MS = 40_000;
-/** Between the closing and the lock; the round comes after as much again. */
+/** Seconds between the closing and the lock. The round comes after as many again. */
 const REVIEW_S = 5;
 const DRAWN_TIMEOUT_MS = 60_000;
 
@@ -97,7 +98,7 @@ async function pay(visitor, words) {
   await page.locator('main[data-status="paid"]').waitFor();
 }
 
-/** The check finds the own rank, misses what is not there, and notices a list without one of its lines. */
+/** The check finds the account's rank, misses an entry that does not exist, and notices a list without one of its lines. */
 async function prove(visitor, sale, words) {
   const { page } = visitor;
   const verdict = visitor.slot('verdict');

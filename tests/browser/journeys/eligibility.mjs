@@ -1,5 +1,5 @@
-// A sale with rules about who may take part: staff choose them and download codes; a shopper reads what is lacking, does it, and
-// buys. Another account at the same address is told so. Without scripts the same forms work.
+// A sale with rules about who may take part: staff choose them and download codes. A shopper reads what is lacking,
+// does it, and buys. Another account at the same address reads that it may not. Without scripts the same forms work.
 
 import { ok, same } from '../lib/check.mjs';
 import { exampleAddress, sentAddress, typeAddress } from '../lib/address.mjs';
@@ -23,7 +23,7 @@ export default async function eligibility(run) {
   await lookAtConsole(run, sale);
 }
 
-/** The page tells the rules; the button says what is lacking. */
+/** The page shows the rules; the button says what is lacking. */
 async function readRules(visitor, sale) {
   await visitor.go(`/sales/${sale}`);
   await visitor.page.locator('.clock[data-phase="open"]').waitFor();

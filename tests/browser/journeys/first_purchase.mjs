@@ -1,15 +1,15 @@
-// A first purchase of a new visitor: from the list to a paid order, with an account made on the way. Keys and clicks come as fast as
-// a person's; the journey prints how long it took, and how much had to be typed.
+// A first purchase of a new visitor: from the list to a paid order, with an account made on the way. Keys and clicks
+// come as fast as a person's. The journey prints how long it took, and how much had to be typed.
 
 import { exampleAddress } from '../lib/address.mjs';
 import { ok, same } from '../lib/check.mjs';
 import { PASSWORD, newName } from '../lib/shop.mjs';
 
-/** Between two keys, and before a click, of a person who does not hurry. */
+/** Time between two keys, and before a click, of a person who does not hurry. */
 const KEY_MS = 90;
 const LOOK_MS = 900;
 
-/** The hands of a visitor: they count what they do. */
+/** The hands of a visitor. They count clicks and fields. */
 class Hands {
   constructor(page) {
     Object.assign(this, { page, clicks: 0, fields: 0 });
@@ -67,7 +67,7 @@ export default async function firstPurchase(run) {
   await hands.click(visitor.button(labels.payAtCashier));
   await page.locator('main[data-status="paid"]').waitFor();
   console.log(`  first purchase ${run.locale} ${run.width}: ${((Date.now() - hands.began) / 1000).toFixed(1)} s from the first click, ${hands.clicks} clicks, ${hands.fields} fields`);
-  // Each further step or field costs first shoppers.
+  // A shopper who buys for the first time may give up at each further step or field.
   same([hands.clicks, hands.fields], [8, 8]);
   ok((await visitor.page.locator('h1').count()) === 1);
 }

@@ -37,7 +37,7 @@ async function buttonIsInReach(visitor, sale) {
   await visitor.inspect('sale-landscape');
 }
 
-/** What the bar at the lower edge might cover of a tablet's page: countdown and stock. */
+/** Countdown and stock, which the bar at the lower edge of a tablet's page might cover. */
 async function barCoversNothing(visitor, sale) {
   await visitor.page.setViewportSize(TABLET);
   await openSale(visitor, sale);
@@ -51,7 +51,7 @@ async function barCoversNothing(visitor, sale) {
   await visitor.inspect('sale-tablet');
 }
 
-/** Thumbnails, dots on a phone, scroll the strip, and so do the arrow keys. The one of the visible picture is marked. */
+/** Thumbnails, which are dots on a phone, scroll the strip; so do the arrow keys. The visible picture's thumbnail is marked. */
 async function galleryFollowsItsThumbnails({ page }) {
   const marked = () => page.locator('.thumbs a').evaluateAll((all) => all.findIndex((thumb) => thumb.hasAttribute('aria-current')));
   for (const size of [{ width: 390, height: 844 }, { width: 1280, height: 800 }]) {
@@ -78,7 +78,7 @@ async function givePictures({ origin, admin }) {
   }
 }
 
-/** The large picture of the list is chosen for its own width, not for a card's. */
+/** The large picture of the list is chosen for its own width, not for the width of a card. */
 async function picturesAreSharp(visitor) {
   const { page } = visitor;
   for (const width of [1024, 1152, 1280, 1920]) {
@@ -169,7 +169,7 @@ async function consoleCardsAreCompact(visitor, sale) {
   same(await card.locator('.menu > summary').isVisible(), false, 'and there is no menu');
 }
 
-/** Tables of the console are as wide as the window, also between a phone and a wide screen. */
+/** Tables of the console are as wide as the window, even between a phone and a wide screen. */
 async function tablesFitEveryWidth(visitor) {
   const { page } = visitor;
   for (const path of ['/orders', '/users', '/log']) {

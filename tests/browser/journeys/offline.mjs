@@ -1,5 +1,5 @@
-// Without a connection: pages that were looked at stay readable and say how old they are, nothing can be bought from them, and
-// nothing personal is kept.
+// Without a connection: visited pages stay readable and say how old they are, nothing can be bought from them, and
+// nothing personal is stored.
 
 import { eventually, ok, same } from '../lib/check.mjs';
 
@@ -12,7 +12,7 @@ export default async function offline(run) {
   await keepsNothingPersonal(visitor, sale);
 }
 
-/** The paths of everything that the worker keeps. */
+/** The paths of everything that the worker has stored. */
 function keptPaths(page) {
   return page.evaluate(async () => {
     const all = await Promise.all((await caches.keys()).map(async (name) => (await caches.open(name)).keys()));
@@ -26,13 +26,13 @@ async function readsWhatWasSeen(visitor, sale) {
   const { page, context } = visitor;
   const here = visitor.path(`/sales/${sale}`);
   await visitor.go(`/sales/${sale}`);
-  // The page was there before the worker, and tells it what to keep.
+  // The page was there before the worker, and sends it the paths to store.
   await isKept(page, here);
   await eventually('the picture is kept', async () => (await keptPaths(page)).some((path) => path.startsWith('/static/goods/')));
   await visitor.go('/');
   await isKept(page, visitor.path('/'));
 
-  // At once: for a second the browser itself knows what the shop answered about the button.
+  // At once, because for a second the browser itself has the shop's answer about the button.
   await visitor.go(`/sales/${sale}`);
   await visitor.button(visitor.labels.logInToBuy).waitFor();
   await context.setOffline(true);
@@ -47,7 +47,7 @@ async function readsWhatWasSeen(visitor, sale) {
   same(await page.locator('.card .go:visible').count(), 0, 'a kept card invites to nothing');
   await visitor.inspect('offline-list');
 
-  // A page that is not kept.
+  // A page that is not stored.
   await visitor.go('/orders');
   await page.locator('[data-slot="kept"] li').first().waitFor();
   await visitor.inspect('offline-page');
@@ -72,7 +72,7 @@ async function worksAgain(visitor) {
   await visitor.button(labels.logInToBuy).waitFor();
 }
 
-/** Neither what belongs to an account nor, after the log-out, what it looked at. */
+/** The worker stores nothing that belongs to an account; after the log-out, not even the pages that the account visited. */
 async function keepsNothingPersonal(visitor, sale) {
   const { page, labels } = visitor;
   await visitor.logInAsNewUser();

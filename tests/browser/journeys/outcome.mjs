@@ -1,4 +1,4 @@
-// What a shopper sees who got a unit or none, the sessions of the list, the archive, and the fields for passwords.
+// What shoppers see who got a unit or none, the sessions of the list, the archive, and the fields for passwords.
 
 import { eventually, ok, same } from '../lib/check.mjs';
 import { GOODS } from '../lib/shop.mjs';
@@ -49,7 +49,7 @@ async function win(run, words) {
   await visitor.inspect('paid');
 }
 
-/** A payment that the provider declines is told on the order and in the list. */
+/** The order and the list show that the provider declined a payment. */
 async function decline(visitor, { order, sale }) {
   const { account, page } = visitor;
   const { payment } = await account.ask('POST', `/api/sales/${sale}/orders/${order.id}/payments`);

@@ -13,7 +13,7 @@ export default async function pageDetails(run) {
   await mainPagesOnAPhone(run);
 }
 
-/** On a phone the main pages are along the bottom; a wide screen has them in the header, and the page of a sale its button. */
+/** A phone has the main pages along the bottom. A wide screen has them in the header, and a sale's page has its button there. */
 async function mainPagesOnAPhone(run) {
   const sale = await run.shop.openSale();
   const visitor = await (await run.visit()).logInAsNewUser();
@@ -35,7 +35,7 @@ async function mainPagesOnAPhone(run) {
   same(await page.locator('.dock').count(), 0, 'the button has its place');
 }
 
-/** No quantity to choose where nothing can be bought; it can be chosen again when units return. */
+/** If nothing can be bought, there is no quantity to choose. It can be chosen again when units return. */
 async function nothingToChoose(run) {
   const { shop } = run;
   const sale = await shop.openSale({ limit: 3, total: 3 });
@@ -89,7 +89,7 @@ async function labelsStayBelowTheHeader(run) {
   await visitor.go('/account/addresses/new');
   await page.locator('#line2').focus();
   for (const field of ['line1', 'city', 'region', 'country', 'phone', 'recipient']) {
-    // To the end, so that each field has to be scrolled to.
+    // Scrolls to the end, so that each field has to be scrolled to.
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     await page.locator(`#${field}`).focus();
     await eventually(`the label of ${field} is visible`, () => page.evaluate((id) => {

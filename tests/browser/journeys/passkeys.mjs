@@ -76,7 +76,7 @@ async function shopper(run) {
   await page.waitForURL(visitor.path('/account?done=passkey-removed'));
   same(await page.locator('#passkeys li').count(), 0);
 
-  // The device still has it.
+  // The device still has the passkey.
   await logOut(visitor);
   await visitor.go('/login');
   await page.locator('#passkey-log-in button').click();

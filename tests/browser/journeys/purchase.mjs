@@ -110,7 +110,7 @@ async function giveAddress(visitor) {
   await page.locator('#recipient').waitFor();
   await eventually('the time to pay runs on', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('.remaining b').textContent()));
   await visitor.inspect('order-address');
-  // The end of the time takes nothing that was entered.
+  // The entered text stays when the time to pay is over.
   await page.locator('#recipient').fill('Li');
   await page.locator('[data-pay-by]').evaluate((place) => { place.dataset.payBy = new Date(Date.now() - 2000).toISOString(); });
   await page.waitForTimeout(3000);

@@ -1,7 +1,8 @@
-// Messages to a browser: the switch on the account page, the reminder of a sale, and what the service worker does with a message
-// and with a press on it. Chromium has no push service here, so a message is handed to the worker as the browser would, by the
-// DevTools protocol. Nothing presses a notification of a browser without a screen, so the event of the press is sent inside the
-// worker; there only the browser may open and focus windows, so what the worker asks it for is recorded.
+// Messages to a browser: the switch on the account page, the reminder of a sale, and what the service worker does with
+// a message and with a press on it. Chromium has no push service here, so the journey hands a message to the worker as
+// the browser would, by the DevTools protocol. A browser without a screen has no notifications to press, so the event
+// of the press is sent inside the worker. Only the browser may open and focus windows there, so the journey records
+// what the worker asks the browser to do.
 
 import { eventually, ok, same } from '../lib/check.mjs';
 
@@ -19,7 +20,7 @@ export default async function push(run) {
   await withoutScripts(run);
 }
 
-/** The shop keeps the reminder, so that it is on on another device, and says how many there are. */
+/** The shop stores the reminder, so that another device shows it too, and says how many there are. */
 async function remindsOnEveryDevice(run, visitor, sale) {
   const { page } = visitor;
   const people = visitor.slot('people');
@@ -50,7 +51,7 @@ async function remindsOnEveryDevice(run, visitor, sale) {
   await eventually('the reminder is off', async () => !(await own()).set);
 }
 
-/** The note names what the shop has: an address, or a browser that it can reach. */
+/** The note names the way by which the shop reaches the account: an address, or a browser. */
 async function noteTellsTheWay(run, sale) {
   const visitor = await (await run.visit()).logInAsNewUser();
   const own = { sale_id: sale, set: false, accounts: 1, mail: 'm•••@shop.example', push: false };
@@ -77,7 +78,7 @@ async function keptBeforeTheBrowserIsAnswered(run, sale) {
   await eventually('the shop keeps the reminder', async () => (await visitor.account.ask('GET', `/api/sales/${sale}/reminder`)).set);
 }
 
-/** Without a push service nothing is claimed to be on. */
+/** Without a push service the page does not claim that messages are on. */
 async function switchTellsTheTruth(visitor) {
   const { page } = visitor;
   const state = visitor.slot('push-state');
@@ -114,7 +115,7 @@ async function messageOpensItsPage(visitor, sale) {
   await onlyTheShopIsOpened(visitor, inbox);
 }
 
-/** What the shop did not send leads to the list of sales. */
+/** A message that the shop did not send leads to the list of sales. */
 async function onlyTheShopIsOpened(visitor, inbox) {
   const brand = visitor.locale === 'zh' ? '秒杀' : 'Seckill';
   const foreign = ['https://evil.example/', '//evil.example/x', '/\\evil.example', '//[', 'javascript:alert(1)', '', 7, null, ['/zh/']];
@@ -170,7 +171,7 @@ class Inbox {
       const [notification] = await registration.getNotifications();
       const event = new NotificationEvent('notificationclick', { notification });
       const work = [];
-      // The browser takes the work of its own events only.
+      // The browser accepts work only for its own events.
       event.waitUntil = (promise) => work.push(promise);
       dispatchEvent(event);
       await Promise.all(work);

@@ -1,5 +1,5 @@
-// A question about a product, without scripts: a visitor types it, logs in and finds it again, staff answer it, and the page of the
-// product shows it. Another one is withdrawn.
+// A question about a product, without scripts: a visitor types it, logs in and finds it again, staff answer it, and the
+// product's page shows it. A second question is withdrawn.
 
 import { eventually, ok, same } from '../lib/check.mjs';
 import { PASSWORD } from '../lib/shop.mjs';

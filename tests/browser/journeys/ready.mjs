@@ -13,7 +13,7 @@ export default async function ready(run) {
   await stockMoves(run);
 }
 
-/** Adds to the styles of a page, which takes none from its text. */
+/** Adds to the styles of a page. The page accepts no styles in its HTML. */
 function addStyle(page, css) {
   return page.evaluate((text) => {
     const sheet = new CSSStyleSheet();
@@ -22,7 +22,7 @@ function addStyle(page, css) {
   }, css);
 }
 
-/** The page marks what is true, and without a session the button is the way to the log-in. */
+/** The page marks what is true, and without a session the button leads to the log-in. */
 async function readyBeforeTheRush(run) {
   const sale = await run.shop.newSale({ opensIn: 7_200_000 });
   await run.shop.shows(sale, 'upcoming');
@@ -98,8 +98,8 @@ async function readyInEveryMode(run) {
 }
 
 /**
- * The last seconds are large, with tenths and a pulse; where motion is unwelcome the countdown goes on as before. The reminder's note
- * ends when the sale opens, and the button does not move.
+ * The last seconds are large, with tenths and a pulse; if motion is unwelcome, the countdown goes on as before. The
+ * reminder's note ends when the sale opens, and the button does not move.
  */
 async function lastSeconds(run) {
   const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });

@@ -1,4 +1,5 @@
-// Registering from a network that registers much: the browser computes, and who has no scripts waits or gives a mail address.
+// Registering from a network that registers a lot: the browser computes a proof of work. Without scripts the visitor
+// waits or gives a mail address.
 
 import { ok, same } from '../lib/check.mjs';
 import { linkSentTo, openMailbox } from '../lib/mailbox.mjs';
@@ -82,7 +83,7 @@ async function byMail(run, headers) {
   await phone.page.locator('.success').waitFor();
   await phone.inspect('register-contact-done');
 
-  // A form that is gone begins anew there, in whatever network.
+  // The reader's own form is gone, so the link opens a new one, in any network.
   await phone.page.getByRole('main').locator(`a[href*="token="]`).click();
   await phone.page.locator('#username').waitFor();
   await phone.inspect('register-contact-anew');

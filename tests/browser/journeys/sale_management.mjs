@@ -38,7 +38,7 @@ async function createGoods(visitor) {
   await page.locator('#description_zh').fill('触摸调光\n三档亮度');
   await page.locator('#pictures').setInputFiles({ name: 'lamp.png', mimeType: 'image/png', buffer: png(320, 240, 40) });
   await visitor.button(labels.save).click();
-  // The English name is missing. The rest of the input is kept, including the picture.
+  // The English name is missing. The rest of the input stays, including the picture.
   await page.locator('#name_en[aria-invalid="true"]').waitFor();
   same(await page.locator('#name_zh').inputValue(), name.zh);
   same((await page.locator('#description_zh').inputValue()).replaceAll('\r', ''), '触摸调光\n三档亮度');
@@ -133,7 +133,7 @@ async function startIt(run, visitor, sale) {
   return shopper;
 }
 
-/** A key does it after seconds in which it can be undone. */
+/** A key does it after a few seconds, in which it can be undone. */
 async function resumeByKey(visitor, state) {
   const { page } = visitor;
   const pending = page.locator('.pending');

@@ -43,7 +43,7 @@ async function phases({ shop }, visitor) {
   await visitor.switchLanguage();
 }
 
-/** Login and registration, with and without mistakes. The form keeps the username, not the password. */
+/** Login and registration, with and without mistakes. The form shows the username again, but not the password. */
 async function logInAndRegister(visitor) {
   const { page, labels } = visitor;
   visitor.expect(401, /\/login$/);

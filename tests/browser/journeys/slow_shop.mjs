@@ -28,7 +28,7 @@ export default async function slowShop(run) {
   }
 }
 
-/** The purchase succeeds, but its answer is lost: the page repeats it until it gets an answer. */
+/** The purchase succeeds, but its answer is lost: the page sends it again until it gets an answer. */
 async function loseTheFirstAnswer(visitor) {
   const { page, labels } = visitor;
   let asked = 0;

@@ -67,7 +67,7 @@ async function paysWithCode(run, sale) {
   await isPaid(visitor, order);
 }
 
-/** A press of a button of the device stands for password and code. The form goes on by itself. */
+/** A press of a button on the device replaces password and code. The form goes on by itself. */
 async function givesWithPasskey(run) {
   const visitor = await shopperWithMoney(run);
   const { page, locale } = visitor;
@@ -90,7 +90,7 @@ async function givesWithPasskey(run) {
   same(wallet.balance.amount, 3 * PRICE - 10_000, 'the amount that was entered');
 }
 
-/** An account without a second factor is asked for its password alone. */
+/** An account without a second factor needs only its password. */
 async function paysWithoutScripts(run, sale) {
   const before = await shopperWithMoney(run);
   const order = await before.account.buy(sale);

@@ -1,5 +1,5 @@
-// A sale whose spread is enforced: the page tells the account's own moment, and buys at it after an early press. Without
-// scripts a page says when to press.
+// A sale whose spread is enforced: the page shows the account's own moment, and buys at it after an early press.
+// Without scripts a page says when to press.
 
 import { ok } from '../lib/check.mjs';
 

@@ -1,6 +1,6 @@
-// Staff refund money, and the console asks again who they are: the password, with a code or with a passkey where the account has
-// one, and without scripts. Afterwards it goes on to what was asked for, with all that was entered. The shop is at `localhost`,
-// because browsers have no passkeys at an IP address.
+// Staff refund money, and the console asks again who they are: for the password, with a code or with a passkey if the
+// account has one, and without scripts. Afterwards it carries out the request, with everything that was entered. The
+// shop is at `localhost`, because browsers have no passkeys at an IP address.
 
 import { addPasskey, changePassword, leaveUnproved, nextDigitsFor, removeSecondFactor } from '../lib/authenticator.mjs';
 import { ok, same } from '../lib/check.mjs';
@@ -108,7 +108,7 @@ async function refundPart(visitor, amount) {
   await dialog.getByRole('button', { name: labels.refundPart, exact: true }).click();
 }
 
-/** A press of a button of the device stands for password and code. The form goes on by itself. */
+/** A press of a button on the device replaces password and code. The form goes on by itself. */
 async function withPasskey(run, sale) {
   const { order, payer } = await paidOrder(run, sale);
   const { visitor } = await colleague(run, (own) => addPasskey(own, PASSWORD));
@@ -126,7 +126,7 @@ async function withPasskey(run, sale) {
   ok((await owner.page.locator('main').textContent()).includes('12.50'), 'the amount that was entered');
 }
 
-/** An account without a second factor is asked for its password alone. */
+/** An account without a second factor needs only its password. */
 async function withoutScripts(run, sale) {
   const paid = await paidOrder(run, sale);
   const { visitor: before, secret } = await colleague(run);

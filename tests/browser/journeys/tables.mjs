@@ -100,7 +100,7 @@ async function savesAView(visitor, list, name) {
   same(await page.locator('.view-bar nav a', { hasText: name }).count(), 0, 'the view is gone');
 }
 
-/** Moves with j and k, ticks with x, holds two orders and takes it back. */
+/** Moves with j and k, ticks with x, holds two orders and undoes it. */
 async function holdsByKeys(visitor, list, orders) {
   const { page } = visitor;
   await page.goto(list);
@@ -152,7 +152,7 @@ async function findsWithThePalette(visitor, username) {
   await visitor.inspect('tables-palette');
   await page.keyboard.type(username);
   await page.locator('.palette strong', { hasText: username }).waitFor();
-  // Answers about the beginning of the text may come before.
+  // Hits for the beginning of the text may come first.
   await eventually('the hits are of the whole text', async () => (await page.locator('.palette [role="option"]').count()) === 1);
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/admin\/users\/[0-9a-f-]{36}/);
@@ -180,7 +180,7 @@ async function actsWithoutScripts(run, list, orders) {
   await page.waitForURL(`**/admin/orders/${orders[1]}?*`);
 }
 
-/** Pauses two sales, takes that back, and stops them without scripts. */
+/** Pauses two sales, undoes that, and stops them without scripts. */
 async function pausesSales(run, visitor) {
   const { shop, locale } = run;
   const name = newName();

@@ -1,4 +1,4 @@
-// A sale with a waiting room: the page of one's turn in each of its states, with scripts and without.
+// A sale with a waiting room: the page of a shopper's turn in each of its states, with scripts and without.
 
 import { eventually, ok, same } from '../lib/check.mjs';
 
@@ -41,7 +41,7 @@ async function callsInOrder(run) {
   same(await visitor.button(labels.sound).getAttribute('aria-pressed'), 'true');
   await visitor.inspect('turn-gathering');
 
-  // The pages follow the line by themselves.
+  // The pages follow the waiting room by themselves.
   await Promise.race(visitors.map(({ page }) => isIn(page, 'called')));
   const states = await Promise.all(visitors.map(({ page }) => page.locator('main').getAttribute('data-state')));
   const [first, second] = states[0] === 'called' ? visitors : [...visitors].reverse();

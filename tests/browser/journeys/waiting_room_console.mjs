@@ -1,4 +1,4 @@
-// Staff choose a waiting room for a sale, watch it, and hold and bound its calls.
+// Staff choose a waiting room for a sale, watch it, hold its calls, and limit their rate.
 
 import { eventually, same } from '../lib/check.mjs';
 import { confirmAction } from '../lib/console.mjs';
@@ -42,7 +42,7 @@ async function steersTheCalls(shop, visitor) {
   await confirmAction(visitor, room, labels.hold, 'admin-hold-calls');
   await eventually('the list is locked', async () => (await line()).seed !== null, 30_000);
   same((await line()).called, 0);
-  // The page loads again when it learns that the sale has opened: only then it can be paused.
+  // The page loads again when it learns that the sale has opened. Only then can the sale be paused.
   await page.locator('form[action*="/pause"]').waitFor({ state: 'attached', timeout: 30_000 });
   await visitor.inspect('admin-cockpit-held');
   await confirmAction(visitor, room, labels.pace, 'admin-pace', (dialog) => dialog.locator('[name="per_minute"]').fill('30'));

@@ -12,7 +12,7 @@ export function exampleAddress(visitor, changes = {}) {
   return { ...PLACES[visitor.locale], ...changes };
 }
 
-/** The same as the interface takes it: the district is in front of the street. */
+/** The same address as the interface takes it, with the district in front of the street. */
 export function sentAddress(visitor, changes = {}) {
   const { district = '', ...place } = exampleAddress(visitor, changes);
   return { ...place, line1: district + place.line1 };

@@ -33,7 +33,7 @@ export function changePassword(visitor, present, next) {
   return ask(visitor, 'put', '/password', { password: present, new_password: next });
 }
 
-/** Sets up an authenticator app and leaves a session that proves nothing, as one is that is too old. Returns the app's key. */
+/** Sets up an authenticator app and leaves a session that proves nothing, like one that is too old. Returns the app's key. */
 export async function leaveUnproved(visitor, password, next) {
   const secret = await setUpSecondFactor(visitor, password);
   await changePassword(visitor, password, next);
@@ -53,7 +53,7 @@ export async function addPasskey(visitor, password) {
   await page.waitForURL(visitor.path('/account?done=passkey-added'));
 }
 
-/** The digits that come next, which the shop accepts already. Each code works once. */
+/** The next digits, which the shop accepts already. Each code works once. */
 export function nextDigitsFor(key) {
   return digitsFor(key, Date.now() + STEP_MS);
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export { deepEqual as same, ok } from 'node:assert/strict';
 
-/** Calls `check` until it returns a truthy value, and returns that. Fails with the last value or error after the timeout. */
+/** Calls `check` until it returns a truthy value, and returns that value. Fails with the last value or error after the timeout. */
 export async function eventually(what, check, timeoutMs = 60_000) {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

@@ -1,4 +1,5 @@
-// Checks of a page as it is: overflow, accessibility, language. Takes screenshots where the environment says SCREENSHOTS=1.
+// Checks of a page as it is: overflow, accessibility, language. Takes screenshots if SCREENSHOTS=1 is in the
+// environment.
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -67,7 +68,7 @@ async function inaccessible(page, rules) {
   }));
 }
 
-/** Runs in the page. Elements that are wider than the viewport and do not scroll by themselves. */
+/** Runs in the page. Finds elements that are wider than the viewport and do not scroll by themselves. */
 function overflowing() {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return [];
@@ -75,7 +76,7 @@ function overflowing() {
   return wide.slice(-3).map((e) => `${e.tagName.toLowerCase()}.${e.className} ends at ${Math.round(e.getBoundingClientRect().right)} of ${width}`);
 }
 
-/** Runs in the page. Visible texts and labels in another language than the page's, unless marked with `lang`. */
+/** Runs in the page. Finds visible texts and labels in another language than the page's, unless they are marked with `lang`. */
 function foreignWords(locale) {
   const known = /UTC|SHA-256|MB|https|localhost|CSV|sandbox|sale 7、goods 3、user|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12}\b|JSON|Markdown|HTML|Chrome · Linux|\bnode\b|Google Authenticator|1Password|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|Redis|seckill audit|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
   const foreign = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;

@@ -1,4 +1,4 @@
-// A mail server that keeps what the shop sends it, for journeys that follow the links of messages.
+// A mail server that stores the shop's messages, for journeys that follow the links in them.
 
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -28,7 +28,7 @@ async function take(socket) {
   }
 }
 
-/** The text of a message, whichever way it is encoded. */
+/** The decoded text of a message. */
 function text(message) {
   const [head, ...rest] = message.split('\n\n');
   const body = rest.join('\n\n');

@@ -68,7 +68,7 @@ export class Shop {
     return shop;
   }
 
-  /** Logs in or registers. A shop refuses while it has too many passwords to hash. */
+  /** Logs in or registers, again while the shop refuses because it has too many passwords to hash. */
   async account(path, username, password) {
     const request = {
       method: 'POST',

@@ -82,7 +82,8 @@ export class Visitor {
       const why = request.failure()?.errorText ?? '';
       // With scripts turned off, the browser itself refuses to preload them.
       if (!this.scripts && why === 'csp' && request.url().endsWith('.js')) return;
-      // A page that was left takes along a picture that the worker was fetching. A picture that does not exist has an answer, which is checked below.
+      // Leaving a page aborts the worker's fetch of a picture. A picture that does not exist has an answer, which is
+      // checked below.
       if (why === 'net::ERR_FAILED' && /^\/(static\/goods|uploads)\//.test(new URL(request.url()).pathname)) return;
       if (!this.expectedFailures.includes(why)) fault(null, `${request.method()} ${request.url()} failed: ${why}`);
     });
@@ -108,7 +109,7 @@ export class Visitor {
     await this.page.locator('details.more').evaluateAll((all) => all.forEach((more) => { more.open = true; }));
   }
 
-  /** The card of a sale. A cache may keep the list of before the sale for a while. */
+  /** The card of a sale. For a while a cache may have the list without this sale. */
   async findOnList(sale) {
     const card = this.page.locator(`.card[data-sale="${sale}"]`);
     await eventually(`sale ${sale} is on the list`, async () => {
@@ -164,7 +165,7 @@ export class Visitor {
 
   /** Inspects the page in the light and the dark theme. */
   async inspect(name, page = this.page) {
-    // Figures that take long are on their way: the page loads itself again until they are there.
+    // If figures take long to compute, the page loads itself again until they are there.
     await page.locator('[data-reloads]').first().waitFor({ state: 'detached' });
     if (this.examines) this.faults.push(...await inspect(page, `${name}-${this.locale}-${this.width}`, this));
   }

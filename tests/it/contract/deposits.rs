@@ -1,4 +1,4 @@
-//! Deposits of those who take part in a sale.
+//! Deposits of accounts that take part in a sale.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ const ACCOUNTS: u64 = 6;
 const DEPOSIT: i64 = 1_000;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The deposit is taken once for requests that are made at once, and none is kept: not that of the winner, of the others, or of
-/// an account that takes its entry back.
+/// The deposit is taken once for simultaneous requests. Every deposit comes back: the winner's, the losers', and the
+/// deposit of an account that withdraws its entry.
 pub async fn deposits_are_taken_once_and_come_back_in_full(rung: Rung) {
     let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();

@@ -15,7 +15,7 @@ async fn own(shopper: &Shopper, sale: &str) -> Value {
     shopper.client.get(&format!("/api/sales/{sale}/entry")).await.expect(200).json()["entry"].clone()
 }
 
-/// Entering twice at once is one entry.
+/// Enters twice at once, which makes one entry.
 async fn enter(shopper: &Shopper, sale: &str) {
     let path = format!("/api/sales/{sale}/entry");
     let tries = join_all((0..2).map(|_| shopper.client.post(&path, json!({})))).await;
@@ -50,7 +50,7 @@ pub async fn units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next(rung: Ru
     let winners = ranked.iter().filter(|(entry, _)| !entry["order_id"].is_null()).count();
     assert_eq!(winners, UNITS);
 
-    // Two winners give theirs back; the next two ranks get them.
+    // Two winners cancel their orders; the next two ranks get the units.
     for (entry, winner) in &ranked[1..3] {
         winner.cancel(&sale, entry["order_id"].as_str().unwrap()).await.expect(200);
     }

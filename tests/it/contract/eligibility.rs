@@ -26,7 +26,7 @@ pub async fn one_account_of_an_address_buys_and_none_without_a_code(rung: Rung) 
     let made = shop.admin().await.post(&codes, json!({"count": ACCOUNTS})).await.expect(201).json();
     let mut accounts = Vec::new();
     for n in 0..ACCOUNTS {
-        // The first half shares an address, spelled in two ways.
+        // The first half of the accounts shares an address, spelled in two ways.
         let line1 = if n >= ACCOUNTS / 2 {
             format!("文三路 {n} 号")
         } else {
@@ -48,7 +48,7 @@ pub async fn one_account_of_an_address_buys_and_none_without_a_code(rung: Rung) 
     assert_eq!(tries.iter().filter(|answer| answer.status == 200).count(), 1, "{tries:?}");
     for (account, code) in accounts.iter().zip(made["codes"].as_array().unwrap().iter().rev()) {
         let answer = account.client.post(&redeem, json!({"code": code})).await;
-        // Who has the first code needs no other.
+        // An account that has the first code needs no other.
         assert!(matches!(answer.status, 200 | 403), "{answer:?}");
     }
     let answers = join_all(accounts.iter().map(|account| account.token(&sale))).await;

@@ -64,7 +64,7 @@ macro_rules! contract_tests {
     };
 }
 
-/// The same, and the promises about split sales.
+/// The same promises, and the promises about split sales.
 macro_rules! bucket_contract_tests {
     ($rung:expr) => {
         contract_tests!($rung);
@@ -94,7 +94,7 @@ mod stack {
         bucket_contract_tests!(super::super::Rung::Rabbit);
     }
 
-    /// A few promises are enough: what differs is how the services are reached.
+    /// A few promises are enough, because only the connections to the services differ.
     mod tls {
         contract_tests! {
             super::super::Rung::Tls,

@@ -1,4 +1,4 @@
-//! What accounts are told before it is too late.
+//! Notices that accounts get before it is too late.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// A little longer than the time before an end at which its notice is written.
+/// A little longer than the time between a notice and the end that it announces.
 const PAYMENT_WINDOW: &str = "5m 10s";
 
 /// Subscribes a browser whose push service does not exist, so that its messages wait.
@@ -61,7 +61,7 @@ pub async fn urgent_messages_are_written_once_and_end_with_the_session(rung: Run
     .await;
     assert_eq!(pushed(&shopper).await, expected);
 
-    // On another device the account still knows what it was told, until the browser that was told logs out.
+    // Another device of the account still sees the messages, until the browser that subscribed logs out.
     let credentials = json!({"username": "mei", "password": "correct horse battery"});
     let login = shop.client().post("/api/login", credentials).await.expect(200);
     let cookie = login.header("set-cookie").split(';').next().unwrap().to_owned();

@@ -93,7 +93,7 @@ pub async fn cancelled_unit_is_sold_to_another_shopper(rung: Rung) {
     shop.audit_is_clean().await;
 }
 
-/// Every shopper of the range buys one unit; returns the orders.
+/// Every shopper of the range buys one unit. Returns the shoppers with their orders.
 async fn all_buy(shop: &Shop, sale: &str, users: std::ops::Range<u64>) -> Vec<(Shopper, String)> {
     join_all(users.map(async |n| {
         let shopper = shop.shopper(n);

@@ -99,7 +99,7 @@ pub async fn every_share_goes_to_one_user(rung: Rung) {
     assert_eq!(written.len() as u64, count);
     assert_eq!(written.iter().map(|claim| claim.user_id).collect::<HashSet<_>>().len() as u64, count);
     assert!(written.iter().all(|claim| claimed[&claim.share].1 == claim.amount));
-    // A repeated claim on a settled packet is answered from the database.
+    // A replay of a claim on a settled packet is answered from the database.
     let (share, (n, amount)) = claimed.iter().next().unwrap();
     assert_eq!(claim_twice(Arc::new(shop.shopper(*n)), id.clone()).await, Some((*share, *amount)));
     shop.audit_is_clean().await;

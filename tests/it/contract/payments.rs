@@ -66,8 +66,8 @@ pub async fn concurrent_payment_and_cancellation_have_one_winner(rung: Rung) {
     shop.audit_is_clean().await;
 }
 
-/// Pays and cancels one order at the same moment; returns `paid`, `refunded`, or `cancelled` when the payment was closed in
-/// time.
+/// Pays and cancels one order at the same moment. Returns `paid`, `refunded`, or `cancelled` if the payment was closed
+/// in time.
 async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str {
     let shopper = shop.shopper(n);
     let order = shopper.buy_one(sale).await;
@@ -94,8 +94,8 @@ async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str 
     "paid"
 }
 
-/// Waits for the end of an order and returns its statuses. Statuses of the same millisecond are put in the order of the
-/// state machine.
+/// Waits for the end of an order and returns its statuses. Statuses with the same millisecond are sorted in the order
+/// of the state machine.
 async fn wait_for_end(shopper: &Shopper, sale: &str, order: &str, status: &str) -> Vec<String> {
     const EDGES: [&str; 6] = ["reserved", "unpaid", "paid", "cancelled", "refund_pending", "refunded"];
     let end = eventually(&format!("order {order} is {status}"), SETTLE_TIMEOUT, async || {
@@ -117,7 +117,7 @@ async fn balance(shopper: &Shopper) -> i64 {
 pub async fn wallet_is_topped_up_pays_and_receives_the_refund(rung: Rung) {
     let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
-    // A log-in, which the database knows, proves who spends.
+    // The database knows this log-in, so it proves who spends.
     let shopper = Shopper::new(shop.register("mei", "correct horse").await);
     let order = shopper.buy_one(&sale).await;
     let price = shopper.wait_for_status(&sale, &order, "unpaid").await["amount"]["amount"].as_i64().unwrap();
@@ -242,7 +242,7 @@ pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(rung: Ru
     assert_eq!(page.text().matches("data-case=\"mismatched\"").count(), 2, "{}", page.text());
     assert!(page.text().contains(payment) && page.text().contains("¥0.01"), "{}", page.text());
 
-    // The shopper is not stuck: another payment of the order counts.
+    // The shopper is not stuck, because another payment of the order counts.
     let checkout = shopper.begin_payment(&sale, &order).await;
     shopper.pay_at(&checkout).await.expect(303);
     shopper.wait_for_status(&sale, &order, "paid").await;

@@ -15,7 +15,7 @@ async fn own(shopper: &Shopper, sale: &str) -> Value {
     shopper.client.get(&format!("/api/sales/{sale}/place")).await.expect(200).json()["place"].clone()
 }
 
-/// Joining twice at once is one place.
+/// Joins twice at once, which makes one place.
 async fn join(shopper: &Shopper, sale: &str) {
     let path = format!("/api/sales/{sale}/place");
     let tries = join_all((0..2).map(|_| shopper.client.post(&path, json!({})))).await;
@@ -31,7 +31,7 @@ async fn wait_for_state(shopper: &Shopper, sale: &str, expected: &str) {
     .await;
 }
 
-/// Buys as soon as the shop lets the shopper, who was called. Returns the order.
+/// Buys as soon as the shop lets this called shopper. Returns the order.
 async fn buy(shopper: &Shopper, sale: &str) -> String {
     eventually("the shopper who was called has an order", TIMEOUT, async || {
         let answer = shopper.try_buy(sale, 1).await?;
@@ -41,7 +41,7 @@ async fn buy(shopper: &Shopper, sale: &str) -> String {
     .await
 }
 
-/// Everyone but the called presses all the time, and is refused.
+/// All other shoppers press all the time, and are refused.
 async fn refuse(strangers: &[&Shopper], sale: &str) {
     for answer in join_all(strangers.iter().map(|stranger| stranger.token(sale))).await {
         answer.expect_problem(409, "not_called");
@@ -81,7 +81,7 @@ pub async fn places_are_called_in_their_order_and_nobody_buys_out_of_turn(rung: 
     shop.wait_for_sold(&sale, UNITS as i64, TIMEOUT).await;
     refuse(&ordered[UNITS..], &sale).await;
 
-    // Two give theirs back; the next two are called for them.
+    // Two shoppers cancel their orders; the next two are called for the units.
     for (order, owner) in orders.iter().zip(&ordered).skip(1).take(2) {
         owner.wait_for_status(&sale, order, "unpaid").await;
         owner.cancel(&sale, order).await.expect(200);

@@ -1,4 +1,4 @@
-//! The review of orders: held, appealed, released, refunded, and against payments, cancellations and the expiry.
+//! Holds of orders by staff: appealed, released, refunded, and in races with payments, cancellations and the expiry.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn appeal(shopper: &Shopper, sale: &str, order: &str, text: &str) -> Answe
     shopper.client.request(Method::POST, &path).form(&[("text", text)]).send().await
 }
 
-/// A paid order that goes to one house, as all of them here.
+/// A paid order. All orders here go to the same house.
 async fn paid_order(shopper: &Shopper, sale: &str) -> String {
     let order = shopper.buy_one(sale).await;
     shopper.wait_for_status(sale, &order, "unpaid").await;
@@ -124,7 +124,7 @@ pub async fn unpaid_held_order_expires_in_its_time(rung: Rung) {
     let order = shopper.buy_one(&sale).await;
     shopper.wait_for_status(&sale, &order, "unpaid").await;
     review(admin, &order, "hold", "x").await.expect(303);
-    // Held and released up to the end, so that some change meets the expiry.
+    // The order is held and released up to the end, so that some change meets the expiry.
     eventually("the order has expired", TIMEOUT, async || {
         let (released, held) = (review(admin, &order, "release", "x").await, review(admin, &order, "hold", "x").await);
         match (released.status, held.status) {

@@ -17,8 +17,8 @@ const UNITS: i64 = 100;
 const TRIES: usize = 3;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One purchase, repeated after 429 and 503. After a 503, as on a busy machine, the units may have been granted without an
-/// answer; the second value says so.
+/// One purchase, tried again after 429 and 503. A 503 on a busy machine may mean that the units were granted but the
+/// answer was lost. The second value says so.
 async fn buy_until_answered(shopper: &Shopper, sale: &str) -> (Answer, bool) {
     let mut unseen = false;
     loop {
@@ -32,7 +32,8 @@ async fn buy_until_answered(shopper: &Shopper, sale: &str) -> (Answer, bool) {
     }
 }
 
-/// Three tries at once. Returns the order, if there is one: one try got the 202, the others a repeat of the same order.
+/// Three tries at once. Returns the order, if there is one: one try gets the 202, the others are replays of the same
+/// order.
 async fn buy_three_times_at_once(shopper: Arc<Shopper>, sale: String) -> Option<String> {
     // The token is fetched first, so that the three purchases are sent together.
     shopper.token(&sale).await.expect(200);
@@ -110,8 +111,8 @@ pub async fn user_limit_is_never_exceeded(rung: Rung) {
     shop.audit_is_clean().await;
 }
 
-/// Every account presses without a pause. Each is told one moment, is refused before it, and buys after it; once the spread
-/// is over the seed shows that the moments were drawn as promised.
+/// Every account presses without a pause. The shop names one moment for each, refuses it before, and sells to it
+/// afterwards. Once the spread is over, the seed shows that the moments were drawn as promised.
 pub async fn nobody_buys_before_the_moment_of_the_account(rung: Rung) {
     const WIDTH: Duration = Duration::from_secs(8);
     let shop = Shop::start(rung).await;
@@ -137,13 +138,13 @@ pub async fn nobody_buys_before_the_moment_of_the_account(rung: Rung) {
     for (n, (told, bought_at)) in (0..).zip(&pressed) {
         let moment = spread.own_moment(opens, user_id(n));
         assert!(told.is_none_or(|told| told == moment), "told {told:?}, drawn {moment}");
-        // The clock is that of this machine, as is the shop's.
+        // The test and the shop use the clock of the same machine.
         assert!(*bought_at >= moment, "bought at {bought_at}, before {moment}");
     }
     shop.audit_is_clean().await;
 }
 
-/// The moment that the account was told, if it had to wait, and the instant after its purchase.
+/// The moment that the shop named, if the account had to wait, and the instant after its purchase.
 async fn press_until_bought(shopper: &Shopper, sale: &str) -> (Option<Timestamp>, Timestamp) {
     let mut told = None;
     loop {

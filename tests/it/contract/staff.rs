@@ -1,4 +1,4 @@
-//! What members of the staff do at the same moment.
+//! Actions of several members of the staff at the same moment.
 
 use axum::http::Method;
 use domain::wallet::LedgerAccount;

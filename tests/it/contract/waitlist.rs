@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually};
 
 const UNITS: i64 = 3;
-/// Units are offered after the segment in which its account joined, and their orders go the way of every order.
+/// An offer comes after the segment in which its account joined, and its order is processed like every order.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn path(sale: &str) -> String {
@@ -32,7 +32,7 @@ async fn join(shopper: &Shopper, sale: &str) {
     .await;
 }
 
-/// Shoppers that wait, in the order of their places, which stay once their segment is over.
+/// The waiting shoppers in the order of their places. Places stay once their segment is over.
 async fn in_line<'a>(waiters: &[&'a Shopper], sale: &str) -> Vec<&'a Shopper> {
     let mut line = Vec::new();
     for waiter in waiters {
@@ -55,7 +55,7 @@ async fn wait_for_offer(waiter: &Shopper, sale: &str) -> String {
     order
 }
 
-/// Presses until it is told to stop. Returns the orders that it got.
+/// Presses until `stop` is set. Returns the number of orders that it got.
 async fn press(stranger: &Shopper, sale: &str, stop: &AtomicBool) -> usize {
     let mut orders = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -110,7 +110,7 @@ async fn units_come_back(rung: Rung, sale: NewSale) {
             buyer.cancel(&sale, order).await.expect(200);
         }
         let (offered, waiting) = wait_for_offers(&waiters, &sale).await;
-        // What two of them leave goes on, down the line.
+        // Units that two of them give back go to the next accounts on the waitlist.
         for (first, next) in offered.iter().zip(in_line(&waiting, &sale).await) {
             let order = wait_for_offer(first, &sale).await;
             first.cancel(&sale, &order).await.expect(200);
@@ -122,7 +122,7 @@ async fn units_come_back(rung: Rung, sale: NewSale) {
     let (pressed, offered) = tokio::join!(pressing, serving);
     assert_eq!(pressed, [0; 4], "units went to strangers");
     shop.wait_for_sold(&sale, UNITS, TIMEOUT).await;
-    // No account waits any more: the next unit is on sale again.
+    // No account waits any more, so the next unit is on sale again.
     let order = wait_for_offer(offered[2], &sale).await;
     offered[2].cancel(&sale, &order).await.expect(200);
     shop.wait_for_phase(&sale, "open").await;
@@ -135,7 +135,7 @@ async fn units_come_back(rung: Rung, sale: NewSale) {
     shop.audit_is_clean().await;
 }
 
-/// Waits until as many accounts as there are units have an offer. Returns them, and the others.
+/// Waits until every unit is offered to an account. Returns the accounts with an offer, and the others.
 async fn wait_for_offers<'a>(waiters: &'a [Shopper], sale: &str) -> (Vec<&'a Shopper>, Vec<&'a Shopper>) {
     eventually("every unit is offered", TIMEOUT, async || {
         let places = join_all(waiters.iter().map(|waiter| place(waiter, sale))).await;

@@ -45,7 +45,7 @@ pub async fn scheduled_sale_opens_and_closes_on_time(rung: Rung) {
     let button = shop.wait_for_phase(&sale, "upcoming").await;
     let (opens, closes) = (time(&button["opens_at"]), time(&button["closes_at"]));
 
-    // Requests are sent continuously from before the opening; the first one is granted at the opening, not before it.
+    // Requests are sent continuously, starting before the opening. The first is granted at the opening, not before.
     let first = Instant::now();
     let mut n = 0;
     let order = loop {

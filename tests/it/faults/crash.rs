@@ -12,7 +12,8 @@ pub enum CrashTarget {
     RedisData,
 }
 
-/// `kill -9`, and a start `down_for_ms` milliseconds later. `which` chooses between processes of the same role.
+/// Sends `kill -9` and starts the target again `down_for_ms` milliseconds later. `which` chooses between processes of
+/// the same role.
 pub async fn crash(shop: &mut Shop, target: CrashTarget, which: usize, down_for_ms: u64) {
     match target {
         CrashTarget::Role(role) => {

@@ -1,5 +1,5 @@
-//! Services that answer but refuse writes: a read-only database, a Redis that is full, a replica or without replicas, a
-//! RabbitMQ short of memory. They count as unreachable: nothing is lost, and nothing becomes a dead letter.
+//! Services that answer but refuse writes: a read-only database, a full Redis, a Redis that is a replica or has no
+//! replicas, a RabbitMQ short of memory. They count as unreachable: nothing is lost, and nothing becomes a dead letter.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ const DURING_FAULT: u64 = 120;
 const ARRIVAL_TIME: Duration = Duration::from_secs(6);
 /// Longer than the time after which an order is overdue.
 const FAULT_MS: u64 = 8_000;
-/// The contract says ten seconds.
+/// The contract promises ten seconds.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ impl Degradation {
         }
     }
 
-    /// The doctor's line about it.
+    /// The line of the doctor about it.
     fn doctor_line(self) -> &'static str {
         match self {
             Degradation::ReadOnlyDatabase => "FAIL  database: it can be read but not written",

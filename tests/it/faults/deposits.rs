@@ -1,4 +1,4 @@
-//! Deposits on their way back to their wallets while what returns them dies.
+//! Deposits that return to their wallets while the process that returns them dies.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -10,10 +10,10 @@ use crate::deposits::{assert_consistent, crowd, join, retire};
 use crate::support::{Plan, Rung, Stack, eventually, pause, seed};
 use crate::wallet::WalletStore;
 
-/// Their deposits are some 20 transactions.
+/// Returning their deposits takes some 20 transactions.
 const ACCOUNTS: usize = 5_000;
 const DEATHS: usize = 3;
-/// Transactions wait half done once this many deposits are returned, so that each death leaves some to be returned.
+/// A transaction waits half done once this many deposits are returned, so that each death leaves some to be returned.
 const PACE: [&str; 4] = [
     "CREATE TABLE pace (allowed BIGINT NOT NULL)",
     "INSERT INTO pace (allowed) VALUES (0)",
@@ -37,7 +37,7 @@ async fn allow(wallet: &WalletStore, deposits: usize) {
     wallet.execute(&[format!("UPDATE pace SET allowed = {deposits}")]).await;
 }
 
-/// Waits until as many deposits are set aside, and returns how many.
+/// Waits until the number of deposits that are set aside satisfies the condition. Returns the number.
 async fn held(wallet: &WalletStore, what: &str, is_enough: impl Fn(usize) -> bool) -> usize {
     eventually(what, SETTLE_TIMEOUT, async || match count(wallet, HELD).await? {
         now if is_enough(now) => Ok(now),

@@ -10,7 +10,7 @@ use super::{assert_nothing_is_lost, open_shop};
 use crate::support::{Load, NewSale, Stack, pause, seed};
 
 const KILLS: u64 = 3;
-/// Shoppers around each kill; every one of them gets a unit.
+/// Shoppers around each kill. Every one of them gets a unit.
 const PER_KILL: u64 = 60;
 const UNITS: u64 = 280;
 const ARRIVAL_TIME: Duration = Duration::from_millis(1_500);

@@ -1,5 +1,5 @@
-//! Crashes under load. Whatever crashes, every 202 becomes one order or a visible rejection, nothing is stored twice, and
-//! everything is sold.
+//! Crashes under load. Whatever crashes, every 202 becomes one order or a visible rejection, nothing is stored twice,
+//! and everything is sold.
 //!
 //! No other test runs at the same time, because these tests break the services of the stack.
 
@@ -25,8 +25,8 @@ use domain::SaleId;
 
 use crate::support::{Load, NewSale, Plan, Rung, Shop, ShopperOutcome, eventually, pause};
 
-/// How long recovery from a crash may take, including everything that waits for it. While RabbitMQ has a backlog, the sweep
-/// alone waits a minute before it publishes an order again.
+/// How long recovery from a crash may take, including everything that waits for it. While RabbitMQ has a backlog, the
+/// sweep alone waits a minute before it publishes an order again.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// In RabbitMQ 3.10 a quorum queue declared just before a crash has no leader after it.
 const QUEUE_SETTLE_MS: u64 = 2_500;

@@ -1,5 +1,5 @@
-//! Money under `kill -9` of every process, while reports of the provider are lost, repeated, late and wrong: every captured
-//! amount ends as paid or refunded.
+//! Money under `kill -9` of every process, while the provider's reports are lost, repeated, late and wrong: every
+//! captured amount ends as paid or refunded.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ const CONCURRENCY: usize = 40;
 const PRICE: i64 = 1999;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What customers and the lying provider need while processes die.
+/// What customers and the lying provider use while processes die.
 struct World {
     sale: String,
     client: Client,
@@ -36,7 +36,7 @@ impl World {
         sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.unwrap().rows_affected()
     }
 
-    /// Sends until there is an answer that is not about a process that died.
+    /// Sends the request until there is an answer that is not caused by a dead process.
     async fn insist(&self, client: &Client, path: &str, body: &Value) -> (u16, Value) {
         let began = Instant::now();
         while began.elapsed() < SETTLE_TIMEOUT {
@@ -52,7 +52,7 @@ impl World {
         panic!("no answer to {path}");
     }
 
-    /// Delivers a report under an id of its own until it is accepted.
+    /// Delivers a report with its own id until it is accepted.
     async fn report(&self, event: &str, payment: &str, amount: i64) {
         let data = json!({"payment_id": payment, "amount": {"amount": amount, "currency": "CNY"}});
         let id = format!("msg_{}", Uuid::new_v4().simple());
@@ -71,7 +71,7 @@ impl World {
         panic!("the report {event} was not accepted");
     }
 
-    /// The provider captures the money, and its report is lost.
+    /// The provider captures the money, but its report is lost.
     async fn capture_silently(&self, payment: &str) -> bool {
         let sql = format!(
             "UPDATE sandbox_payments SET status = 'captured'
@@ -179,7 +179,7 @@ async fn kill_until(shop: &mut Shop, ended: &std::cell::Cell<bool>) {
         shop.processes[n].kill();
         pause(random.random_range(50..500)).await;
         shop.processes[n].start();
-        // Else no process would ever serve on a machine where a start takes longer than the time between kills.
+        // Otherwise no process would ever serve on a machine where a start takes longer than the time between kills.
         if random.random_bool(0.5) {
             shop.wait_until_ready().await;
         }

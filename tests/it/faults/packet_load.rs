@@ -1,5 +1,5 @@
-//! A large packet while every process and service crashes in turn, at random instants: every share goes to one user, every
-//! granted share is stored, and the money adds up.
+//! A large packet while every process and service crashes in turn, at random instants: every share goes to one user,
+//! every granted share is stored, and the money adds up.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

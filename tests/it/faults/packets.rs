@@ -17,13 +17,13 @@ use crate::contract::packets::give_packet;
 use crate::support::{Plan, Rung, Shop, Shopper, Stack, eventually, pause, seed};
 
 const KILLS: u64 = 4;
-/// Users around each crash; every one of them gets a share.
+/// Users around each crash. Every one of them gets a share.
 const PER_KILL: u64 = 60;
 const SHARES: u64 = 300;
 const ARRIVAL_TIME: Duration = Duration::from_millis(1_500);
 /// Longer than any fault that a test injects.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Winners that claim again in the end.
+/// The most winners that claim again in the end.
 const MAX_REPEATS: usize = 300;
 
 /// Claims until there is a share or the packet is empty. Returns the share and its amount.

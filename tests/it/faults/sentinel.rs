@@ -9,10 +9,10 @@ use crate::support::{Load, NewSale, Plan, Rung, Stack, eventually, pause};
 
 const UNITS: u64 = 200;
 const BEFORE: u64 = 60;
-/// The Sentinels need two seconds to notice and some to agree; then every `serve` repeats its grants.
+/// The Sentinels need two seconds to notice and some more to agree; then every `serve` replays its grants.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The port of the server that the Sentinels take for the master.
+/// The port of the server that the Sentinels consider the master.
 async fn master_port() -> Result<u16, String> {
     let url = Stack::get().variable("SECKILL_STACK_SENTINEL_URL").trim_start_matches("redis+sentinel://");
     let hosts = url.split('/').next().unwrap();
@@ -33,7 +33,7 @@ async fn master_port() -> Result<u16, String> {
     Err(last)
 }
 
-/// The name in the stack of the server behind a port.
+/// The stack's name for the server behind a port.
 fn service(port: u16) -> String {
     let ports = std::fs::read_to_string(Stack::get().dir().join("ports")).unwrap();
     let line = ports.lines().find(|line| line.ends_with(&format!("={port}"))).unwrap();
@@ -59,7 +59,7 @@ async fn purchases_go_on_after_sentinels_promoted_a_replica() {
     })
     .await;
     println!("purchases work {:?} after the kill", killed.elapsed());
-    // The other server may meet its broken connection only now; it answers 503 once.
+    // The other server may notice only now that its connection is broken. It then answers 503 once.
     eventually("the order is stored", FAILOVER_TIMEOUT, async || {
         let answer = newcomer.order(&sale, &order).await;
         if answer.text().contains("\"unpaid\"") { Ok(()) } else { Err(answer.text()) }

@@ -1,4 +1,4 @@
-//! One dead master of a Redis Cluster. What lives on the others goes on.
+//! One dead master of a Redis Cluster. Buckets on the other masters go on.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{NewSale, Plan, Rung, Shop, Stack, eventually};
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BUCKETS: u8 = 8;
 
-/// The shard of a bucket, of three with a third of the slots each.
+/// The shard of a bucket. Each of the three has a third of the slots.
 fn shard(bucket: Bucket) -> usize {
     usize::from(keys::slot(&bucket.to_string())) * 3 / 16_384
 }
@@ -77,7 +77,7 @@ async fn sale_on_a_living_shard_sells_on() {
     let dead = buckets.iter().map(|bucket| shard(*bucket)).find(|shard| *shard != home).unwrap();
     Stack::get().run(&["kill", &format!("shard{dead}")]).await;
 
-    // Requests that bring nothing use up the admission of a sale until data control renews it.
+    // Requests that get no unit use up the admission of a sale until data control renews it.
     let first = shop.shopper(1);
     let order = eventually("a unit is sold", TIMEOUT, async || {
         let answer = first.try_buy(&other, 1).await?;

@@ -1,4 +1,4 @@
-//! A waiting room while processes, Redis and the database die: every place is kept, and no unit is sold out of turn.
+//! A waiting room while processes, Redis and the database die: every place stays, and no unit is sold out of turn.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::support::{Answer, NewSale, Shop, Shopper, Stack, eventually, pause, s
 
 const UNITS: u64 = 6;
 const ACCOUNTS: u64 = 24;
-/// Before the opening and after it.
+/// Crashes before the opening, and as many after it.
 const CRASHES: usize = 3;
 
 pub(super) async fn join(shopper: &Shopper, sale: &str) -> Value {
@@ -31,7 +31,7 @@ pub(super) async fn join(shopper: &Shopper, sale: &str) -> Value {
     .await
 }
 
-/// The place, or `None` while the shop does not know it. The shop never says that a place which was told is none.
+/// The place, or `None` while the shop does not know it. The shop never denies a place that it has answered.
 pub(super) async fn own(shopper: &Shopper, sale: &str) -> Option<Value> {
     let request = shopper.client.request(Method::GET, &format!("/api/sales/{sale}/place"));
     let answer = request.try_send().await.ok()?;
@@ -40,12 +40,13 @@ pub(super) async fn own(shopper: &Shopper, sale: &str) -> Option<Value> {
     Some(answer.json()["place"].clone())
 }
 
-/// Whether an answer says that there is no unit for the shopper. A sale that stands still asks to try again, or is paused.
+/// Whether an answer says that there is no unit for the shopper. A sale that stands still asks to try again, or is
+/// paused.
 fn turns_away(answer: &Answer) -> bool {
     answer.status == 409 && answer.code() != "not_open"
 }
 
-/// Presses all the time, also out of turn, until every unit is sold. Returns whether a press out of turn was granted.
+/// Presses all the time, even out of turn, until every unit is sold. Returns whether a press out of turn was granted.
 async fn press_until_sold(shopper: &Shopper, sale: &str) -> bool {
     loop {
         let before = own(shopper, sale).await;
@@ -106,7 +107,7 @@ fault_tests! { survives:
     postgres_dies_while_shoppers_join_and_are_called: CrashTarget::Service("postgres"),
 }
 
-/// A turn that Redis took away would be one that the shopper waited for in vain.
+/// If turns passed while Redis is away, shoppers would have waited for their turns in vain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn turns_do_not_pass_while_redis_is_away() {
     const SEAT_S: i64 = 10;
@@ -150,7 +151,7 @@ async fn turns_do_not_pass_while_redis_is_away() {
     shop.audit_is_clean().await;
 }
 
-/// The places that shoppers took from Redis, and that are no rows because data control is away.
+/// Places that shoppers took from Redis. They are no rows yet, because data control is away.
 pub(super) async fn take_places(shop: &mut Shop, count: u64) -> (String, Vec<(Shopper, Value)>) {
     let sale = NewSale::of(UNITS as i64).opens_in(Duration::from_secs(25)).queue().prequeue(21);
     let sale = shop.create(sale).await;
@@ -189,7 +190,7 @@ pub(super) async fn assert_all_are_in_the_list(shop: &Shop, sale: &str, taken: &
     shop.audit_is_clean().await;
 }
 
-/// Redis has the places that a server told before it died.
+/// Redis still has the places that a server answered before it died.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_outlive_the_servers_that_told_them() {
     let _restore = Stack::get().restore_on_drop();
@@ -208,7 +209,7 @@ async fn places_outlive_the_servers_that_told_them() {
     assert_all_are_in_the_list(&shop, &sale, &taken).await;
 }
 
-/// Places that Redis has belong into the list, so it is not locked without them.
+/// Places in Redis belong in the list, so the list is not locked without them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn list_waits_for_a_redis_that_is_away_when_its_time_has_come() {
     let _restore = Stack::get().restore_on_drop();

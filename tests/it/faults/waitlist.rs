@@ -1,4 +1,5 @@
-//! Units that come back while processes and Redis die: the line gets each, and strangers get none.
+//! Units that come back while processes and Redis die: accounts on the waitlist get each of them, and strangers get
+//! none.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,7 +24,7 @@ pub(super) async fn place(shopper: &Shopper, sale: &str) -> Result<Value, String
     if answer.status == 200 { Ok(answer.json()["waitlist"].clone()) } else { Err(answer.text().to_owned()) }
 }
 
-/// Presses until it is told to stop. Returns how often it got units.
+/// Presses until `stop` is set. Returns how often it got units.
 pub(super) async fn press(stranger: &Shopper, sale: &str, stop: &AtomicBool) -> usize {
     let mut granted = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -48,13 +49,14 @@ pub(super) async fn cancel(shopper: &Shopper, sale: &str, order: &str) {
     eventually("the order is cancelled", SETTLE_TIMEOUT, async || {
         let cancel = format!("/api/sales/{sale}/orders/{order}/cancel");
         let answer = shopper.client.request(axum::http::Method::POST, &cancel).json(&json!({})).try_send().await?;
-        // Repeated after an answer that was lost.
+        // A replay after a lost answer.
         if matches!(answer.status, 200 | 409) { Ok(()) } else { Err(answer.text().to_owned()) }
     })
     .await;
 }
 
-/// Waits until this many of the line have had their turn, and returns those with an open offer, with their orders.
+/// Waits until this many accounts of the waitlist have had their turn. Returns the accounts with an open offer, with
+/// their orders.
 async fn wait_for_offers<'a>(waiters: &'a [Shopper], sale: &str, turns: usize) -> Vec<(&'a Shopper, String)> {
     eventually("every unit is offered", SETTLE_TIMEOUT, async || {
         let (mut had_turn, mut open) = (0, Vec::new());
@@ -74,7 +76,7 @@ async fn wait_for_offers<'a>(waiters: &'a [Shopper], sale: &str, turns: usize) -
     .await
 }
 
-/// All orders are cancelled one by one, and in between the target dies.
+/// Cancels all orders one by one. In between, the target dies.
 async fn return_units(
     (shop, sale): (&mut Shop, &str),
     orders: &[(&Shopper, String)],

@@ -110,7 +110,7 @@ async fn password_guessing_is_throttled_per_address_and_name() {
     let wait: u64 = throttled.header("retry-after").parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     from("198.51.100.7", "mei", PASSWORD).await.expect_problem(429, "rate_limited");
-    // Addresses that the client invents stand left of the one that the proxy appends.
+    // Addresses that the client invents stand to the left of the address that the proxy appends.
     from("203.0.113.1, 198.51.100.7", "mei", PASSWORD).await.expect_problem(429, "rate_limited");
     // The owner at another address, and other users at the same address, are not throttled.
     from("198.51.100.8", "mei", PASSWORD).await.expect(200);

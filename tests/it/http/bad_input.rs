@@ -37,7 +37,7 @@ async fn invalid_purchases_are_refused_by_code() {
         let answer = me.client.post(&orders(&sale), json!({"quantity": quantity, "token": good})).await;
         answer.expect_problem(422, "over_limit");
     }
-    // Larger than a u32.
+    // A quantity larger than a u32.
     let huge = me.client.post(&orders(&sale), json!({"quantity": i64::MAX, "token": good})).await;
     assert!(["bad_quantity", "over_limit"].contains(&huge.expect(422).code().as_str()));
     let absent = me.client.post(&orders(&sale), json!({"token": good})).await;
@@ -126,7 +126,7 @@ async fn unknown_and_foreign_resources_are_not_found() {
         me.cancel(&sale, id).await.expect_problem(404, "not_found");
     }
     me.order("999", &order).await.expect_problem(404, "not_found");
-    // Another user's order is not found: not to read, to cancel or to pay.
+    // Another user's order is not found, whether to read, to cancel or to pay.
     let payments = format!("/api/sales/{sale}/orders/{order}/payments");
     you.order(&sale, &order).await.expect_problem(404, "not_found");
     you.cancel(&sale, &order).await.expect_problem(404, "not_found");

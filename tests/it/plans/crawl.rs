@@ -15,7 +15,7 @@ use super::rows;
 /// Event streams do not end.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Searches, which no link leads to.
+/// Searches that no link leads to.
 const SEARCHES: &[&str] = &[
     "/admin/orders?status=paid",
     "/admin/orders?status=unpaid",
@@ -116,7 +116,7 @@ impl Crawl {
         cookie.unwrap().split(';').next().unwrap().to_owned()
     }
 
-    /// As a browser: a page that is being computed loads itself again until it is there.
+    /// Visits a page as a browser does: a page that is being computed is loaded again until it is there.
     async fn visit(&self, path: &str, session: &str) -> (StatusCode, String) {
         loop {
             let request = Request::get(path).header("cookie", session).body(Body::empty()).unwrap();
@@ -155,7 +155,7 @@ impl Crawl {
     }
 }
 
-/// The paths that the router answers to GET, with names for their parts.
+/// The paths that the router answers to GET, with names in place of ids.
 fn routes() -> Vec<String> {
     let sources = [include_str!("../../../src/storefront/routes.rs"), include_str!("../../../src/console/routes.rs")];
     let source = sources.concat();
@@ -186,7 +186,7 @@ fn shape(path: &str) -> String {
     format!("{}?{}", parts.collect::<Vec<_>>().join("/"), query.join("&"))
 }
 
-/// Where a page leads: its links, and the next page of a list.
+/// The links of a page, and the next page of a list.
 fn links(path: &str, body: &str) -> Vec<String> {
     if let Ok(Value::Object(json)) = serde_json::from_str(body) {
         let next = json.get("next").map(|next| next.as_str().map_or_else(|| next.to_string(), str::to_owned));

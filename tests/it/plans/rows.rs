@@ -1,6 +1,6 @@
 //! Many rows in every table that grows, by SQL for both databases.
 
-/// Filled by [`statements`].
+/// Tables that grow. [`statements`] fills them.
 pub const GROWING: &[&str] = &[
     "account_signals",
     "addresses",
@@ -71,7 +71,7 @@ pub fn fill_in(path: &str) -> String {
     parts.iter().fold(path.to_owned(), |path, (name, value)| path.replace(name, value))
 }
 
-/// Of no sale here, but readable.
+/// Readable rules, but of no sale here.
 const DRAW_RULES: &str = "seckill-draw/1
 sale 1
 units 1
@@ -191,7 +191,7 @@ pub fn statements(count: i64) -> Vec<String> {
             "orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms)",
             "{id}, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000",
         ),
-        // Groups of ten accounts share an address; every account of a sale, in vain, a network.
+        // Groups of ten accounts share an address. All accounts of a sale share a network, which links none of them.
         rows(
             "account_signals (user_id, sale_id, kind, digest, at_ms)",
             "{id}, {sale}, CASE WHEN i % 2 = 0 THEN 'address' ELSE 'site' END,

@@ -1,4 +1,4 @@
-//! What the database was sent, and what it said about it, as sqlx logs it.
+//! The statements that the database got, and its notices about them, as sqlx logs them.
 
 use std::fmt::Debug;
 use std::sync::{Mutex, OnceLock};
@@ -13,7 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 static COLLECTED: Mutex<Option<Vec<String>>> = Mutex::new(None);
 static SUBSCRIBED: OnceLock<()> = OnceLock::new();
 
-/// Collects until it ends. One at a time.
+/// Collects statements until it ends. Only one may exist at a time.
 pub struct Statements(());
 
 impl Statements {

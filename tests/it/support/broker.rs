@@ -76,7 +76,8 @@ impl Broker {
     }
 }
 
-/// The number of orders as the message's header states it; 1 for a message without the header, as earlier versions sent.
+/// The number of orders as the message's header states it; 1 for a message without the header, as earlier versions
+/// sent.
 pub fn order_count(message: &Delivery) -> usize {
     let headers = message.properties.headers().as_ref();
     match headers.and_then(|headers| headers.inner().get(ORDER.count)) {

@@ -24,7 +24,8 @@ impl Connections {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let mut builder = Legacy::builder(TokioExecutor::new());
-        // Shorter than the shop's, which would otherwise now and then close a connection just as it is used again.
+        // Shorter than the shop's timeout. Otherwise the shop would now and then close a connection just as it is used
+        // again.
         builder.pool_timer(TokioTimer::new()).pool_idle_timeout(Duration::from_secs(3));
         Connections(builder.build(connector))
     }
@@ -84,7 +85,7 @@ impl Client {
         RequestBuilder { client: self, method, path: path.to_owned(), headers: HeaderMap::new(), body: Bytes::new() }
     }
 
-    /// As a browser: a page that is being computed loads itself again until it is there.
+    /// Gets a page as a browser does: a page that is being computed is loaded again until it is there.
     pub async fn get(&self, path: &str) -> Answer {
         loop {
             let answer = self.request(Method::GET, path).send().await;
@@ -103,7 +104,8 @@ impl Client {
         &self.origins[self.turn.fetch_add(1, Ordering::Relaxed) % self.origins.len()]
     }
 
-    /// Stores the session's cookie as a browser does. The others, a hint for scripts and that of the device, are not stored.
+    /// Stores the session's cookie as a browser does. Other cookies, such as a hint for scripts and the device's, are
+    /// not stored.
     fn keep_cookie(&self, headers: &HeaderMap) {
         let lines = headers.get_all(header::SET_COOKIE).iter().filter_map(|line| line.to_str().ok());
         for line in lines.filter(|line| line.starts_with("seckill=") || line.starts_with("__Host-seckill=")) {
@@ -191,7 +193,7 @@ impl Answer {
         answer
     }
 
-    /// The body as JSON; fails when it is none.
+    /// The body as JSON. Fails if it is not JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
@@ -208,7 +210,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// A header; empty when it is absent.
+    /// The value of a header; empty if it is absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }

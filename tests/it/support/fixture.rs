@@ -1,5 +1,5 @@
-//! The resources of one test's shop: a folder, a database, a numbered Redis database and a RabbitMQ virtual host of its
-//! own.
+//! The resources of one test's shop, which it shares with no other test: a folder, a database, a numbered Redis
+//! database and a RabbitMQ virtual host.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::{Rung, Shop, Stack};
 /// Numbered databases of the stack's Redis, taken in turn. Number 0 holds the counter.
 const REDIS_DATABASES: i64 = 255;
 
-/// Removed on drop, with everything in it.
+/// The resources, which are removed on drop with everything in them.
 pub struct Fixture {
     dir: TempDir,
     pub settings: Settings,
@@ -29,12 +29,12 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// With the schema in the database.
+    /// The resources, with the schema in the database.
     pub async fn new(rung: Rung) -> Fixture {
         Fixture::build(rung, true).await
     }
 
-    /// A database of PostgreSQL without tables.
+    /// Resources whose PostgreSQL database has no tables.
     pub async fn without_schema() -> Fixture {
         Fixture::build(Rung::Postgres, false).await
     }
@@ -81,7 +81,7 @@ impl Fixture {
             let (_, rest) = url.as_str().split_once(':').unwrap();
             self.set(name, &format!("{scheme}:{rest}"));
         }
-        // The CA also in the address, because the tests' own connection knows no other setting.
+        // The address names the CA as well, because the tests' own connection knows no other setting.
         let mut database = Url::parse(&self.settings["SECKILL_DATABASE_URL"]).unwrap();
         database.set_query(Some(&format!("sslmode=verify-full&sslrootcert={files}/ca.pem")));
         self.set("SECKILL_DATABASE_URL", database.as_str());
@@ -146,7 +146,7 @@ async fn migrated_database() -> String {
     raw_sql("SELECT pg_advisory_lock(1)").execute(&mut connection).await.unwrap();
     let exists = format!("SELECT 1 FROM pg_database WHERE datname = '{name}'");
     if raw_sql(AssertSqlSafe(exists)).fetch_optional(&mut connection).await.unwrap().is_none() {
-        // What a killed process has left.
+        // A killed process may have left it.
         on_postgres(&format!("DROP DATABASE IF EXISTS {name}_new")).await.unwrap();
         on_postgres(&format!("CREATE DATABASE {name}_new")).await.unwrap();
         let store = Store::open(&database_url(&format!("{name}_new"))).unwrap();
@@ -195,7 +195,8 @@ async fn empty_cluster() -> String {
     url.to_owned()
 }
 
-/// Empties the servers that the stack's Sentinels watch, and returns their address. Only one test at a time may use them.
+/// Empties the servers that the stack's Sentinels watch, and returns their address. Only one test at a time may use
+/// them.
 async fn empty_watched() -> String {
     Stack::get().run(&["up", "--sentinel"]).await;
     let url = Stack::get().variable("SECKILL_STACK_SENTINEL_URL");
@@ -225,7 +226,7 @@ impl Drop for Fixture {
                 manage(Method::DELETE, &format!("/api/vhosts/{name}"), "").await;
             }
         };
-        // A drop inside a runtime cannot block on it, so another thread runs one of its own.
+        // A drop inside a runtime cannot block on that runtime, so another thread runs its own.
         let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _ = std::thread::spawn(move || runtime().block_on(clear)).join();
     }

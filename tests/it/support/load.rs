@@ -12,7 +12,7 @@ use super::{Shop, Shopper};
 
 /// Longer than any fault that a test injects.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Between two tries, slightly longer than the rate limit of one user asks for.
+/// Time between two tries, slightly longer than the rate limit of one user asks for.
 const RETRY_INTERVAL_MS: u64 = 250;
 
 /// The answers that one shopper got.

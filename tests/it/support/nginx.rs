@@ -19,7 +19,7 @@ impl Nginx {
         Nginx { address, process: process.expect("nginx is needed: scripts/stack installs it") }
     }
 
-    /// Writes the configuration. `listen` is an address, with `ssl` behind it where it has TLS.
+    /// Writes the configuration. `listen` is an address, followed by `ssl` if it uses TLS.
     pub fn write(dir: &Path, listen: &str, upstream: SocketAddr, pages: &Path, more: &str) {
         for folder in ["cache", "temp"] {
             std::fs::create_dir_all(dir.join(folder)).expect("a folder for nginx");

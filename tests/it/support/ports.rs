@@ -1,5 +1,5 @@
-//! Free ports, below the kernel's range for outgoing connections and below those of `scripts/stack`. A port stays
-//! reserved for the test process, also while the process that listens on it restarts.
+//! Free ports, below the kernel's range for outgoing connections and below the ports of `scripts/stack`. A port stays
+//! reserved for the test process, even while the process that listens on it restarts.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::linux::net::SocketAddrExt;

@@ -34,7 +34,7 @@ pub fn program(settings: &Settings, dir: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// Runs a command of the program, such as `audit`, and waits for its end.
+/// Runs a command of the program, such as `audit`, and waits until it ends.
 pub async fn run(settings: &Settings, dir: &Path, words: &[&str]) -> Output {
     let mut command = program(settings, dir, words);
     tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
@@ -77,7 +77,7 @@ impl Process {
         self.child = Some(command.spawn().unwrap());
     }
 
-    /// `kill -9`.
+    /// Sends `kill -9`.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             // The process may have ended already.
@@ -90,7 +90,7 @@ impl Process {
         self.child.as_ref().expect("it runs").id()
     }
 
-    /// `SIGTERM`.
+    /// Sends `SIGTERM`.
     pub fn terminate(&self) {
         self.signal("TERM");
     }

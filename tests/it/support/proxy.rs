@@ -19,16 +19,16 @@ pub struct Proxy {
     up: Mutex<Option<CancellationToken>>,
 }
 
-/// The way to the service. Clones share it.
+/// The connection to the service. Clones share it.
 #[derive(Clone)]
 pub struct ProxyTarget {
     address: Arc<Mutex<String>>,
     drops_responses: Arc<AtomicBool>,
     /// How late responses are, in milliseconds.
     delay_ms: Arc<AtomicU64>,
-    /// Connections that were opened before are silent: nothing passes, in either direction.
+    /// Connections that were opened before this fall silent: nothing passes, in either direction.
     silent: Arc<Mutex<CancellationToken>>,
-    /// The connection whose client sends this text falls silent, as below. Once.
+    /// The connection whose client sends this text falls silent, once.
     silent_at: Arc<Mutex<Option<&'static str>>>,
     /// Reads from clients that had data: a measure of writes by the client.
     pub sent: Arc<AtomicUsize>,
@@ -75,12 +75,12 @@ impl Proxy {
         self.target.delay_ms.store(u64::try_from(delay.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
-    /// Leads new connections to another service. Those that are open stay where they are.
+    /// Leads new connections to another service. Open connections stay where they are.
     pub fn redirect(&self, service: String) {
         *self.target.address.lock().unwrap_or_else(PoisonError::into_inner) = service;
     }
 
-    /// The host of the service vanishes without a word: open connections stay open and nothing passes any more. New
+    /// The host of the service vanishes silently: open connections stay open, but nothing passes any more. New
     /// connections reach its successor.
     pub fn silence_open_connections(&self) {
         std::mem::take(&mut *self.target.silent.lock().unwrap_or_else(PoisonError::into_inner)).cancel();
@@ -131,7 +131,7 @@ impl ProxyTarget {
         tokio::select! {
             () = &mut requests => {}
             () = &mut responses => {}
-            // The sockets stay open, and are not read any more.
+            // The sockets stay open, but are not read any more.
             () = silent.cancelled() => std::future::pending().await,
         }
     }
@@ -151,7 +151,7 @@ impl ProxyTarget {
     }
 }
 
-/// Copies until either end closes, so many milliseconds late. Data for which `passes` is false is dropped.
+/// Copies until either end closes, with this delay. Data for which `passes` is false is dropped.
 async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,

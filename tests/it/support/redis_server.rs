@@ -1,4 +1,4 @@
-//! Redis servers of one test, whose roles it may change. Those of the stack are shared by all tests.
+//! Redis servers of one test, whose roles the test may change. The stack's servers are shared by all tests.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl RedisServer {
         server
     }
 
-    /// Makes it a replica of the server behind this port, and waits until it is in sync.
+    /// Makes this server a replica of the server behind this port, and waits until it is in sync.
     pub async fn follow(&self, port: u16) {
         let _: String = self.ask(&format!("REPLICAOF 127.0.0.1 {port}")).await;
         eventually("the replica is in sync", Duration::from_secs(30), async || {

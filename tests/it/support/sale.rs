@@ -1,4 +1,4 @@
-//! Sales as an administrator creates them.
+//! Sales that an administrator creates.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use base::clock::Clock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// A sale to be created.
+/// The definition of a sale to create.
 #[derive(Debug, Clone)]
 pub struct NewSale {
     total: i64,
@@ -71,33 +71,33 @@ impl NewSale {
         self
     }
 
-    /// Sold by draw. The list of entries is locked at the closing.
+    /// Sells by draw. The list of entries is locked at the closing.
     pub fn draw(mut self) -> NewSale {
         self.mode = "draw";
         self
     }
 
-    /// With a waiting room, whose list is locked two seconds after the opening. Those who are called have 20 seconds, or as [`NewSale::seat`]
-    /// says.
+    /// Sells with a waiting room, whose list is locked two seconds after the opening. Called shoppers have 20 seconds,
+    /// or as long as [`NewSale::seat`] says.
     pub fn queue(mut self) -> NewSale {
         self.mode = "queue";
         self
     }
 
-    /// Shoppers may join the waiting room so many seconds before the opening. Redis gives the places if that is two seconds from now or later,
-    /// and otherwise the database.
+    /// Lets shoppers join the waiting room this many seconds before the opening. Redis gives the places if joining
+    /// begins two seconds from now or later; otherwise the database does.
     pub fn prequeue(mut self, seconds: i64) -> NewSale {
         self.prequeue_s = Some(seconds);
         self
     }
 
-    /// Those who are called in the waiting room have so many seconds.
+    /// Gives called shoppers this many seconds to buy.
     pub fn seat(mut self, seconds: i64) -> NewSale {
         self.seat_s = seconds;
         self
     }
 
-    /// One account takes part for each delivery address.
+    /// Lets one account take part for each delivery address.
     pub fn one_per_address(mut self) -> NewSale {
         self.one_per_address = true;
         self
@@ -109,7 +109,7 @@ impl NewSale {
         self
     }
 
-    /// Accounts need an invitation code.
+    /// Lets only accounts with an invitation code take part.
     pub fn invited(mut self) -> NewSale {
         self.invitation = true;
         self

@@ -41,7 +41,7 @@ pub struct Plan {
 type EachProcess = Box<dyn FnMut(usize, &str, &mut Settings)>;
 
 impl Plan {
-    /// One process with all roles.
+    /// A shop of one process with all roles.
     pub async fn on(rung: Rung) -> Plan {
         let fixture = Fixture::new(rung).await;
         let mut settings = fixture.settings.clone();
@@ -55,7 +55,7 @@ impl Plan {
         Plan { fixture, roles: vec![""], settings, each: None, at_localhost: false }
     }
 
-    /// One role per process, two processes of each role that allows it.
+    /// Gives each process one role. There are two processes of each role that allows it.
     pub fn one_role_per_process(mut self) -> Plan {
         self.roles = self.fixture.rung().split_roles().to_vec();
         self
@@ -146,7 +146,7 @@ impl Plan {
 /// A running shop. Its processes are killed on drop.
 pub struct Shop {
     pub processes: Vec<Process>,
-    /// What the tests themselves use: the shared settings of all processes.
+    /// The settings that all processes share. The tests themselves use them too.
     settings: Settings,
     origins: Arc<[String]>,
     connections: Connections,
@@ -234,7 +234,7 @@ impl Shop {
         Shopper::new(self.client().with_cookie(&self.session_signer.cookie(n)))
     }
 
-    /// Makes shoppers, also in other tasks.
+    /// Makes shoppers, even in other tasks.
     pub fn shoppers(&self) -> impl Fn(u64) -> Shopper + Send + Sync + 'static {
         let (client, signer) = (self.client(), SessionSigner::new(SECRET));
         move |n| Shopper::new(client.another().with_cookie(&signer.cookie(n)))
@@ -258,7 +258,7 @@ impl Shop {
         self.admin.get_or_init(log_in).await
     }
 
-    /// The goods that all sales are of.
+    /// The goods of all sales.
     pub async fn goods(&self) -> &str {
         let create = async || {
             let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "好", "en": "Good"}});

@@ -31,7 +31,7 @@ impl SessionSigner {
     }
 
     fn at(secret: &str, clock: Clock) -> SessionSigner {
-        // Never read.
+        // This store is never read.
         let store = Store::open("sqlite::memory:").unwrap();
         SessionSigner(Accounts::new(store, clock.clone(), &SecretString::from(secret.to_owned()).into(), false), clock)
     }
@@ -134,8 +134,7 @@ impl Shopper {
         answer.expect(201).json()["checkout_url"].as_str().unwrap().to_owned()
     }
 
-    /// Pays at the checkout.
-    /// What the wallet has, and what of it is set aside.
+    /// The wallet's balance, and the part of it that is set aside.
     pub async fn wallet(&self) -> (i64, i64) {
         let wallet = self.client.get("/api/wallet").await.expect(200).json();
         (wallet["balance"]["amount"].as_i64().unwrap(), wallet["set_aside"]["amount"].as_i64().unwrap())
@@ -149,7 +148,7 @@ impl Shopper {
         .await;
     }
 
-    /// Pays into a wallet that is empty.
+    /// Tops up an empty wallet.
     pub async fn top_up(&self, amount: i64) {
         let top_up = json!({"amount": {"amount": amount, "currency": "CNY"}});
         let top_up = self.client.post("/api/wallet/top-ups", top_up).await.expect(201).json();
@@ -158,6 +157,7 @@ impl Shopper {
         self.wait_for_wallet((amount, 0), TIMEOUT).await;
     }
 
+    /// Pays at the checkout.
     pub async fn pay_at(&self, checkout: &str) -> Answer {
         self.client.request(Method::POST, &format!("{checkout}/pay")).form(&[]).send().await
     }

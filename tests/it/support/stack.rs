@@ -72,7 +72,7 @@ impl Stack {
         command
     }
 
-    /// A guard that starts stopped services again on drop, also after a failed test, because the next test needs them.
+    /// A guard that starts stopped services again on drop, even after a failed test, because the next test needs them.
     pub fn restore_on_drop(&self) -> RestoreServices<'_> {
         RestoreServices { stack: self }
     }

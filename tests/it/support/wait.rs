@@ -19,8 +19,8 @@ pub async fn pause(ms: u64) {
     tokio::time::sleep(Duration::from_millis(ms)).await;
 }
 
-/// The seed of this run; `SECKILL_TEST_SEED` repeats an earlier one. It is printed, and nextest shows the output of failed
-/// tests.
+/// The seed of this run. `SECKILL_TEST_SEED` sets it, to run an earlier one again. It is printed, and nextest shows the
+/// output of failed tests.
 pub fn seed() -> u64 {
     let given = std::env::var("SECKILL_TEST_SEED").ok().map(|text| text.parse().expect("SECKILL_TEST_SEED"));
     let seed = given.unwrap_or_else(rand::random);

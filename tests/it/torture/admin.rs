@@ -13,14 +13,14 @@ use tokio::time::Instant;
 use crate::support::{Answer, Client, pause};
 
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Between two decisions.
+/// Time between two decisions.
 const THINK_MS: std::ops::Range<u64> = 1_500..5_000;
 /// How long a sale stays paused.
 const PAUSE_MS: std::ops::Range<u64> = 500..2_500;
 /// Units of one top-up.
 const TOP_UP: i64 = 5;
 
-/// What the administrator was told.
+/// The answers that the administrator got.
 #[derive(Default)]
 pub struct AdminDiary {
     /// Units by sale that were added for certain.
@@ -31,7 +31,7 @@ pub struct AdminDiary {
 }
 
 impl AdminDiary {
-    /// Works until `end`. A sale that was paused is resumed, unless it is [`resume`] that does so later.
+    /// Works until `end`. A sale that was paused is resumed, here or later by [`resume`].
     pub async fn work(mut self, client: Client, sales: Vec<String>, seed: u64, end: Instant) -> AdminDiary {
         let mut random = StdRng::seed_from_u64(!seed);
         while Instant::now() < end {
@@ -55,7 +55,7 @@ impl AdminDiary {
         let units = match answer.map(|answer| answer.status) {
             Some(200) => &mut self.added,
             Some(400..500) => return,
-            // Refused by a service that may have taken it, or lost.
+            // The answer was lost, or a service refused the request although it may have taken it.
             _ => &mut self.perhaps,
         };
         *units.entry(sale.to_owned()).or_default() += TOP_UP;
@@ -91,7 +91,7 @@ pub async fn resume(client: &Client, sales: &[String], within: Duration) -> Vec<
     broken
 }
 
-/// Resumed, or never paused.
+/// Whether the sale is resumed, or was never paused.
 fn is_decided(answer: Answer) -> bool {
     answer.status == 200 || answer.code() == "wrong_state"
 }

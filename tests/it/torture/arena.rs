@@ -13,12 +13,12 @@ use super::line::{Line, LineState};
 use super::schedule::{Cast, FaultKind, Target};
 use crate::support::{NewSale, Plan, Process, Rung, Settings, Shop, Stack, pause};
 
-/// The contract says ten seconds; the machine may be busy.
+/// The contract promises ten seconds; the machine may be busy.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// In RabbitMQ 3.10 a quorum queue declared just before a crash has no leader after it.
 const QUEUE_SETTLE_MS: u64 = 2_500;
 
-/// Which setting names which service.
+/// The setting that names each service.
 const SETTINGS: [(&str, &str); 4] = [
     ("redis", "SECKILL_REDIS_URL"),
     ("replica", "SECKILL_REDIS_REPLICA_URLS"),
@@ -26,18 +26,18 @@ const SETTINGS: [(&str, &str); 4] = [
     ("rabbitmq", "SECKILL_AMQP_URL"),
 ];
 
-/// What faults act on one at a time.
+/// Services that faults act on one at a time.
 const SERVICES: [&str; 9] =
     ["redis", "postgres", "rabbitmq", "shard0", "shard1", "shard2", "watched0", "watched1", "watched2"];
 
-/// A shop, its lines, and what was seen of it that must not be.
+/// A shop, its lines, and the broken promises that were seen.
 pub struct Arena {
     pub cast: Cast,
     pub shop: Shop,
-    /// What is on sale.
+    /// The sales of the shop.
     pub sales: Vec<String>,
     processes: Vec<Mutex<Process>>,
-    /// Of services: on a busy machine one may still be starting when the schedule hits it again.
+    /// One lock for each service. On a busy machine a service may still be starting when the schedule hits it again.
     services: BTreeMap<&'static str, Mutex<()>>,
     lines: Vec<Line>,
     untrue: StdMutex<Vec<String>>,
@@ -73,7 +73,7 @@ impl Arena {
         Arena { cast, shop, sales: open, processes, services, lines, untrue: StdMutex::default() }
     }
 
-    /// The shop again, and what must not have been seen. Faults must have ended.
+    /// Returns the shop, its lines, and the broken promises that were seen. Faults must have ended.
     pub fn finish(mut self) -> (Shop, Vec<Line>, Vec<String>) {
         self.shop.processes = self.processes.into_iter().map(Mutex::into_inner).collect();
         (self.shop, self.lines, self.untrue.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -87,14 +87,14 @@ impl Arena {
         })
     }
 
-    /// All lines of a target get this state, and are open again after `length`.
+    /// Puts all lines of a target in this state, and opens them again after `length`.
     pub async fn disturb(&self, target: Target, state: LineState, length: Duration) {
         self.lines_of(target).for_each(|line| line.set(state));
         tokio::time::sleep(length).await;
         self.lines_of(target).for_each(|line| line.set(LineState::Open));
     }
 
-    /// The n-th process, which runs. If it has ended by itself, that is noted, and it starts again.
+    /// The n-th process, which runs. If it has ended by itself, that is noted and it starts again.
     pub async fn process(&self, n: usize) -> MutexGuard<'_, Process> {
         let mut process = self.processes[n].lock().await;
         self.note_end(n, &mut process);
@@ -136,7 +136,7 @@ impl Arena {
         self.untrue.lock().unwrap_or_else(PoisonError::into_inner).push(untrue);
     }
 
-    /// Where the lines to the master end.
+    /// Leads the lines to the master to this service.
     pub fn retarget_master(&self, service: &str) {
         let address = address_of(service);
         self.lines_of(Target::Line(None, "redis")).for_each(|line| line.retarget(&address));
@@ -158,7 +158,7 @@ pub fn address_of(service: &str) -> String {
     format!("{}:{}", url.host_str().unwrap(), url.port().unwrap())
 }
 
-/// Sends a command to Redis itself, past all lines.
+/// Sends a command to Redis directly, not through a line.
 pub async fn redis_command(service: &str, words: &str) -> redis::Value {
     try_redis_command(service, words).await.unwrap_or_else(|error| panic!("{service}: {words}: {error}"))
 }
@@ -173,7 +173,7 @@ pub async fn try_redis_command(service: &str, words: &str) -> redis::RedisResult
     command.query_async(&mut connection).await
 }
 
-/// A service stopped by SIGSTOP. It goes on when this is dropped.
+/// A service stopped by SIGSTOP. It continues when this is dropped.
 pub struct FrozenService(String);
 
 impl FrozenService {
@@ -209,7 +209,7 @@ pub fn small_disk() -> Option<PathBuf> {
     mounted.lines().any(is_mount).then_some(folder)
 }
 
-/// Which kinds of faults this machine and this stack can do, and why not the others.
+/// The kinds of faults that this machine and this stack can do, and why not the others.
 pub fn kinds(rung: Rung) -> (Vec<FaultKind>, Vec<(FaultKind, &'static str)>) {
     let mut missing = Vec::new();
     if rung == Rung::Sqlite {

@@ -1,4 +1,4 @@
-//! Shoppers who buy, buy again, cancel, pay and read, and who keep every answer.
+//! Shoppers who buy, buy again, cancel, pay and read, and who record every answer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::support::{Answer, Shopper, pause};
 
 /// How long a shopper waits for an answer. Hanging up is one of the things that shoppers do.
 const PATIENCE: Duration = Duration::from_secs(6);
-/// Between two requests.
+/// Time between two requests.
 pub const THINK_MS: std::ops::Range<u64> = 60..500;
-/// Refusals with these codes may be told at any time of a fault.
+/// Refusals with these codes may be answered at any time of a fault.
 const REFUSALS: [&str; 19] = [
     "sold_out",
     "not_open",
@@ -32,7 +32,7 @@ const REFUSALS: [&str; 19] = [
     // A server whose clock is wrong does not accept the others' signatures.
     "bad_token",
     "not_signed_in",
-    // Of sales whose shoppers wait.
+    // Refusals in sales whose shoppers wait.
     "ended",
     "not_called",
     "by_draw",
@@ -43,17 +43,17 @@ const REFUSALS: [&str; 19] = [
     "has_order",
 ];
 
-/// What a shopper was told about an order.
+/// The answers that a shopper got about an order.
 #[derive(Debug, Clone)]
 pub struct ToldOrder {
     pub sale: String,
     pub id: String,
-    /// Before it was granted: when the request began that was answered with 202. `None` where that answer was lost.
+    /// An instant before the grant: when the request that got the 202 began. `None` if that answer was lost.
     pub before: Option<Instant>,
-    /// The receipt of the 202, where the shop gives one. It is the last copy of the promise when every other is lost.
+    /// The receipt of the 202, if the shop gives one. It is the last copy of the promise if every other is lost.
     pub receipt: Option<String>,
     pub last: Option<OrderStatus>,
-    /// Whether it outlives the run: winners of a draw have a day to pay.
+    /// Whether the order outlives the run: winners of a draw have a day to pay.
     pub is_lasting: bool,
     pub cancelled: bool,
     /// Payments that the cashier accepted.
@@ -72,11 +72,11 @@ pub struct Diary {
     pub n: u64,
     pub shopper: Shopper,
     pub orders: Vec<ToldOrder>,
-    /// Answers by their code or status, `lost` for none.
+    /// Answers by their code or status; `lost` if there was none.
     pub answers: BTreeMap<String, u32>,
-    /// Orders that were told and later 404, though they may have come back.
+    /// Orders that were answered before and then 404, though they may have come back.
     pub missing: u32,
-    /// What cannot be true whatever broke.
+    /// Answers that cannot be true, whatever broke.
     pub untrue: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ impl Diary {
         if answer.status == 200 && json["repeated"] != true && json["order"].is_object() {
             self.untrue.push(format!("shopper {}: 200 for a first purchase: {json}", self.n));
         }
-        // The token's answer has no order.
+        // The answer to a token's request has no order.
         if !id.is_empty() && !self.orders.iter().any(|order| order.id == id) {
             let (sale, before) = (sale.to_owned(), Some(began).filter(|_| answer.status == 202));
             let receipt = json["receipt"].as_str().map(str::to_owned);
@@ -144,7 +144,7 @@ impl Diary {
         }
     }
 
-    /// Notes an order that came by itself, with the shopper's turn.
+    /// Records an order that the shopper's turn brought, without a purchase.
     pub fn learn(&mut self, sale: &str, order: &str, is_lasting: bool) {
         if !self.orders.iter().any(|known| known.id == order) {
             self.orders.push(ToldOrder { is_lasting, ..ToldOrder::new(sale.to_owned(), order.to_owned()) });
@@ -161,7 +161,7 @@ impl Diary {
         }
     }
 
-    /// Compares an order with what was told of it before.
+    /// Compares an order with the earlier answers about it.
     fn saw(&mut self, n: usize, json: &Value, window: Duration) {
         let order = &mut self.orders[n];
         let Ok(status) = json["status"].as_str().unwrap_or_default().parse::<OrderStatus>() else {
@@ -210,7 +210,7 @@ impl Diary {
         }
     }
 
-    /// The address at which the owner asks for an order, with the receipt if there is one.
+    /// The address at which the owner reads an order, with the receipt if there is one.
     pub fn page(&self, n: usize) -> String {
         let receipt = self.orders[n].receipt.as_ref().map(|receipt| format!("?receipt={receipt}"));
         self.path(n) + &receipt.unwrap_or_default()
@@ -220,7 +220,7 @@ impl Diary {
         format!("/api/sales/{}/orders/{}", self.orders[n].sale, self.orders[n].id)
     }
 
-    /// Counts an answer, and checks that it is one that the shop documents.
+    /// Counts an answer, and checks that the shop documents it.
     pub fn keep(&mut self, request: &str, answer: Option<Answer>) -> Option<Answer> {
         let Some(answer) = answer else {
             *self.answers.entry("lost".into()).or_default() += 1;
@@ -229,7 +229,7 @@ impl Diary {
         let code = answer.code();
         let name = if code.is_empty() { answer.status.to_string() } else { format!("{} {code}", answer.status) };
         let refused = answer.status >= 400;
-        // The cashier answers with a page. A payment that has ended is refused.
+        // The cashier answers with a page. It refuses a payment that has ended.
         let known = REFUSALS.contains(&code.as_str()) || (request == "pay" && matches!(answer.status, 409 | 503));
         let documented = !refused || (known && (answer.status < 500 || answer.status == 503));
         let retryable = matches!(answer.status, 429 | 503);
@@ -241,8 +241,8 @@ impl Diary {
     }
 }
 
-/// One shopper after the other until `end`: one who has paid makes room for the next, so that orders are always under way.
-/// The numbers of the shoppers are `first`, `first + step` and so on.
+/// One shopper after the other until `end`. A shopper who has paid makes room for the next, so that orders are always
+/// under way. The numbers of the shoppers are `first`, `first + step` and so on.
 pub async fn shop_until(
     shoppers: impl Fn(u64) -> Diary,
     (first, step): (u64, u64),

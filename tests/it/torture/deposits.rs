@@ -1,5 +1,5 @@
-//! Deposits of those who wait. Each wallet has exactly one deposit, so a second one that is taken, or one that does not come
-//! back for the next try, refuses its owner.
+//! Deposits of waiting shoppers. Each wallet has exactly one deposit. If a second one is taken, or one does not come
+//! back for the next try, its owner is refused.
 
 use axum::http::Method;
 use base::clock::Clock;
@@ -12,10 +12,10 @@ use super::turns::Waiter;
 use super::verdict::{SETTLE_TIMEOUT, sale_id};
 use crate::support::{Shop, pause};
 
-/// Of each sale in which shoppers wait, in minor units.
+/// The deposit of each sale in which shoppers wait, in minor units.
 pub const DEPOSIT: i64 = 1_000;
 
-/// Ends the sales, and waits until each deposit is back in its wallet. Returns what is not.
+/// Ends the sales, and waits until each deposit is back in its wallet. Returns the missing ones.
 pub async fn come_back(shop: &Shop, waiters: &[Waiter]) -> Vec<String> {
     if let Err(error) = retire(shop, waiters).await {
         return vec![format!("the sales with deposits cannot be retired: {error}")];
@@ -30,7 +30,8 @@ pub async fn come_back(shop: &Shop, waiters: &[Waiter]) -> Vec<String> {
     }
 }
 
-/// The shop retires a sale a minute after the last of its orders is paid or has expired; a winner of a draw has a day to pay.
+/// Retires the sales. The shop would do so a minute after the last order is paid or has expired, but a winner of a draw
+/// has a day to pay.
 async fn retire(shop: &Shop, waiters: &[Waiter]) -> anyhow::Result<()> {
     let mut database = AnyConnection::connect(&shop.database_url()).await?;
     for of_sale in waiters.chunk_by(|one, other| one.sale == other.sale) {

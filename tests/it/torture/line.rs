@@ -1,7 +1,8 @@
-//! The line from one process to one service: a TCP proxy that can do to a connection what a network or a dying host does.
+//! The line from one process to one service: a TCP proxy that can do to a connection what a network or a dying host
+//! does.
 //!
-//! TCP never delivers bytes after a gap. A connection that has lost bytes therefore stays mute, also after the fault: only
-//! its client's own deadline ends it. New connections work.
+//! TCP never delivers bytes after a gap. A connection that has lost bytes therefore stays mute, even after the fault:
+//! only its client's own deadline ends it. New connections work.
 
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +25,7 @@ pub enum LineState {
     Held,
     /// Requests arrive, answers are lost.
     SwallowsAnswers,
-    /// Everything is lost, also the end of a connection; new connections are accepted and stay mute.
+    /// Everything is lost, even the end of a connection. New connections are accepted and stay mute.
     Silent,
 }
 
@@ -73,14 +74,14 @@ impl Line {
         self.carrier.state.send_replace(state);
     }
 
-    /// Resets all connections, as a host does that has restarted. New ones work.
+    /// Resets all connections, like a host that has restarted. New ones work.
     pub fn reset(&self) {
         let mut reset = lock(&self.carrier.reset);
         let next = CancellationToken::new();
         std::mem::replace(&mut *reset, next).cancel();
     }
 
-    /// New connections go to another server. Present ones stay with theirs.
+    /// Leads new connections to another server. Present ones stay with theirs.
     pub fn retarget(&self, target: &str) {
         *lock(&self.carrier.target) = target.to_owned();
     }
@@ -145,7 +146,7 @@ impl Carrier {
         }
     }
 
-    /// Waits as long as the line makes bytes wait. Returns whether they are delivered.
+    /// Waits as long as the line holds bytes back. Returns whether they are delivered.
     async fn delivers(&self, state: &mut watch::Receiver<LineState>, direction: Direction, mute: &Mutex<bool>) -> bool {
         loop {
             if *lock(mute) {

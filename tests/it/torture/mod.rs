@@ -1,9 +1,9 @@
-//! The torture: a shop of real processes on real services while everything breaks at random, and shoppers who keep every
-//! answer they ever got. Once the faults are lifted and the shop has settled, every answer must have been true.
+//! The torture: a shop of real processes on real services while everything breaks at random, and shoppers who record
+//! every answer that they get. Once the faults are lifted and the shop has settled, every answer must have been true.
 //!
-//! [`schedule`] derives what breaks and when from a seed; [`arena`] and [`strike`] do it; [`customer`]s shop, others wait for
-//! their [`turns`] with [`deposits`] set aside, and an [`admin`]istrator pauses and tops up; [`verdict`] judges.
-//! `scripts/torture` runs it for longer, and many times.
+//! [`schedule`] derives from a seed what breaks and when; [`arena`] and [`strike`] do it. [`customer`]s shop, others
+//! wait for their [`turns`] with [`deposits`] set aside, and an [`admin`]istrator pauses and tops up. [`verdict`]
+//! judges. `scripts/torture` runs it for longer, and many times.
 
 mod admin;
 mod arena;
@@ -35,23 +35,23 @@ use schedule::{Cast, Fault, FaultKind};
 
 /// Shoppers at the same time.
 const SHOPPERS: u64 = 90;
-/// Their numbers begin here: the late shoppers of the verdict have the numbers below.
+/// The first shopper's number. The late shoppers of the verdict have the numbers below.
 const FIRST_SHOPPER: u64 = 1_000_000;
-/// Of each sale. Enough to sell for most of a run, and not for all of it.
+/// The units of each sale. Enough to sell for most of a run, but not for all of it.
 const UNITS: i64 = 150;
-/// Of one bucket of the split sale.
+/// The lot of each bucket of the split sale.
 const LOT: i64 = 3;
-/// In most runs no order may expire, however wrong the clocks are; in the others every unpaid one must.
+/// In most runs no order may expire, however wrong the clocks are. In the others every unpaid order must.
 const LONG_WINDOW: Duration = Duration::from_secs(600);
 const SHORT_WINDOW: Duration = Duration::from_secs(15);
 
-/// How long and how often. The environment says it for `scripts/torture`.
+/// Length, number and faults of the runs. `scripts/torture` sets them in the environment.
 struct Options {
     seconds: u64,
     runs: u64,
     /// Only these kinds of faults; empty for all.
     only: Vec<FaultKind>,
-    /// None of these.
+    /// Leaves out these kinds.
     without: Vec<FaultKind>,
 }
 
@@ -74,7 +74,7 @@ impl Options {
     }
 }
 
-/// The processes: every role twice, where the rung allows it.
+/// The roles of the processes, each twice if the rung allows it.
 fn roles(rung: Rung) -> Vec<&'static str> {
     match rung {
         rung if rung.has_rabbit() => {
@@ -84,7 +84,7 @@ fn roles(rung: Rung) -> Vec<&'static str> {
     }
 }
 
-/// Runs with consecutive seeds. Fails when an answer was untrue.
+/// Runs with consecutive seeds. Fails if an answer was untrue.
 async fn torture(rung: Rung, seconds: u64) {
     let options = Options::from_environment(seconds);
     let (mut kinds, missing) = arena::kinds(rung);

@@ -1,4 +1,4 @@
-//! What a torture prints: one run's end, and a table over all runs.
+//! The output of a torture: the end of each run, and a table over all runs.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub struct Outcome {
     pub seed: u64,
     pub broken: Vec<String>,
     faults: BTreeMap<FaultKind, u32>,
-    /// Orders that were told, by their end.
+    /// The orders in shoppers' answers, counted by their end.
     ends: BTreeMap<String, u32>,
     answers: BTreeMap<String, u32>,
     /// Reads of an order that found nothing while something was broken.
@@ -64,7 +64,7 @@ pub struct Report {
     missing: Vec<(FaultKind, &'static str)>,
     runs: u32,
     broken: Vec<u64>,
-    /// By kind: faults, runs with such a fault, and broken ones of these.
+    /// By kind: faults, runs with such a fault, and how many of these runs were broken.
     kinds: BTreeMap<FaultKind, (u32, u32, u32)>,
     ends: BTreeMap<String, u32>,
 }
@@ -135,7 +135,7 @@ impl Report {
     }
 }
 
-/// Prints some broken answers of each sort. Two are of the same sort if they differ only in what contains a digit.
+/// Prints some broken answers of each sort. Two belong to the same sort if only their words with digits differ.
 fn print_broken(broken: &[String]) {
     let mut sorts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for line in broken {

@@ -11,7 +11,7 @@ use crate::support::Rung;
 
 /// Faults that may be under way at the same time.
 const MAX_CONCURRENT: usize = 3;
-/// Between the starts of two faults.
+/// Time between the starts of two faults.
 const GAP_MS: std::ops::Range<u64> = 300..2_400;
 /// Draws for one fault before its place in the schedule stays empty.
 const MAX_DRAWS: usize = 12;
@@ -38,7 +38,7 @@ pub enum FaultKind {
     DiskFull,
 }
 
-/// Name, meaning, how often compared with the others, and for how many milliseconds.
+/// Name, meaning, frequency compared with the others, and length in milliseconds.
 type Properties = (&'static str, &'static str, u32, std::ops::Range<u64>);
 
 impl FaultKind {
@@ -98,7 +98,7 @@ impl FaultKind {
     }
 }
 
-/// What a fault hits.
+/// The target of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// A process by number.
@@ -113,14 +113,14 @@ pub enum Target {
 pub struct Fault {
     pub kind: FaultKind,
     pub target: Target,
-    /// Since the beginning.
+    /// Time since the beginning.
     pub at: Duration,
     pub length: Duration,
-    /// More randomness for the fault itself: how slow, how wrong a clock.
+    /// More randomness for the fault itself, such as how slow, or how wrong a clock.
     pub nonce: u64,
 }
 
-/// Who takes part.
+/// The rung, the roles of the processes, and the kinds of faults of a run.
 #[derive(Debug, Clone)]
 pub struct Cast {
     pub rung: Rung,
@@ -137,7 +137,8 @@ impl Cast {
             (Rung::Redis | Rung::Rabbit, "serve") => &["redis", "replica", "postgres"],
             (Rung::Redis, _) => &["redis", "postgres"],
             (Rung::Rabbit, _) => &["redis", "postgres", "rabbitmq"],
-            // The servers of a cluster, and Sentinels, tell clients the addresses, so no line leads there.
+            // Lines do not lead to the servers of a cluster or to Sentinels, because these tell clients their own
+            // addresses.
             (_, "serve") => &["postgres"],
             _ => &["postgres", "rabbitmq"],
         }
@@ -154,7 +155,7 @@ impl Cast {
         }
     }
 
-    /// What a kind of fault may hit; empty where the rung has nothing for it.
+    /// The targets of a kind of fault; empty if the rung has none.
     fn targets(&self, kind: FaultKind) -> Vec<Target> {
         let services = |of: &[&'static str]| -> Vec<Target> {
             self.services().iter().filter(|s| of.contains(s)).map(|s| Target::Service(s)).collect()
@@ -223,7 +224,7 @@ impl Cast {
 }
 
 impl Fault {
-    /// When its target can be hit again: some faults take longer than their length.
+    /// When the target can be hit again: some faults take longer than their length.
     fn busy_until(&self) -> Duration {
         let slack_ms = match (self.kind, self.target) {
             (FaultKind::KillService | FaultKind::RestartService, Target::Service("rabbitmq")) => 9_000,
@@ -237,8 +238,8 @@ impl Fault {
     }
 }
 
-/// Whether two faults would act on the same thing. A failover and a replica's death do, and so do servers of which one
-/// must be left to be the master.
+/// Whether two faults would act on the same thing. A failover and the death of a replica do. So do faults on servers of
+/// which one must be left as the master.
 fn clash(one: Target, other: Target) -> bool {
     let redis = |target: Target| match target {
         Target::Service(name) => matches!(name, "redis" | "replica") || name.starts_with("watched"),

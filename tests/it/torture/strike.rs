@@ -11,9 +11,9 @@ use super::line::LineState;
 use super::schedule::{Fault, FaultKind, Target};
 use crate::support::{Process, Stack, eventually, on_postgres, pause};
 
-/// How wrong a clock may be, in seconds. Payment windows, leases and tokens lie in between.
+/// How wrong a clock may be, in seconds. The lengths of payment windows, leases and tokens lie in between.
 const CLOCK_ERRORS: [i64; 8] = [-1_860, -600, -45, -3, 3, 45, 600, 1_860];
-/// How long a replica takes to have a master's data.
+/// How long a replica takes to get a master's data.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Arena {
@@ -88,7 +88,7 @@ impl Arena {
         }
     }
 
-    /// The service answers, and takes no writes.
+    /// The service answers, but refuses writes.
     async fn refuse_writes(&self, service: &str, length: Duration) {
         match service {
             "redis" => {
@@ -109,7 +109,7 @@ impl Arena {
         }
     }
 
-    /// For new sessions, and ends the existing ones.
+    /// Makes the database read-only or writable for new sessions, and ends the existing ones.
     async fn set_database_read_only(&self, on: &str) {
         let name = self.shop.setting("SECKILL_DATABASE_URL").rsplit('/').next().unwrap_or_default().to_owned();
         let set = format!("ALTER DATABASE {name} SET default_transaction_read_only = {on}");
@@ -123,9 +123,9 @@ impl Arena {
         }
     }
 
-    /// The replica stops following, the master dies some moments later, and the lines of the master lead to the replica,
-    /// as a name does that an operator or a proxy moves. With Sentinel in the stack, this is the place where Sentinel would
-    /// do it by itself. Then the planned way back, which loses nothing: writes wait until the former master has them all.
+    /// The replica stops following, the master dies some moments later, and the lines of the master are led to the
+    /// replica, as if an operator or a proxy moved its name. Sentinel would do the same by itself. Then comes the
+    /// planned way back, which loses nothing: writes wait until the former master has them all.
     async fn fail_over(&self, fault: &Fault) {
         redis_command("replica", "REPLICAOF NO ONE").await;
         pause(fault.nonce % 2_500).await;
@@ -143,7 +143,7 @@ impl Arena {
         .await;
         redis_command("redis", "REPLICAOF NO ONE").await;
         self.retarget_master("redis");
-        // The writes that wait end with the process. Its successor follows the master from the start: a running process
+        // The waiting writes end with the process. Its successor follows the master from the start: a running process
         // was seen to wait for its new connection to the restarted master until the time-out of replication.
         Stack::get().run(&["kill", "replica"]).await;
         Stack::get().run(&["start", "replica"]).await;
@@ -151,7 +151,8 @@ impl Arena {
     }
 }
 
-/// Undoes what a fault that could not be carried out may have left. Errors do not matter: the next run would show them.
+/// Undoes what a fault may have left if it could not be carried out. Errors do not matter, because the next run would
+/// show them.
 pub async fn mend() {
     if let Some(folder) = small_disk() {
         let _ = std::fs::remove_file(folder.join("filler"));
@@ -176,7 +177,7 @@ async fn follow(follower: &str, master: &str) {
     eventually("the replica has the master's data", SYNC_TIMEOUT, async || is_synchronized(follower).await).await;
 }
 
-/// Whether a replica has the data of its master; else what it says of its replication.
+/// Whether a replica has the data of its master. Otherwise, what it says about its replication.
 async fn is_synchronized(replica: &str) -> Result<(), String> {
     let info = text(redis_command(replica, "INFO replication").await);
     if info.contains("master_link_status:up") { Ok(()) } else { Err(info) }
@@ -224,13 +225,14 @@ async fn fill_disk(length: Duration) {
     let mut file = std::fs::File::create(&filler).unwrap();
     let block = vec![0; 1 << 16];
     while file.write_all(&block).is_ok() {}
-    // What is left of the last block.
+    // Fills the rest of the last block.
     while file.write_all(&[0; 64]).is_ok() {}
     sleep(length).await;
-    // An open file keeps its space.
+    // A deleted file takes space as long as it is open.
     drop(file);
     std::fs::remove_file(&filler).unwrap();
-    // Redis 7.0 may leave half a write in its append-only file, and then does not start with it. A rewrite heals the file.
+    // Redis 7.0 may leave half a write in its append-only file, and then does not start with it. A rewrite heals the
+    // file.
     eventually("Redis begins to rewrite its append-only file", SYNC_TIMEOUT, async || {
         try_redis_command("redis", "BGREWRITEAOF").await.map_err(|error| error.to_string())
     })
@@ -243,12 +245,12 @@ async fn fill_disk(length: Duration) {
     .await;
 }
 
-/// The next start of the process has a clock that is wrong by so many seconds.
+/// Gives the next start of the process a clock that is wrong by this many seconds.
 fn set_clock(process: &mut Process, seconds: i64) {
     let library = clock_library().expect("the kind is only drawn where there is one");
     process.set("LD_PRELOAD", &library.display().to_string());
     process.set("FAKETIME", &format!("{seconds:+}"));
-    // Timers go on as they are.
+    // Timers are left as they are.
     process.set("FAKETIME_DONT_FAKE_MONOTONIC", "1");
     process.set("DONT_FAKE_MONOTONIC", "1");
 }

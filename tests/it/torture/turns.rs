@@ -1,9 +1,10 @@
-//! Sales whose shoppers wait for their turn: a waiting room, a draw, and the waitlist of a rush with few units. They join,
-//! press out of turn, give units back and come again while everything breaks.
+//! Sales whose shoppers wait for their turn: a waiting room, a draw, and the waitlist of a rush with few units. They
+//! join, press out of turn, give units back and come again while everything breaks.
 //!
-//! A place or an entry that was answered stays, no unit is granted before its turn, and once the faults are lifted every unit
-//! goes to one of those who wait. The audit recomputes the order itself. Taking part costs a deposit ([`super::deposits`]),
-//! except in three waiting rooms of four: there Redis gives the places, which the database does where they cost a deposit.
+//! A place or an entry that was answered stays, no unit is granted before its turn, and once the faults are lifted
+//! every unit goes to a waiting shopper. The audit recomputes the order itself. Taking part costs a deposit
+//! ([`super::deposits`]), except in three of four waiting rooms: there Redis gives the places; with a deposit the
+//! database does.
 
 use std::time::Duration;
 
@@ -20,22 +21,23 @@ use super::deposits::DEPOSIT;
 use super::verdict::{SETTLE_TIMEOUT, sale_id};
 use crate::support::{Answer, NewSale, Shop, pause};
 
-/// Of each sale. Fewer than there are shoppers.
+/// The units of each sale. Fewer than there are shoppers.
 const UNITS: i64 = 4;
-/// Of each sale.
+/// The shoppers of each sale.
 const SHOPPERS: u64 = 8;
-/// Their numbers begin here.
+/// The number of the first shopper.
 const FIRST_SHOPPER: u64 = 3_000_000;
-/// Shoppers join the waiting room until then, and begin late enough for Redis to give the places ([`NewSale::prequeue`]).
+/// When the waiting rooms open. Joining ends then, and begins late enough for Redis to give the places
+/// ([`NewSale::prequeue`]).
 const QUEUE_OPENS_IN: Duration = Duration::from_secs(10);
 const PREQUEUE_S: i64 = 7;
-/// While it is open, shoppers enter the draw.
+/// When the draw opens for entries.
 const DRAW_OPENS_IN: Duration = Duration::from_secs(2);
 const DRAW_CLOSES_IN: Duration = Duration::from_secs(14);
-/// How long a shopper who is called may buy ([`NewSale::queue`]): a turn cannot be missed within that time.
+/// How long a called shopper may buy ([`NewSale::queue`]). A turn cannot be missed within that time.
 const SEAT: Duration = Duration::from_secs(20);
 
-/// What a shopper waits for.
+/// The kind of turn that a shopper waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
     Queue,
@@ -73,11 +75,11 @@ impl Wait {
 
 /// A place that was answered.
 struct ToldPlace {
-    /// What never changes; empty for a waitlist, whose places have no name.
+    /// The part that never changes; empty for a waitlist, whose places have no name.
     id: String,
     /// Proof of a place in a waiting room.
     pass: Value,
-    /// When the last request began whose answer said that the turn is to come.
+    /// The start of the last request whose answer said that the turn is still to come.
     waiting_since: Option<Instant>,
 }
 
@@ -108,7 +110,7 @@ pub async fn open_all(shop: &Shop, random: &mut StdRng) -> Vec<Waiter> {
     waiters
 }
 
-/// The sales whose units are in Redis, too. A draw's never are.
+/// The sales whose units are in Redis, too. A draw's units never are.
 pub fn sales_in_redis(waiters: &[Waiter]) -> Vec<String> {
     let mut sales: Vec<String> =
         waiters.iter().filter(|waiter| waiter.wait != Wait::Draw).map(|waiter| waiter.sale.clone()).collect();
@@ -144,7 +146,7 @@ impl Waiter {
         format!("/api/sales/{}/{}", self.sale, self.wait.place().0)
     }
 
-    /// Takes a place, or the same one again.
+    /// Takes a place, or gets the same one again.
     async fn join(&mut self) {
         let pass = self.place.as_ref().map_or(Value::Null, |place| place.pass.clone());
         let body = if self.wait == Wait::Queue { json!({ "pass": pass }) } else { json!({}) };
@@ -154,18 +156,18 @@ impl Waiter {
         self.told(began, answer);
     }
 
-    /// Reads the own place, and learns of an order that came with the turn.
+    /// Reads the shopper's place, and learns of an order that came with the turn.
     async fn look(&mut self) {
         let began = Instant::now();
         let answer = patiently(self.diary.shopper.client.request(Method::GET, &self.path()).try_send()).await;
         self.told(began, answer);
     }
 
-    /// Presses, also before the turn.
+    /// Presses, even before the turn.
     async fn press(&mut self) {
         let known = self.diary.orders.len();
         let sale = self.sale.clone();
-        // A token is that of one turn.
+        // A token belongs to one turn.
         self.diary.shopper.forget_token(&sale);
         self.diary.buy(&sale).await;
         if self.diary.orders.len() == known {
@@ -178,7 +180,7 @@ impl Waiter {
         }
     }
 
-    /// A purchase was granted, so the place that the shopper knows was called.
+    /// Checks that the place was called, because a purchase was granted.
     async fn check_turn(&mut self) {
         let answer = patiently(self.diary.shopper.client.request(Method::GET, &self.path()).try_send()).await;
         let Some(place) = answer.filter(|answer| answer.status == 200).map(|answer| answer.json()["place"].take())
@@ -196,7 +198,7 @@ impl Waiter {
         self.diary.untrue.push(untrue);
     }
 
-    /// Compares an answer about the own place with what was told before.
+    /// Compares an answer about the shopper's place with earlier answers.
     fn told(&mut self, began: Instant, answer: Option<Answer>) {
         let Some(answer) = self.diary.keep("wait", answer) else { return };
         if matches!(answer.code().as_str(), "not_in_queue" | "not_entered" | "not_waiting") && self.place.is_some() {
@@ -229,7 +231,8 @@ impl Waiter {
     }
 }
 
-/// Waits until every unit is sold, or had its chance to be, now that the faults are lifted. Returns what was not.
+/// Waits, now that the faults are lifted, until every unit is sold or had its chance to be. Returns the sales that have
+/// not sold.
 pub async fn settle(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Vec<String> {
     let deadline = Instant::now() + SETTLE_TIMEOUT;
     let mut missing;
@@ -243,7 +246,7 @@ pub async fn settle(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Ve
         }
         pause(500).await;
     }
-    // Nothing more is offered to them.
+    // From now on they get no more offers.
     join_all(waiters.iter_mut().filter(|waiter| waiter.wait == Wait::Waitlist).map(Waiter::leave)).await;
     missing
 }
@@ -258,7 +261,7 @@ async fn sells(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Option<
     };
     let entered = waiters.iter().filter(|waiter| waiter.place.is_some()).count();
     let had_order = waiters.iter().filter(|waiter| !waiter.diary.orders.is_empty()).count();
-    // No shopper came in time for a draw that was never within reach.
+    // If no shopper could enter a draw in time, there is nothing to sell.
     let everyone_had_one = wait == Wait::Draw && had_order == entered;
     let sold =
         format!("sale {sale} ({wait:?}): {} of {UNITS} units sold, {had_order} of {entered} had an order", row.sold);
@@ -266,7 +269,7 @@ async fn sells(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Option<
 }
 
 impl Waiter {
-    /// Joins, presses and looks, as a shopper does who does not give up.
+    /// Joins, presses and looks, like a shopper who does not give up.
     async fn come_again(&mut self, window: Duration) {
         if let Some(n) = self.live_order() {
             self.diary.read(n, window).await;

@@ -20,29 +20,30 @@ use super::admin::AdminDiary;
 use super::customer::{Diary, ToldOrder, may_reach};
 use crate::support::{Answer, Client, Shop, Shopper, pause};
 
-/// How long the shop may take to settle once the faults are lifted. A reload of lost keys takes up to a minute by itself.
+/// How long the shop may take to settle once the faults are lifted. A reload of lost keys takes up to a minute by
+/// itself.
 pub const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a process may take to reach all services again, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(45);
-/// For the checks that follow a broken answer: they tell more about it, and need not wait for what will not come.
+/// Patience of checks that follow a broken answer. They tell more about it, but need not wait for what will not come.
 const BROKEN_PATIENCE: Duration = Duration::from_secs(15);
 const READ_TIMEOUT: Duration = Duration::from_secs(8);
 const CONCURRENT_READS: usize = 16;
-/// Shoppers who come for what is left, beyond the units that are.
+/// How many more shoppers come late than there are units left.
 const LATE_SHOPPERS: u64 = 5;
 
-/// What was found.
+/// The findings.
 #[derive(Default)]
 pub struct Verdict {
-    /// Empty: every answer was true.
+    /// Empty if every answer was true.
     pub broken: Vec<String>,
-    /// Orders that were told, by their end.
+    /// The orders in shoppers' answers, counted by their end.
     pub ends: BTreeMap<String, u32>,
     /// How long settling took.
     pub settled_after: Duration,
 }
 
-/// Waits until every process is ready. Returns those that are not.
+/// Waits until every process is ready. Returns the ones that are not.
 pub async fn wait_until_ready(shop: &mut Shop) -> Vec<String> {
     let deadline = Instant::now() + READY_TIMEOUT;
     loop {
@@ -62,7 +63,7 @@ pub async fn wait_until_ready(shop: &mut Shop) -> Vec<String> {
     }
 }
 
-/// Judges a shop whose faults are lifted. Orders that are still unpaid when `window` is over must expire. Sales that are only
+/// Judges a shop whose faults are lifted. Orders that are still unpaid when `window` is over must expire. Sales in
 /// `compared` have no units for late shoppers.
 pub async fn judge(
     shop: &Shop,
@@ -82,7 +83,7 @@ pub async fn judge(
             }
         }
     }
-    // Reconciliation compares every five seconds, and repairs what differs twice.
+    // Reconciliation compares every five seconds. It repairs a difference that it has seen twice.
     let all = [sales, compared].concat();
     agree(shop, &all, &mut verdict).await;
     everything_sells(shop, sales, window, &mut verdict).await;
@@ -150,7 +151,7 @@ async fn read(client: &Client, path: &str) -> Result<Answer, String> {
     tokio::time::timeout(READ_TIMEOUT, answer).await.unwrap_or_else(|_| Err("no answer".into()))
 }
 
-/// The end of an order agrees with everything that was told of it.
+/// Checks that the end of an order agrees with every earlier answer about it.
 fn check_end(diary: &Diary, order: &ToldOrder, json: &Value, verdict: &mut Verdict) {
     let mut broken = |what: String| {
         verdict.broken.push(format!("order {} of shopper {} in sale {}: {what}: {json}", order.id, diary.n, order.sale))
@@ -175,8 +176,8 @@ fn check_end(diary: &Diary, order: &ToldOrder, json: &Value, verdict: &mut Verdi
     *verdict.ends.entry(format!("{end}{reason}")).or_default() += 1;
 }
 
-/// With enough demand every unit is sold, and each late shopper gets an order or reads that the sale is sold out. Where
-/// orders expire, units of earlier ones may be sold once more.
+/// With enough demand every unit is sold, and each late shopper gets an order or reads that the sale is sold out. If
+/// orders expire, the units of earlier orders may be sold once more.
 async fn everything_sells(shop: &Shop, sales: &[String], window: Option<Duration>, verdict: &mut Verdict) {
     let mut first = 0;
     for sale in sales {
@@ -243,7 +244,7 @@ async fn settles(client: &Client, path: &str, expires: bool, patience: Duration)
     }
 }
 
-/// Sold units, live orders, holders and `Booked` agree, order by order, and every outbox is empty.
+/// Checks that sold units, live orders, holders and `Booked` agree, order by order, and that every outbox is empty.
 async fn agree(shop: &Shop, sales: &[String], verdict: &mut Verdict) {
     let deadline = Instant::now() + if verdict.broken.is_empty() { SETTLE_TIMEOUT } else { BROKEN_PATIENCE };
     loop {
@@ -304,7 +305,7 @@ async fn disagreements(shop: &Shop, sale: &str) -> anyhow::Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Every top-up that was confirmed counts once, and one without an answer at most once.
+/// Checks that every confirmed top-up counts once, and a top-up without an answer at most once.
 pub async fn totals(shop: &Shop, sales: &[String], units: i64, admin: &AdminDiary) -> Vec<String> {
     let mut broken = Vec::new();
     for sale in sales {
@@ -321,7 +322,7 @@ pub async fn totals(shop: &Shop, sales: &[String], units: i64, admin: &AdminDiar
     broken
 }
 
-/// A connection of the tests' own to the master, or to the cluster.
+/// The tests' own connection to the master, or to the cluster.
 async fn master(shop: &Shop) -> anyhow::Result<engine::redis::connection::RedisConnection> {
     engine::redis::connection::shared(&shop.setting("SECKILL_REDIS_URL").into())
 }
@@ -331,7 +332,7 @@ fn short(id: Uuid) -> String {
     URL_SAFE_NO_PAD.encode(id.as_bytes())
 }
 
-/// Every payment that the cashier accepted ends in a paid order or is refunded.
+/// Checks that every payment that the cashier accepted ends in a paid order or is refunded.
 async fn payments_end(shop: &Shop, diaries: &[&Diary]) -> anyhow::Result<Vec<String>> {
     let mut broken = Vec::new();
     let mut database = AnyConnection::connect(&shop.database_url()).await?;

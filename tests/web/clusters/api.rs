@@ -1,8 +1,9 @@
-//! Clusters and the review of orders, for programs.
+//! Linked accounts, and the hold and release of orders, for programs.
 
 use super::*;
 
-/// The clusters of a sale once they have so many accounts in all. Those that were computed last may serve for a moment.
+/// The groups of a sale, once they have this many accounts in all. Until then the answer may be the one computed
+/// before.
 async fn listed(who: &TestClient<'_>, path: &str, accounts: i64) -> Value {
     loop {
         let answer = who.get(path).await.json();

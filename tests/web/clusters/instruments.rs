@@ -19,7 +19,7 @@ async fn accounts_that_pay_with_one_card_are_a_cluster() {
         assert!(shown.text().contains("Pay with card ending 4242"), "{shown:?}");
         let pay = card.map_or_else(|| format!("{cashier}/pay"), |card| format!("{cashier}/pay?card={card}"));
         assert_eq!(who.send_form(&pay, "").await.status, 303);
-        // The shop of this test has no socket: the webhook waits for another attempt, and is delivered by hand.
+        // The shop of this test has no socket, so the webhook waits for another attempt. The test delivers it by hand.
         clock.advance(std::time::Duration::from_secs(2));
         let queued = shop.webhooks_of(begun["payment"]["id"].as_str().unwrap()).await;
         assert_eq!(queued["data"]["instrument"].as_str(), card.map(|card| format!("card {card}")).as_deref());

@@ -15,14 +15,14 @@ fn deposit() -> Value {
     json!({"deposit": {"amount": DEPOSIT, "currency": "CNY"}})
 }
 
-/// A deposit, and what else a sale is.
+/// A deposit, with other fields of the sale.
 fn deposit_and(more: Value) -> Value {
     let mut rules = deposit();
     rules.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     rules
 }
 
-/// The balance, and what is set aside.
+/// The balance, and the money that is set aside.
 async fn wallet(client: &TestClient<'_>) -> (i64, i64) {
     let wallet = client.get("/api/wallet").await.json();
     let sum: i64 =
@@ -48,7 +48,7 @@ async fn violations(shop: &TestShop) -> Vec<String> {
     checks.into_iter().flat_map(|check| check.violations).collect()
 }
 
-/// The sale closes, and is retired.
+/// Closes the sale, and retires it.
 async fn end(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(HOUR);
     shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
@@ -74,7 +74,7 @@ async fn token_takes_the_deposit_once_and_the_paid_order_returns_it() {
     assert_eq!(wallet(&mei).await, (500, DEPOSIT));
     let listed = mei.get("/api/wallet").await.json();
     assert_eq!(listed["deposits"][0]["sale_id"], sale);
-    // The clock stands still, so all have one time.
+    // The clock stands still, so all entries have the same time.
     let of_sale = |entry: &&Value| entry["sale"]["id"] == sale;
     let kinds: Vec<&Value> =
         listed["entries"].as_array().unwrap().iter().filter(of_sale).map(|of| &of["kind"]).collect();
@@ -123,7 +123,7 @@ async fn deposits_come_back_when_the_sale_is_over() {
         fill(&shop, client, DEPOSIT).await;
         assert_eq!(token(client, &sale).await.status, 200);
     }
-    // The first lets the order expire.
+    // The first account lets the order expire.
     assert_eq!(late.buy(&sale, 1).await.status, 202);
     clock.advance(HOUR - Duration::from_secs(1));
     let expiry = Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
@@ -173,7 +173,7 @@ async fn entry_of_a_draw_has_a_deposit_until_it_is_withdrawn_or_the_draw_is_sett
 
     clock.advance(HOUR);
     shop.parts.store.follow_schedule(id(&sale)).await.unwrap().unwrap();
-    // The review, and the public round.
+    // First the review ends, then the public round appears.
     clock.advance(Duration::from_secs(600));
     draws(&shop).step().await.unwrap();
     clock.advance(Duration::from_secs(603));

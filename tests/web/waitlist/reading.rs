@@ -1,4 +1,4 @@
-//! What shoppers read of a waitlist: mail and pages.
+//! What shoppers read about a waitlist: mail and pages.
 
 use super::*;
 

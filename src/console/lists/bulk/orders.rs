@@ -64,7 +64,7 @@ async fn summary_of(
     Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
 }
 
-/// Why the action cannot be done to an order.
+/// Why the action cannot apply to an order.
 fn obstacle(visitor: &Visitor, action: BulkOrderAction, order: &Order, is_held: bool, is_own: bool) -> Option<String> {
     let t = words::text(visitor.locale);
     let has_status = match action {
@@ -148,7 +148,7 @@ async fn act(
     answer(page(&visitor, action, items, None))
 }
 
-/// The reason as the action on one order takes it.
+/// Checks the reason in the same way as the action on one order.
 fn checked_reason(
     action: BulkOrderAction,
     form: &BulkForm,
@@ -156,7 +156,7 @@ fn checked_reason(
     if !action.is_review() {
         return StaffActionReason::check(&form.reason, &form.message);
     }
-    // The buyer reads the reason of a review.
+    // The buyer reads the reason of a hold or release.
     let reason = check_review_reason(&form.reason).map_err(|code| vec![("reason", code)])?;
     StaffActionReason::check(&reason, &reason)
 }

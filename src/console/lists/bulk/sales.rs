@@ -78,7 +78,7 @@ fn costs(visitor: &Visitor, action: BulkSaleAction, sale: &Sale, stakes: SaleSta
     let is_stop = action == BulkSaleAction::Stop;
     let (unsold, unpaid) = if is_stop { (stakes.unsold, stakes.unpaid) } else { (0, 0) };
     let WaitingCounts { in_line, on_waitlist, entries, reminders } = stakes.waiting;
-    // Those of a sale that has opened were sent.
+    // The reminders of a sale that has opened were sent already.
     let reminders = if sale.state == SaleState::Scheduled { reminders } else { 0 };
     let lost = [
         (t.unsold, unsold),
@@ -155,7 +155,7 @@ pub async fn act(
     answer(page(&visitor, action, items, None))
 }
 
-/// The number of sales has to be typed before they are stopped, as the number of a single one has to.
+/// Before sales are stopped, their number has to be typed, just as one sale's number before it is stopped.
 fn count_error(action: BulkSaleAction, form: &BulkForm, count: usize) -> Option<(&'static str, &'static str)> {
     let is_asked = action == BulkSaleAction::Stop;
     (is_asked && form.typed.trim() != count.to_string()).then_some(("typed", "bad_count"))
@@ -189,7 +189,7 @@ async fn one(
     }
 }
 
-/// How far the stock has the change unless it is complete.
+/// How many parts of the stock have the change; nothing if all have it.
 fn partly(visitor: &Visitor, AppliedParts { parts, applied }: AppliedParts) -> Vec<String> {
     let words = words::text(visitor.locale).sales.done_partly;
     if applied == parts { Vec::new() } else { vec![fill(&fill(words, applied), parts)] }

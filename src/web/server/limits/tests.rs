@@ -8,7 +8,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::server::limits::*;
 use crate::server::{Listen, serve_on};
 
-/// More bytes of a response than socket and server buffer together.
+/// More bytes of a response than the socket's and the server's buffers hold together.
 const LARGE: usize = 64 << 20;
 const REQUEST: &[u8] = b"GET /small HTTP/1.1\r\nhost: x\r\n\r\n";
 

@@ -1,5 +1,5 @@
-//! A Redis master that comes back without its last seconds, while the relays are away and the outbox was the only other copy of
-//! the orders. What a shopper was told stays true.
+//! A Redis master that comes back without its last seconds, while the relays are away and the outbox was the only other
+//! copy of the orders. Every answer that a shopper got stays true.
 
 mod waiting_room;
 mod waitlist;
@@ -39,7 +39,7 @@ impl Backup {
         self.start().await;
     }
 
-    /// Starts the master, which was killed, with the copy.
+    /// Starts the killed master with the copy.
     async fn start(self) {
         std::fs::remove_dir_all(&self.present).unwrap();
         std::fs::rename(&self.older, &self.present).unwrap();
@@ -81,7 +81,7 @@ fn shopper_at(shop: &Shop, n: u64, server: usize) -> Shopper {
     Shopper::new(shopper.client.at(server))
 }
 
-/// Buys until the answer is no refusal for the moment; `None` when the sale is sold out.
+/// Buys until the answer is final; `None` if the sale is sold out.
 async fn buy(shopper: &Shopper, sale: &str) -> Option<String> {
     eventually("the purchase is decided", SETTLE_TIMEOUT, async || {
         let answer = shopper.try_buy(sale, 1).await?;
@@ -143,7 +143,7 @@ async fn grants_outlive_a_restart_of_the_server_that_made_them() {
         assert!(serve.ended(Duration::from_secs(30)).await.success());
         serve.start();
     }
-    // Processes that were killed on purpose are not asked.
+    // Processes that were killed on purpose are left out.
     for n in 0..2 {
         let client = shop.client().at(n);
         eventually("the server answers", SETTLE_TIMEOUT, async || {
@@ -186,7 +186,7 @@ async fn order_of_a_frozen_server_that_was_displaced_is_rejected_visibly() {
     assert_ne!(order, displaced, "the master has forgotten the first order");
     signal(&mut shop, "CONT");
     start_relays(&mut shop);
-    // Two relays and two consumers decide which of them comes first. Both end where the shopper sees it.
+    // Two relays and two consumers decide which order comes first. Both orders end where the shopper sees it.
     eventually("one order is unpaid and the other rejected", SETTLE_TIMEOUT, async || {
         let answers = [first.order(&sale, &displaced).await, second.order(&sale, &order).await];
         let mut found = answers.each_ref().map(|answer| match answer.status {
@@ -235,7 +235,7 @@ fn signal(shop: &mut Shop, signal: &str) {
     assert!(std::process::Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
 }
 
-/// A server that is frozen for less than the time in which it counts as dead replays its grants before newcomers get shares.
+/// A server that is frozen, but not long enough to count as dead, replays its grants before newcomers get shares.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shares_that_a_frozen_server_had_granted_go_to_no_newcomer() {
     const SHARES: u64 = 40;

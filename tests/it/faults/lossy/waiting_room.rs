@@ -1,5 +1,5 @@
-//! Waiting rooms through a master that comes back without its last seconds. Places and calls are in the database: a shopper who was
-//! called gets a unit in that turn, whatever Redis has forgotten, and none out of turn.
+//! Waiting rooms with a master that comes back without its last seconds. Places and calls are in the database: a called
+//! shopper gets a unit in that turn, whatever Redis has forgotten, and no shopper gets one out of turn.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
 
 const UNITS: usize = 4;
 const ACCOUNTS: usize = 8;
-/// The shortest there is.
+/// The shortest possible seat.
 const SEAT_S: i64 = 10;
 /// How long a seat counts as taken.
 const TURN: Duration = Duration::from_millis(1_000 * SEAT_S as u64 + SEAT_GRACE_MS as u64);
 
-/// A waiting room whose list is locked, with its shoppers in the order of calls and what their places were when they joined.
+/// A waiting room whose list is locked, with its shoppers in the order of calls and their places as of joining.
 struct Room {
     sale: String,
     shoppers: Vec<(Shopper, Value)>,
@@ -59,7 +59,7 @@ impl Room {
         Ok(!place["called_at"].is_null())
     }
 
-    /// Waits until the first so many, and no others, are called.
+    /// Waits until this many shoppers are called, the first ones and no others.
     async fn wait_for_calls(&self, calls: usize) {
         eventually(&format!("{calls} shoppers of sale {} are called", self.sale), SETTLE_TIMEOUT, async || {
             for rank in 0..ACCOUNTS {
@@ -76,7 +76,7 @@ impl Room {
         buy(&self.shoppers[rank].0, &self.sale).await.expect("units are left")
     }
 
-    /// Buys after a cancellation, once the cancelled order holds nothing any more.
+    /// Buys after a cancellation, once the cancelled order no longer holds units.
     async fn buy_anew(&self, rank: usize, cancelled: &str) -> String {
         eventually("the shopper buys again", SETTLE_TIMEOUT, async || {
             let order = self.buy(rank).await;
@@ -103,7 +103,7 @@ impl Room {
         .await;
     }
 
-    /// Until then a unit that comes back stays with the shopper who had it.
+    /// Waits until the turns are over. Before that, a unit that comes back stays with the shopper who had it.
     async fn wait_until_turns_are_over(&self, shop: &Shop) {
         let place = own(&self.shoppers[0].0, &self.sale).await.unwrap();
         let called: Timestamp = place["called_at"].as_str().unwrap().parse().unwrap();
@@ -119,7 +119,7 @@ impl Room {
         join_all(self.shoppers.iter().map(|(shopper, _)| press_until_sold(shop, shopper, &self.sale))).await
     }
 
-    /// Places that were not called are the same as before.
+    /// Checks that places that were not called are the same as before.
     async fn assert_places_are_kept(&self, calls: usize) {
         for (shopper, joined) in &self.shoppers[calls..] {
             let kept = join(shopper, &self.sale).await;
@@ -129,16 +129,16 @@ impl Room {
     }
 }
 
-/// Returns the order that was granted. The turn has to be long enough: a process may believe for a second or two that a unit which came
-/// back is taken.
+/// Presses until a unit is granted or all are sold. Returns the granted order. The turn has to be long enough: for a
+/// second or two a process may believe that a unit which came back is taken.
 async fn press_until_sold(shop: &Shop, shopper: &Shopper, sale: &str) -> Option<String> {
     loop {
-        // The line is up to a second old.
+        // The waiting room's state is up to a second old.
         let stored = shop.store().sale(sale.parse().unwrap()).await.unwrap().unwrap();
         shopper.forget_token(sale);
         match shopper.try_buy(sale, 1).await {
             Ok(granted) if matches!(granted.status, 200 | 202) => return Some(granted.order_id()),
-            // The order of a press whose answer was lost would have been granted again.
+            // If an answer was lost, the shop would have granted the same order again.
             Ok(_) if stored.sold == stored.total => return None,
             _ => pause(200).await,
         }
@@ -150,9 +150,9 @@ fn ranks(orders: &[Option<String>]) -> Vec<usize> {
     (0..orders.len()).filter(|rank| orders[*rank].is_some()).collect()
 }
 
-/// Three waiting rooms lose the last seconds of their master: in the first that a unit came back and the next was called, in the
-/// second that two shoppers gave their units back, of whom one has bought again, and in the third that two bought, of whom one
-/// has an order in the database and the other has not.
+/// Three waiting rooms lose the last seconds of their master. The first forgets that a unit came back and the next
+/// shopper was called. The second forgets that two shoppers gave their units back, and that one of them bought again.
+/// The third forgets that two shoppers bought, of whom only one has an order in the database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_and_what_came_back() {
     let _restore = Stack::get().restore_on_drop();
@@ -179,7 +179,8 @@ async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_an
     start_relays(&mut shop);
 
     let mut pressed = join_all([&next, &again, &bought].map(|room| room.press_until_sold(&shop))).await;
-    // The turns of the others in the first waiting room are over: they have their orders, and get no token for another one.
+    // In the first waiting room the other turns are over. Those shoppers have their orders, and get no token for
+    // another one.
     assert_eq!(ranks(&pressed[0]), [4], "who bought");
     for rank in [0, 2, 3] {
         pressed[0][rank] = Some(of_next[rank].clone());
@@ -199,7 +200,7 @@ async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_an
     shop.audit_is_clean().await;
 }
 
-/// The servers that told the places give them to the database when the master has forgotten them.
+/// If the master has forgotten the places, the servers that answered with them write them to the database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_that_the_master_forgot_are_in_the_list() {
     let _restore = Stack::get().restore_on_drop();

@@ -1,5 +1,5 @@
-//! Waitlists through a master that comes back without its last seconds. The line and its offers are in the database: those who wait
-//! get each unit once, in their order, whatever Redis has forgotten of it.
+//! Waitlists with a master that comes back without its last seconds. Places and offers are in the database: waiting
+//! accounts get each unit once, in their order, whatever Redis has forgotten.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
 const UNITS: usize = 3;
 const WAITERS: usize = 6;
 
-/// A sold-out sale with its owners of units, and the accounts that wait, in the order of their places.
+/// A sold-out sale: the owners of its units, and the waiting accounts in the order of their places.
 struct Line {
     sale: String,
     owners: Vec<(Shopper, String)>,
@@ -25,7 +25,7 @@ struct Line {
 }
 
 impl Line {
-    /// `n` distinguishes the lines of a shop.
+    /// `n` distinguishes the waitlists of a shop.
     async fn form(shop: &Shop, n: u64) -> Line {
         let sale = shop.open(NewSale::of(UNITS as i64)).await;
         let shoppers =
@@ -49,13 +49,13 @@ impl Line {
         Line { sale, owners, waiters, stranger: shop.shopper(n * 1_000 + 200) }
     }
 
-    /// Owners cancel.
+    /// These owners cancel, which returns their units.
     async fn return_units(&self, owners: Range<usize>) {
         join_all(self.owners[owners].iter().map(|(owner, order)| cancel(owner, &self.sale, order))).await;
     }
 
-    /// Waits until the first accounts of the line, and no others, have had their turn and those behind them are in their places.
-    /// Returns the orders of these turns.
+    /// Waits until the first accounts of the waitlist, and no others, have had their turn, and the accounts behind them
+    /// are in their places. Returns the orders of these turns.
     async fn wait_for_turns(&self, turns: usize) -> Vec<String> {
         eventually(&format!("{turns} accounts of sale {} have had their turn", self.sale), SETTLE_TIMEOUT, async || {
             let mut orders = Vec::new();
@@ -73,7 +73,7 @@ impl Line {
         .await
     }
 
-    /// Waits until Redis has granted each unit, none of them as before.
+    /// Waits until Redis has granted each unit, and the holds differ from before.
     async fn wait_for_new_holds(&self, shop: &Shop, before: &HashSet<String>) {
         eventually(&format!("the units of sale {} are granted anew", self.sale), SETTLE_TIMEOUT, async || {
             let holds = holds(shop, &self.sale).await;
@@ -82,7 +82,8 @@ impl Line {
         .await;
     }
 
-    /// Each account that had its turn has one order, and none was rejected; the others have none.
+    /// Checks that each account that had its turn has one order, that none was rejected, and that the other accounts
+    /// have none.
     async fn assert_one_order_each(&self, turns: &[String]) {
         for (rank, waiter) in self.waiters.iter().enumerate() {
             let all = waiter.client.get("/api/orders").await.expect(200).json();
@@ -93,7 +94,7 @@ impl Line {
         }
     }
 
-    /// Pays for each offer that is open. What was told can be bought.
+    /// Pays for each open offer. An offer that was shown can be bought. Returns how many it paid for.
     async fn pay(&self, turns: &[String]) -> usize {
         let mut paid = 0;
         for (waiter, order) in self.waiters.iter().zip(turns) {
@@ -112,21 +113,21 @@ async fn pay(shopper: &Shopper, sale: &str, order: &str) {
     shopper.wait_for_status(sale, order, "paid").await;
 }
 
-/// What the master holds of a sale.
+/// The holds of a sale on the master.
 async fn holds(shop: &Shop, sale: &str) -> HashSet<String> {
     let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     redis::cmd("HVALS").arg(format!("goods{{{sale}}}:holders")).query_async(&mut connection).await.unwrap()
 }
 
-/// Three lines lose the last seconds of their master. Some of what it forgets is in the database already and was told, and the rest
-/// had no other copy.
+/// Three waitlists lose the last seconds of their master. A part of what it forgets is in the database and was answered
+/// already; the rest had no other copy.
 ///
-/// | line | in the copy | forgotten |
+/// | waitlist | in the copy | forgotten |
 /// | --- | --- | --- |
 /// | 1 | every unit has its owner | the release of the units, and their offers |
-/// | 2 | two of the units are free | their offers, of which one was paid for |
-/// | 3 | three offers | that one was paid for, that two came back, and whom they were offered next |
+/// | 2 | two of the units are free | their offers, one of which was paid |
+/// | 3 | three offers | that one was paid, that two came back, and to whom they were offered next |
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_wait_get_each_unit_once_although_the_master_forgot_their_offers() {
     let _restore = Stack::get().restore_on_drop();
@@ -181,7 +182,8 @@ async fn lose_offers(shop: &mut Shop, lines: &[Line]) {
     }
 }
 
-/// Copies the master once two units of a sale are free, which is paused and so offers nothing, and those of the other are offered.
+/// Copies the master. By then two units of the sale `free` are free, which is paused and so offers nothing; the units
+/// of `offered` are offered.
 async fn prepare(shop: &Shop, free: &Line, offered: &Line) -> Backup {
     offered.return_units(0..UNITS).await;
     shop.change_sale_state(&free.sale, "pause").await;
