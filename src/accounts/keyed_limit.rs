@@ -61,7 +61,7 @@ impl<K: Hash + Eq> KeyedLimit<K> {
         let now = self.now();
         let mut keys = self.keys();
         let restored_at = keys.used(key, now);
-        let ahead = self.rate.add(restored_at.saturating_sub(now)).map_err(Duration::from_millis)?;
+        let ahead = self.rate.charge(restored_at.saturating_sub(now)).map_err(Duration::from_millis)?;
         *restored_at = now + ahead;
         Ok(())
     }

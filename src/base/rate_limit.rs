@@ -44,7 +44,7 @@ impl CellRate {
     ///
     /// # Errors
     /// The event is not allowed, and the next one only after this time.
-    pub fn add(self, ahead: u64) -> Result<u64, u64> {
+    pub fn charge(self, ahead: u64) -> Result<u64, u64> {
         match ahead.checked_sub(self.interval * (self.burst - 1)) {
             None | Some(0) => Ok(ahead + self.interval),
             Some(wait) => Err(wait),
@@ -90,7 +90,7 @@ impl UserLimit {
         slots
             .iter()
             .map(|slot| self.read(slot, hash, now))
-            .any(|state| state.own && self.rate.add(state.ahead).is_err())
+            .any(|state| state.own && self.rate.charge(state.ahead).is_err())
     }
 
     fn now(&self) -> u64 {
@@ -105,7 +105,7 @@ impl UserLimit {
             let states = slots.iter().map(|slot| self.read(slot, hash, now));
             let best = states.min_by_key(|state| (!state.own, state.ahead)).expect("a line has eight slots");
             let ahead = if best.own { best.ahead } else { 0 };
-            let Ok(ahead) = self.rate.add(ahead) else { return false };
+            let Ok(ahead) = self.rate.charge(ahead) else { return false };
             let next = hash & !TIMESTAMP_MASK | (now + ahead) & TIMESTAMP_MASK;
             // A concurrent update makes the exchange fail; the next iteration reads it.
             if best.slot.compare_exchange_weak(best.bits, next, Relaxed, Relaxed).is_ok() {

@@ -26,7 +26,7 @@ impl Store {
     pub async fn take_guess(&self, counts: &[GuessCount]) -> Result<Option<GuessLimitReached>, StoreError> {
         let mut tx = self.begin().await?;
         for (place, count) in counts.iter().enumerate() {
-            let ahead = match count.rate.add(lock_count(&mut tx, &count.key).await?) {
+            let ahead = match count.rate.charge(lock_count(&mut tx, &count.key).await?) {
                 Ok(ahead) => i64::try_from(ahead).unwrap_or(i64::MAX),
                 Err(wait) => return Ok(Some(GuessLimitReached { place, wait: Duration::from_millis(wait) })),
             };
