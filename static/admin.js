@@ -13,7 +13,7 @@ installShortcuts();
 installPauseKey();
 showSection();
 
-/** On a phone the line of sections begins at the present one. */
+/** On a phone, scrolls the row of sections to the current one. */
 function showSection() {
   const line = document.querySelector('.tabs');
   const here = line?.querySelector('[aria-current]')?.getBoundingClientRect();
@@ -28,7 +28,10 @@ const POLL_INTERVAL_MS = 1000;
 const POLL_TIMEOUT_MS = 5000;
 const STALE_AFTER_MS = 4000;
 
-/** Reloads, because the server renders the buttons of a state. Not while a dialog is open, a filter is being typed, rows are ticked or a key waits. */
+/**
+ * Reloads, because the server renders the buttons of a state. Does nothing while a dialog is open, a filter is being
+ * typed, rows are ticked or a key waits.
+ */
 function reload() {
   if (!document.querySelector('dialog[open], details[open], .filter :focus, [data-bulk].some, .pending')) location.reload();
 }
@@ -62,7 +65,7 @@ async function watch(list) {
     write(freshness, stale ? say('data_old', Math.round(age / 1000)) : live);
     freshness.dataset.state = stale ? 'old' : 'live';
   };
-  // As a live region it would be read aloud every second.
+  // A live region would be read aloud every second.
   freshness.removeAttribute('role');
   for (;;) {
     if (!document.hidden) {
@@ -74,7 +77,7 @@ async function watch(list) {
         for (const row of list.querySelectorAll('[data-sale]')) {
           const sale = current.get(row.dataset.sale);
           if (sale) fill(row, sale);
-          // It has ended since, or was deleted.
+          // The sale has ended since, or was deleted.
           else if (row.querySelector('[data-key="state"]').dataset.status !== 'ended') reload();
         }
       }
@@ -108,7 +111,7 @@ function drawDistances() {
   }
 }
 
-// The distance to the time that is typed into a field.
+// Shows the distance to the time that is typed into a field.
 for (const element of document.querySelectorAll('[data-until-of]')) {
   const field = document.getElementById(element.dataset.untilOf);
   const follow = () => {
@@ -138,14 +141,15 @@ async function showChecklist(box) {
   box.replaceChildren(paragraph(problems.length ? anyway : ready), ...(problems.length ? [items] : []), link);
 }
 
-// Before the dialog takes the form out of its details. The dashboard replaces its dialogs, so each click is looked at.
+// This must run before the dialog takes the form out of its details. It listens on the document, because the dashboard
+// replaces its dialogs.
 document.addEventListener('click', ({ target }) => {
   target.closest('summary')?.parentElement.querySelectorAll(':scope > form [data-checklist]').forEach(showChecklist);
 }, true);
 
 // ---- the mode of a sale ----
 
-/** What the expected demand says about the mode, and the fields of the mode that is chosen. */
+/** Shows what the expected demand says about the mode, and the fields of the chosen mode. */
 function followMode(mode) {
   const advice = slot('advice');
   const [accounts, total] = ['expected_accounts', 'total'].map((id) => document.getElementById(id));
@@ -196,7 +200,7 @@ function inOwnZone() {
 const calendar = document.querySelector('[data-calendar]');
 if (calendar && timeZone && !query.has('zone') && calendar.dataset.calendar !== timeZone) inOwnZone();
 
-/** A filter counts days in the zone of the times that the page shows, also when its address came from elsewhere. */
+/** A filter counts days in the zone of the times that the page shows, even if its address came from another browser. */
 const filterZone = document.querySelector('.filter [name="zone"]');
 if (filterZone && timeZone && query.get('zone') !== timeZone) {
   if (query.get('from') || query.get('to')) inOwnZone();

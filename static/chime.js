@@ -1,4 +1,5 @@
-// The sound of a turn that has come, or of an alarm: tones, made here. Many a browser plays it only on a page that was touched.
+// The sound of a turn that has come, or of an alarm. The tones are made here. Many browsers play sound only on a page
+// that was touched.
 
 import { create, storage } from './lib.js';
 
@@ -47,10 +48,10 @@ export function chime(button) {
     storage.set(KEY, isOn || null);
     draw();
     wake();
-    // How it will sound.
+    // Let the visitor hear how it will sound.
     ring();
   });
-  // A page that was loaded with the sound on may play from the first touch on.
+  // If the page was loaded with the sound on, it may play after the first touch.
   for (const touch of ['pointerdown', 'pointerup', 'keydown']) addEventListener(touch, wake);
   wake();
   draw();

@@ -1,5 +1,5 @@
-// The live dashboard of a sale: one event per second, drawn at most once per frame. Numbers that are not fresh are never
-// shown as live, whether the connection broke, the tab slept or the server is silent.
+// The live dashboard of a sale: one event per second, drawn at most once per frame. Numbers that are not fresh are
+// never shown as live, whether the connection broke, the tab slept or the server is silent.
 
 import { tiles } from './cockpit_tiles.js';
 import { call, count, create, language, locale, poll, say as sayShared, slot, table, translator, write } from './lib.js';
@@ -8,7 +8,7 @@ import { dialogs } from './shop.js';
 const root = document.querySelector('[data-cockpit]');
 const say = translator(table('cockpit-words'));
 const compact = new Intl.NumberFormat(language, { notation: 'compact', maximumFractionDigits: 1 });
-/** Ticks are small multiples of a round step: three digits tell neighbors apart, as 0.25 from 0.3. */
+/** Ticks are small multiples of a round step: three digits tell neighbors apart, such as 0.25 and 0.3. */
 const tick = new Intl.NumberFormat(language, { notation: 'compact', maximumSignificantDigits: 3 });
 const timeOfDay = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 
@@ -31,7 +31,7 @@ const set = (element, name, value) => { if (element && element.getAttribute(name
 
 let cells, bars, rows, queue;
 
-/** Finds the places of the numbers, again after parts of the page were replaced. */
+/** Finds the elements that show numbers. Called again after parts of the page were replaced. */
 function findPlaces() {
   [cells, bars, rows] = ['key', 'bar', 'row'].map((name) => new Map([...root.querySelectorAll(`[data-${name}]`)].map((e) => [e.dataset[name], e])));
   queue = root.querySelector('[data-line]');
@@ -92,7 +92,7 @@ function showLine(s) {
   const missed = bought == null ? null : Math.max(0, called - seats - bought);
   const all = { called, seats, bought, missed, waiting: Math.max(0, joined - called), called_last_minute: line.called_last_minute };
   for (const [key, value] of Object.entries(all)) showNumber(`line.${key}`, value);
-  // A line that was older than this page differed from it at first.
+  // Only after a change: the first state of the waiting room may be older than the page and differ from it.
   if (heldChanged && String(line.held) !== queue.dataset.held) renew();
 }
 
@@ -137,8 +137,9 @@ function showSources(s) {
 let renewing = false;
 
 /**
- * Replaces the parts that the server renders for a state, such as its buttons, without leaving the page: that would end full
- * screen. Not while a dialog is open or a key waits. Without an answer, the next sample asks again.
+ * Replaces the parts that the server renders for a state, such as its buttons. Does not load the page again, because
+ * that would end full screen. Does nothing while a dialog is open or a key waits. Without an answer, the next sample
+ * tries again.
  */
 async function renew() {
   if (renewing || document.querySelector('dialog[open], details[open]:not(.buckets), .pending')) return;
@@ -158,7 +159,7 @@ async function renew() {
     }
     findPlaces();
     drawSoon();
-  } catch { /* The connection is lost, which the page says by itself. */ } finally {
+  } catch { /* The connection is lost. The page already says so. */ } finally {
     renewing = false;
   }
 }
@@ -181,7 +182,7 @@ const REASONS = ['sold_out', 'busy', 'not_open', 'rate_limited', 'bad_token', 'o
 let opening = null;
 const total = (list) => list.reduce((sum, n) => sum + n, 0);
 
-/** The slots up to the last that is not empty, with some room. */
+/** The slots up to the last one with requests, with some room. */
 function openingData() {
   const slots = Math.max(20, Math.ceil(opening.asked.length * 1.1));
   const line = (list) => Array.from({ length: slots }, (_, n) => list[n] ?? 0);
@@ -208,14 +209,14 @@ const fromZero = (u, min, max) => [0, max > 0 ? max * 1.1 : 1];
 /** Lines differ in their dashes too, for readers who cannot tell the colors apart. */
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 6]];
 
-/** A plot is as large as the style sheet makes its place. */
+/** The size of a plot: the style sheet gives its place a size. */
 const sizeOf = (plot) => {
   const { clientWidth, clientHeight } = plot.figure.querySelector('[data-canvas]');
   return { width: Math.max(200, clientWidth), height: clientHeight };
 };
 
 function options(name) {
-  // A wall has larger letters.
+  // In full screen the letters are larger.
   const rem = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   const ink = color('--pico-muted-color');
   const grid = color('--line');
@@ -261,7 +262,7 @@ function drawLegend(name, figure) {
       list.append(item);
     }
     const now = last ? value(last) : null;
-    // Only reasons that occurred.
+    // Show only reasons that occurred.
     item.hidden = name === 'refusals' && !points.some((p) => (value(p) ?? 0) > 0);
     write(item.querySelector('b'), `${say(key)} ${now == null ? '–' : compact.format(now)}`);
   });

@@ -5,12 +5,12 @@ import { count, create, money, slot, write } from './lib.js';
 
 const CURVE_POINTS = 120;
 const CURVE_HEIGHT = 28;
-/** Longer values are written smaller; the twin of the constant in `src/web/views/admin/cockpit.rs`. */
+/** Longer values are written smaller. The same constant is in `src/web/views/admin/cockpit.rs`; change both. */
 const MAX_LARGE_CHARS = 7;
 
 const rounded = (n, digits = 1) => count(Number(n.toFixed(digits)));
 
-/** Each tile: how its value is written, and the value of a point for its curve. */
+/** For each tile: how its value is written, and the value of a point for its curve. */
 function tilesOf(price) {
   const revenue = (units) => money({ ...price, amount: price.amount * units });
   return {

@@ -1,5 +1,5 @@
-// How close the rows of the console's lists stand: the buttons change it without loading the page again, so that ticks and the
-// place on the page stay. The shop keeps it in a cookie; without this file the form does.
+// The density of the console's lists. The buttons change it without loading the page again, so that ticks and scroll
+// position stay. The shop stores it in a cookie. Without this file the form changes it.
 
 import { main } from './lib.js';
 
@@ -11,7 +11,7 @@ export function installDensity() {
     event.preventDefault();
     main.dataset.density = chosen.value;
     for (const button of form.querySelectorAll('button')) button.setAttribute('aria-pressed', String(button === chosen));
-    // What is not kept is lost with the page only.
+    // If this fails, the density still applies until the page is left.
     await fetch(form.action, { method: 'POST', body: new URLSearchParams({ density: chosen.value }) }).catch(() => {});
   });
 }

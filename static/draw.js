@@ -1,5 +1,5 @@
-// The state of a draw on its pages, with a countdown to its next step. Without this file a page shows the state that it was
-// rendered with. The entry's page is loaded again when the draw has moved on: its owner's result is in it.
+// The state of a draw on its pages, with a countdown to its next step. Without this file a page shows the state that it
+// was rendered with. The entry's page is loaded again when the draw has moved on, because it shows its owner's result.
 
 import { call, clock, count, digits, jitter, main, poll, show, slot, table, translator, write } from './lib.js';
 import { ready } from './ready.js';
@@ -7,11 +7,11 @@ import { ready } from './ready.js';
 const say = translator(table('draw-words'));
 const place = slot('draw');
 const { sale, reload } = place.dataset;
-/** Between two requests; each page adds up to the same time at random. */
+/** Pause between two requests. Each page adds up to the same time at random. */
 const PAUSE_MS = 20_000;
-/** While the next step is a moment away. */
+/** Pause while the next step is a moment away. */
 const SOON_MS = 4000;
-/** Of draws that do not move any more. */
+/** Pause for draws that no longer change. */
 const REST_MS = 300_000;
 const OVER = ['settled', 'called_off'];
 
@@ -42,7 +42,10 @@ function take(next) {
   if (enter) enter.disabled = !['announced', 'entries', 'paused'].includes(stage);
 }
 
-/** After a step that the clock decides the shop has its own work to do, so pages look again a little later. */
+/**
+ * The pause until the next request. At a step that the clock decides, the shop first has its own work, so pages ask a
+ * little later.
+ */
 function pause() {
   if (OVER.includes(stage)) return REST_MS;
   const ms = clock.until(until);

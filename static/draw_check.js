@@ -1,4 +1,5 @@
-// The check on the page of a draw: fetches the published list and proof, verifies them, and says in words what holds.
+// The check on the page of a draw: fetches the published list and proof, verifies them, and says in words which checks
+// hold.
 
 import { check } from './draw_verify.js';
 import { count, create, show, slot, table, translator, write } from './lib.js';

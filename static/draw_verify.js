@@ -1,8 +1,8 @@
-// Verifies a draw with WebCrypto alone: root, seed and rank are computed again from list and proof, as `docs/draw.md` says. The
-// signature of the public round is not verified here.
+// Verifies a draw with nothing but WebCrypto: computes root, seed and rank from list and proof, as `docs/draw.md`
+// describes. The signature of the public round is not verified here.
 
 const HASH_BYTES = 32;
-/** Hashes that the browser computes at the same time, between two looks at the page. */
+/** Hashes that are computed at the same time, before the browser may draw the page. */
 const BATCH = 2000;
 const HEADER = 'entry,status';
 const LINE = /^([0-9a-f]{32}),(in|excluded:[a-z_]+)$/;
@@ -53,7 +53,7 @@ class Work {
       batch.forEach((hash, n) => { all[from + n] = hash; });
       this.done += size;
       this.tell(Math.min(1, this.done / this.total));
-      // The page shows it meanwhile.
+      // Let the browser draw the progress.
       await new Promise((resolve) => setTimeout(resolve));
     }
     return all;
@@ -62,7 +62,10 @@ class Work {
 
 // ---- the list ----
 
-/** Entries that take part, and the excluded ones by id. Throws the number of a line that is not in the published form. */
+/**
+ * Returns the entries that take part, and the excluded entries by id. Throws the number of a line that is not in the
+ * published form.
+ */
 function parse(csv) {
   const lines = csv.split('\n');
   if (lines.shift() !== HEADER) throw 1;
@@ -113,7 +116,7 @@ async function seedOf(proof, root, n) {
   return sha256(join(text(PROTOCOL), rules, root, number(n), number(proof.round ?? 0), randomness, unhex(proof.secret)));
 }
 
-/** From 1: one more than the entries whose key is smaller. */
+/** The rank, from 1: one more than the number of entries whose key is smaller. */
 async function rankOf(own, seed, entries, work) {
   const key = (entry) => join(seed, [0], entry, [0, 0, 0, 0]);
   const mine = await sha256(key(own));
@@ -122,9 +125,9 @@ async function rankOf(own, seed, entries, work) {
 }
 
 /**
- * Recomputes everything. Returns the findings, each the key of its words, whether it holds, and a value; and what there is to
- * say of the entry `own`, unless it is empty. `known` has the rules and the root that were published beforehand. `tell` hears
- * how much is done, from 0 to 1.
+ * Recomputes everything. Returns the findings (each with the key of its words, whether it holds, and a value), and
+ * what to say about the entry `own` unless it is empty. `known` has the rules and the root that were published
+ * beforehand. `tell` is called with the progress, from 0 to 1.
  */
 export async function check(csv, proof, { known, own = '', tell = () => {} }) {
   const { taking, excluded } = parse(new TextDecoder().decode(csv));
@@ -146,7 +149,7 @@ export async function check(csv, proof, { known, own = '', tell = () => {} }) {
   return { findings, entry: own ? await aboutEntry(own, { taking, excluded, seed, work }) : null };
 }
 
-/** The key of the words, and the rank if there is one. */
+/** What to say about an entry: the key of the words, and the rank if there is one. */
 async function aboutEntry(own, { taking, excluded, seed, work }) {
   const id = unhex(own);
   if (excluded.has(own)) return { words: 'excluded' };

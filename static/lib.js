@@ -6,7 +6,7 @@ export const language = document.documentElement.lang;
 
 // ---- texts ----
 
-/** The texts that the page carries in an inert `<template>`, by key. */
+/** The texts in an inert `<template>` of the page, by key. */
 export function table(id) {
   const items = document.getElementById(id)?.content.querySelectorAll('[data-key]') ?? [];
   return Object.fromEntries([...items].map((item) => [item.dataset.key, item.textContent]));
@@ -28,7 +28,7 @@ export function create(tag, properties = {}, ...children) {
   return element;
 }
 
-/** Changes the text only if it differs: a screen reader repeats a live region that is written again. */
+/** Changes the text only if it differs, because a screen reader repeats a live region that is written again. */
 export function write(element, text) {
   if (element && element.textContent !== text) element.textContent = text;
 }
@@ -46,10 +46,15 @@ export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export const jitter = (ms) => ms * Math.random();
 
 const CALL_TIMEOUT_MS = 8000;
-/** On a page that the service worker has kept, the browser's own cache must not answer for a shop that is out of reach. */
+/**
+ * On a page from the service worker's cache, the browser's own cache must not answer in place of an unreachable shop.
+ */
 const CACHE = document.documentElement.hasAttribute('data-kept') ? 'no-store' : 'default';
 
-/** Sends a request and never throws. `status` is 0 without an answer, which says nothing about what the shop did. */
+/**
+ * Sends a request and never throws. `status` is 0 without an answer; the shop may have processed the request
+ * nevertheless.
+ */
 export async function call(method, path, body, timeout = CALL_TIMEOUT_MS) {
   const began = Date.now();
   try {
@@ -68,7 +73,10 @@ export async function call(method, path, body, timeout = CALL_TIMEOUT_MS) {
   }
 }
 
-/** Runs `step` repeatedly, each time after the milliseconds that it returned. Pauses while the page is hidden, unless it has to go on. */
+/**
+ * Runs `step` repeatedly, each time after the milliseconds that it returned. Pauses while the page is hidden, unless
+ * `whileHidden`.
+ */
 export function poll(step, { whileHidden = false } = {}) {
   let timer = 0;
   let running = false;
@@ -113,7 +121,10 @@ export const clock = {
 const integer = new Intl.NumberFormat(language);
 export const count = (n) => integer.format(n);
 
-/** A price as shops write it: `¥1,999`, `¥19.90`. A round price has no decimals. The twin of `Display` in `domain/money.rs`. */
+/**
+ * A price as shops write it: `¥1,999`, `¥19.90`. A round price has no decimals. `Display` in `domain/money.rs` does the
+ * same; change both.
+ */
 export function money({ amount, currency }) {
   const style = { style: 'currency', currency, currencyDisplay: 'narrowSymbol' };
   const digits = new Intl.NumberFormat('en', style).resolvedOptions().maximumFractionDigits;
@@ -194,8 +205,8 @@ export function useLocalTime(field) {
 // ---- what outlives the page ----
 
 /**
- * The answer about an order. An order that the shop has lost is granted again for the receipt that this browser kept, which is
- * forgotten once the order is stored.
+ * Asks for an order. If the shop does not know it, asks again with the receipt that this browser has stored, for
+ * which a lost order is granted again. The receipt is dropped once the order is in the database.
  */
 export async function fetchOrder(statusUrl) {
   const key = `receipt:${statusUrl}`;
@@ -206,7 +217,7 @@ export async function fetchOrder(statusUrl) {
   return answer;
 }
 
-/** Values in the browser's local storage. Where storage is full or forbidden, nothing is kept and nothing breaks. */
+/** Values in the browser's local storage. If storage is full or forbidden, nothing is stored and nothing breaks. */
 export const storage = {
   get(key) {
     try {
@@ -219,13 +230,13 @@ export const storage = {
     try {
       if (value == null) localStorage.removeItem(`seckill:${key}`);
       else localStorage.setItem(`seckill:${key}`, JSON.stringify(value));
-    } catch { /* The page works without. */ }
+    } catch { /* The page works without storage. */ }
   },
 };
 
 // ---- the session ----
 
-/** A readable cookie beside the session's, so that visitors without a session cause no request. */
+/** A cookie that scripts can read, beside the session cookie, so that visitors without a session cause no request. */
 const SESSION_HINT = 'seckill_hint=1';
 
 async function fetchUser() {
@@ -240,7 +251,10 @@ async function fetchUser() {
 
 let user;
 
-/** The user who is logged in, null without one, undefined when the shop did not answer. Asked for once per page. */
+/**
+ * The user who is logged in, null without a session, undefined if the shop did not answer. The request is made once
+ * per page.
+ */
 export function currentUser() {
   user ??= fetchUser();
   return user;

@@ -1,5 +1,6 @@
-// The page of one's turn in a waiting room. The server rendered it truthfully, and this keeps it so. The place moves with the line, which
-// is the same answer for everyone; only a page whose turn comes or ends is loaded again, because all that wait may be a million.
+// Keeps the page of a turn in a waiting room up to date. It polls the state of the waiting room, which is the same
+// answer for everyone, and computes the place from it. Up to a million pages may wait, so a page is loaded again only
+// when its turn comes or ends.
 
 import { chime } from './chime.js';
 import { call, clock, count, jitter, main, poll, shortDigits, show, sleep, slot, storage, table, translator, write } from './lib.js';
@@ -14,9 +15,9 @@ const seatMs = Number(main.dataset.seatS) * 1000;
 const place = { segment: Number(main.dataset.segment), number: 'number' in main.dataset ? Number(main.dataset.number) : null };
 const bell = slot('sound') && chime(slot('sound'));
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
-/** States in which the line says what comes next. */
+/** States in which the polled state of the waiting room decides what comes next. */
 const FOLLOWS = ['early', 'outside', 'gathering', 'waiting', 'called', 'missed'];
-/** Places at which a screen reader is told; the number itself is not read. */
+/** Places that are announced to screen readers. The number itself is not read aloud. */
 const MILESTONES = [1000, 500, 100, 50, 20, 10, 5, 3, 2, 1, 0];
 const FINAL_MS = 30_000;
 
@@ -36,7 +37,7 @@ function become(next) {
   for (const element of [main, card]) element.dataset.state = next;
 }
 
-/** Says what is true now in the heading and the sentence below it. */
+/** Sets the heading and the sentence below it. */
 function tell(heading, sentence) {
   write(slot('heading'), say(heading));
   write(slot('sentence'), sentence && say(sentence));
@@ -50,7 +51,7 @@ async function reload() {
   location.reload();
 }
 
-/** The turn has come: title and sound say so before the page is loaded again. */
+/** The turn has come: announces it by title and sound, then loads the page again. */
 async function come() {
   if (leaving) return;
   title(say('called'));
@@ -59,7 +60,7 @@ async function come() {
   await reload();
 }
 
-/** A shop that lost its memory takes a place back for the pass that this browser kept. */
+/** Stores the pass in this browser: for it, a shop that has lost the place gives it again. */
 function keepPass() {
   const key = `place:${sale}`;
   if (pass) storage.set(key, pass);
@@ -110,7 +111,7 @@ function open() {
 
 // ---- the place ----
 
-/** Why calls do not go on, as the server says it; empty while they do. */
+/** Why calls have stopped, in the server's words; empty while they go on. */
 function notice({ phase, held, left, unpaid }) {
   if (phase === 'paused') return say('paused');
   if (['called', 'early'].includes(state) || ['upcoming', 'ended'].includes(phase)) return '';
@@ -144,7 +145,7 @@ function moveNumber(to) {
   frame = requestAnimationFrame(step);
 }
 
-/** Draws the place; `before` is how many are called first, `null` until it is known. */
+/** Draws the place. `before` is how many are called before it, `null` until that is known. */
 function drawPlace(before) {
   for (const part of main.querySelectorAll('[data-of]')) part.hidden = (part.dataset.of === 'place') !== (before !== null);
   if (slot('moment')) slot('moment').hidden = true;
@@ -156,7 +157,7 @@ function drawPlace(before) {
     tell('late', 'late_text');
     return;
   }
-  // While nothing can be called, neither a wait nor the next turn is promised.
+  // While no one can be called, promise neither a wait nor the next turn.
   const moves = notice(line) === '';
   const isNext = before === 0 && moves;
   moveNumber(before);
@@ -178,7 +179,10 @@ function drawLine() {
   write(slot('left'), count(line.left));
 }
 
-/** Finds the number of the place once the order is drawn. A page without SHA-256 asks for it, each at another moment. */
+/**
+ * Computes the number of the place once the order is drawn. A page without SHA-256 asks the shop for it, each page at
+ * another moment.
+ */
 async function drawOrder() {
   place.number = await placeNumber(line.seed, entry);
   if (place.number === null) {
@@ -201,7 +205,7 @@ function end() {
   slot('others').hidden = false;
 }
 
-/** What the line means for this page. Returns the seconds until the turn, if they are known. */
+/** Applies the state of the waiting room to this page. Returns the seconds until the turn, if they are known. */
 async function follow(before) {
   if (state === 'called') {
     const changed = before && (before.phase === 'paused') !== (line.phase === 'paused');
@@ -215,7 +219,7 @@ async function follow(before) {
   }
   if (state === 'gathering' && line.seed) await drawOrder();
   if (state !== 'waiting') return null;
-  // A place that the shop took back after later ones were called is next.
+  // A restored place that was passed while it was lost is next: it waits only for the next call.
   if (passed ? line.called > Number(passed) : isCalled(line, place)) return come();
   const found = passed ? 0 : ahead(line, place);
   drawPlace(found);

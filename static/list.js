@@ -1,8 +1,9 @@
-// The list of sales: what each card says now, when sessions start in the visitor's time, and which tab is in view.
+// The list of sales: the live state of each card, session times in the visitor's time zone, and the tab of the session
+// in view.
 
 import { call, clock, count, digits, jitter, language, main, percentTaken, poll, say, show, slot, write } from './lib.js';
 
-/** From this share on an open sale is nearly over. */
+/** From this share on, an open sale counts as nearly over. */
 const HOT_PERCENT = 80;
 const DAY_MS = 86_400_000;
 
@@ -11,7 +12,7 @@ const DAY_MS = 86_400_000;
 /** Whether the waiting room of a sale takes people. */
 const isJoining = (card, sale) => ['upcoming', 'open'].includes(sale.phase) && clock.until(card.dataset.joining) <= 0;
 
-/** The key of what a card invites to. The twin of `action` in `src/pages/action.rs`, which knows no phases. */
+/** The key of a card's call to action. `action` in `src/pages/action.rs` does the same without phases; change both. */
 function actionOf(card, { mode, phase, drawn }) {
   if (phase === 'paused') return 'go_paused';
   if (mode === 'draw') return { upcoming: 'go_remind', ended: drawn ? 'go_result' : 'go_over' }[phase] ?? 'go_enter';
@@ -20,7 +21,7 @@ function actionOf(card, { mode, phase, drawn }) {
   return { upcoming: 'go_remind', open: 'go_buy', sold_out: 'go_wait' }[phase];
 }
 
-/** What a draw's card says: until when entries are taken. Nothing runs out, so there is no stock. */
+/** Fills the card of a draw: until when entries are taken. Nothing runs out, so no stock is shown. */
 function fillDraw(card, { phase, drawn, opens_at: opens, closes_at: closes }) {
   const badge = slot('phase', card);
   show(badge, say({ open: 'draw_open', ended: drawn ? 'draw_drawn' : 'draw_ended' }[phase] ?? `phase_${phase}`));

@@ -1,5 +1,4 @@
-// Red packets: opening one, giving one with a live example of the split. Without this file all of it
-// works by forms.
+// Red packets: opening one, giving one with a live example of the split. Without this file everything works with forms.
 
 import { call, clock, digits, jitter, main, page, show, sleep, slot, table, write } from './lib.js';
 
@@ -38,7 +37,7 @@ function openByScript(form) {
     show(status, texts.opening);
     const began = Date.now();
     const answer = await claim(form, status);
-    // Empty, expired, or the visitor's own: the result page explains it.
+    // The packet is empty, expired or the visitor's own: the result page explains it.
     if (answer.ok || answer.code.startsWith('packet_e') || answer.code === 'own_packet') {
       // A short suspense before the result.
       if (answer.ok && !reducedMotion) await sleep(Math.max(0, MIN_OPENING_MS - (Date.now() - began)));

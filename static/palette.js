@@ -1,5 +1,5 @@
-// The console's palette: Ctrl+K or ⌘K, or the link to the search, opens a dialog that finds pages, sales, orders, users and
-// questions while one types. Without this file the link leads to the page of the search.
+// The console's palette: Ctrl+K or ⌘K, or the link to the search, opens a dialog that finds pages, sales, orders, users
+// and questions while you type. Without this file the link leads to the search page.
 
 import { call, create, locale, write } from './lib.js';
 
@@ -23,7 +23,7 @@ function build({ title, label, none, keys }) {
   return { dialog, input, list, said, none };
 }
 
-/** A hit. The input keeps the focus, so an option is no link. */
+/** A hit. The input keeps the focus, so an option is not a link. */
 function item({ label, title, detail, path }, n) {
   const part = (tag, textContent) => create(tag, { className: tag === 'span' ? 'muted' : '' }, create('bdi', { textContent }));
   const option = create('li', { id: `palette-${n}` }, part('span', label), part('strong', title), part('span', detail));
@@ -50,7 +50,7 @@ export function installPalette() {
     children[chosen].scrollIntoView({ block: 'nearest' });
   }
 
-  /** Shows what is found for the text now. An answer that was overtaken is dropped. */
+  /** Searches for the current text and shows the hits. Drops the answer if the text has changed. */
   async function ask() {
     const { input, list, said, none } = parts;
     asked += 1;

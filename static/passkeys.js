@@ -1,5 +1,5 @@
-// Passkeys: adding one on the account page, logging in with one, and proving with one who the member of the staff is.
-// What needs this file is hidden until it runs in a browser that has passkeys.
+// Passkeys: adding one on the account page, logging in with one, and using one to confirm who the member of the staff
+// is. The controls are hidden until this file runs in a browser that has passkeys.
 
 import { call, show, table, translator } from './lib.js';
 
@@ -48,7 +48,7 @@ async function sign(options) {
   };
 }
 
-/** What the shop has against a request, in the page's language. */
+/** Why the shop refused a request, in the page's language. */
 function reason({ code, data }) {
   return say(data.fields?.[0]?.code ?? code) || say(code) || say('failed');
 }
@@ -104,7 +104,7 @@ function logIn(box) {
   }));
 }
 
-/** The form that waits for the password goes on without it. */
+/** Confirms the form that asks for the password with a passkey instead. */
 function stepUp(box) {
   box.hidden = false;
   box.querySelector('button').addEventListener('click', () => attempt(box, async () => {

@@ -1,6 +1,7 @@
-// A place in a waiting room: where it is in the line that everyone gets. The twin of `domain/queue.rs`.
+// Where a place is in a waiting room, computed from the state that everyone gets. `domain/queue.rs` does the same;
+// change both.
 
-/** The number of a place: the first 48 bits of SHA-256(seed ‖ entry). `null` where the browser gives pages no SHA-256. */
+/** The number of a place: the first 48 bits of SHA-256(seed ‖ entry). `null` if the browser gives pages no SHA-256. */
 export async function placeNumber(seed, entry) {
   if (!globalThis.crypto?.subtle) return null;
   const bytes = Uint8Array.from((seed + entry).match(/../g), (digits) => Number.parseInt(digits, 16));
@@ -8,7 +9,7 @@ export async function placeNumber(seed, entry) {
   return digest.subarray(0, 6).reduce((number, byte) => number * 256 + byte, 0);
 }
 
-/** How many places of a segment come before a number; between two marks an estimate. */
+/** How many places of a segment come before a number. Between two marks it is an estimate. */
 function before({ places, marks }, number) {
   const rank = (index) => Math.floor((index * (places - 1)) / Math.max(1, marks.length - 1));
   const found = marks.findIndex((mark) => mark > number);
@@ -33,7 +34,7 @@ export function isCalled({ serving }, place) {
   return place.segment < serving.segment || (place.segment === serving.segment && place.number <= serving.number);
 }
 
-/** Seconds until so many are called at the pace of the last minute; `null` without one. */
+/** Seconds until `count` more are called at the pace of the last minute; `null` if there were no calls. */
 export function secondsUntil({ called_last_minute: pace }, count) {
   return pace > 0 ? Math.floor((count * 60) / pace) : null;
 }
@@ -41,7 +42,7 @@ export function secondsUntil({ called_last_minute: pace }, count) {
 const MIN_POLL_MS = 3000;
 const MAX_POLL_MS = 60_000;
 
-/** Milliseconds until the line is asked for again: a tenth of the wait, and up to half as much again at random. */
+/** Milliseconds until the next poll: a tenth of the wait, and up to half as much again at random. */
 export function nextPoll({ poll_after_ms: least }, seconds) {
   const wait = Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, least, (seconds ?? 0) * 100));
   return wait * (1 + Math.random() / 2);

@@ -1,5 +1,5 @@
-// The poster of a sale as a picture to keep or to pass on: with the visitor's own time, and as PNG, which every gallery takes.
-// Without this file the link leads to the drawing.
+// The poster of a sale as a picture to store or share: with the start in the visitor's time, and as PNG, which every
+// gallery accepts. Without this file the link leads to the drawing.
 
 import { create, language } from './lib.js';
 
@@ -20,7 +20,7 @@ async function drawing(address) {
 
 async function painted(svg) {
   const image = new Image();
-  // The security policy knows `data:`, not `blob:`.
+  // The security policy allows `data:`, not `blob:`.
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   await image.decode();
   const canvas = document.createElement('canvas');

@@ -1,5 +1,5 @@
-// A worker that solves the puzzle of a registration: for each part a number for which PBKDF2 of the challenge begins with zero
-// bits. The twin is `src/domain/proof_of_work.rs`.
+// A worker that solves the puzzle of a registration: for each part a number for which PBKDF2 of the challenge begins
+// with zero bits. `src/domain/proof_of_work.rs` verifies it; change both.
 
 const text = new TextEncoder();
 
@@ -18,5 +18,5 @@ async function solve({ challenge, bits, parts, iterations }) {
   }
 }
 
-// `null`: this browser cannot.
+// `null` means that this browser cannot compute it.
 onmessage = ({ data }) => solve(data).catch(() => postMessage(null));

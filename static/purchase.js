@@ -4,15 +4,15 @@
 import { call, clock, jitter, sleep, storage } from './lib.js';
 import { nextAttempt } from './spread.js';
 
-/** Refusals that may be gone at the next attempt. */
+/** After these refusals the next attempt may succeed. */
 const TRANSIENT = new Set(['busy', 'rate_limited', 'overloaded', 'unavailable']);
 /** Refusals after which an earlier attempt without an answer may still have bought something. */
 const GONE = new Set(['sold_out', 'ended', 'not_open', 'paused']);
 /** Statuses of an order that still counts. */
 const LIVE = new Set(['reserved', 'unpaid', 'paid']);
-/** Time offline does not count. */
+/** After this time the purchase is given up. Time offline does not count. */
 const GIVE_UP_AFTER_MS = 180_000;
-/** After a press that came too early. */
+/** The shortest pause after a press that came too early. */
 const MIN_EARLY_PAUSE_MS = 500;
 /** An interrupted purchase older than this is not resumed: the visitor no longer expects it. */
 const RESUME_WITHIN_MS = 120_000;
@@ -110,7 +110,7 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
     let began = Date.now();
     let answer = await tokens.fetch();
     if (answer.ok) {
-      // The shop works as it should, so the wait takes no patience.
+      // The shop works as it should, so this wait does not count towards giving up.
       began += await awaitMoment(tokens, attempt, report, remember);
       answer = await call('POST', `/api/sales/${sale}/orders`, { quantity, token: tokens.token });
     }
@@ -128,7 +128,7 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
       continue;
     }
     if (answer.code === 'too_early') {
-      // At least a moment, also where this clock is ahead of the shop's.
+      // Wait at least a moment, even if this clock is ahead of the shop's.
       await sleep(MIN_EARLY_PAUSE_MS);
       tokens.notBefore = Date.parse(answer.data.not_before) || clock.now() + answer.wait;
       continue;
@@ -144,8 +144,8 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
 }
 
 /**
- * Waits for the account's own moment, unless `report` returns false: the sale is not open any more, and the attempt finds out
- * why. Resolves to the milliseconds that it took.
+ * Waits for the account's own moment. Stops when `report` returns false: then the sale is no longer open, and the
+ * attempt finds out why. Resolves to the milliseconds that it waited.
  */
 async function awaitMoment(tokens, attempt, report, remember) {
   const began = Date.now();
@@ -156,7 +156,7 @@ async function awaitMoment(tokens, attempt, report, remember) {
   return Date.now() - began;
 }
 
-/** Before the page reports a refusal: an earlier attempt without an answer may have bought something. */
+/** Called before the page reports a refusal: an earlier attempt without an answer may have bought something. */
 async function settle(sale, code, unanswered) {
   const order = unanswered && GONE.has(code) ? await liveOrder(sale) : null;
   return order ? { order } : { refused: code };

@@ -3,7 +3,7 @@
 import { call, locale, sleep } from './lib.js';
 
 export const isSupported = 'serviceWorker' in navigator && 'PushManager' in window && 'Notification' in window;
-/** Longer than a worker takes to start. Where it is forbidden it never does. */
+/** Longer than a worker takes to start. If workers are forbidden, it never starts. */
 const WORKER_TIMEOUT_MS = 5000;
 
 /** Asks for permission; called only after a click. Some browsers have no notifications, some return no promise. */
@@ -32,7 +32,7 @@ export async function subscribe() {
     if (!ok) return false;
     const manager = await pushManager();
     let subscription = await manager.getSubscription();
-    // A shop with a new key is not heard by an old subscription.
+    // An old subscription does not accept messages signed with the shop's new key.
     if (subscription && base64url(subscription.options.applicationServerKey) !== key) {
       await subscription.unsubscribe();
       subscription = null;
@@ -46,11 +46,11 @@ export async function subscribe() {
   }
 }
 
-/** Returns whether the shop has forgotten this browser. */
+/** Returns whether the shop has deleted the subscription of this browser. */
 export async function unsubscribe() {
   const { ok } = await call('DELETE', '/api/push');
   try {
     await (await (await pushManager()).getSubscription())?.unsubscribe();
-  } catch { /* The shop sends nothing any more. */ }
+  } catch { /* The shop no longer sends anything, so the browser's subscription may stay. */ }
   return ok;
 }

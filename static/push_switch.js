@@ -1,4 +1,4 @@
-// The switch for push messages on the account page. Without this script the page says what it needs.
+// The switch for push messages on the account page. Without this script the page says what the switch needs.
 
 import { call, slot, table, translator, write } from './lib.js';
 import { isSupported, mayNotify, subscribe, unsubscribe } from './push.js';

@@ -7,17 +7,17 @@ import { ready } from './ready.js';
 const say = translator(table('queue-words'));
 const { sale } = main.dataset;
 let line = null;
-/** What the reminder says. */
+/** The reminder's message. */
 let noted = '';
 const awaitsStart = ready((text) => { noted = text; draw(); });
 
-/** What became of a sale that is over. */
+/** Shows how much of an ended sale was sold. */
 async function showResult() {
   const { ok, data } = await call('GET', `/api/sales/${sale}/button`);
   if (ok && data.phase === 'ended') show(slot('joined'), say('result', count(data.total - Math.max(0, data.remaining))).replace('{}', count(data.total)));
 }
 
-/** What is awaited: a text for it, and its time. */
+/** The next event: the key of its text, and its time. */
 function awaited() {
   const { phase, joining_from: joining, locks_at: locks } = line;
   if (phase === 'ended' || phase === 'paused') return [null, null];

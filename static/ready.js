@@ -1,16 +1,16 @@
-// What a visitor has ready before the start of a sale: a session, an address to deliver to, the right to take part where a sale has rules
-// about it, and money in the wallet. The reminder marks itself.
+// Shows what a visitor has prepared before the start of a sale: a session, a delivery address, the right to take part
+// if the sale has rules, and money in the wallet. The reminder marks itself.
 
 import { call, currentUser, main, say, slot, write } from './lib.js';
 import { reminder } from './reminder.js';
 
-/** What an order of this sale can be paid with: the balance, and the deposit that is set aside for it. */
+/** The money for an order of this sale: the balance, and the deposit that is set aside for it. */
 function purse({ balance, deposits }) {
   const own = deposits.find((deposit) => deposit.sale_id === main.dataset.sale);
   return balance.amount + (own?.amount.amount ?? 0);
 }
 
-/** Marks what is done. Without an answer, nothing is claimed. */
+/** Marks what is done. Without an answer, nothing is marked. */
 async function showReady(list) {
   const item = (key) => list.querySelector(`[data-ready="${key}"]`);
   const mark = (key) => {
@@ -39,8 +39,8 @@ async function showReady(list) {
 }
 
 /**
- * Shows what is ready, and enables the reminder. `report` shows a line on the page, `opensAt` returns the opening as far as the page
- * knows it. Returns a function to call with whether the start is still awaited.
+ * Shows what is ready, and enables the reminder. `report` shows a message on the page, `opensAt` returns the opening
+ * as far as the page knows it. Returns a function; call it with whether the start is still to come.
  */
 export function ready(report, opensAt = () => main.dataset.opens) {
   const list = slot('ready');

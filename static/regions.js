@@ -1,5 +1,5 @@
-// The form of an address on Chinese pages: while the country is mainland China, province, city and district are chosen from
-// lists. The district is sent in front of the street, as one types it without this file.
+// The form of an address on Chinese pages: while the country is mainland China, province, city and district are chosen
+// from lists. The district is sent in front of the street, as people type it without this file.
 
 import { create, table, translator } from './lib.js';
 
@@ -11,7 +11,10 @@ const [region, city, street] = ['region', 'city', 'line1'].map((name) => form.el
 const help = document.getElementById('line1-help');
 const typedHelp = help?.textContent;
 
-/** A list in the place of a text field: it takes over the field's id, label and complaint. `choose` sends what is chosen. */
+/**
+ * A list in the place of a text field. It takes over the field's id, label and error message. `choose` is called with
+ * the choice.
+ */
 function listFor(field, choose) {
   const list = create('select', { required: true });
   for (const name of ['autocomplete', 'aria-invalid', 'aria-describedby']) {
@@ -24,13 +27,13 @@ function listFor(field, choose) {
   return list;
 }
 
-/** Fills a list and chooses a name, if it is there. */
+/** Fills a list, and chooses `chosen` if it is in the list. */
 function offer(list, names, chosen) {
   list.replaceChildren(create('option', { value: '', textContent: say('choose') }), ...names.map((name) => create('option', { value: name, textContent: name })));
   list.value = names.includes(chosen) ? chosen : '';
 }
 
-/** The name that was typed in full or without its last characters. */
+/** Finds a name that was typed in full or without its last characters. */
 const known = (names, typed) => names.find((name) => typed !== '' && name.startsWith(typed));
 
 function begin(provinces) {
@@ -50,13 +53,13 @@ function begin(provinces) {
 
   function showCities(name, chosen) {
     const names = Object.keys(provinces[name] ?? {});
-    // Beijing is in Beijing.
+    // A municipality is its own only city, such as Beijing.
     offer(cities, names, names.length === 1 ? names[0] : chosen);
     city.value = cities.value;
     showDistricts(cities.value, '');
   }
 
-  /** Shows the lists, unless the form has a place that is not in them: it stays as it was typed. */
+  /** Shows the lists, unless the form has a place that is not in them. Such a place stays as it was typed. */
   function turnOn() {
     const province = known(Object.keys(provinces), region.value);
     const town = province && known(Object.keys(provinces[province]), city.value);
@@ -99,6 +102,6 @@ function begin(provinces) {
   follow();
 }
 
-// Without the lists the fields stay texts.
+// If the lists do not load, the fields stay text fields.
 const answer = await fetch(document.getElementById('region-words').dataset.regions).catch(() => null);
 if (answer?.ok) begin(await answer.json());

@@ -1,5 +1,6 @@
-// The page of registration while an account costs a proof of work: a worker begins to compute while the form is filled in.
-// Without this file, and where browsers have no WebCrypto, the visitor waits for some minutes or gives a mail address instead.
+// The page of registration while an account needs a proof of work: a worker begins to compute while the form is filled
+// in. Without this file, or without WebCrypto in the browser, the visitor waits for some minutes or verifies a mail
+// address instead.
 
 const form = document.querySelector('form[data-puzzle]');
 const { challenge, proof } = form.elements;

@@ -1,6 +1,6 @@
-// The reminder of a start. In the open tab, one minute before: a notification where the browser allows it, and always the tab's
-// title and a line on the page; that choice is stored per sale. For an account the shop keeps it as well, and tells by mail and by
-// push, five minutes before.
+// The reminder of a start. In the open tab, one minute before: a notification if the browser allows it, and always the
+// tab's title and a message on the page. That choice is stored per sale. For an account the shop stores the reminder
+// too, and sends mail and push messages five minutes before.
 
 import { call, clock, count, currentUser, main, say, slot, storage, write } from './lib.js';
 import { mayNotify, subscribe } from './push.js';
@@ -15,7 +15,7 @@ function notify(title, body, tag) {
   try {
     const notification = new Notification(title, { body, tag });
     notification.onclick = () => { window.focus(); notification.close(); };
-  } catch { /* Mobile browsers require a service worker; the title and the page remind too. */ }
+  } catch { /* Mobile browsers require a service worker. The title and the page remind too. */ }
 }
 
 /** Flashes the tab's title until the page is visible. */
@@ -30,8 +30,9 @@ function flashTitle(text) {
 }
 
 /**
- * Enables the reminder button. `opensAt` returns the opening as far as the page knows it; shoppers may start earlier, as `list`
- * says. `report` shows a line on the page. Returns a function to call when the page learns more about the sale.
+ * Enables the reminder button. `opensAt` returns the opening as far as the page knows it; shoppers may start earlier,
+ * as `list` says. `report` shows a message on the page. Returns a function to call when the page learns more about the
+ * sale.
  */
 export function reminder(list, opensAt, report) {
   const { sale } = main.dataset;
@@ -49,7 +50,7 @@ export function reminder(list, opensAt, report) {
     write(button, say(on ? 'remind_on' : 'remind_off'));
   };
 
-  /** Checks the start first: a hidden tab has not polled for long, and the sale may have moved. */
+  /** Checks the start first: a hidden tab has not polled for a long time, and the start may have changed. */
   async function ring() {
     const { ok, data, took } = await call('GET', `/api/sales/${sale}/button`);
     if (ok) clock.learn(data.now, took);
@@ -73,8 +74,8 @@ export function reminder(list, opensAt, report) {
   }
 
   /**
-   * Shows how many accounts have a reminder, and takes over one that this account set on another device. Returns what the shop
-   * knows of the account's own.
+   * Shows how many accounts have a reminder, and takes over a reminder that this account set on another device.
+   * Returns what the shop knows about the account's reminder.
    */
   async function readKept() {
     const { ok, data } = await call('GET', (await currentUser()) ? kept : `${kept}s`);
@@ -89,13 +90,13 @@ export function reminder(list, opensAt, report) {
     return data;
   }
 
-  /** Changes the reminder that the shop keeps. */
+  /** Sets or removes the reminder in the shop. */
   async function keep(on) {
     if (await currentUser()) await call(on ? 'PUT' : 'DELETE', kept);
     return readKept();
   }
 
-  /** Says how a reminder that is still on comes. What the shop does not keep comes in this tab only. */
+  /** Shows how a reminder that is still on will arrive. If the shop does not store it, it arrives only in this tab. */
   function tell({ set, push, mail }, allowed) {
     if (storage.get(key) === null) return;
     const byShop = set && (mail ? (push ? 'remind_both' : 'remind_mail') : push && 'remind_push');
@@ -114,7 +115,7 @@ export function reminder(list, opensAt, report) {
     storage.set(key, opensAt());
     draw();
     plan();
-    // The question of the browser may stay open: the shop keeps the reminder meanwhile.
+    // The browser's question may stay unanswered, so store the reminder in the shop first.
     const answer = mayNotify();
     const own = await keep(true);
     tell(own, true);

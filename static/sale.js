@@ -65,7 +65,7 @@ function drawClock() {
   waitlist?.toggleAttribute('data-shown', phase === 'sold_out' && !state.order);
 }
 
-/** Whether the last part of the countdown is shown as such. Where motion is unwelcome it goes on as before. */
+/** Whether the last part of the countdown is shown large. It is not if the visitor prefers less motion. */
 const isFinal = (ms) => ms > 0 && ms <= FINAL_MS && !calm.matches;
 
 const finalSeconds = (ms) => (Math.ceil(ms / 100) / 10).toFixed(1);
@@ -81,7 +81,7 @@ function drawStock(known, live) {
   if (!known) return;
   const taken = percentTaken(live);
   slot('stock').querySelector('progress').value = taken;
-  // The rest of an ended sale is not for sale.
+  // Units that an ended sale has left are not for sale.
   const left = Math.max(0, live.remaining);
   const result = say('claimed_of', count(live.total - left)).replace('{}', count(live.total));
   write(slot('left', slot('stock')), state.phase === 'ended' ? result : say('left', count(left)));
@@ -89,8 +89,8 @@ function drawStock(known, live) {
 }
 
 /**
- * Uses `aria-disabled` instead of `disabled`, so that the button keeps the focus. `shown` is what eyes see instead of the text:
- * as the button's name, a countdown would be read aloud at every change.
+ * Uses `aria-disabled` instead of `disabled`, so that the button keeps the focus. `shown` is displayed in place of
+ * the text but is not the button's name: a screen reader would read a countdown aloud at every change.
  */
 function label(text, enabled, shown = '') {
   if (shown) {
@@ -104,7 +104,7 @@ function label(text, enabled, shown = '') {
   button.setAttribute('aria-disabled', String(!enabled));
 }
 
-/** The milliseconds until the start that the button counts; `NaN` while it counts nothing. */
+/** The milliseconds until the start that the button counts down; `NaN` if it does not count. */
 function countedMs() {
   const counts = state.phase === 'upcoming' && state.user !== null && !state.order;
   return counts ? clock.until(state.live.opens_at) : NaN;
@@ -123,7 +123,7 @@ function drawButton() {
   const { buying, order, phase } = state;
   form.elements.quantity.disabled = GONE.includes(phase) || Boolean(order);
   if (phase !== 'upcoming') button.removeAttribute('data-final');
-  // Only on a change: the spinner would restart each time.
+  // Set it only on a change: otherwise the spinner would restart each time.
   if (buying && !button.hasAttribute('aria-busy')) button.setAttribute('aria-busy', 'true');
   if (!buying) button.removeAttribute('aria-busy');
   if (buying) {
@@ -180,7 +180,7 @@ const pollNow = poll(async () => {
 });
 
 function phaseChanged(before, phase) {
-  // What was noted belongs to the phase that is over.
+  // The note belongs to the previous phase.
   if (before) show(slot('note'), '');
   if (phase === 'open') {
     if (before === 'upcoming') announce(say('now_open'));
@@ -257,7 +257,7 @@ async function resume() {
   const order = await liveOrder(id);
   if (state.buying) return;
   if (interrupted && order) {
-    // Only once: a visitor who returns from the order wants to see the sale.
+    // Do this only once: a visitor who returns from the order wants to see the sale.
     forget(id);
     return location.assign(orderPath(order.id));
   }

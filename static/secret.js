@@ -1,5 +1,5 @@
-// Fields for passwords: a button that shows what was typed, and the rules that a new password meets already and its strength.
-// Without this file the rules are a list to read.
+// Fields for passwords: a button that shows what was typed, the rules that a new password already meets, and its
+// strength. Without this file the rules are only a list.
 
 import { create } from './lib.js';
 
@@ -26,7 +26,7 @@ function addButton(field) {
   if (hasFocus) field.focus();
 }
 
-// ---- rules: those of `src/accounts/password_rules.rs` that need no list of passwords ----
+// ---- the rules of `src/accounts/password_rules.rs` that need no list of passwords ----
 
 const MIN_CHARS = 12;
 const MAX_CHARS = 256;
@@ -47,7 +47,7 @@ function isRepetition(chars) {
   return false;
 }
 
-/** Whether nothing but the user name and what is no letter is in the password. */
+/** Whether the password has no letters besides the user name. */
 function isName(text, name) {
   const rest = name ? text.replaceAll(name, '') : text;
   return rest.length < text.length && !/\p{Alphabetic}/u.test(rest);
@@ -63,9 +63,12 @@ const rules = {
   },
 };
 
-/** Characters from which on a password that meets the rules is good, and strong. Length helps most against guessing. */
+/**
+ * A password that meets the rules is good from the first length on, and strong from the second. Length helps most
+ * against guessing.
+ */
 const LENGTHS = [15, 20];
-/** With fewer different characters length adds little. */
+/** With fewer different characters, length adds little. */
 const MIN_VARIED_CHARS = 8;
 
 /** 1 for a password that breaks a rule, 2 to 4 for the others. */

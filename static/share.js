@@ -1,4 +1,4 @@
-// The share button of a sale: the device's own sheet where there is one, else the address is copied.
+// The share button of a sale: opens the device's share sheet if there is one, otherwise copies the address.
 
 const SAID_MS = 3000;
 

@@ -1,5 +1,5 @@
-// What is live on every page: the visitor's name, local times, dialogs, an order that follows its status. Every page works
-// without this file. The list of sales has `list.js`, the page of a sale `sale.js`.
+// Live parts of every page: the visitor's name, local times, dialogs, an order that follows its status. Every page
+// works without this file. `list.js` is for the list of sales, `sale.js` for the page of a sale.
 
 import { call, clock, create, currentUser, digits, fetchOrder, jitter, language, locale, main, page, poll, say, show, slot, useLocalTime } from './lib.js';
 
@@ -28,7 +28,7 @@ async function fillAccount() {
   }
 }
 
-/** Learns what time it is at the shop from the page, which has travelled and been read since. */
+/** Sets the clock from the shop's time in the page, corrected for the time since the page was sent. */
 function learnAge(now) {
   clock.learn(now, 2 * (performance.now() - performance.getEntriesByType('navigation')[0].responseStart));
 }
@@ -78,14 +78,16 @@ function runOpening() {
   setInterval(tick, 1000);
 }
 
-/** Counts down wherever an order waits for its payment. A list is shown anew at the end; a form keeps what was entered. */
+/**
+ * Counts down wherever an order waits for its payment. At the end a list is reloaded; a form keeps what was entered.
+ */
 function runPaymentTimes() {
   const places = [...main.querySelectorAll('[data-pay-by]')];
   if (places.length === 0) return;
   const tick = () => places.forEach((place) => {
     const ms = Date.parse(place.dataset.payBy) - clock.now();
     show(place, ms > 0 ? digits(ms) : say('time_over'));
-    // The order is cancelled by now.
+    // By now the order is cancelled.
     if (page === 'orders' && ms < -3000 && ms > -4000) location.reload();
   });
   tick();
@@ -94,7 +96,7 @@ function runPaymentTimes() {
 
 // ---- a page that was unavailable ----
 
-/** Reloads an unavailable page once the shop answers again. The page without a connection has nothing to show then. */
+/** Reloads an unavailable page once the shop answers again. The offline page is replaced by the list of sales. */
 function runRetry(probe = location.pathname + location.search) {
   const retry = async () => {
     const { status } = await call('GET', probe);
@@ -109,7 +111,7 @@ function runRetry(probe = location.pathname + location.search) {
 
 // ---- sections ----
 
-/** Opens the section that the address names. Newer browsers do so themselves. */
+/** Opens the section that the address names. Newer browsers do this themselves. */
 function openTarget() {
   const target = document.getElementById(location.hash.slice(1));
   const section = target?.closest('details:not([open])');
@@ -183,14 +185,17 @@ function printButtons() {
 
 // ---- without a connection ----
 
-/** The service worker starts once the page has loaded, so it costs a first visit nothing, and is told what to keep. */
+/**
+ * Starts the service worker once the page has loaded, so that it does not slow down a first visit, and sends it what to
+ * keep.
+ */
 async function keepForLater() {
   try {
     await navigator.serviceWorker.register('/sw.js', { updateViaCache: 'none' });
     const { active } = await navigator.serviceWorker.ready;
     const pictures = [...document.images].filter((image) => image.complete).map((image) => new URL(image.currentSrc || image.src).pathname);
     active.postMessage({ path: location.pathname, pictures });
-  } catch { /* The browser forbids it, or the shop does not answer. The page works without. */ }
+  } catch { /* The browser forbids it, or the shop does not answer. The page works without the worker. */ }
 }
 
 if (navigator.serviceWorker && !location.pathname.startsWith('/admin')) {
@@ -207,5 +212,6 @@ copyButtons();
 printButtons();
 fillAccount();
 ({ order: runOrder, orders: runPaymentTimes, 'order-address': runPaymentTimes, retry: () => runRetry() })[page]?.();
-// The worker has marked a page that it kept. The browser may know the page itself for a minute, so that its answer says nothing.
+// The worker marks pages from its cache. Ask /api/ping and not for the page: the browser's own cache may answer that
+// for a minute.
 if (document.documentElement.hasAttribute('data-kept')) runRetry('/api/ping');

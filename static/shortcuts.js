@@ -1,7 +1,7 @@
-// The console's list of keys: a dialog that `?` opens and closes, and the button beside the sections. The keys themselves belong
-// to `palette.js`, `tables.js` and `pause_key.js`.
+// The console's list of keys: a dialog that `?` opens and closes, and the button beside the sections. The keys
+// themselves belong to `palette.js`, `tables.js` and `pause_key.js`.
 
-/** Whether a key is meant for the page: no modifier, and nothing is typed or asked. */
+/** Whether a key is a command: it has no modifier, and no field or dialog has the focus. */
 export function isCommand(event) {
   return !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest('input:not([type="checkbox"]), textarea, select, dialog, [contenteditable]');
 }

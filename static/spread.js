@@ -1,14 +1,14 @@
 // When a page sends its next request. All pages wait for the same start and may get the same answer, cached for up to a
-// second. So each page draws a random delay within the time over which the sale spreads its waiting visitors (打散). Of a
-// longer spread the shop gives each account a moment of its own, which a page only has to ask for in time.
+// second. So each page draws a random delay within the time over which the sale spreads its waiting visitors (打散). If
+// the spread is longer, the shop gives each account its own moment, and a page only has to ask for it early enough.
 
-/** For a sale that does not set one. */
+/** The spread of a sale that does not set one. */
 const DEFAULT_SPREAD_MS = 600;
-/** From here on the shop enforces the spread (`Rush::MIN_ENFORCED_SPREAD_MS`). */
+/** From this length on the shop enforces the spread (`Rush::MIN_ENFORCED_SPREAD_MS`). */
 const MIN_ENFORCED_SPREAD_MS = 1000;
 /**
- * The time over which pages spread the requests that the shop does not spread by itself. Of an enforced spread only the
- * earliest moments win, so pages may not ask for theirs much later than scripts do.
+ * The time over which pages spread the requests that the shop does not spread by itself. In an enforced spread only
+ * the earliest moments win, so pages must not ask for their moment much later than scripts do.
  */
 function ownSpread(spread = DEFAULT_SPREAD_MS) {
   return spread < MIN_ENFORCED_SPREAD_MS ? spread : DEFAULT_SPREAD_MS;

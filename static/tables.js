@@ -1,9 +1,9 @@
-// Lists of the console whose rows can be ticked: all at once, the number of ticked ones, and single keys that move and tick.
+// Lists of the console whose rows can be ticked: tick all, the number of ticked rows, and keys that move and tick.
 
 import { write } from './lib.js';
 import { isCommand } from './shortcuts.js';
 
-/** The form around a table, or what is around the cards and the form that they belong to. */
+/** The form around a table, or the element around the cards and their form. */
 const batch = document.querySelector('[data-bulk]');
 const boxes = batch ? [...batch.querySelectorAll('input[name="id"]')] : [];
 const rows = boxes.map((box) => box.closest('tr, article'));
@@ -25,7 +25,7 @@ if (boxes.length) {
     follow();
   });
   batch.addEventListener('change', follow);
-  // A page from the back button has its ticks again.
+  // A page that is restored by the back button has its ticks again.
   addEventListener('pageshow', follow);
   follow();
 }

@@ -1,9 +1,9 @@
-// The page of an account on a waitlist: it is loaded again when the place has changed, or the turn has come. Without this script
-// the page has a button for it.
+// The page of an account on a waitlist: it is loaded again when the place has changed, or the turn has come. Without
+// this script the page has a button for it.
 
 import { call, jitter, main, poll } from './lib.js';
 
-/** A turn is noticed while there is time to pay, and a long line costs the shop little. */
+/** Short enough to notice a turn while there is time to pay, long enough that a long waitlist costs the shop little. */
 const POLL_MS = 4_000;
 
 const { waitlist: path, place } = main.dataset;

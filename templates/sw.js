@@ -1,9 +1,10 @@
-// The worker between the shop's pages and the network. For visitors without a connection it keeps the lists and the goods that were
-// looked at last: pages that are the same for everybody. Nothing live and nothing personal is kept. Forms, the API, orders, the
-// account and the console go to the network alone, and on a kept page the button for buying is off. The worker also shows the
-// messages that the shop sends to this browser.
+// The worker between the shop's pages and the network. For visitors without a connection it keeps the lists and the
+// goods that were looked at last: pages that are the same for everyone. It keeps nothing live and nothing personal.
+// Forms, the API, orders, the account and the console always go to the network, and on a kept page the button for
+// buying is off. The worker also shows the messages that the shop sends to this browser.
 //
-// The names of the caches carry the version of all files, so that another version of the shop begins with empty ones.
+// The names of the caches contain the version of all files, so that another version of the shop begins with empty
+// caches.
 
 const VERSION = '{{ version }}';
 /** The styles and scripts of the kept pages. */
@@ -19,7 +20,7 @@ const MAX_PICTURES = 60;
 /** How long the network may take before a kept page is shown instead. */
 const PATIENCE_MS = 4000;
 
-/** Pages that are kept: the list of sales, that of a category, and the page of a sale. */
+/** Pages that are kept: the lists of all sales and of a category, and the pages of sales. */
 const KEPT = /^\/(zh|en)\/((sales|categories)\/\d+)?$/;
 const SHOP_PAGE = /^\/(zh|en)(\/|$)/;
 const FILE = /^\/(static|uploads)\//;
@@ -55,7 +56,7 @@ self.addEventListener('fetch', (event) => {
   }
 });
 
-// A page tells what it shows when it was loaded before this worker was there.
+// A page that was loaded before this worker started sends what it shows.
 self.addEventListener('message', (event) => {
   const { path, pictures = [] } = event.data ?? {};
   if (KEPT.test(path)) event.waitUntil(visited(path, pictures));
@@ -73,18 +74,24 @@ self.addEventListener('notificationclick', (event) => {
   event.waitUntil(openPage(ownPath(event.notification.data?.path)));
 });
 
-/** What a message says. Browsers require that each is shown, so one that cannot be read leads to the shop's first page. */
+/**
+ * Reads a message. Browsers require that each message is shown, so one that cannot be read leads to the shop's first
+ * page.
+ */
 function messageIn(data) {
   let message;
   try {
     message = data.json();
-  } catch { /* It has no text, or another one than the shop sends. */ }
+  } catch { /* The message has no text, or a text that the shop does not send. */ }
   const { title, path, tag } = message ?? {};
   const isText = (value) => typeof value === 'string' && value !== '';
   return { title: isText(title) ? title : WORDS[localeOf('')].brand, path: ownPath(path), tag: isText(tag) ? tag : '' };
 }
 
-/** The path if it is one of the shop's pages, else that of the list of sales. `//` begins the address of another shop. */
+/**
+ * The path if it is one of the shop's pages, otherwise the path of the list of sales. `//` begins an address at another
+ * site.
+ */
 function ownPath(path) {
   const home = `/${localeOf('')}/`;
   if (typeof path !== 'string' || !path.startsWith('/') || !URL.canParse(path, self.location.origin)) return home;
@@ -92,9 +99,9 @@ function ownPath(path) {
   return origin === self.location.origin ? pathname + search + hash : home;
 }
 
-/** Shows the page that a message is about: in the tab that has it open, else in a new one. */
+/** Shows the page that a message is about, in the tab that has it open or in a new one. */
 async function openPage(path) {
-  // Tabs that were open before the worker was there count too.
+  // Include tabs that were open before the worker started.
   const tabs = await self.clients.matchAll({ type: 'window', includeUncontrolled: true });
   const { pathname } = new URL(path, self.location.origin);
   const open = tabs.find(({ url }) => new URL(url).pathname === pathname);
@@ -103,11 +110,11 @@ async function openPage(path) {
 
 // ---- pages ----
 
-/** The network's answer, else the kept page, else the page that says that there is no connection. */
+/** Returns the network's answer, otherwise the kept page, otherwise the offline page. */
 async function navigate(event, path) {
-  // The browser's own cache may answer for a minute, without saying so; the shop is asked whether the page has changed.
+  // The browser's own cache could answer for a minute without saying so, so ask the shop whether the page has changed.
   const answer = fetch(event.request, KEPT.test(path) ? { cache: 'no-cache' } : {});
-  // The answer is kept also when it is too late for this visit.
+  // Keep the answer even if it is too late for this visit.
   event.waitUntil(answer.then((response) => keep(path, response.clone()), () => {}));
   const kept = KEPT.test(path) ? await inCache(CACHES.pages, path) : undefined;
   try {
@@ -123,7 +130,7 @@ function inTime(answer) {
   return Promise.race([answer, new Promise((_, late) => { setTimeout(late, PATIENCE_MS); })]);
 }
 
-/** Keeps a page that the shop declares to be the same for everybody. */
+/** Keeps a page that the shop declares to be the same for everyone. */
 async function keep(path, response) {
   const isPublic = response.headers.get('cache-control')?.startsWith('public');
   const isPage = response.headers.get('content-type')?.startsWith('text/html');
@@ -177,7 +184,7 @@ async function trim(cache, max) {
   await Promise.all(all.slice(0, Math.max(0, all.length - max)).map((request) => cache.delete(request)));
 }
 
-/** After a log-out the device does not tell what was looked at. */
+/** After a log-out the device must not show what was looked at. */
 function forget() {
   return Promise.all([caches.delete(CACHES.pages), caches.delete(CACHES.pictures)]);
 }

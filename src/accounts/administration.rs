@@ -12,7 +12,8 @@ use domain::UserId;
 use store::{AccountChange, AccountChangeRefusal, AccountEdit, Actor, RequestId, User};
 
 impl Accounts {
-    /// Changes an account. Sessions that end with it are revoked here at once and in other processes within a second.
+    /// Changes an account. Sessions that the change ends are revoked in this process at once, and in other processes
+    /// within a second.
     pub async fn change_account(
         &self,
         by: &Session,
@@ -25,8 +26,8 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Removes the second factor and the passkeys of an account, and ends its sessions, without an owner who asks for it.
-    /// `None`: there is no account of this name.
+    /// Removes the second factor and the passkeys of an account and ends its sessions, for the command line: no
+    /// signed-in owner is needed. `None`: no account has this name.
     pub async fn reset_second_factor_by_command(&self, username: &str) -> Result<Option<User>, AccountChangeRefusal> {
         let Some(user) = self.user_named(username).await? else { return Ok(None) };
         let change = AccountChange::ResetSecondFactor;
@@ -34,8 +35,8 @@ impl Accounts {
     }
 
     /// Adds an account for a new member of staff. Returns it with a temporary password, which must be replaced before
-    /// anything else, and within [`TEMPORARY_PASSWORD_LIFETIME`]. Attempts of one request add one account, and return the same
-    /// password while the shop has the same secret.
+    /// anything else, and within [`TEMPORARY_PASSWORD_LIFETIME`]. Retries of one request add one account, and return
+    /// the same password as long as the shop's secret is the same.
     pub async fn add_staff(
         &self,
         by: &Session,

@@ -21,7 +21,7 @@ pub struct DeletionRequest {
 /// Why an account is not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DeletionRefusal {
-    #[error("the user name is not that of the account")]
+    #[error("this is not the user name of the account")]
     WrongName,
     #[error("too many wrong passwords")]
     Throttled,
@@ -54,7 +54,8 @@ impl From<StoreError> for DeletionRefusal {
 }
 
 impl Accounts {
-    /// Deletes the account and ends its sessions. Personal data goes; orders stay, without it, for the ledger.
+    /// Deletes the account and ends its sessions. Personal data is deleted. Orders stay for the ledger, without
+    /// personal data.
     ///
     /// `has_pending_order` answers whether the user holds units whose order is not in the database yet, `None` when
     /// that cannot be known now. It runs after the name is checked and before the password counts as a guess.

@@ -8,9 +8,9 @@ use super::KnownDevice;
 #[derive(Debug, Clone)]
 pub struct Device {
     pub address: IpAddr,
-    /// For example `Firefox · Linux`. Empty when unknown.
+    /// Browser and system, for example `Firefox · Linux`. Empty if unknown.
     pub agent: String,
-    /// What its cookie says.
+    /// What the browser's device cookie says, if it has one.
     pub known: Option<KnownDevice>,
 }
 
@@ -24,7 +24,8 @@ impl Device {
     }
 }
 
-/// Tokens of the user agent and their browsers. The first match counts, because browsers also name those they imitate.
+/// Tokens of the user agent and their browsers. The first match counts, because a browser also names the browsers that
+/// it imitates.
 const BROWSERS: [(&str, &str); 8] = [
     ("MicroMessenger/", "WeChat"),
     ("Edg", "Edge"),
@@ -55,7 +56,7 @@ fn summary(user_agent: &str) -> String {
         (Some(browser), Some(system)) => format!("{browser} · {system}"),
         (Some(one), None) | (None, Some(one)) => one.to_owned(),
         (None, None) => {
-            // Not a browser: the program's name, without the rest.
+            // The client is not a browser: use the program's name without the rest.
             let name = user_agent.split(['/', ' ', '(']).next().unwrap_or_default();
             name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).take(40).collect()
         }

@@ -1,15 +1,15 @@
 //! A bounded queue that shares out a few slots fairly: the slots in which passwords are hashed.
 //!
-//! - **Lanes.** Log-ins, registrations and the staff's own confirmations wait apart, and free slots go to the lanes in the
-//!   order of [`TURNS`]. A flood in one lane costs the others at most that lane's share.
-//! - **Networks.** Within a lane, sites take turns (/24 of IPv4, /48 of IPv6), and within a site its hosts (an address, a
-//!   /64). A site that sends a thousand requests gets as many slots as one that sends a single request.
-//! - **Bounds.** A host and a site may have only so many requests waiting in a lane. Beyond that only this network is
-//!   refused ([`QueueRefusal::ShareFull`]). A full lane gives the newcomer the place of the latest request of the site with
-//!   the most requests, unless that is the newcomer's own.
+//! - **Lanes.** Log-ins, registrations and the staff's own confirmations wait apart, and free slots go to the lanes in
+//!   the order of [`TURNS`]. A flood in one lane costs the others at most that lane's share.
+//! - **Networks.** Within a lane, sites take turns (/24 of IPv4, /48 of IPv6), and within a site its hosts (an address,
+//!   a /64). A site that sends a thousand requests gets as many slots as one that sends a single request.
+//! - **Bounds.** The requests of a host and of a site that wait in a lane are limited. Beyond the limit only this
+//!   network is refused ([`QueueRefusal::ShareFull`]). If the lane is full, the site with the most requests loses its
+//!   latest one to the newcomer, unless it is the newcomer's own site.
 //!
-//! A log-in of staff waits in the lane of all log-ins. In a lane of its own its answer would come sooner while the shop is
-//! flooded, which would reveal the names of the staff.
+//! A log-in of staff waits in the lane of all log-ins. In a lane of its own its answer would come sooner while the shop
+//! is flooded, which would reveal the names of the staff.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -43,7 +43,7 @@ pub struct QueueBounds {
 /// Why a request gets no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueRefusal {
-    /// The network has its share of waiting requests already.
+    /// The network already has its share of waiting requests.
     ShareFull,
     /// The lane is full of requests of other networks.
     LaneFull,
@@ -115,7 +115,7 @@ impl FairQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives free slots to those whose turn it is.
+    /// Gives free slots to the requests whose turn it is.
     fn pass_on(self: &Arc<Self>) {
         let mut state = self.state();
         while state.free > 0 {
@@ -175,7 +175,7 @@ impl LaneQueue {
         })
     }
 
-    /// Refuses the latest request of the site with the most, in favor of a newcomer's site with fewer.
+    /// Refuses the latest request of the site with the most requests, if the newcomer's site has fewer.
     fn make_room(&mut self, newcomer: IpAddr) -> Result<(), QueueRefusal> {
         let own = self.sites.get(&newcomer).map_or(0, |site| site.waiting);
         let largest = self.sites.iter().max_by_key(|(_, site)| site.waiting);
@@ -186,7 +186,7 @@ impl LaneQueue {
         if let Some(site) = self.sites.get_mut(&address)
             && let Some(tickets) = host.and_then(|host| site.hosts.get_mut(&host))
         {
-            // The site keeps others, so it keeps its turn.
+            // The site still has other requests, so it keeps its turn.
             tickets.pop_back();
             site.waiting -= 1;
             self.waiting -= 1;
@@ -194,7 +194,7 @@ impl LaneQueue {
         Ok(())
     }
 
-    /// The next request: the site whose turn it is, and of that the host whose turn it is.
+    /// The next request: sites take turns, and within a site its hosts do.
     fn pop(&mut self) -> Option<Ticket> {
         while let Some(address) = self.order.pop_front() {
             let Some(site) = self.sites.get_mut(&address) else { continue };
@@ -213,7 +213,7 @@ impl LaneQueue {
         None
     }
 
-    /// Removes the requests of callers that wait no longer. Only a full queue is searched.
+    /// Removes requests whose callers no longer wait. Only a full lane is searched.
     fn remove_abandoned(&mut self) {
         for site in self.sites.values_mut() {
             site.hosts.values_mut().for_each(|tickets| tickets.retain(|ticket| !ticket.is_closed()));
@@ -257,14 +257,14 @@ mod tests {
 
     type Entry = BoxFuture<'static, Result<Slot, QueueRefusal>>;
 
-    /// Enters the queue and returns the result, if there is one at once, and otherwise the place.
+    /// Enters the queue. Returns the result if there is one at once, otherwise the waiting entry.
     fn enter(queue: &Arc<FairQueue>, lane: Lane, from: &str) -> Result<Result<Slot, QueueRefusal>, Entry> {
         let (queue, network) = (queue.clone(), network(from));
         let mut entry: Entry = async move { queue.enter(lane, network).await }.boxed();
         entry.as_mut().now_or_never().ok_or(entry)
     }
 
-    /// The places of requests that have to wait.
+    /// Sends `requests` requests and returns the ones that have to wait.
     fn wait(queue: &Arc<FairQueue>, lane: Lane, from: &str, requests: usize) -> Vec<Entry> {
         (0..requests).filter_map(|_| enter(queue, lane, from).err()).collect()
     }
@@ -278,7 +278,7 @@ mod tests {
         let log_ins: Vec<Entry> =
             (0..25).flat_map(|n| wait(&queue, Lane::LogIn, &format!("198.51.{n}.1"), 1)).collect();
         assert_eq!(log_ins.len(), 25, "none is refused");
-        // Two of three turns belong to log-ins, so that all are answered within 40 slots.
+        // Log-ins have two of three turns, so all 25 are answered within 40 slots.
         let mut waiting: Vec<(&'static str, Entry)> = Vec::new();
         waiting.extend(flood.into_iter().map(|entry| ("register", entry)));
         waiting.extend(log_ins.into_iter().map(|entry| ("log in", entry)));

@@ -11,7 +11,7 @@ use base::rate_limit::CellRate;
 /// Expired keys are removed after this many uses.
 const CLEANUP_INTERVAL: u32 = 1000;
 
-/// A burst, then one guess per period. In milliseconds.
+/// A burst, then one guess per period. The result is in milliseconds.
 pub(super) fn rate((burst, period): (u32, Duration)) -> CellRate {
     CellRate { interval: period.as_millis() as u64, burst: u64::from(burst) }
 }
@@ -72,7 +72,7 @@ impl<K: Hash + Eq> KeyedLimit<K> {
         }
     }
 
-    /// Adds a guess also beyond the allowance, up to twice the burst.
+    /// Adds a guess even beyond the allowance, up to twice the burst.
     pub(super) fn add(&self, key: K) {
         let now = self.now();
         let mut keys = self.keys();
@@ -81,7 +81,7 @@ impl<K: Hash + Eq> KeyedLimit<K> {
         *restored_at = now + ahead.min(2 * self.rate.burst * self.rate.interval);
     }
 
-    /// The guesses beyond the allowance.
+    /// How many guesses were made beyond the allowance.
     pub(super) fn excess(&self, key: &K) -> u32 {
         let ahead = self.keys().restored_at.get(key).map_or(0, |restored_at| restored_at.saturating_sub(self.now()));
         let beyond = ahead.saturating_sub(self.rate.interval * self.rate.burst);

@@ -1,8 +1,8 @@
-//! Browsers in which an account has signed in before, by a signed cookie that stays there after the log-out.
+//! Browsers in which an account has signed in before. A signed cookie, which stays after the log-out, recognises them.
 //!
-//! Guesses from such a browser at that account's password are counted for the browser alone. So guesses of others, from the
-//! same network or from everywhere, do not keep the owner out. The cookie opens nothing, and a stolen one brings no more
-//! guesses than a further network.
+//! Guesses from such a browser at that account's password are counted for the browser alone. So other people's guesses,
+//! from the same network or from anywhere, do not keep the owner out. The cookie opens nothing. A thief of the cookie
+//! gets no more guesses than from one more network.
 //!
 //! Source: OWASP, "Slow Down Online Guessing Attacks with Device Cookies".
 
@@ -25,12 +25,12 @@ const FORMAT: &str = "1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownDevice {
     pub(super) id: Uuid,
-    /// As [`names::key`] has it.
+    /// The account's name as [`names::key`] spells it.
     name: String,
 }
 
 impl KnownDevice {
-    /// Whether this account signed in there.
+    /// Whether this account signed in there last.
     pub(super) fn is_of(&self, username: &str) -> bool {
         self.name == names::key(username)
     }
@@ -75,7 +75,7 @@ impl Accounts {
         self.known_devices.find(headers)
     }
 
-    /// The cookie for a response that sets the cookie of a session.
+    /// The device cookie for a response that sets a session cookie.
     pub fn device_cookie(&self, answer: &HeaderMap) -> Option<HeaderValue> {
         let mut cookies = answer.get_all(SET_COOKIE).iter().filter_map(|cookie| cookie.to_str().ok());
         let session = cookies.find_map(|cookie| self.sessions.of_set_cookie(cookie))?;

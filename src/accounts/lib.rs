@@ -2,23 +2,27 @@
 //!
 //! - `names` and `password_rules`: which names and passwords may be chosen.
 //! - `registration`: a new account.
-//! - `signals`: what accounts may have in common, as digests.
+//! - `signals`: digests of what accounts have in common; they show which accounts are linked.
 //! - `registration_limit`: how often a network may ask for accounts.
-//! - `registration_price`: what registering costs a network that registers much; `registration_contact`: a mail address that pays it.
+//! - `registration_price`: the proof of work of a network that registers many accounts; `registration_contact`: a
+//!   verified mail address in its place.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
-//! - `keyed_limit`: counts per key. `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all processes together.
+//! - `keyed_limit`: counts per key. `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all
+//!   processes together.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
 //! - `second_factor`: codes of an authenticator app.
 //! - `passkeys`: keys on devices of users, in place of password and code.
 //! - `self_service` and `deletion`: what users do with their own account.
-//! - `mail_address`: where the account gets mail; `mail_links`: what its links stand for; `mail_limits`: how much of it.
-//! - `recovery`: a new password for an account whose password is lost.
+//! - `mail_address`: where the account gets mail; `mail_links`: the links in its messages; `mail_limits`: how many
+//!   messages.
+//! - `recovery`: a new password when the old one is lost.
 //! - `refusal`: why one of these is refused.
-//! - `security`: what the security events and the audit log learn of all this.
+//! - `security`: records all this in the security events and the audit log.
 //! - `staff_session`: sessions of staff, which end when they are not used.
 //! - `staff_policy`: what the owners ask of all staff.
-//! - `step_up`: the password again before operations that do much harm in wrong hands, or spend money.
+//! - `step_up`: asks for the password again before operations that spend money, or would do much harm in the wrong
+//!   hands.
 //! - `administration` and `staff_rules`: what staff do with the accounts of others.
 
 pub mod security_events;
@@ -108,9 +112,9 @@ const USE_WRITE_INTERVAL: Duration = Duration::from_secs(30);
 const PURGE_INTERVAL: Duration = Duration::from_secs(3600);
 /// How long staff may leave a session unused, unless a setting says otherwise.
 const DEFAULT_STAFF_IDLE: Duration = Duration::from_secs(30 * 60);
-/// How long a password that staff have entered stands for their presence, unless a setting says otherwise.
+/// How long staff are not asked for their password again, unless a setting says otherwise.
 const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
-/// How long a password that an owner has set for a member of the staff opens a session: 72 hours.
+/// How long staff can sign in with a password that an owner has set for them: 72 hours.
 const TEMPORARY_PASSWORD_LIFETIME: Duration = Duration::from_secs(72 * 3600);
 /// Sessions whose last use waits to be written. Bounds memory; uses beyond it are dropped.
 const MAX_PENDING_USES: usize = 10_000;
@@ -125,12 +129,12 @@ pub struct Accounts {
     passwords: Passwords,
     guesses: GuessLimits,
     registrations: RegistrationLimit,
-    /// The shop's secret: it names the counts of guesses and registrations in the database, and makes the temporary passwords
-    /// of repeated requests.
+    /// The shop's secret. From it come the keys of the guess and registration counts in the database, and the temporary
+    /// passwords, so that a retried request gets the same one.
     secret: SecretString,
-    /// Signs what a registration has to solve.
+    /// Signs the challenges of registrations.
     challenges: Signer,
-    /// Accounts that a host registers within an hour without a price.
+    /// Accounts that a host registers within an hour without a proof of work.
     free_registrations: u32,
     sessions: Sessions,
     known_devices: KnownDevices,
@@ -139,13 +143,13 @@ pub struct Accounts {
     passkeys: Passkeys,
     links: MailLinks,
     signals: Signals,
-    /// When sessions were last used, until it is written to the database.
+    /// Last uses of sessions that are not written to the database yet.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
-    /// A session of staff that is not used for so long ends.
+    /// A staff session ends after it was unused for this long.
     staff_idle: Duration,
-    /// The password of staff is asked for again so long after it was entered.
+    /// Staff are asked for their password again this long after they entered it.
     staff_step_up: Duration,
-    /// Whether only staff with a second factor use the console, as far as this process knows.
+    /// Whether only staff with a second factor may use the console, as last read.
     second_factor_required: AtomicBool,
     events: SecurityEvents,
 }
@@ -187,7 +191,7 @@ impl Accounts {
         Accounts { staff_step_up: step_up, ..self }
     }
 
-    /// The account that a log-in names: as typed, or in the form in which new names are stored.
+    /// Finds the account of a log-in by the name as typed, or in the form in which new names are stored.
     async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
         match (self.store.user_named(username).await?, names::normalized(username)) {
             (None, Cow::Owned(normalized)) => self.store.user_named(&normalized).await,
@@ -223,7 +227,7 @@ impl Accounts {
         self.admit(&user, device, code.unwrap_or_default()).await
     }
 
-    /// The second step of a log-in: the code, and the signed text that stands for the password.
+    /// The second step of a log-in: the code, with the signed proof that the password was right.
     pub async fn log_in_with_code(&self, device: &Device, proof: &str, code: &str) -> Result<Session, AccountRefusal> {
         let user = self.user_of_proof(proof).await?;
         self.admit(&user, device, code).await
@@ -298,7 +302,7 @@ impl Accounts {
 
     /// Records that a session is in use. Not called on the buying path.
     pub fn seen(&self, session: &Session) {
-        // Never waits: a use that meets a held lock is dropped, and a later one is recorded.
+        // Do not wait for the lock: if it is held, this use is dropped, and a later one is recorded.
         if let Ok(mut seen) = self.seen.try_lock()
             && seen.len() < MAX_PENDING_USES
         {
@@ -306,7 +310,7 @@ impl Accounts {
         }
     }
 
-    /// Reads the revocations of other processes, and what the owners ask of the staff.
+    /// Reads the revocations of other processes, and the owners' policy for staff.
     pub async fn refresh(&self) -> Result<(), StoreError> {
         self.revocations.refresh(&self.store).await?;
         self.refresh_policy().await
@@ -315,7 +319,7 @@ impl Accounts {
     /// Polls revocations and does housekeeping until `stop` is cancelled. While the database is unavailable, the last
     /// known revocations stay in use.
     pub async fn follow(&self, stop: CancellationToken) {
-        // Apart: a write that waits for a lock must not delay the news of a session that ended.
+        // Separate loops: a write that waits for a lock must not delay reading the revocations.
         tokio::join!(
             run_every(REVOCATION_POLL_INTERVAL, &stop, "revocations", || self.refresh()),
             run_every(USE_WRITE_INTERVAL, &stop, "last uses of sessions", || self.write_last_uses()),
@@ -379,7 +383,7 @@ impl Accounts {
         }
     }
 
-    /// Whether this process added the administrator: several may start at once.
+    /// Returns whether this process added the administrator: several processes may start at once.
     async fn add_admin(&self, password: SecretString) -> Result<bool, AccountRefusal> {
         let hash = self.passwords.hash(password, HashRequest::internal()).await?;
         let admin = User::new(UserId(Uuid::now_v7()), ADMIN, hash, Role::Admin, self.clock.now());

@@ -1,4 +1,4 @@
-//! The mail address of an account. Changes need the password: an address can recover it.
+//! The mail address of an account. Changes need the password, because the address can be used to recover the account.
 
 use secrecy::SecretString;
 
@@ -8,8 +8,8 @@ use domain::{Locale, MailAddress, SecurityClass, UserId};
 use store::User;
 
 impl Accounts {
-    /// Keeps an address until it is verified by the link that is sent to it. What the caller learns does not tell whether
-    /// another account has the address.
+    /// Stores an unverified address and sends it a link that verifies it. The answer does not reveal whether another
+    /// account has the address.
     pub async fn enter_address(
         &self,
         session: &Session,
@@ -24,7 +24,7 @@ impl Accounts {
         Ok(self.store.enter_address(user.id, &address, locale).await?)
     }
 
-    /// The account and the address of a link that verifies it. Changes nothing: programs that scan mail follow links.
+    /// The account and the address of a verification link. Changes nothing: programs that scan mail follow links.
     pub async fn address_of_link(&self, token: &str) -> Result<(User, MailAddress), AccountRefusal> {
         let (id, _, address) = self.read_verification(token).await?;
         Ok((self.active_user(id).await?, address))

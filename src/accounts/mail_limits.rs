@@ -1,5 +1,5 @@
-//! How many messages may be asked for. Counted for all processes together, before any work is done, so that the shop cannot
-//! be used to fill the mailboxes of strangers.
+//! Limits on how many messages can be requested, so that the shop cannot be used to fill the mailboxes of strangers.
+//! Requests are counted for all processes together, before any work is done.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use domain::network::Network;
 use domain::{MailAddress, UserId};
 use store::{GuessCount, StoreError};
 
-/// A burst, then one per period.
+/// A burst, then one message per period.
 type Limit = (u32, Duration);
 
 /// Messages that one host asks for.
 const PER_HOST: Limit = (20, Duration::from_secs(2 * 60));
-/// Recoveries that one host asks for, of one name or address.
+/// Recoveries of one name or address that one host asks for.
 const PER_NAME: Limit = (5, Duration::from_secs(5 * 60));
 /// Messages about one account, which its owner, staff or strangers ask for.
 const PER_ACCOUNT: Limit = (5, Duration::from_secs(10 * 60));
 /// Messages that the hosts of one site ask for while they register.
 const PER_SITE: Limit = (60, Duration::from_secs(60));
-/// Messages to one address that is entered.
+/// Messages to one address that was entered in a form.
 const PER_ADDRESS: Limit = (3, Duration::from_secs(30 * 60));
 
 impl Accounts {
@@ -34,7 +34,7 @@ impl Accounts {
         self.take_mail(&[self.count_of_mail_host(device), self.count_of_mail(user), of_address]).await
     }
 
-    /// Counts an address that is entered to pay for a registration.
+    /// Counts an address that is entered in place of a registration's proof of work.
     pub(super) async fn count_contact(&self, device: &Device, address: &MailAddress) -> Result<(), AccountRefusal> {
         let of_site = self.count("mail to register by", &Network::of(device.address).site_text(), PER_SITE);
         let of_mailbox = self.count_of_address(&address.mailbox());
@@ -48,7 +48,7 @@ impl Accounts {
         self.take_mail(&[self.count_of_mail_host(device), of_name]).await
     }
 
-    /// Counts a message about an account. `false` when there were too many of late.
+    /// Counts a message about an account. `false` when there were too many lately.
     pub(super) async fn count_mail_of(&self, user: UserId) -> Result<bool, StoreError> {
         Ok(self.store.take_guess(&[self.count_of_mail(user)]).await?.is_none())
     }
@@ -64,8 +64,8 @@ impl Accounts {
         self.count("mail by", &Network::of(device.address).host.to_string(), PER_HOST)
     }
 
-    /// A registration counts the mailbox, because the spellings of an address with tags and dots reach one reader. Accounts
-    /// count the address: they have a limit of their own.
+    /// Limits messages to one address. Registrations pass the mailbox, because an address spelled with other tags
+    /// reaches the same reader. Accounts pass the address itself, because they also have [`PER_ACCOUNT`].
     fn count_of_address(&self, address: &str) -> GuessCount {
         self.count("mail to", address, PER_ADDRESS)
     }

@@ -1,5 +1,6 @@
-//! The links of messages. A link is a signed text, made when its message is sent, so that a copy of the database opens no
-//! account. It has a number, of which the database knows the latest: a link is valid once, and until a newer one is sent.
+//! The links of messages. A link is a signed text that is made when its message is sent, so a copy of the database
+//! opens no account. Links are numbered, and the database knows the latest number: a link is valid once, and only until
+//! a newer one is sent.
 
 use jiff::Timestamp;
 
@@ -14,15 +15,15 @@ pub struct MailLinks {
     registration: Signer,
 }
 
-/// What the link of a registration stands for, besides its address.
+/// What a registration link contains, besides the mail address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContactLink<'a> {
-    /// The number of the challenge.
+    /// The id of the challenge.
     pub challenge: &'a str,
     pub expires_at: Timestamp,
 }
 
-/// What a valid link stands for.
+/// What a valid link contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MailLink {
     pub user: UserId,
@@ -69,7 +70,7 @@ impl MailLinks {
         self.registration.sign(&format!("{} {expires} {address}", link.challenge))
     }
 
-    /// The number of the challenge, and the address.
+    /// The challenge and the address of a registration link that is still valid.
     pub(super) fn verify_registration(&self, token: &str, now: Timestamp) -> Option<(String, MailAddress)> {
         let payload = self.registration.verify(token)?;
         let mut parts = payload.splitn(3, ' ');

@@ -1,8 +1,8 @@
 //! User names: which ones may be given, and which look like another one.
 //!
-//! A new name is stored in Unicode's form NFKC, so that `ａｄｍｉｎ` is `admin`. Its letters come from one alphabet, to which
-//! Chinese, Japanese and Korean characters may be added. Names whose *skeleton* is that of a reserved name cannot be
-//! registered: the skeleton replaces letters and digits by the Latin letter that they look like.
+//! A new name is stored in Unicode's form NFKC, so that `ａｄｍｉｎ` is `admin`. Its letters come from one alphabet, to
+//! which Chinese, Japanese and Korean characters may be added. Names with the same *skeleton* as a reserved name cannot
+//! be registered: the skeleton replaces letters and digits by the Latin letter that they look like.
 
 use std::borrow::Cow;
 
@@ -23,26 +23,26 @@ pub fn normalized(name: &str) -> Cow<'_, str> {
     if is_nfkc(name) { Cow::Borrowed(name) } else { Cow::Owned(name.nfkc().collect()) }
 }
 
-/// What all spellings with which an account can be named have in common.
+/// One text for all spellings of a name that find the same account.
 pub fn key(name: &str) -> String {
     normalized(name).to_lowercase()
 }
 
-/// 3 to 32 letters or digits, or `_-.`, so that a name is readable within a line of text. The letters are of one alphabet,
-/// because `а` of the Cyrillic one among Latin letters deceives readers.
+/// 3 to 32 letters or digits, or `_-.`, so that a name is readable within a line of text. The letters are of one
+/// alphabet, because a Cyrillic `а` among Latin letters deceives readers.
 pub fn is_valid(name: &str) -> bool {
     NAME_CHARS.contains(&name.chars().count())
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
         && is_of_one_alphabet(name)
 }
 
-/// Whether the name belongs to the administrator or to deleted accounts. Nothing can have it.
+/// Whether the name belongs to the administrator or to deleted accounts. No other account can have it.
 pub fn is_taken_by_shop(name: &str) -> bool {
     let name = name.to_lowercase();
     name == ADMIN || name.starts_with(DELETED_PREFIX) || skeleton(&name) == ADMIN
 }
 
-/// Whether shoppers cannot register the name: it looks like one of the shop. Owners may give such names to staff.
+/// Whether shoppers cannot register the name because it looks like the shop's own. Owners may give such names to staff.
 pub fn is_reserved(name: &str) -> bool {
     let skeleton = skeleton(name);
     is_taken_by_shop(name) || RESERVED_PREFIXES.iter().any(|prefix| skeleton.starts_with(prefix))
@@ -66,7 +66,7 @@ fn latin_lookalike(c: char) -> char {
     }
 }
 
-/// An alphabet whose letters look like those of another one.
+/// An alphabet whose letters look like letters of another alphabet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Alphabet {
     Latin,

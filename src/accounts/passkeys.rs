@@ -1,9 +1,9 @@
-//! Passkeys: a key on a device of the user, which unlocks it with a finger, a face or a PIN. Possession and identification
-//! together are two factors, so a passkey needs neither password nor code.
+//! Passkeys: a key on a device of the user, which unlocks it with a finger, a face or a PIN. Possession and
+//! identification together are two factors, so a passkey needs neither password nor code.
 //!
-//! A challenge is signed for one purpose, and for one session unless it is to open one; it is good for
-//! [`CHALLENGE_LIFETIME`], and spent with its first right answer. Issuing one writes nothing, so that visitors cannot fill the
-//! database.
+//! A challenge is signed for one purpose and one session (a log-in has no session yet). It is good for
+//! [`CHALLENGE_LIFETIME`], and spent with its first right answer. Issuing one writes nothing, so that visitors cannot
+//! fill the database.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ use webauthn::{Assertion, Registration, RelyingParty};
 
 /// How long a challenge may be answered: the time to find a device and to unlock it.
 pub const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
-/// What guesses at passkeys that no account has are counted under. No user can have this name.
+/// Guesses with passkeys that no account has are counted under this name. No user can have it.
 const NO_ACCOUNT: &str = "a passkey of no account";
 
-/// What is kept for passkeys.
+/// Signs and checks challenges of passkeys.
 pub(super) struct Passkeys {
     signer: Signer,
-    /// `None` where browsers offer no passkeys.
+    /// `None` if browsers offer no passkeys at the shop's address.
     site: Option<RelyingParty>,
 }
 
@@ -40,12 +40,12 @@ impl Passkeys {
     }
 }
 
-/// What a challenge is for. An answer serves no other purpose.
+/// What a challenge is for. An answer is good for this purpose only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     LogIn,
     StepUp,
-    /// The password, and the code, were right.
+    /// Add a passkey. Issued once the password, and the code if there is one, were right.
     Add,
 }
 
@@ -62,22 +62,22 @@ impl Purpose {
 /// What a browser needs to sign with a passkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PasskeyRequest {
-    /// In base64url, as are the credential ids.
+    /// The challenge in base64url. The credential ids are in base64url too.
     pub challenge: String,
     pub rp_id: String,
-    /// Empty: any that the device has for the site.
+    /// If it is empty, any passkey that the device has for the site will do.
     pub allowed: Vec<String>,
 }
 
 /// What a browser needs to create a passkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PasskeyCreation {
-    /// In base64url, as are the credential ids.
+    /// The challenge in base64url. The credential ids are in base64url too.
     pub challenge: String,
     pub rp_id: String,
     pub user: UserId,
     pub username: String,
-    /// The account has them already.
+    /// Passkeys that the account already has.
     pub excluded: Vec<String>,
 }
 
@@ -91,21 +91,21 @@ pub struct CreatedPasskey {
 /// What a browser has signed with a passkey.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SignedChallenge {
-    /// In base64url.
+    /// The id in base64url.
     pub credential_id: String,
     pub client_data: Vec<u8>,
     pub authenticator_data: Vec<u8>,
     pub signature: Vec<u8>,
-    /// The account that the device has the passkey for.
+    /// The account that the device stored with the passkey.
     pub user_handle: Option<Vec<u8>>,
 }
 
-/// Why an answer is refused, as security events say it.
+/// Why an answer is refused, as written in security events.
 const WRONG: &str = "passkey";
 const COPIED: &str = "passkey_copied";
 
 impl Accounts {
-    /// Takes passkeys for this site.
+    /// Accepts passkeys for this site.
     pub fn with_site(mut self, site: Option<RelyingParty>) -> Accounts {
         self.passkeys.site = site;
         self
@@ -120,7 +120,8 @@ impl Accounts {
         self.passkeys.site.as_ref().ok_or(AccountRefusal::PasskeysOff)
     }
 
-    /// Whether the account signs in with its passkey alone, because the owners require a second factor and it has no other.
+    /// Whether the account signs in with its passkey alone, because the owners require a second factor and it has no
+    /// other.
     pub(super) fn needs_passkey(&self, user: &User) -> bool {
         let has_no_other = user.second_factor.is_none() && user.passkeys > 0;
         user.role.is_staff() && has_no_other && self.requires_second_factor()
@@ -130,8 +131,8 @@ impl Accounts {
         self.store.passkeys_of(session.user_id).await
     }
 
-    /// Begins to add a passkey, confirmed by the password, and by a code if the account has an authenticator app: a passkey
-    /// stands for both.
+    /// Begins to add a passkey, confirmed by the password, and by a code if the account has an authenticator app,
+    /// because a passkey replaces both.
     pub async fn begin_passkey(
         &self,
         session: &Session,
@@ -232,7 +233,7 @@ impl Accounts {
             self.note_unknown_account(device);
             return Err(AccountRefusal::BadPasskey);
         };
-        // A device that holds the passkey for the shop tells for which account.
+        // A device that has a passkey for the shop sends the account that it stored with it.
         let is_of_account = signed.user_handle.as_deref() == Some(user.id.0.as_bytes());
         let used = match is_of_account {
             true => self.use_passkey(site, Purpose::LogIn, None, &passkey, signed).await,
@@ -249,7 +250,7 @@ impl Accounts {
         self.begin(&user, device, "passkey").await
     }
 
-    /// What the holder of a session signs to prove to be its owner.
+    /// What the user of a session signs to prove to be its owner.
     pub async fn passkey_step_up_request(&self, session: &Session) -> Result<PasskeyRequest, AccountRefusal> {
         let rp_id = self.site()?.id().to_owned();
         let allowed = self.credentials_of(session.user_id).await?;
@@ -294,7 +295,7 @@ impl Accounts {
         }
     }
 
-    /// Ends a guess that is judged, or was not for an error.
+    /// Ends a guess. It stays counted only if the answer was wrong, not if it could not be checked.
     async fn end_passkey_guess(
         &self,
         guess: Guess<'_>,

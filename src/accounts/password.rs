@@ -23,10 +23,10 @@ const PASSES: u32 = 2;
 
 /// Hashes per core that may wait in one lane. At 20 ms each that is a wait of 2 s; more hashes are refused.
 const MAX_QUEUED_PER_CORE: usize = 100;
-/// Of these, the part of one host and of one site.
+/// One host may have 1/`HOST_SHARE` of a lane's places, and one site 1/`SITE_SHARE`.
 const HOST_SHARE: usize = 4;
 const SITE_SHARE: usize = 2;
-/// After this time a network whose share was full may try again.
+/// When a network whose share is full may try again.
 const SHARE_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 /// How long one hash may wait for a core.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ static UNKNOWN_USER_HASH: LazyLock<String> = LazyLock::new(|| {
     format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p=1${salt}${hash}")
 });
 
-/// For what, and for which client, a password is hashed.
+/// Why a password is hashed (the lane), and for which network.
 #[derive(Debug, Clone, Copy)]
 pub struct HashRequest {
     lane: Lane,
@@ -51,7 +51,7 @@ impl HashRequest {
         HashRequest { lane, network: Network::of(client) }
     }
 
-    /// For the shop itself, not for a client.
+    /// A request of the shop itself, not of a client.
     pub fn internal() -> HashRequest {
         HashRequest::new(Lane::Staff, Ipv4Addr::LOCALHOST.into())
     }
@@ -107,7 +107,7 @@ impl Passwords {
     }
 }
 
-/// Characters of a password that the shop makes, of five bits each: 100 bits.
+/// Length of a generated password. Each character has five bits: 100 bits in all.
 const MADE_CHARS: usize = 20;
 
 /// A random password that is easy to type.
@@ -115,7 +115,7 @@ pub fn generate() -> String {
     letters::<MADE_CHARS>()
 }
 
-/// The password that these random bytes stand for, as [`generate`] would make it.
+/// The password that [`generate`] would make of these random bytes.
 pub fn of_bytes(bytes: [u8; 32]) -> String {
     spelled(&bytes[..MADE_CHARS])
 }
@@ -125,7 +125,7 @@ pub fn letters<const N: usize>() -> String {
     spelled(&rand::random::<[u8; N]>())
 }
 
-/// A character of five bits for each byte, without those that are easily confused.
+/// One character for each byte, from an alphabet of 32 without letters and digits that look alike.
 fn spelled(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect()

@@ -1,14 +1,14 @@
-//! Which new passwords are refused: those that guessing programs try first. Existing passwords stay valid.
+//! Refuses new passwords that guessing programs try first. Existing passwords stay valid.
 //!
-//! A common or leaked password is refused also within anything that is no letter, with the usual replacements of letters,
-//! and twice in a row: what is long enough is often made so from a short one. `Password2026!`, `p@ssw0rd-123`,
-//! `!!!!welcome!!!!`.
+//! A common or leaked password is also refused if it is surrounded by digits and signs, has the usual replacements of
+//! letters, or is written twice, because long passwords are often made from short ones: `Password2026!`,
+//! `p@ssw0rd-123`, `!!!!welcome!!!!`.
 
 use secrecy::{ExposeSecret, SecretString};
 use unicode_normalization::UnicodeNormalization;
 
 const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 12..=256;
-/// Different characters that a password has at least.
+/// A password has at least this many different characters.
 const MIN_DIFFERENT_CHARS: usize = 4;
 /// Rows of keyboards and counting. A password that is a piece of one of them, in either direction, is refused.
 const SEQUENCES: [&str; 9] = [
@@ -25,14 +25,14 @@ const SEQUENCES: [&str; 9] = [
 
 /// Common passwords and words at the core of common passwords, in lower case, separated by spaces.
 const COMMON: &str = include_str!("common_passwords.txt");
-/// The most frequent passwords in leaked collections, and given names: some 30,000 of six characters and more, in lower case,
-/// one a line. Source: the lists of zxcvbn 4.4.2, whose license is beside them.
+/// The most frequent passwords in leaked collections, and given names: some 30,000 of six characters and more, in lower
+/// case, one a line. Source: the lists of zxcvbn 4.4.2, whose license is beside them.
 const LEAKED: &str = include_str!("leaked_passwords/list.txt");
 
 /// Whether a user of this name may choose the password.
 pub fn is_acceptable(password: &SecretString, username: &str) -> bool {
     let text: String = password.expose_secret().nfkc().flat_map(char::to_lowercase).collect();
-    // Counted as typed: a ligature is one character for the user.
+    // Characters are counted as typed: a ligature is one character for the user.
     PASSWORD_CHARS.contains(&password.expose_secret().chars().count())
         && !has_few_chars(text.trim())
         && !is_repetition(&text)
@@ -41,7 +41,7 @@ pub fn is_acceptable(password: &SecretString, username: &str) -> bool {
         && !is_common(&text)
 }
 
-/// Whether the administrator's password, which the settings give, is one that a user could choose.
+/// Whether the administrator's password from the settings is one that a user could choose.
 pub fn is_acceptable_for_admin(password: &SecretString) -> bool {
     is_acceptable(password, super::ADMIN)
 }
@@ -64,7 +64,7 @@ fn is_sequence(text: &str) -> bool {
     SEQUENCES.iter().any(|sequence| sequence.contains(text) || sequence.contains(&backwards))
 }
 
-/// Whether nothing but the user name is in the password, apart from what surrounds it.
+/// Whether the password is only the user name, apart from digits and signs around it.
 fn is_name(text: &str, username: &str) -> bool {
     let name: String = username.nfkc().flat_map(char::to_lowercase).collect();
     let rest = text.replace(&name, "");
@@ -80,7 +80,7 @@ fn is_common(text: &str) -> bool {
     COMMON.split_ascii_whitespace().chain(LEAKED.lines()).any(|word| candidates.contains(&word) || is_twice(core, word))
 }
 
-/// Without what is no letter at both ends.
+/// Strips everything that is not a letter from both ends.
 fn core_of(text: &str) -> &str {
     text.trim_matches(|c: char| !c.is_alphabetic())
 }
@@ -89,7 +89,7 @@ fn is_twice(text: &str, word: &str) -> bool {
     text.strip_prefix(word) == Some(word)
 }
 
-/// The letter that a digit or sign usually stands for.
+/// The letter that a digit or sign usually replaces.
 fn replaced_letter(c: char) -> char {
     match c {
         '0' => 'o',

@@ -1,8 +1,8 @@
 //! Recovery of an account whose password is lost, by a link that is sent to its verified address.
 //!
-//! It must not be the weakest way in: a second factor stays and is asked for, staff without one ask an owner instead, and
-//! members of the staff can start it and never finish it. What a visitor learns is the same, and takes the same time,
-//! whether there is such an account or not.
+//! Recovery must not be the weakest way in. A second factor stays and is asked for. Staff without a second factor must
+//! ask an owner instead. Staff can start a shopper's recovery but cannot finish it. The answer is the same, and takes
+//! the same time, whether there is such an account or not.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use super::{AccountRefusal, Accounts, Device, password_rules};
 use domain::{Locale, MailAddress, SecurityClass, UserId};
 use store::{AccountChangeRefusal, StaffRecovery, StoreError, User};
 
-/// Longer texts are neither a name nor an address, in bytes.
+/// The longest text, in bytes, that can be a name or an address.
 const MAX_TYPED_BYTES: usize = 254;
 
 impl Accounts {
-    /// Sends a link to the account with this name or address, if there is one. The search and the message come after the
-    /// answer, so that its time tells nothing.
+    /// Sends a link to the account with this name or address, if there is one. The account is looked up after the
+    /// answer, so that the response time reveals nothing.
     pub async fn request_recovery(
         self: &Arc<Self>,
         device: &Device,
@@ -42,7 +42,7 @@ impl Accounts {
 
     async fn start_recovery_of(&self, device: &Device, typed: &str, locale: Locale) -> Result<(), StoreError> {
         let Some(user) = self.user_to_recover(typed).await? else { return Ok(()) };
-        // Beyond the limit the link before stays valid.
+        // Beyond the limit no new link is sent, and the previous one stays valid.
         if self.count_mail_of(user.id).await? && self.store.start_recovery(user.id, locale).await? {
             self.note(SecurityClass::RecoveryStarted, &user, device, "owner");
         }
@@ -63,7 +63,7 @@ impl Accounts {
         Ok(user.filter(may_recover))
     }
 
-    /// Starts the recovery of a shopper's account for its owner, who finishes it.
+    /// Starts the recovery of an account on behalf of its owner, who finishes it.
     pub async fn start_recovery_for(
         &self,
         by: &Session,

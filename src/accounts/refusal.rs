@@ -10,7 +10,8 @@ pub enum AccountRefusal {
     /// An unknown name and a wrong password are indistinguishable, also by their timing.
     #[error("the user name or password is wrong")]
     BadCredentials,
-    /// The network has registered many accounts of late: see [`registration_price`](super::Accounts::registration_price).
+    /// The network has registered many accounts lately: see
+    /// [`registration_price`](super::Accounts::registration_price).
     #[error("a proof of work, or a wait, is due")]
     PriceDue,
     #[error("the user name is taken")]
@@ -20,7 +21,8 @@ pub enum AccountRefusal {
     /// Its length is wrong, or guessing programs try it first.
     #[error("the password is weak")]
     WeakPassword,
-    /// [`BadUsername`](Self::BadUsername) and [`WeakPassword`](Self::WeakPassword) of one registration, reported together.
+    /// [`BadUsername`](Self::BadUsername) and [`WeakPassword`](Self::WeakPassword) of one registration, reported
+    /// together.
     #[error("the user name is not valid and the password is weak")]
     BadNameAndPassword,
     /// Too many wrong guesses, or too many passwords of one network wait to be hashed. Try again after this time.
@@ -32,15 +34,15 @@ pub enum AccountRefusal {
     /// The password was set by an owner, and not replaced in time.
     #[error("the temporary password has expired")]
     PasswordExpired,
-    /// The password was right, and a code is needed as well. Carries a signed text that stands for the password.
+    /// The password was right, and a code is needed as well. Carries a signed proof that the password was right.
     #[error("a code is needed")]
     CodeNeeded(String),
     #[error("the code is wrong or was used before")]
     BadCode,
-    /// What a passkey has signed is not right, or the passkey is unknown: indistinguishable.
+    /// The signature of a passkey is wrong, or the passkey is unknown. Clients cannot tell which.
     #[error("the passkey is unknown or its answer is wrong")]
     BadPasskey,
-    /// What a browser has created is no passkey that the shop takes, or took too long.
+    /// The browser created a passkey that the shop does not accept, or took too long.
     #[error("the new passkey cannot be used")]
     BadRegistration,
     #[error("the account has no such passkey")]
@@ -60,7 +62,7 @@ pub enum AccountRefusal {
     /// The account needs a second factor first.
     #[error("a second factor is required")]
     SecondFactorRequired,
-    /// The second factor that is replaced needs a code, and this one was missing or wrong.
+    /// Replacing a second factor needs a code of the present one, which was missing or wrong.
     #[error("the code of the present second factor is wrong")]
     BadPresentCode,
     /// The current password, which confirms a change, was wrong.

@@ -30,7 +30,7 @@ impl Accounts {
             (false, false) => return Err(AccountRefusal::BadNameAndPassword),
         }
         let paid = self.check_payment(device, paid).await?;
-        // Before the look-up, so that asking whether a name is taken costs a hash and waits in its queue.
+        // Hashed before the look-up, so that probing for taken names costs a hash and waits for a slot.
         let request = HashRequest::new(Lane::Registration, device.address);
         let hash = self.passwords.hash(password, request).await?;
         if self.is_name_taken(username).await? {
@@ -53,8 +53,8 @@ impl Accounts {
         self.begin(&user, device, "").await
     }
 
-    /// What the registration tells of the account's network. This host itself is none: it stands for tests and for a proxy that
-    /// is not trusted.
+    /// Digests of the network that the account is registered from. A loopback address gives none: it belongs to tests,
+    /// or to a proxy that is not trusted.
     fn signals_of(&self, device: &Device) -> Vec<Signal> {
         match device.address.is_loopback() {
             true => Vec::new(),
@@ -62,7 +62,7 @@ impl Accounts {
         }
     }
 
-    /// Whether shoppers cannot register the name: it is taken, or looks like one of the shop or of its staff.
+    /// Whether shoppers cannot register the name: it is taken, or looks like a name of the shop or of its staff.
     async fn is_name_taken(&self, username: &str) -> Result<bool, StoreError> {
         if names::is_reserved(username) || self.store.user_named(username).await?.is_some() {
             return Ok(true);

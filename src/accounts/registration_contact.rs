@@ -1,11 +1,13 @@
-//! A verified mail address as the price of a registration, for those who can neither compute nor wait.
+//! A verified mail address in place of a registration's proof of work, for shoppers who can neither compute nor wait.
 //!
-//! The address is entered beside the form of the registration and belongs to its challenge, not to a browser: the message may
-//! be read on another device, and the form keeps what was filled in. A button behind the link verifies the address. From
-//! then on the challenge pays for one account, wherever it is sent from, and the address becomes that account's.
+//! The address is entered beside the registration form and belongs to the form's challenge, not to a browser: the
+//! message may be read on another device, and the form keeps what was filled in. A button behind the link verifies the
+//! address. From then on the challenge is enough for one account, from any network, and the address becomes the address
+//! of that account.
 //!
-//! The answer is the same for every address and takes the same time. The message has no word of the visitor's, and is counted
-//! before any work ([`mail_limits`](super::mail_limits)), so that the shop is no way to write to strangers.
+//! The answer is the same for every address and takes the same time. The message contains nothing that the visitor
+//! typed, and it is counted before any work ([`mail_limits`](super::mail_limits)), so the shop cannot be used to write
+//! to strangers.
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use domain::{Locale, MailAddress};
 use store::{RegistrationContact, StoreError};
 
 impl Accounts {
-    /// Sends a link to an address that is to pay for the account of this challenge.
+    /// Sends a link to an address. Once it is verified, the challenge needs no proof of work.
     pub async fn request_contact(
         self: &Arc<Self>,
         device: &Device,
@@ -45,14 +47,15 @@ impl Accounts {
         Ok(address)
     }
 
-    /// The address of a link, and whether it is verified already. Changes nothing: programs that scan mail follow links.
+    /// The address of a link, and whether it is verified already. Changes nothing: programs that scan mail follow
+    /// links.
     pub async fn contact_of_link(&self, token: &str) -> Result<RegistrationContact, AccountRefusal> {
         let (id, address) = self.read_contact(token).await?;
         let contact = self.store.contact_of(&id).await?.filter(|contact| contact.address == address);
         contact.ok_or(AccountRefusal::BadLink)
     }
 
-    /// Verifies the address of a link, so that its challenge pays for an account.
+    /// Verifies the address of a link, so that its challenge is enough for an account.
     pub async fn verify_contact(&self, token: &str) -> Result<(), AccountRefusal> {
         let (id, address) = self.read_contact(token).await?;
         match self.store.verify_contact(&id, &address).await? {
@@ -66,7 +69,7 @@ impl Accounts {
         self.links.verify_registration(token, now).ok_or(AccountRefusal::BadLink)
     }
 
-    /// The verified address that pays with a challenge.
+    /// The verified address of a challenge, if it has one.
     pub(super) async fn verified_contact(&self, issued: &Issued) -> Result<Option<RegistrationContact>, StoreError> {
         Ok(self.store.contact_of(&issued.id).await?.filter(|contact| contact.is_verified))
     }

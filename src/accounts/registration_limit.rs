@@ -1,6 +1,6 @@
-//! How often a network may ask for accounts, whatever comes of it. Counted in memory before anything else is done, so that a
-//! flood costs neither the database nor a core. A refusal is held back for a while: a client that waits for each answer is
-//! slowed down, and the others keep the connections to the database.
+//! Limits how often a network may ask for accounts, whether or not it gets one. Requests are counted in memory before
+//! anything else is done, so that a flood costs neither the database nor a core. A refusal is delayed for a while: that
+//! slows down a client that waits for each answer, and leaves the database connections to the others.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::{AccountRefusal, Device};
 use base::clock::Clock;
 use domain::Network;
 
-/// Requests of one host: the burst, then one per period. Many people may share it.
+/// Requests of one host, which many people may share: the burst, then one per period.
 const PER_HOST: (u32, Duration) = (100, Duration::from_millis(100));
 /// Requests of one site.
 const PER_SITE: (u32, Duration) = (500, Duration::from_millis(20));
-/// How long a refusal is held back.
+/// How long a refusal is delayed.
 const DELAY: Duration = Duration::from_secs(1);
 /// When a refused client may try again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
@@ -30,7 +30,8 @@ impl RegistrationLimit {
         RegistrationLimit { hosts: KeyedLimit::new(PER_HOST, clock.clone()), sites: KeyedLimit::new(PER_SITE, clock) }
     }
 
-    /// Counts a request, or refuses it. This host itself has no limit: it stands for tests and for a proxy that is not trusted.
+    /// Counts a request, or refuses it. Loopback has no limit: such requests come from tests, or from a proxy that is
+    /// not trusted.
     pub(super) async fn admit(&self, device: &Device) -> Result<(), AccountRefusal> {
         if device.address.is_loopback() || self.take(Network::of(device.address)) {
             return Ok(());

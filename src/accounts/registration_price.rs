@@ -1,7 +1,7 @@
-//! What registering costs: nothing at first, then a proof of work that doubles with the accounts that the network has
-//! registered of late, up to a ceiling. A wait or a verified mail address ([`registration_contact`](super::registration_contact))
-//! stands for the computation where a browser has no WebCrypto. No network is locked out: one address may be that of a campus
-//! or of a mobile network.
+//! The proof of work at registration. The first accounts of a network need none. After that the work doubles with the
+//! accounts that the network has registered lately, up to a ceiling. Browsers without WebCrypto can wait or verify a
+//! mail address instead ([`registration_contact`](super::registration_contact)). No network is locked out, because one
+//! address may serve a whole campus or a mobile network.
 
 use std::time::Duration;
 
@@ -14,35 +14,35 @@ use domain::network::Network;
 use domain::proof_of_work::{MAX_BITS, is_solved, price};
 use store::{CountOutcome, GuessCount, RegistrationContact, RegistrationCount, StoreError};
 
-/// Accounts that a host registers within an hour without a price, unless a setting says otherwise.
+/// Accounts that a host registers within an hour without a proof of work, unless a setting says otherwise.
 pub(super) const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
-/// A site may register as many without a price as so many of its hosts.
+/// A site (/24 or /48) gets this many times the free allowance of one host.
 const HOSTS_OF_A_SITE: u32 = 5;
-/// A count grows to so many times what is free, above the ceiling of the price: a network that was abused is as good as new
-/// after some hours.
+/// A count stops at this many times the free allowance, which is beyond the ceiling of the work. So a network that was
+/// abused has its full allowance again after some hours.
 const MOST_TIMES: u32 = 20;
 /// The age at which a challenge needs no solution.
 const WAIT: Duration = Duration::from_secs(10 * 60);
 /// How long a challenge is accepted.
 const CHALLENGE_LIFETIME: Duration = Duration::from_secs(60 * 60);
-/// One account of a site per interval is registered by waiting, and some at once.
+/// Accounts of a site that are registered by waiting: one per interval (in milliseconds), and a burst at once.
 const WAITED_RATE: CellRate = CellRate { interval: 10_000, burst: 30 };
 
-/// What the next account of a network costs.
+/// What a network has to do for its next account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Price {
-    /// Signed; it belongs to the network and pays for one account.
+    /// A signed text. It belongs to the network and is good for one account.
     pub challenge: String,
-    /// Zero bits of each part of the puzzle.
+    /// Difficulty: zero bits in each part of the puzzle.
     pub bits: u32,
-    /// From then on the challenge alone is enough.
+    /// From this moment the challenge is enough without a solution.
     pub free_at: Timestamp,
-    /// The verified mail address that pays already.
+    /// The verified mail address of the challenge. With it no solution is needed.
     pub contact: Option<String>,
 }
 
-/// What a client pays for an account: a challenge, and the numbers that solve its puzzle. Without numbers it has waited, or
-/// verified a mail address.
+/// The proof of work that a client sends: a challenge, and the numbers that solve its puzzle. A client that waited or
+/// verified a mail address sends no numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Payment {
     pub challenge: String,
@@ -54,11 +54,11 @@ pub struct Payment {
 pub(super) struct Issued {
     pub id: String,
     at: Timestamp,
-    /// The price that it is worth.
+    /// The difficulty that the challenge satisfies once it is solved.
     bits: u32,
-    /// The network that it was issued to.
+    /// The network that the challenge was issued to.
     site: String,
-    /// The mail address that pays in place of numbers.
+    /// The verified mail address, which replaces the numbers.
     pub contact: Option<RegistrationContact>,
 }
 
@@ -73,12 +73,13 @@ impl Issued {
 }
 
 impl Accounts {
-    /// Registers `free` accounts of a host within an hour without a price.
+    /// Lets a host register `free` accounts within an hour without a proof of work.
     pub fn with_free_registrations(self, free: u32) -> Accounts {
         Accounts { free_registrations: free, ..self }
     }
 
-    /// What the next account of this network costs; `None` when it is free. A challenge that is still good is kept.
+    /// What this network has to do for its next account; `None` if nothing. The challenge `kept` is returned again if
+    /// it is still good.
     pub async fn registration_price(&self, device: &Device, kept: &str) -> Result<Option<Price>, StoreError> {
         if device.address.is_loopback() {
             return Ok(None);
@@ -98,8 +99,8 @@ impl Accounts {
         Ok(Some(Price { challenge: self.challenges.sign(&payload), bits, free_at: now + WAIT, contact: None }))
     }
 
-    /// What the client pays, verified before a password is hashed for it. `None` while an account is free, unless an address
-    /// is verified, which the account gets all the same.
+    /// Verifies the client's proof of work before a password is hashed for it. `None` if the account needs none. A
+    /// verified address is returned in any case, because the account gets it.
     pub(super) async fn check_payment(
         &self,
         device: &Device,
@@ -133,8 +134,8 @@ impl Accounts {
         if solved.is_ok_and(|solved| solved) { Ok(Some(issued)) } else { Err(AccountRefusal::PriceDue) }
     }
 
-    /// Counts an account that is about to be added, and spends what [`Accounts::check_payment`] has verified. What was free
-    /// then may have a price now.
+    /// Counts an account that is about to be added, and spends the challenge that [`Accounts::check_payment`] verified.
+    /// An account that needed no work then may need some now.
     pub(super) async fn take_payment(&self, device: &Device, paid: Option<&Issued>) -> Result<(), AccountRefusal> {
         if device.address.is_loopback() {
             return Ok(());
@@ -148,7 +149,7 @@ impl Accounts {
         }
     }
 
-    /// The bits of the puzzle, by the counts of host and site.
+    /// The difficulty for these counts of host and site; `None` if no work is needed.
     fn bits(&self, counts: &[u64]) -> Option<u32> {
         let free = u64::from(self.free_registrations);
         let frees = [free, free * u64::from(HOSTS_OF_A_SITE)];

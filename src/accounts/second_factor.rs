@@ -1,8 +1,7 @@
 //! The second factor: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case it is lost.
 //!
-//! The database stores the secret encrypted ([`Cipher`], bound to the user), so a copy of the database alone cannot generate
-//! codes. Recovery codes are stored as hashes; they
-//! are random enough (80 bits) for a fast hash.
+//! The database stores the secret encrypted ([`Cipher`], bound to the user), so a copy of the database alone cannot
+//! generate codes. Recovery codes are stored as hashes; they are random enough (80 bits) for a fast hash.
 
 use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
@@ -20,7 +19,7 @@ use store::{StoreError, User};
 /// How long the second step of a log-in, and setting up an authenticator, may take.
 const SECOND_STEP_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
 const RECOVERY_CODES: usize = 10;
-/// Second factors that are read at once to be encrypted anew.
+/// Second factors that are read at once to be encrypted again.
 const FACTORS_PER_STEP: i64 = 500;
 /// The time step of codes, in seconds.
 const STEP_SECONDS: i64 = 30;
@@ -28,9 +27,9 @@ const STEP_SECONDS: i64 = 30;
 /// What a user needs to set up an authenticator app.
 #[derive(Debug, Clone)]
 pub struct Enrolment {
-    /// In base32, for typing.
+    /// The secret in base32, for typing.
     pub secret: String,
-    /// `otpauth://…`, for scanning.
+    /// The address `otpauth://…`, for scanning.
     pub url: String,
     /// The signed secret. The client sends it back with the first code.
     pub signed: String,
@@ -55,7 +54,7 @@ impl SecondFactors {
         self.cipher.decrypt(user.0.as_bytes(), encrypted)
     }
 
-    /// The same secret encrypted with the current key, if it was encrypted with the other one.
+    /// The same secret encrypted with the current key, if it was encrypted with the other key.
     fn re_encrypt(&self, user: UserId, encrypted: &str) -> Option<String> {
         self.cipher.re_encrypt(user.0.as_bytes(), encrypted)
     }
@@ -117,9 +116,9 @@ impl Accounts {
         Ok(Enrolment { secret, url, signed })
     }
 
-    /// Turns the second factor on, confirmed by the password and a first code. Replacing one needs a code of the present
-    /// one as well, or a recovery code: the password alone must not be enough to move it. Ends the other sessions. Returns
-    /// the recovery codes, which cannot be read again later.
+    /// Turns the second factor on, confirmed by the password and a first code. Replacing a second factor also needs a
+    /// code of the present one, or a recovery code: the password alone must not be enough to replace it. Ends the other
+    /// sessions. Returns the recovery codes, which cannot be read again later.
     pub async fn set_second_factor(
         &self,
         session: &Session,
@@ -178,8 +177,8 @@ impl Accounts {
         Ok(())
     }
 
-    /// Encrypts the second factors with the current key that were encrypted with the other one. Returns how many. May run
-    /// in several processes at once.
+    /// Finds second factors that were encrypted with the other key and encrypts them with the current one. Returns how
+    /// many. May run in several processes at once.
     pub async fn re_encrypt_second_factors(&self) -> Result<u64, StoreError> {
         let mut changed = 0;
         if !self.factors.cipher.has_previous() {
@@ -203,7 +202,7 @@ impl Accounts {
     /// Checks a code of the authenticator or a recovery code, and marks it as used.
     pub(super) async fn check_code(&self, user: &User, code: &str) -> Result<(), AccountRefusal> {
         let Some(encrypted) = &user.second_factor else { return Ok(()) };
-        // Counted first, so that parallel codes are limited, too.
+        // Count first, so that parallel attempts are limited too.
         self.reserve_code(user.id).await?;
         let code = normalized(code);
         let right = match code.len() == 6 && code.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -229,7 +228,7 @@ impl Accounts {
         self.factors.sign("half", user.id, &password_stamp(user), self.clock.now())
     }
 
-    /// The user whose right password the proof stands for.
+    /// The user whose right password the proof confirms.
     pub(super) async fn user_of_proof(&self, proof: &str) -> Result<User, AccountRefusal> {
         let verified = self.factors.verify("half", proof, self.clock.now());
         let (id, proved) = verified.ok_or(AccountRefusal::BadCredentials)?;

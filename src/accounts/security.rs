@@ -9,7 +9,7 @@ use domain::{AuditAction, SecurityClass};
 use store::{AccountChange, User};
 
 impl Accounts {
-    /// Records security events in this collector; without one they are forgotten.
+    /// Records security events in this collector. Without a collector they are dropped.
     pub fn with_events(self, events: SecurityEvents) -> Accounts {
         Accounts { events, ..self }
     }
@@ -24,8 +24,8 @@ impl Accounts {
         self.events.record(SecurityClass::LogInFailed, None, Some(device.address), "unknown_account");
     }
 
-    /// Records a failed log-in, and logs one of staff. Runs in the background, because a longer response time would reveal
-    /// who is staff.
+    /// Records a failed log-in. A failed log-in of staff also goes to the audit log, in the background, because a
+    /// longer response time would reveal who is staff.
     pub(super) fn note_failure(&self, user: &User, device: &Device, why: &'static str) {
         let class = if why == "code" { SecurityClass::SecondFactorFailed } else { SecurityClass::LogInFailed };
         self.note(class, user, device, if why == "code" { "log_in" } else { why });
@@ -57,7 +57,7 @@ impl Accounts {
         }
     }
 
-    /// Records what staff changed about the account of another. The audit log says who did it.
+    /// Records what staff changed about another account. The audit log says who did it.
     pub(super) fn note_change(&self, user: &User, change: &AccountChange) {
         let (class, detail) = match change {
             AccountChange::Block { .. } => (SecurityClass::AccountBlocked, ""),

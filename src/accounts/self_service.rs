@@ -13,7 +13,7 @@ use domain::SecurityClass;
 use store::{NewSession, SessionRow, StoreError, User};
 
 impl Accounts {
-    /// The account of a session, if the password is right. Wrong guesses count like those of a log-in.
+    /// The account of a session, if the password is right. Wrong guesses count like wrong guesses at a log-in.
     pub(super) async fn confirm(
         &self,
         session: &Session,
@@ -103,7 +103,8 @@ impl Accounts {
     }
 
     pub async fn log_out_everywhere(&self, session: &Session) -> Result<(), StoreError> {
-        // The current session also by its own id: it may come from a process whose clock is ahead, and have no row.
+        // End the current session by its own id as well: it may come from a process whose clock is ahead, and have no
+        // row.
         self.end(session.id).await?;
         let ended = self.store.end_sessions(session.user_id, self.clock.now()).await?;
         self.revocations.add(&[ended]);

@@ -72,13 +72,14 @@ const COOKIE_NAMES: [&str; 2] = ["seckill=", "__Host-seckill="];
 
 /// A cookie that scripts cannot read.
 pub(super) struct Cookie {
-    /// With `=`. The prefix `__Host-` makes browsers require https and reject cookies of other hosts of the domain.
+    /// The name with `=`. The prefix `__Host-` makes browsers require https and reject cookies of other hosts of the
+    /// domain.
     name: &'static str,
     attributes: &'static str,
 }
 
 impl Cookie {
-    /// For https. The name begins with `__Host-`.
+    /// A cookie for https. The name must begin with `__Host-`.
     pub(super) fn secure(name: &'static str) -> Cookie {
         Cookie { name, attributes: "; Path=/; HttpOnly; SameSite=Lax; Secure" }
     }
@@ -87,7 +88,7 @@ impl Cookie {
         Cookie { name, attributes: "; Path=/; HttpOnly; SameSite=Lax" }
     }
 
-    /// Its values in a request: browsers may send more than one.
+    /// The cookie's values in a request: browsers may send more than one.
     pub(super) fn values<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         let name = self.name;
         let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());

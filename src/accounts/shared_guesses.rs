@@ -1,5 +1,5 @@
-//! Guesses as all processes count them together, in the database. Each process limits them in memory first (`throttle`),
-//! so that a flood reaches the database at the rate of one process.
+//! Counts the guesses of all processes together, in the database. Each process limits them in memory first
+//! (`throttle`), so that a flood reaches the database only as fast as one process allows guesses.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use domain::{UserId, hex};
 use store::GuessCount;
 
 impl Accounts {
-    /// Counts a guess for all processes that this one has allowed.
+    /// Counts a guess that this process has allowed, for all processes.
     pub(super) async fn share_guess<'a>(
         &'a self,
         mut guess: Guess<'a>,
@@ -64,7 +64,8 @@ impl Accounts {
         self.give_back(&[self.count_of_codes(user)]).await;
     }
 
-    /// The owner was right in any case; a count that is too high for a while does less harm than a refusal.
+    /// A failure is only logged. The guess was right, and a count that is too high for a while does less harm than a
+    /// refusal.
     async fn give_back(&self, counts: &[GuessCount]) {
         if let Err(error) = self.store.give_back_guess(counts).await {
             warn!(%error, "a right guess stays counted as a wrong one");
@@ -79,12 +80,12 @@ impl Accounts {
         self.count("code", &user.to_string(), PER_CODE)
     }
 
-    /// The count of what guesses of a kind have in common.
+    /// The count of guesses of one kind that share `common`.
     pub(super) fn count(&self, kind: &str, common: &str, limit: (u32, Duration)) -> GuessCount {
         GuessCount { key: self.count_key(kind, common), rate: rate(limit) }
     }
 
-    /// Names a count in the database without telling whose it is.
+    /// The key of a count in the database. It does not reveal whose count it is.
     pub(super) fn count_key(&self, kind: &str, common: &str) -> String {
         let digest = key_for(&self.secret, &format!("guess {kind} {common}"));
         hex::encode(&digest[..16])

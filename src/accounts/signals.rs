@@ -1,10 +1,10 @@
-//! What accounts may have in common, as keyed digests: the address of delivery, the verified contact, the instrument that paid,
-//! the network of the registration. One spelling of a thing has one digest, and only the shop can compute it.
+//! Keyed digests of what links accounts: the delivery address, the verified mail address, the instrument that paid, and
+//! the network of the registration. All spellings of a thing have the same digest, and only the shop can compute it.
 
 use base::signing::{KeyedDigests, ShopSecret};
 use domain::{Address, MailAddress, Network, Signal, SignalKind};
 
-/// Makes signals. While the shop's secret is replaced each has two digests.
+/// Makes the digests. While the shop's secret is being replaced there are two for each thing.
 #[derive(Clone)]
 pub struct Signals(KeyedDigests);
 
@@ -13,25 +13,26 @@ impl Signals {
         Signals(KeyedDigests::new(secret, "signal"))
     }
 
-    /// The address, and its street.
+    /// Digests of the whole address and of its street.
     pub fn of_address(&self, address: &Address) -> Vec<Signal> {
         let mut signals = self.signals(SignalKind::Address, &address.place());
         signals.extend(self.signals(SignalKind::Street, &address.street()));
         signals
     }
 
-    /// A verified mail address.
+    /// The digest of the mailbox of a verified mail address.
     pub fn of_contact(&self, address: &str) -> Vec<Signal> {
         let mailbox = MailAddress::parse(address).map(|address| address.mailbox());
         mailbox.map(|mailbox| self.signals(SignalKind::Contact, &mailbox)).unwrap_or_default()
     }
 
-    /// The fingerprint that a payment provider gives of a card or an account. Fingerprints of two providers differ.
+    /// The digest of the fingerprint that a payment provider gives for a card or an account. Fingerprints of two
+    /// providers differ.
     pub fn of_instrument(&self, provider: &str, fingerprint: &str) -> Vec<Signal> {
         self.signals(SignalKind::Instrument, &format!("{provider} {fingerprint}"))
     }
 
-    /// The network of a registration.
+    /// Digests of the network that an account was registered from.
     pub fn of_network(&self, network: Network) -> Vec<Signal> {
         let mut signals = self.signals(SignalKind::Host, &network.host.to_string());
         signals.extend(self.signals(SignalKind::Site, &network.site_text()));

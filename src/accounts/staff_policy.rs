@@ -1,4 +1,4 @@
-//! What the owners ask of all staff, and what members of the staff have to do before they may act.
+//! What the owners require of all staff, and what staff have to do before they may use the console.
 
 use std::sync::atomic::Ordering;
 
@@ -31,8 +31,8 @@ impl Accounts {
         self.second_factor_required.load(Ordering::Relaxed)
     }
 
-    /// Requires a second factor of all staff, or no longer. Who requires it has one, so that the shop keeps an owner who can
-    /// take it back. The policy must be in one of the `versions`.
+    /// Requires a second factor of all staff, or stops requiring it. An owner who requires it must have one, so that
+    /// there is an owner who can turn it off again. The policy must be in one of the `versions`.
     pub async fn require_second_factor(
         &self,
         by: &Session,
@@ -49,8 +49,8 @@ impl Accounts {
         Ok(policy)
     }
 
-    /// Requires a second factor of all staff if the shop has no administrator yet. Whether it had none. Counts in this process
-    /// once it is refreshed.
+    /// Requires a second factor of all staff if the shop has no administrator yet. Returns whether it had none. This
+    /// process applies it from its next refresh.
     pub async fn require_second_factor_of_first_staff(&self) -> Result<bool, StoreError> {
         self.store.require_second_factor_without(ADMIN).await
     }

@@ -22,9 +22,9 @@ impl Accounts {
         Ok(user.filter(|user| user.role.is_staff() && !user.is_blocked() && session.is_of(user)))
     }
 
-    /// Whether the session was unused for longer than staff may leave it. Other processes store uses every half minute, so
-    /// a session may end that much early. Stored uses have the database's time and are compared with it: a process whose
-    /// clock is wrong neither ends nor prolongs sessions.
+    /// Whether the session was unused for longer than staff may leave it. Other processes store uses every half minute,
+    /// so a session may end that much early. Stored uses have the database's time and are compared with it: a process
+    /// whose clock is wrong neither ends nor prolongs sessions.
     async fn is_idle(&self, session: &Session) -> Result<bool, StoreError> {
         let pending = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&session.id).copied();
         let unused = if let Some(pending) = pending {

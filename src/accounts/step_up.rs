@@ -10,8 +10,8 @@ use super::{AccountRefusal, Accounts, Device};
 use domain::SecurityClass;
 use store::{StoreError, User};
 
-/// How long shoppers spend from the wallet after they entered their password: 12 hours (OWASP ASVS 3.3.2). Their sessions
-/// last longer, so that they come in time to an opening.
+/// How long shoppers may spend from the wallet after they entered their password: 12 hours (OWASP ASVS 3.3.2). Their
+/// sessions last longer, so that signing in does not make them late for an opening.
 const SPENDING_PROOF_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 
 impl Accounts {
@@ -28,7 +28,7 @@ impl Accounts {
         }
     }
 
-    /// By the database's time, so that a process whose clock is wrong believes no old proof.
+    /// Compares with the database's time, so that a process whose clock is wrong accepts no old proof.
     async fn is_proved_within(&self, session: &Session, lifetime: Duration) -> Result<bool, StoreError> {
         let Some(proved_at) = self.store.session_proved_at(session.id).await? else { return Ok(false) };
         let age = self.store.now().await?.duration_since(proved_at);

@@ -26,7 +26,7 @@ async fn role(accounts: &Accounts, session: &Session) -> Option<Role> {
     accounts.staff(session).await.unwrap().map(|user| user.role)
 }
 
-/// Nothing, where an account costs nothing.
+/// An empty proof of work, for accounts that need none.
 fn free() -> RegistrationPayment {
     RegistrationPayment::default()
 }

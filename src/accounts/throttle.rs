@@ -1,16 +1,17 @@
-//! Limits wrong guesses of passwords and codes. A guess is counted before its password is hashed and given back unless it
-//! turns out wrong, so that parallel guesses are limited like consecutive ones, and a whole campus behind one address can
-//! log in.
+//! Limits wrong guesses of passwords and codes. A guess is counted before its password is hashed and given back unless
+//! it turns out wrong, so that parallel guesses are limited like consecutive ones, and a whole campus behind one
+//! address can log in.
 //!
 //! - **Per network and user name** ([`PER_NAME`]): further guesses are refused.
-//! - **Per user name** from all networks ([`PER_ACCOUNT`]): further guesses are refused, except from addresses where the
-//!   account is signed in. Else any client could lock out the owner of an account.
-//! - **Per network** for all names ([`PER_ADDRESS`]): further guesses are delayed, never refused for their number. Wrong
-//!   guesses at invented names must not lock out everybody behind the same address.
-//! - **Browsers that the account knows** (`known_device`) are excepted from all three. Each has [`PER_NAME`] for itself.
+//! - **Per user name** from all networks ([`PER_ACCOUNT`]): further guesses are refused, except from addresses where
+//!   the account is signed in. Otherwise any client could lock out the owner of an account.
+//! - **Per network** for all names ([`PER_ADDRESS`]): further guesses are delayed, not refused: wrong guesses at
+//!   invented names must not lock out everyone behind the same address.
+//! - **Browsers that the account knows** (`known_device`) are excepted from all three. Each has [`PER_NAME`] for
+//!   itself.
 //!
-//! A process counts in memory what it judges; what it allows is then counted in the database, for all processes together
-//! (`shared_guesses`). Delays are per process.
+//! A process first counts a guess in memory. If it allows the guess, it counts it in the database for all processes
+//! together (`shared_guesses`). Delays are per process.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -33,7 +34,7 @@ pub(super) const PER_NAME: (u32, Duration) = (8, Duration::from_secs(30));
 pub(super) const PER_ACCOUNT: (u32, Duration) = (40, Duration::from_secs(60));
 /// Wrong passwords from one host for any user name, before its guesses are delayed.
 const PER_ADDRESS: (u32, Duration) = (60, Duration::from_secs(2));
-/// The delay for each wrong password beyond [`PER_ADDRESS`], and in all.
+/// The delay for each wrong password beyond [`PER_ADDRESS`], and the longest delay.
 const DELAY_STEP: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(2);
 /// Guesses of one host that are delayed at the same time. Further ones are refused for [`MAX_DELAY`].
@@ -51,10 +52,10 @@ pub struct GuessLimits {
     hasher: RandomState,
 }
 
-/// Where guesses at one name come from, as far as they are counted together.
+/// Where a guess at a name comes from. Guesses at one name from one origin are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The network's smallest part.
+    /// An address, or a /64 of IPv6.
     Host(IpAddr),
     /// A browser in which the account has signed in before.
     Device(Uuid),
@@ -95,7 +96,7 @@ pub struct Guess<'a> {
     name: u64,
     counts_for_account: bool,
     is_wrong: bool,
-    /// What was counted for all processes.
+    /// What was counted in the database for this guess.
     shared: Vec<GuessCount>,
 }
 
@@ -145,8 +146,8 @@ impl GuessLimits {
         }
     }
 
-    /// Counts a guess that is about to be judged. The account's own limit counts neither guesses from a browser that it knows,
-    /// nor from an address where it is signed in.
+    /// Counts a guess that is about to be judged. The limit per account does not count guesses from a browser that the
+    /// account knows, or from an address where it is signed in.
     pub fn reserve(&self, origin: Origin, username: &str, signed_in: bool) -> Result<Guess<'_>, GuessRefusal> {
         let name = self.name_key(username);
         self.per_name.take((origin, name)).map_err(GuessRefusal::Client)?;
@@ -180,14 +181,15 @@ impl GuessLimits {
         self.per_code.give_back(&user);
     }
 
-    /// A fixed-size key for a user name of any length. All spellings with which an account can be named have one key.
+    /// A fixed-size key for a user name of any length. All spellings that find the same account have one key.
     fn name_key(&self, username: &str) -> u64 {
         self.hasher.hash_one(names::key(username))
     }
 }
 
 impl Accounts {
-    /// Counts a guess at a password before any work is done for it, and delays those of a network with many wrong ones.
+    /// Counts a guess at a password before any work is done for it, and delays it if its network has made many wrong
+    /// guesses.
     pub(super) async fn reserve_guess(&self, device: &Device, username: &str) -> Result<Guess<'_>, AccountRefusal> {
         let origin = Origin::of(device, username);
         let guess = match self.guesses.reserve(origin, username, false) {

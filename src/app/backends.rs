@@ -18,7 +18,7 @@ use engine::stock::{FactSource, Stock};
 use engine::waiting_rooms::gathering::Gathering;
 use store::Store;
 
-/// The backends of this rung.
+/// The backends for this process's rung.
 pub(super) struct Backends {
     pub(super) stock: Arc<dyn Stock>,
     pub(super) facts: Arc<dyn FactSource>,

@@ -1,5 +1,5 @@
-//! Demo goods and sales: one sale that is open, a draw that takes entries for some minutes, one with a waiting room that opens soon,
-//! two variants of one product tomorrow, and a draft to start by hand.
+//! Demo goods and sales: one sale that is open, a draw that takes entries for some minutes, a sale with a waiting room
+//! that opens soon, two variants of one product tomorrow, and a draft to start by hand.
 
 use std::time::Duration;
 
@@ -17,22 +17,22 @@ use store::{AskOutcome, CategoryDraft, GoodsDraft, NewQuestion, SaleChange, Sale
 const ACTOR: &str = "demo";
 
 struct Demo {
-    /// The cover, the same goods from another side, and in detail.
+    /// The cover, the goods from another side, and a detail.
     pictures: [&'static str; 3],
-    /// The name of the variant, and for all variants but the first the cover of that one.
+    /// The name of the variant in both languages. Every variant but the first also has the cover of the first one.
     variant: (&'static str, &'static str, Option<&'static str>),
     name: (&'static str, &'static str),
-    /// Its place among [`CATEGORIES`].
+    /// Index into [`CATEGORIES`].
     category: usize,
     description: (&'static str, &'static str),
-    /// In minor units of CNY.
+    /// Price in minor units of CNY.
     price: i64,
     list_price: i64,
     total: i64,
     per_user_limit: i64,
     /// Time until the sale opens; `None` for a draft.
     opens_in: Option<Duration>,
-    /// From the opening to the end.
+    /// Time from the opening to the end.
     open: Duration,
     mode: SaleMode,
 }
@@ -127,7 +127,7 @@ const DEMOS: [Demo; 6] = [
         total: 3,
         per_user_limit: 1,
         opens_in: Some(Duration::ZERO),
-        // A visitor sees all of it.
+        // So short that a visitor sees the whole draw.
         open: Duration::from_secs(5 * 60),
         mode: SaleMode::Draw(DrawPlan { window_s: 15 * 60, review_s: 20, beacon: Some(Beacon::Sandbox) }),
     },
@@ -179,7 +179,7 @@ const PAGES: [(ShopPageName, &str, &str); 5] = [
     ),
 ];
 
-/// What was asked about the goods with this picture, with the answer, in each language.
+/// Questions about the goods with this cover: language, question and answer.
 const ANSWERS: [(&str, Locale, &str, &str); 6] = [
     ("phone.svg", Locale::Zh, "支持双卡双待吗？", "支持，两张 nano-SIM，也可以用 eSIM。"),
     ("phone.svg", Locale::En, "Does it take two SIM cards?", "Yes: two nano-SIMs, or one of them and an eSIM."),
@@ -194,7 +194,7 @@ const ANSWERS: [(&str, Locale, &str, &str); 6] = [
     ),
 ];
 
-/// Adds the demo to a shop without goods; `false` when it has some.
+/// Adds the demo to a shop without goods. Returns `false` if the shop has goods.
 pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     if !store.all_goods().await?.is_empty() {
         return Ok(false);
@@ -219,7 +219,8 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
             sales.push((goods.id, demo));
         }
     }
-    // Of two sales that open at the same time the later one leads the list: a rush.
+    // Draws first: of two sales that open at the same time, the one added later leads the list, and that should be the
+    // rush.
     sales.sort_by_key(|(_, demo)| !demo.mode.is_draw());
     for (goods, demo) in sales {
         let sale = add_sale(store, goods, demo, now).await?;

@@ -23,10 +23,10 @@ use store::Store;
 
 /// Data control counts a process as dead after several missing reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// Rows of processes that died without removing theirs.
+/// Rows of dead processes are removed at this age.
 const DEAD_AFTER: Duration = Duration::from_secs(3_600);
 
-/// The grants on units and on shares of packets, and places in waiting rooms.
+/// The grants of units and packet shares, and the places in waiting rooms.
 pub(super) struct ServeGrants {
     units: KeptGrants<RedisStock>,
     shares: KeptGrants<RedisShares>,
@@ -43,8 +43,8 @@ struct KeptGrants<B> {
 }
 
 impl ServeGrants {
-    /// Remembers the grants of processes that have stopped, and reports that this process is alive. Afterwards data control
-    /// waits for its replay. `None` where the database keeps the stock.
+    /// Reads the grants that stopped processes left, and reports that this process is alive. From then on data control
+    /// waits for its replay. `None` if the database keeps the stock.
     pub(super) async fn begin(services: &Services) -> anyhow::Result<Option<ServeGrants>> {
         let redis = (services.redis.clone(), services.redis_shares.clone(), services.gathering.clone());
         let (Some(units), Some(shares), Some(places)) = redis else { return Ok(None) };
@@ -87,7 +87,7 @@ where
         match files.load(backend.grant_log()) {
             Ok(0) => {}
             Ok(grants) => info!(grants, kind, "read the grants of a process that has stopped"),
-            // The shop opens nevertheless: the master most likely has all of them.
+            // Start anyway: the master most likely has all of these grants.
             Err(error) => error!(error = format!("{error:#}"), "grants of a stopped process are not replayed"),
         }
         KeptGrants { backend, files }

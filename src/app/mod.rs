@@ -19,7 +19,7 @@ pub use self::startup::open_database;
 use base::config::{Config, ProcessRole};
 use base::lifecycle::Lifecycle;
 
-/// A stop takes ten seconds in all, of which tasks have nine.
+/// A stop may take ten seconds in all, and tasks already have nine of them.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Runs the roles until a signal stops the process or one of them fails.
@@ -31,13 +31,13 @@ pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCo
     let mut lifecycle = Lifecycle::default();
     services.spawn_roles(roles, &mut lifecycle).await?;
     let code = lifecycle.run().await;
-    // What the last requests left. Without the database it is lost.
+    // Write the security events of the last requests. They are lost if the database does not answer.
     let _ = tokio::time::timeout(LAST_WRITE_TIMEOUT, services.security.write(&services.store)).await;
     services.store.close().await;
     Ok(code)
 }
 
-/// Without named roles, the process runs those that have work on its rung. A named role without work is an error.
+/// Without named roles, the process runs all roles that have work on its rung. A named role without work is an error.
 fn check_roles(roles: &[ProcessRole], config: &Config) -> anyhow::Result<()> {
     let all = roles.len() == ProcessRole::ALL.len();
     if !all && roles.contains(&ProcessRole::Relay) && config.amqp_url.is_none() {

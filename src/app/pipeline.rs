@@ -1,4 +1,4 @@
-//! Builds the parts of the way from the outbox to the database.
+//! Builds the parts of the pipeline from the outbox to the database.
 
 use super::Services;
 use engine::pipeline::consumer::Consumer;

@@ -54,7 +54,7 @@ impl Services {
             lifecycle.spawn("pages", pages);
             lifecycle.spawn("tidy", cleanup::run_cleanup(self.pictures(), self.pages.clone(), stop.clone()));
         }
-        // Last, because it reports that shoppers are served.
+        // Start this last, because it reports that shoppers are served.
         let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
         let limiter =
             ConnectionLimiter::new(ConnectionLimits::of(MAX_OPS_CONNECTIONS), Gauge::default(), Counter::default());

@@ -90,7 +90,7 @@ pub struct Services {
     pub(super) redis_shares: Option<RedisShares>,
     pub(super) gathering: Option<Gathering>,
     probe: Option<RedisProbe>,
-    /// Unique among all processes.
+    /// The name of this process, unique among all processes.
     pub(super) member: String,
 }
 
@@ -350,7 +350,8 @@ impl Services {
     }
 }
 
-/// Where the sandbox provider delivers webhooks: the public URL, or the listen address where that would need TLS.
+/// Where the sandbox provider delivers webhooks: the public URL, or the listen address if the public URL would need
+/// TLS.
 fn webhook_origin(config: &Config) -> String {
     if config.web.is_https() { format!("http://{}", config.web.listen) } else { config.web.public_url.clone() }
 }

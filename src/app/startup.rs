@@ -22,7 +22,7 @@ use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, Store, StoreError};
 
 /// Delay between two attempts to reach a service.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
-/// Longer than adding the demo takes.
+/// How long the lease for adding the demo lasts: longer than adding it takes.
 const DEMO_LEASE_DURATION: Duration = Duration::from_secs(60);
 /// Further attempts after a migration failed although the database is available.
 const MAX_MIGRATION_RETRIES: u32 = 2;
@@ -46,8 +46,8 @@ pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
         }
         tokio::time::sleep(RETRY_DELAY).await;
     }
-    // SQLite has no lock around migrations: of several processes that start together one succeeds, and the retry of the
-    // others finds the schema migrated.
+    // SQLite has no lock around migrations. If several processes start together, one succeeds, and the others find the
+    // schema migrated when they retry.
     let mut retries = 0;
     loop {
         match store.migrate().await {
@@ -69,13 +69,13 @@ fn sqlite_file(url: &str) -> Option<PathBuf> {
     (!path.is_empty() && path != ":memory:").then(|| PathBuf::from(path))
 }
 
-/// Makes a database file, which is created when it is missing, and SQLite's files beside it readable by their owner only:
-/// they contain addresses and hashes of passwords. The data directory stays open, because nginx reads pages there. SQLite
+/// Creates the database file if it is missing, and makes it and SQLite's files beside it readable by their owner only:
+/// they contain addresses and password hashes. The data directory stays open, because nginx reads pages there. SQLite
 /// gives files that it creates later the mode of the database.
 fn restrict_to_owner(file: &Path) {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     const OWNER_ONLY: u32 = 0o600;
-    // An error of the path itself is reported when the database is opened.
+    // A wrong path is reported when the database is opened.
     let _ = std::fs::OpenOptions::new().append(true).create(true).mode(OWNER_ONLY).open(file);
     for suffix in ["", "-wal", "-shm"] {
         let path = PathBuf::from(format!("{}{suffix}", file.display()));
@@ -92,7 +92,8 @@ fn restrict_to_owner(file: &Path) {
 /// Waits for a service. Fails when it refuses the connection for good, for example because of a wrong password.
 async fn wait_for<F: Future<Output = anyhow::Result<()>>>(service: &str, probe: impl Fn() -> F) -> anyhow::Result<()> {
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
-    // A certificate that is being renewed may be wrong for a moment, but a start that waits hides a wrong setting.
+    // Certificate errors are final too. A certificate that is being renewed may be wrong for a moment, but a start that
+    // waits would hide a wrong setting.
     loop {
         let Err(error) = probe().await else { return Ok(()) };
         let text = format!("{error:#}");
@@ -122,7 +123,7 @@ pub(super) async fn retry_without_database<F: Future<Output = anyhow::Result<()>
     }
 }
 
-/// Whether the database was not available, also when the error is that of accounts, goods, categories or sales.
+/// Whether the database was not available. Looks into the errors of accounts, goods, categories and sales too.
 fn is_unavailable(error: &anyhow::Error) -> bool {
     let cause = match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
         (Some(AccountRefusal::Store(cause)), ..)
@@ -146,7 +147,7 @@ pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> 
         let mut options = std::fs::OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(&draft).with_context(describe)?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(describe)?;
-        // The link makes the complete file appear at once; the first of several processes wins.
+        // The hard link makes the complete file appear at once. If several processes start, the first one wins.
         match std::fs::hard_link(&draft, &path) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 return Err(error).with_context(describe);
@@ -167,7 +168,7 @@ impl Services {
         retry_without_database(|| self.prepare_once(fresh, roles)).await
     }
 
-    /// Waits until every configured service answers. Fails where waiting would not help.
+    /// Waits until every configured service answers. Fails if waiting would not help.
     async fn wait_for_services(&self) -> anyhow::Result<()> {
         if let Some(redis) = &self.redis {
             wait_for("Redis (SECKILL_REDIS_URL)", || async {
@@ -188,7 +189,7 @@ impl Services {
         Ok(())
     }
 
-    /// Why a member of a cluster does not answer; the cluster's client says only that it has no connection.
+    /// Why a member of a cluster does not answer. The cluster's client only says that it has no connection.
     async fn cause_at_a_member(&self) -> Option<anyhow::Error> {
         let address = &self.config.redis.as_ref()?.master;
         let Ok(RedisAddress::Cluster(members)) = RedisAddress::parse(address) else { return None };
@@ -226,7 +227,7 @@ impl Services {
             info!(changed, "encrypted second factors with the new secret");
         }
         if is_demo {
-            // Of several processes that start together one adds the demo.
+            // If several processes start together, only one adds the demo.
             let mine = self.store.acquire_lease("demo", &self.member, DEMO_LEASE_DURATION).await?;
             if mine && demo::create(&self.store, self.store.now().await?).await? {
                 info!("added demo goods and sales");
@@ -249,7 +250,7 @@ impl Services {
     }
 }
 
-/// Refuses a weak password of the administrator where other machines can reach the shop.
+/// Refuses a weak administrator's password if other machines can reach the shop.
 fn check_admin_password(config: &Config) -> anyhow::Result<()> {
     const WEAK: &str = "SECKILL_ADMIN_PASSWORD is a common password, or too simple";
     if config.admin_password.as_ref().is_none_or(is_acceptable_for_admin) {
@@ -323,7 +324,7 @@ mod tests {
         let store = open_database(&config).await.unwrap();
         assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
         store.close().await;
-        // A database of an earlier version.
+        // An earlier version left the database readable by everyone.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
         let _store = open_database(&config).await.unwrap();
         assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());

@@ -1,7 +1,8 @@
-//! Encryption of what the database keeps secret (XChaCha20-Poly1305), with a key from the shop's secret: a copy of the database
-//! alone opens nothing.
+//! Encryption of what the database keeps secret (XChaCha20-Poly1305), with a key from the shop's secret: a copy of the
+//! database alone opens nothing.
 //!
-//! While the shop's secret is replaced there are two: texts are encrypted with the current one, and decrypted with either.
+//! While the shop's secret is replaced there are two: texts are encrypted with the current one, and decrypted with
+//! either.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;

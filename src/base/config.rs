@@ -1,5 +1,6 @@
-//! Settings: one list, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that order of precedence.
-//! A wrong value stops the program with a message that names the variable. The command line itself is read by `cli`.
+//! Settings: one list, each with a flag, a variable `SECKILL_…` and a key in `seckill.toml`, in that order of
+//! precedence. A wrong value stops the program with a message that names the variable. The command line itself is read
+//! by `cli`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -117,25 +118,25 @@ pub struct Config {
     pub amqp_url: Option<ServiceAddress>,
     /// `None`: generate one in the data directory.
     pub secret: Option<SecretString>,
-    /// The one that it replaces, or will be replaced by.
+    /// Set while the secret is being replaced: the old secret, or the next one.
     pub secret_previous: Option<SecretString>,
     pub admin_password: Option<SecretString>,
-    /// A session of staff that is not used for so long ends.
+    /// A staff session ends after it was unused for this long.
     pub staff_idle: Duration,
-    /// The password of staff is asked for again so long after it was entered.
+    /// Staff are asked for their password again this long after they entered it.
     pub staff_step_up: Duration,
-    /// Refunds of one person beyond this sum within a day wait for a second one, in whole units of the payment's currency.
-    /// `None`: none does.
+    /// What one person may refund alone within a day, in whole units of the payment's currency. Refunds beyond it wait
+    /// for a second person. `None`: no limit.
     pub second_person_above: Option<i64>,
     /// Accounts that a host registers within an hour without a proof of work.
     pub free_registrations: u32,
     pub payment_window: Duration,
     pub payments: PaymentProvider,
     pub mail: MailConfig,
-    /// What connections to services are checked against.
+    /// The trusted CAs, and the certificate that this process shows to services.
     pub tls: ClientTls,
     pub packet_lifetime: Duration,
-    /// Where the shop's day begins.
+    /// The time zone of the shop: it decides when a day begins.
     pub time_zone: TimeZone,
     /// `None`: only when the data directory is the default one and new.
     pub demo: Option<bool>,
@@ -177,7 +178,7 @@ impl WebConfig {
 pub struct RedisConfig {
     /// See [`RedisAddress`].
     pub master: ServiceAddress,
-    /// The gate reads from these, and from the master when none of them answers and keeps up.
+    /// The gate reads from the replicas. It reads from the master when no replica answers and keeps up.
     pub replicas: Vec<ServiceAddress>,
 }
 

@@ -1,8 +1,8 @@
-//! Counters of what happened to the buying requests of each sale. Every process counts its own requests; the cockpit adds
-//! the processes up.
+//! Counters of what happened to the buying requests of each sale. Every process counts its own requests; the cockpit
+//! adds the processes up.
 //!
-//! Counting is one atomic addition on a handle that the gate's board stores beside the facts, without a lookup, a lock or an
-//! allocation.
+//! Counting is one atomic addition on a handle that the gate's board stores beside the facts, without a lookup, a lock
+//! or an allocation.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,8 +25,8 @@ const BUCKETS: usize = 4 * 27;
 
 /// Counters of one sale in one process.
 ///
-/// While no request is in flight: asked = let in + refused by the gate, and let in = reserved + repeated + refused by the
-/// stock. A request with an unknown outcome counts as refused by the stock (`overloaded`).
+/// While no request is in flight: asked = let in + refused by the gate, and let in = reserved + repeated + refused by
+/// the stock. A request with an unknown outcome counts as refused by the stock (`overloaded`).
 #[derive(Debug)]
 pub struct SaleCounters {
     asked: AtomicU64,
@@ -121,7 +121,7 @@ impl SaleCounters {
     }
 }
 
-/// Adds to an entry of a list, which grows to have it.
+/// Adds to entry `n` of a list. The list is extended if it is shorter.
 fn add(list: &mut Vec<u64>, n: usize, more: u64) {
     if more > 0 {
         list.resize(list.len().max(n + 1), 0);
@@ -160,9 +160,9 @@ pub struct CounterSnapshot {
     pub let_in: u64,
     pub reserved: u64,
     pub repeated: u64,
-    /// Refused without I/O, in the order of [`Refusal::ALL`].
+    /// Requests that the gate refused without I/O, in the order of [`Refusal::ALL`].
     pub gate: Vec<u64>,
-    /// Refused by the stock backend, in the same order.
+    /// Requests that the stock backend refused, in the same order.
     pub stock: Vec<u64>,
     pub waits: Vec<u64>,
     /// Requests in each slot of [`OPENING_SLOT_MS`] from the start of the sale on.
@@ -198,7 +198,7 @@ impl CounterSnapshot {
         }
     }
 
-    /// Refusals by reason, of the gate and the stock together.
+    /// Refusals by reason, gate and stock backend added up.
     pub fn refused(&self) -> impl Iterator<Item = (Refusal, u64)> {
         Refusal::ALL.into_iter().map(move |reason| {
             let n = reason as usize;
@@ -219,7 +219,7 @@ impl CounterSnapshot {
         Some(upper_ms(found))
     }
 
-    /// Without the trailing zeros of the longest list, for storage.
+    /// Cuts the trailing zeros off `waits`, the longest list, to store less.
     pub fn trimmed(mut self) -> CounterSnapshot {
         let used = self.waits.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
         self.waits.truncate(used);

@@ -24,7 +24,7 @@ pub struct Metrics {
     pub button_reads: Counter,
     /// Buying requests that reached the gate.
     pub asked: Counter,
-    /// Of those, admitted to the stock backend.
+    /// Buying requests that the gate admitted to the stock backend.
     pub let_in: Counter,
     pub reserved: Counter,
     /// Requests answered with an earlier order of the user.
@@ -45,15 +45,15 @@ pub struct Metrics {
     pub refunded: Counter,
     payment_cases: Vec<Counter>,
     pub cancelled: Counter,
-    /// Places in waiting rooms, without those that were there before.
+    /// New places in waiting rooms. Asking for a place that exists does not count.
     pub queue_joins: Counter,
     /// Shoppers who were called from waiting rooms.
     pub queue_calls: Counter,
-    /// Entries of draws, without those that were there before.
+    /// New entries in draws. Entering twice does not count.
     pub draw_entries: Counter,
-    /// Orders that winners of draws were given.
+    /// Orders given to winners of draws.
     pub drawn: Counter,
-    /// Orders that accounts on waitlists were given.
+    /// Orders given to accounts on waitlists.
     pub offered: Counter,
     pub released: Counter,
     pub rebuilt: Counter,
@@ -91,7 +91,7 @@ pub struct Metrics {
     pub mails_waiting: Gauge,
     /// Messages that push services accepted.
     pub pushes_sent: Counter,
-    /// As `mails_failed`, to push services.
+    /// As `mails_failed`, for push messages.
     pub pushes_failed: Counter,
     security_events: Vec<Counter>,
     pub security_events_dropped: Counter,
@@ -285,7 +285,8 @@ impl Metrics {
     }
 }
 
-/// Buckets of [`WaitHistogram`]: up to 0.1 ms, then each twice as long as the one before; the last has no upper bound.
+/// Buckets of [`WaitHistogram`]: the first up to 0.1 ms, then each twice as long as the previous one. The last bucket
+/// has no upper bound.
 const WAIT_BUCKETS: usize = 17;
 const MIN_BUCKET_MICROS: u64 = 100;
 

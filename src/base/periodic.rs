@@ -26,8 +26,8 @@ pub async fn run_every<F, E>(
     }
 }
 
-/// Runs `task` again, `delay` after each failure, until `stop` is cancelled. For tasks that hold connections and end only
-/// when one is lost.
+/// Runs `task` again, `delay` after each failure, until `stop` is cancelled. For tasks that hold connections and end
+/// only when one is lost.
 pub async fn restart_on_error<F>(
     delay: Duration,
     stop: &CancellationToken,
@@ -93,7 +93,7 @@ impl FailureLog {
         FailureLog { task, failing: None }
     }
 
-    /// Takes note of one attempt.
+    /// Records one attempt.
     pub fn record(&mut self, outcome: Result<(), impl Display>) {
         match (outcome, &mut self.failing) {
             (Ok(()), None) => {}
@@ -115,12 +115,12 @@ impl FailureLog {
 const MIN_BACKOFF: Duration = Duration::from_millis(500);
 /// An item that works again is noticed this soon.
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
-/// An item that was not tried for so long does not exist any more.
+/// An item that was not tried for this long no longer exists.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
-/// The items of a repeated task that failed at their last attempt. Each waits for its next one, so that it delays no other
-/// item. Logs when an item begins to fail and when it works again. For state that ends with the process; a successor tries
-/// everything at once.
+/// The items of a repeated task that failed at their last attempt. Each waits for its next attempt, so that it delays
+/// no other item. Logs when an item begins to fail and when it works again. The state is lost with the process: after a
+/// restart everything is tried at once.
 #[derive(Debug)]
 pub struct Backoff<K> {
     task: &'static str,
@@ -156,7 +156,7 @@ impl<K: Copy + Eq + Hash + Display> Backoff<K> {
         self.items().iter().filter(|(_, failing)| failing.next > now).map(|(item, _)| *item).collect()
     }
 
-    /// Takes note of one attempt.
+    /// Records one attempt.
     pub fn record(&self, item: K, outcome: Result<(), impl Display>) {
         let mut items = self.items();
         items.retain(|_, failing| failing.next.elapsed() < FORGET_AFTER);

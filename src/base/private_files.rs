@@ -1,5 +1,5 @@
-//! Files and folders of the data directory that only the user of the program may read, whatever its umask. Rendered pages are
-//! none of them: nginx reads those from disk.
+//! Files and folders of the data directory that only the user of the program may read, whatever its umask. Rendered
+//! pages are not private: nginx reads them from disk.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -9,7 +9,7 @@ use std::path::Path;
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Creates a folder, if it is missing. One that an earlier version left open to others is closed.
+/// Creates a folder, if it is missing. If an earlier version left it open to others, closes it.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)?;
     if folder.metadata()?.permissions().mode() & 0o077 != 0 {

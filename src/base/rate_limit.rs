@@ -1,10 +1,10 @@
-//! Limits how often each user may send a buying request, independently of all other users, and how often each user or address
-//! may miss.
+//! Limits how often each user may send a buying request, independently of all other users, and how often each user or
+//! address may miss.
 //!
-//! Implements the generic cell rate algorithm (ITU-T I.371, annex A). The state per user is one timestamp: the moment at
-//! which the full burst is available again. A user whose timestamp has passed needs no entry, so a table of fixed size
-//! serves any number of users. A check reads one cache line, without locks, allocations or cleanup. The map of users of the
-//! crate governor takes locks and grows until it is swept; it took 0.6 of the 8 µs that a refusal costs.
+//! Implements the generic cell rate algorithm (ITU-T I.371, annex A). The state per user is one timestamp: the moment
+//! at which the full burst is available again. A user whose timestamp has passed needs no entry, so a table of fixed
+//! size serves any number of users. A check reads one cache line, without locks, allocations or cleanup. The map of
+//! users of the crate governor takes locks and grows until it is swept; it took 0.6 of the 8 µs that a refusal costs.
 
 use std::hash::{BuildHasher, Hash};
 use std::net::IpAddr;
@@ -20,8 +20,8 @@ const MIN_BURST: u64 = 10;
 /// Lines of the table. Each has slots for eight users; all lines together hold 32,768 users in a quarter of a mebibyte.
 /// When more users send requests within one burst period, the entries closest to a full burst are evicted early.
 const LINES: usize = 1 << 12;
-/// The low bits of a slot are the timestamp in microseconds, which wraps after twelve days. The high bits are a tag from
-/// the user's hash.
+/// The low bits of a slot are the timestamp in microseconds, which wraps after twelve days. The high bits are a tag
+/// from the user's hash.
 const TIMESTAMP_BITS: u32 = 40;
 const TIMESTAMP_MASK: u64 = (1 << TIMESTAMP_BITS) - 1;
 
@@ -52,12 +52,12 @@ impl CellRate {
     }
 }
 
-/// The rate limit of all users, or of all of whatever a key identifies.
+/// The rate limit of all users, or of whatever else the key identifies.
 pub struct UserLimit {
     lines: Box<[Line]>,
     hasher: RandomState,
     started: Instant,
-    /// In microseconds.
+    /// The rate in microseconds.
     rate: CellRate,
 }
 
@@ -82,7 +82,7 @@ impl UserLimit {
         self.allows_at(user, self.now())
     }
 
-    /// Whether an event would be refused now. Adds none.
+    /// Whether an event would be refused now. Adds no event.
     pub fn is_exhausted(&self, user: impl Hash) -> bool {
         let hash = self.hasher.hash_one(user);
         let Line(slots) = &self.lines[hash as usize % LINES];
@@ -123,7 +123,8 @@ impl UserLimit {
     }
 }
 
-/// Requests of one address per second: a carrier's network that many share, or a rehearsal.
+/// Requests per second of one address. It is high because many shoppers share an address in a carrier's network, and
+/// all shoppers of a rehearsal do.
 const ADDRESS_RATE: u32 = 1_000;
 
 /// Limits of requests that are a transaction each: per account, and per address.
@@ -148,7 +149,7 @@ struct SlotState<'a> {
     bits: u64,
     /// Microseconds until the full burst is available.
     ahead: u64,
-    /// Whether the slot's tag is that of the user in question.
+    /// Whether the slot's tag belongs to the user in question.
     own: bool,
 }
 
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn a_user_gets_a_burst_then_the_rate_and_later_a_burst_again() {
         let limit = UserLimit::new(5);
-        // Also across the wrap of the timestamps.
+        // The limit also holds where the timestamps wrap.
         for start in [0, 100 * SECOND, TIMESTAMP_MASK - SECOND / 2, 5 * (TIMESTAMP_MASK + 1) + 7] {
             assert_eq!(allowed(&limit, user(1), start, 50), 10);
             assert_eq!(allowed(&limit, user(1), start + SECOND / 5 - 1, 50), 0);
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn many_users_are_each_limited_separately() {
         let limit = UserLimit::new(5);
-        // Few enough that no line overflows.
+        // So few users that no line overflows.
         let users = LINES / 4;
         let allowed = |now| (0..users as u128).filter(|&n| limit.allows_at(user(n), now)).count();
         for round in 0..10 {

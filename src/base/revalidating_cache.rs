@@ -2,12 +2,12 @@
 //! (stale-while-revalidate).
 //!
 //! - **Single flight.** Requests for a key that is being computed share that computation.
-//! - **Turns.** One computation runs at a time. What it takes from the database belongs to shoppers.
-//! - **A bounded wait.** A request names the time that it has. Afterwards it gets the value that is kept, or learns that there
-//!   is none yet. The computation goes on, also when the request is gone.
-//! - **Failures** are logged here, answered to the requests that wait, and not kept: the next request computes again. So is a
-//!   panic. A value from before stays.
-//! - **Memory.** A bounded number of values is kept; the one that was read first goes first.
+//! - **Turns.** One computation runs at a time, because it takes database time away from shoppers.
+//! - **A bounded wait.** A request says how long it can wait. After that it gets the kept value, or the answer that
+//!   there is none yet. The computation goes on even if the request is gone.
+//! - **Failures** and panics are logged here, returned to the waiting requests, and not kept: the next request computes
+//!   again. An older value stays.
+//! - **Memory.** A bounded number of values is kept. The value with the oldest data is dropped first.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -22,12 +22,12 @@ use tracing::{error, warn};
 
 use crate::clock::Clock;
 
-/// A value is fresh for this multiple of the time that it took, so that renewals take at most a twentieth of the time.
+/// A value is fresh for this multiple of its computing time, so computing takes at most a twentieth of the time.
 const FRESH_FACTOR: u32 = 20;
-/// But not for longer.
+/// No value is fresh for longer than this.
 const MAX_FRESH: Duration = Duration::from_secs(60);
 
-/// A value, and when what it was computed from was read.
+/// A value, and when its computation began to read.
 #[derive(Debug)]
 pub struct Known<V> {
     pub value: Arc<V>,
@@ -45,11 +45,11 @@ pub enum ComputationError<E> {
     Panicked,
 }
 
-/// The answers of one kind by their keys. Clones share them.
+/// The cache for one kind of answers. Clones share the content.
 pub struct RevalidatingCache<K: Hash + Eq, V, E>(Arc<Shared<K, V, E>>);
 
 struct Shared<K: Hash + Eq, V, E> {
-    /// In logs.
+    /// Names the cache in logs.
     name: &'static str,
     max_kept: usize,
     clock: Clock,
@@ -57,7 +57,7 @@ struct Shared<K: Hash + Eq, V, E> {
     turn: tokio::sync::Mutex<()>,
 }
 
-/// At least one of the two.
+/// At least one of the two is set.
 struct Entry<V, E> {
     kept: Option<Kept<V>>,
     flight: Option<Flight<V, E>>,
@@ -69,14 +69,14 @@ struct Kept<V> {
     fresh_until: Timestamp,
 }
 
-/// A computation that is under way, for those who wait.
+/// A computation that is under way; requests wait on it for the outcome.
 type Flight<V, E> = watch::Receiver<Option<Outcome<V, E>>>;
 type Outcome<V, E> = Result<Kept<V>, ComputationError<E>>;
 
 /// What a look into the cache found.
 enum Found<V, E> {
     Fresh(Known<V>),
-    /// A computation, and the value from before.
+    /// A computation to wait for, and the older value if there is one.
     Flight(Flight<V, E>, Option<Kept<V>>),
 }
 
@@ -91,8 +91,8 @@ where
         RevalidatingCache(Arc::new(Shared { name, max_kept, clock, entries, turn }))
     }
 
-    /// The value of a key, waiting up to `patience` for a new one unless the one that is kept is fresh. `None` while the first
-    /// one is computed. `compute` runs unless a computation of this key is under way.
+    /// Returns the kept value if it is fresh, otherwise waits up to `patience` for a new one. After that it returns the
+    /// older value, or `None` if there is none. `compute` runs unless a computation of this key is under way.
     pub async fn get(
         &self,
         key: K,
@@ -108,7 +108,7 @@ where
         }
     }
 
-    /// As [`RevalidatingCache::get`], with all the patience that the computation needs.
+    /// As [`RevalidatingCache::get`], but waits until the computation ends.
     pub async fn wait(
         &self,
         key: K,
@@ -153,7 +153,7 @@ where
     }
 }
 
-/// What became of a computation.
+/// Waits for a computation and returns its outcome.
 async fn outcome_of<V, E>(mut flight: Flight<V, E>) -> Outcome<V, E> {
     match flight.wait_for(Option::is_some).await.as_deref() {
         Ok(Some(Ok(kept))) => Ok(kept.clone()),
@@ -162,7 +162,7 @@ async fn outcome_of<V, E>(mut flight: Flight<V, E>) -> Outcome<V, E> {
     }
 }
 
-/// Notes what became of a computation when it is dropped, so that a panic leaves no key behind that is computed for ever.
+/// Records the outcome when it is dropped. So a key is released even if its computation panics.
 struct Running<K: Hash + Eq + Clone + Display, V, E: Display> {
     shared: Arc<Shared<K, V, E>>,
     key: K,
@@ -217,7 +217,7 @@ impl<K: Hash + Eq + Clone + Display, V, E: Display> Shared<K, V, E> {
 }
 
 impl<V> Kept<V> {
-    /// A value from the future is not: the clock was set back.
+    /// A value that was read in the future is not fresh: the clock was set back.
     fn is_fresh(&self, now: Timestamp) -> bool {
         self.read_at <= now && now < self.fresh_until
     }
@@ -262,7 +262,7 @@ mod tests {
         (RevalidatingCache::new("test", 2, clock.clone()), clock)
     }
 
-    /// A computation that ends when the test says how.
+    /// A computation that ends when the test sends its result.
     fn blocked() -> (oneshot::Sender<Computed>, impl Future<Output = Computed> + Send + 'static) {
         let (sender, receiver) = oneshot::channel();
         (sender, async { receiver.await.expect("the test ends the computation") })

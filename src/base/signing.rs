@@ -7,11 +7,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 
-/// The shop's secret, and the one that it replaces or will be replaced by.
+/// The shop's secret and, while it is being replaced, the old or the next one.
 #[derive(Debug, Clone)]
 pub struct ShopSecret {
     pub current: SecretString,
-    /// Verifies and decrypts too.
+    /// Also accepted when texts are verified and decrypted; nothing is signed with it.
     pub previous: Option<SecretString>,
 }
 
@@ -60,7 +60,7 @@ impl Signer {
         URL_SAFE_NO_PAD.encode_string(hmac::sign(&self.key, payload), text);
     }
 
-    /// Whether the signature is that of the payload.
+    /// Whether this is the payload's signature.
     pub fn verifies(&self, payload: &[u8], signature: &str) -> bool {
         let mut bytes = [0; 32];
         let Ok(length) = URL_SAFE_NO_PAD.decode_slice(signature, &mut bytes) else { return false };
@@ -78,7 +78,8 @@ impl Signer {
     }
 }
 
-/// Digests of texts for one purpose. Without the shop's secret they neither tell a text nor whether a guess is right.
+/// Digests of texts for one purpose. Without the shop's secret, a digest reveals neither the text nor whether a guess
+/// is right.
 #[derive(Clone)]
 pub struct KeyedDigests {
     keys: Vec<hmac::Key>,

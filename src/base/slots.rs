@@ -1,4 +1,5 @@
-//! A number of slots per key: the connections of an address, the event streams of an account, the delayed guesses of a host.
+//! A number of slots per key: the connections of an address, the event streams of an account, the delayed guesses of a
+//! host.
 
 use std::collections::HashMap;
 use std::hash::Hash;

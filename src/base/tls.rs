@@ -1,7 +1,7 @@
-//! TLS to the services: the certificates that this process trusts, and the one by which it is known.
+//! TLS to the services: the certificates that this process trusts, and the certificate that it shows to them.
 //!
-//! The files are read and checked once, at the start; renewed certificates need a restart. The CAs of the system are
-//! trusted beside those of the file. The only cryptographic provider is ring.
+//! The files are read and checked once, at the start; renewed certificates need a restart. The CAs of the system and of
+//! the file are trusted. The only cryptographic provider is ring.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Identity {
     }
 }
 
-/// What connections to the services are checked against. Clones share it.
+/// The TLS settings of connections to the services: trusted CAs and the own certificate. Clones share them.
 #[derive(Clone, Default)]
 pub struct ClientTls(Arc<Inner>);
 
@@ -65,7 +65,7 @@ pub struct ClientTls(Arc<Inner>);
 struct Inner {
     ca: Option<PemFile>,
     identity: Option<Identity>,
-    /// The system's CAs are read with the first connection.
+    /// Built for the first connection, which also reads the system's CAs.
     config: OnceLock<Arc<ClientConfig>>,
 }
 
@@ -101,7 +101,7 @@ impl ClientTls {
         Ok(())
     }
 
-    /// The trusted CAs: those of the file and of the system. Certificates of the system that cannot be read are left out.
+    /// The trusted CAs: from the file and from the system. Certificates of the system that cannot be read are left out.
     pub fn roots(&self) -> anyhow::Result<Vec<CertificateDer<'static>>> {
         let mut roots = self.ca().map(PemFile::certificates).transpose()?.unwrap_or_default();
         let is_usable = |root: &CertificateDer<'static>| RootCertStore::empty().add(root.clone()).is_ok();

@@ -12,7 +12,7 @@ use control::audit_file::AuditFile;
 /// Violations printed per invariant.
 const MAX_VIOLATIONS: usize = 20;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
-/// Returns to the begin of a terminal's line and clears it.
+/// Moves the cursor to the start of the terminal's line and clears the line.
 const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Exit code 0: all hold; 1: one is violated; 2: unknown, because a service does not answer.
@@ -45,7 +45,7 @@ pub async fn run(audit: &Audit, file: AuditFile) -> ExitCode {
     }
 }
 
-/// What an interrupted audit has read. It stands as it was at its time.
+/// Prints what the interrupted audit has read, and when. These parts are not checked again.
 fn print_resumed(file: &AuditFile) {
     for part in file.parts() {
         for promise in &part.promises {

@@ -17,11 +17,11 @@ pub enum Task {
     Render,
     Doctor,
     Audit {
-        /// Goes on with one that was interrupted.
+        /// Continue an audit that was interrupted.
         resume: bool,
     },
     Rehearse(Box<Options>),
-    /// Of the account with this name.
+    /// Reset the second factor of the account with this name.
     ResetSecondFactor(String),
     VerifyDraw(DrawFiles),
 }

@@ -23,7 +23,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 struct Finding {
     subject: String,
     problem: Option<String>,
-    /// Whether the connection is encrypted; `None` where there is none.
+    /// Whether the connection is encrypted; `None` for checks without a connection.
     encrypted: Option<bool>,
 }
 
@@ -33,7 +33,7 @@ impl Finding {
     }
 }
 
-/// The problem of a service that answers, with its repair.
+/// A problem of a service that answers, and how to repair it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Problem(Cow<'static, str>);
@@ -149,7 +149,7 @@ async fn database(config: &Config) -> Finding {
     Finding { encrypted: encrypted.get(), ..finding }
 }
 
-/// Compares the clocks of this host and of the database's.
+/// Compares this host's clock with the clock of the database's host.
 async fn clock(config: &Config) -> anyhow::Result<()> {
     let store = Store::open(&config.database_url)?;
     // Opens the connection, so that the measurement is one round trip.

@@ -1,5 +1,5 @@
-//! `seckill reset-second-factor NAME`: for an owner who has lost phone, recovery codes and passkeys, where no other owner is
-//! left who could do it in the console.
+//! `seckill reset-second-factor NAME`: for an owner who has lost phone, recovery codes and passkeys, when no other
+//! owner can do it in the console.
 
 use std::process::ExitCode;
 

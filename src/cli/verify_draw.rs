@@ -12,7 +12,7 @@ use domain::draw::{EntryId, Proof, Verification};
 
 /// Ranks printed.
 const MAX_RANKS: usize = 10;
-/// Of a list without its compression: some 25 million entries.
+/// Bytes of a list after decompression: some 25 million entries.
 const MAX_LIST_BYTES: u64 = 1 << 30;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
@@ -22,7 +22,7 @@ pub struct DrawFiles {
     pub proof: PathBuf,
     /// CSV, plain or compressed with gzip.
     pub entries: PathBuf,
-    /// Whose ranks to print besides the first ones.
+    /// Entries whose ranks are printed besides the first ranks.
     pub asked: Vec<EntryId>,
 }
 

@@ -1,5 +1,5 @@
-//! The audit: checks the shop's invariants against database, Redis and RabbitMQ, one line each. It changes nothing, and reads
-//! large tables in steps.
+//! The audit: checks the shop's invariants against database, Redis and RabbitMQ, one line each. It changes nothing, and
+//! reads large tables in steps.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -24,29 +24,30 @@ use store::{Allotment, Snapshot, Store};
 /// Orders in flight look like violations, so the checks are repeated; what fails every time is a violation.
 const MAX_ATTEMPTS: u32 = 12;
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// Parts at the same time. More would take the database from shoppers.
+/// How many parts are read at the same time. More would slow down the database for shoppers.
 const CONCURRENCY: usize = 2;
 
 /// The result for one invariant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuditCheck {
     pub promise: &'static str,
-    /// What contradicts it; empty when it holds.
+    /// What contradicts the invariant; empty if it holds.
     pub violations: Vec<String>,
 }
 
 pub struct Audit {
     pub store: Store,
     pub stock_sync: Option<Arc<StockSync>>,
-    /// `None` where the database keeps the shares of packets.
+    /// `None` if the database keeps the shares of packets.
     pub packet_sync: Option<Arc<PacketSync>>,
     pub monitor: Option<Arc<Monitor>>,
     pub clock: Clock,
-    /// Rows of the database that were walked over so far.
+    /// Rows of the database that were read so far.
     pub rows_read: Arc<AtomicU64>,
 }
 
-/// The parts of the audit. Each reads one snapshot of the database, or the other services, and stands for itself.
+/// The parts of the audit. Each reads its own snapshot of the database, or the other services, so parts can be checked
+/// one by one.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Orders,
@@ -120,12 +121,13 @@ fn holds(checks: &[AuditCheck]) -> bool {
 }
 
 impl Audit {
-    /// Checks every part until its invariants hold, at most [`MAX_ATTEMPTS`] times. A part that cannot be read to its end,
-    /// because a connection was lost, is begun again; parts that are done stand, also those that `file` has of an earlier run,
-    /// which are not read again. `report` hears of every final result of this run.
+    /// Checks every part until its invariants hold, at most [`MAX_ATTEMPTS`] times. A part whose connection was lost is
+    /// read again from the start. Parts that are done are not read again, including the parts that an earlier run has
+    /// left in `file`. `report` is called with every final result of this run.
     ///
     /// # Errors
-    /// A part could not be made, also not later; or the first one could not, so that a service is likely to be away.
+    /// A part could not be read in any attempt, or the first part failed in the first attempt: then a service is
+    /// probably down.
     pub async fn run(
         &self,
         mut file: AuditFile,

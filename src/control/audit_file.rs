@@ -1,5 +1,6 @@
-//! What an audit has read so far, in a file of the data directory, so that one that was interrupted can go on. A part is kept
-//! once it was read to its end without a violation; what is left is read anew. The file is gone when an audit has ended.
+//! A file in the data directory with what an audit has read so far, so that an interrupted audit can continue. A part
+//! is written once it was read to its end without a violation; the other parts are read again. The file is removed when
+//! the audit ends.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +17,7 @@ const NAME: &str = "audit.json";
 /// A part that was read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadPart {
-    /// When its reading began: it says nothing about later changes.
+    /// When reading began. The result says nothing about later changes.
     pub read_at: Timestamp,
     /// The invariants that held.
     pub promises: Vec<String>,
@@ -25,18 +26,18 @@ pub struct ReadPart {
 /// The parts of one audit by their names.
 #[derive(Debug, Default)]
 pub struct AuditFile {
-    /// `None` keeps nothing.
+    /// `None`: nothing is written.
     path: Option<PathBuf>,
     parts: BTreeMap<String, ReadPart>,
 }
 
 impl AuditFile {
-    /// An audit that begins. What an earlier one left is dropped with the first part that is kept.
+    /// A new audit. The first part that is kept replaces the file of an earlier audit.
     pub fn begin(data_dir: &Path) -> AuditFile {
         AuditFile { path: Some(data_dir.join(NAME)), parts: BTreeMap::new() }
     }
 
-    /// An audit that goes on. Without a file that can be read it begins.
+    /// Continues an interrupted audit. Begins a new one if there is no readable file.
     pub fn resume(data_dir: &Path) -> AuditFile {
         let mut file = AuditFile::begin(data_dir);
         let text = file.path.as_ref().and_then(|path| std::fs::read(path).ok());
@@ -44,12 +45,12 @@ impl AuditFile {
         file
     }
 
-    /// An audit that keeps nothing.
+    /// An audit that writes no file.
     pub fn none() -> AuditFile {
         AuditFile::default()
     }
 
-    /// The parts that were read, in the order of their reading.
+    /// The parts that were read, in the order in which they were read.
     pub fn parts(&self) -> Vec<&ReadPart> {
         let mut parts: Vec<&ReadPart> = self.parts.values().collect();
         parts.sort_by_key(|part| part.read_at);
@@ -60,7 +61,7 @@ impl AuditFile {
         self.parts.contains_key(part)
     }
 
-    /// Keeps a part. A file that cannot be written is logged, and the audit goes on.
+    /// Adds a part to the file. If the file cannot be written, that is logged and the audit goes on.
     pub fn keep(&mut self, part: &str, read: ReadPart) {
         let Some(path) = &self.path else { return };
         self.parts.insert(part.to_owned(), read);
@@ -77,7 +78,7 @@ impl AuditFile {
     }
 }
 
-/// Replaces the file as a whole: a process that dies here leaves the one before.
+/// Replaces the whole file at once. If the process dies here, the previous file stays.
 fn write(path: &Path, parts: &BTreeMap<String, ReadPart>) -> std::io::Result<()> {
     let draft = path.with_extension("draft");
     private_files::create(&draft)?.write_all(&serde_json::to_vec(parts)?)?;

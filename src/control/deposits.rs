@@ -1,7 +1,7 @@
 //! Deposits of sales that are over, or drafts again, go back to their wallets.
 //!
-//! A step may be interrupted anywhere and made again: what a transaction has returned is returned once. Each sale on its own:
-//! one that fails is tried again later and later, and delays no other.
+//! A step may be interrupted anywhere and repeated: each deposit is returned once, in its transaction. If a sale fails,
+//! it is tried again at growing intervals and delays no other sale.
 
 use tracing::info;
 

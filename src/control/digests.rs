@@ -1,5 +1,5 @@
-//! Digests of sales for their reports. While a sale runs its digest is read on demand; once the sale is retired, which nothing
-//! changes any more, it is kept for ever.
+//! Digests of sales for their reports. While a sale runs, its digest is read on demand. Nothing changes a retired sale,
+//! so its digest is stored for ever.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use base::revalidating_cache::{ComputationError, Known, RevalidatingCache};
 use domain::{Sale, SaleDigest, SaleId};
 use store::{Store, StoreError};
 
-/// Sales of one step. Others follow a minute later.
+/// Sales per step. Others follow a minute later.
 const BATCH_SIZE: i64 = 10;
-/// Of several sales, because a report shows an earlier one beside its own.
+/// Digests in memory: several, because a report shows an earlier sale beside its own.
 const MAX_KEPT: usize = 16;
 
 /// The digest of a sale for its report.
@@ -27,7 +27,7 @@ pub struct ReadDigest {
     pub is_renewing: bool,
 }
 
-/// The digests that one process reads: a sale of a million orders takes seconds.
+/// The digests that this process has read. They are cached, because reading a million orders takes seconds.
 pub struct Digests {
     store: Store,
     clock: Clock,
@@ -64,7 +64,7 @@ impl Digests {
         async move { store.digest_sale(&sale, clock.now()).await }
     }
 
-    /// Keeps the digests of sales that were retired.
+    /// Stores the digests of retired sales that have none yet.
     pub async fn keep(&self) -> Result<(), StoreError> {
         for sale in self.store.sales_without_digest(BATCH_SIZE).await? {
             let now = self.clock.now();

@@ -1,8 +1,8 @@
-//! Draws: after a sale by draw has closed, its list of entries is locked, the public round arrives, every entry gets its rank,
-//! and free units go to the next in order until each is paid for.
+//! Draws: after a sale by draw has closed, its list of entries is locked, the public round arrives, every entry gets
+//! its rank, and free units are offered in the order of the ranks until each is paid for.
 //!
-//! A step may be interrupted anywhere and made again: the lock and every offer are one transaction each, and ranks follow from
-//! what is stored. Each draw on its own: one that fails is tried again later and later, and delays no other.
+//! A step may be interrupted anywhere and repeated: the lock and every offer are one transaction each, and ranks are
+//! computed from what is stored. If a draw fails, it is tried again at growing intervals and delays no other draw.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use domain::draw::{self, DrawSecret, EntryId, EntryList, Proof, Randomness, rank
 use domain::{DrawState, SaleId, hex};
 use store::{Draw, Offered, Store, StoreError};
 
-/// Offers of one step. A step ends, so that the process can stop.
+/// Offers per step. The limit lets a step end, so that the process can stop.
 const MAX_OFFERS: usize = 20;
 /// Ranks that a dry run shows.
 const DRY_RUN_RANKS: usize = 10;
@@ -112,9 +112,9 @@ async fn read_list(store: &Store, sale: SaleId) -> anyhow::Result<EntryList> {
 pub struct DryRun {
     /// Entries that take part now.
     pub entries: usize,
-    /// Of this order only: another seed gives another one.
+    /// The first entries in this dry run's order. Another seed gives another order.
     pub first: Vec<EntryId>,
-    /// Reading the list, and computing root and ranks.
+    /// Time to read the list, and time to compute root and ranks.
     pub read: Duration,
     pub computed: Duration,
 }
@@ -136,10 +136,10 @@ pub async fn dry_run(store: &Store, draw: &Draw) -> anyhow::Result<DryRun> {
     Ok(DryRun { entries, first, read, computed: begun.elapsed() })
 }
 
-/// Verifies what staff paste for a draw that waits for its round, and stores it.
+/// Verifies the round that staff pasted for a draw that waits for it, and stores it.
 ///
 /// # Errors
-/// What is wrong with it, for staff to read.
+/// What is wrong with the pasted text, in words for staff.
 pub async fn paste_round(store: &Store, draw: &Draw, pasted: &str, actor: &str) -> Result<Randomness, PasteRefusal> {
     let round = draw.rules.randomness.ok_or(PasteRefusal::NotAwaited)?;
     if draw.state != DrawState::Locked || draw.signature.is_some() {

@@ -1,8 +1,8 @@
-//! Waiting rooms: places that Redis has given become rows, the list of those who came in time is locked, segments of latecomers close one
-//! after the other, and as many of the next in order are called as there are units.
+//! Moves waiting rooms on: writes the places that Redis has given as rows, locks the list of shoppers who came in time,
+//! closes the segments of latecomers one after the other, and calls as many shoppers in order as there are units.
 //!
-//! A step may be interrupted anywhere and made again: each part is one transaction that checks whether it is still due. Each
-//! waiting room on its own: one that fails is tried again later and later, and delays no other.
+//! A step may be interrupted anywhere and repeated: each part is one transaction that checks whether it is still due.
+//! If a waiting room fails, it is tried again at growing intervals and delays no other.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,21 +17,22 @@ use domain::{Sale, SaleId, SaleState, Segment, draw, hex};
 use engine::waiting_rooms::gathering::{ClosedList, Gathering, HANDED_OVER_AFTER, OpenList};
 use store::{Queue, Store, StoreError};
 
-/// Transactions that call, of one step.
+/// Transactions per step that call shoppers.
 const MAX_CALLS: usize = 10;
-/// Places that a step writes while a list is open: seven times what a million shoppers need who come within half an hour. The rest of
-/// a crowd's places waits in Redis, so that writing them takes little time from the crowd.
+/// Places that a step writes while a list is open: seven times what is needed if a million shoppers come within half an
+/// hour. A larger crowd's places wait in Redis, so that writing them does not slow the crowd down.
 const MAX_WRITTEN: usize = 2_048;
-/// The same once the list is closed, about a second: other waiting rooms go on meanwhile.
+/// The same once the list is closed. Writing this many takes about a second; a step does no more, so that other waiting
+/// rooms are not held up.
 const MAX_WRITTEN_CLOSED: usize = 65_536;
-/// Places of one transaction.
+/// Places per transaction.
 const BATCH: usize = 8_192;
 
 pub struct Queues {
     store: Store,
-    /// `None` where the database gives all places.
+    /// `None` if the database gives all places.
     gathering: Option<Gathering>,
-    /// Lists of which Redis has lost places, and since when that is known.
+    /// Lists for which Redis has lost places, and when that was noticed.
     lost: Mutex<HashMap<SaleId, Instant>>,
     metrics: Arc<Metrics>,
     backoff: Backoff<SaleId>,
@@ -64,8 +65,9 @@ impl Queues {
         if gathered && is_running { self.advance(sale).await } else { Ok(()) }
     }
 
-    /// Lets Redis give places while the list is open, and writes those that it has given. Returns whether the list may be locked: Redis
-    /// gives no more, and the database has all, or all that a process remembers.
+    /// Lets Redis give places while the list is open, and writes the given places to the database. Returns whether the
+    /// list may be locked: Redis gives no more places, and the database has all of them, or at least all that a process
+    /// remembers.
     async fn gather(&self, gathering: &Gathering, id: SaleId) -> anyhow::Result<bool> {
         let (Some(sale), Some(queue)) = (self.store.sale(id).await?, self.store.queue(id).await?) else {
             return Ok(true);
@@ -81,7 +83,7 @@ impl Queues {
         if is_open {
             self.lost().remove(&id);
             if !queue.gathers {
-                // A second before shoppers may join, or earlier.
+                // This happens a second or more before shoppers may join.
                 self.store.set_gathers(id, true).await?;
             }
         }
@@ -109,7 +111,8 @@ impl Queues {
         Ok(list.is_written && self.is_handed_over(&queue, list).await?)
     }
 
-    /// Whether the database has all places of a closed list. Processes write what Redis has lost, within a time that begins when it is known.
+    /// Whether the database has all places of a closed list. If Redis has lost places, the processes that gave them
+    /// have [`HANDED_OVER_AFTER`] from the moment it was noticed to write them.
     async fn is_handed_over(&self, queue: &Queue, list: ClosedList) -> anyhow::Result<bool> {
         if !queue.gathers {
             return Ok(true);
@@ -168,7 +171,8 @@ impl Queues {
     }
 }
 
-/// From when until when Redis gives the places of a sale. A place that takes a deposit is one transaction with the wallet.
+/// From when until when Redis gives the places of a sale. `None` with a deposit: there the place and the wallet must
+/// change in one transaction of the database.
 fn gathering_time(sale: &Sale) -> Option<(Timestamp, Timestamp)> {
     if matches!(sale.state, SaleState::Draft | SaleState::Ended) || sale.eligibility.deposit.is_some() {
         return None;

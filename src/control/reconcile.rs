@@ -38,7 +38,7 @@ pub struct HoldMismatches {
     pub missing_holds: Vec<HeldUnits>,
     /// Holds whose order is neither in the database nor in the outbox; to be sent again.
     pub lost_orders: Vec<HeldUnits>,
-    /// Holds like those of lost orders, but younger than [`MIN_LOST_AGE`].
+    /// Holds that may be lost orders, but are younger than [`MIN_LOST_AGE`].
     pub undecided: usize,
 }
 
@@ -49,7 +49,7 @@ impl HoldMismatches {
     }
 }
 
-/// Finds mismatches. An order in flight is none.
+/// Finds mismatches. An order in flight is not a mismatch.
 pub fn compare(snapshot: &BucketSnapshot, now: Timestamp) -> HoldMismatches {
     let mut found = HoldMismatches::default();
     for (&user_id, hold) in &snapshot.holds {
@@ -60,7 +60,7 @@ pub fn compare(snapshot: &BucketSnapshot, now: Timestamp) -> HoldMismatches {
         }
         match snapshot.statuses.get(&hold.order_id) {
             Some(status) if !status.is_live() => found.ended_holds.push(of_hold),
-            // It has reached the database since the orders were read.
+            // The order has reached the database since the orders were read.
             Some(_) => {}
             None if generated_at(hold.order_id) + MIN_LOST_AGE < now => found.lost_orders.push(of_hold),
             None => found.undecided += 1,
@@ -98,10 +98,10 @@ mod tests {
             sale,
             epoch: 1,
             booked: 5,
-            // 0 agrees, 1 is in flight, 2 was cancelled, 3 is lost, 5 is young.
+            // Order 0 agrees, 1 is in flight, 2 was cancelled, 3 is lost, 5 is young.
             holds: [hold(0), hold(1), hold(2), hold(3), hold(5)].into(),
             in_flight: [orders[1]].into(),
-            // 4 has an order without a hold.
+            // Order 4 is live without a hold.
             orders: [live(0), live(4)].into(),
             statuses: [(orders[2], OrderStatus::Cancelled)].into(),
         };

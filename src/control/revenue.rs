@@ -12,13 +12,13 @@ use domain::Money;
 use domain::books::AccountKind;
 use store::{Period, Store, StoreError};
 
-/// The revenue of the day so far. Summing up a day with a million payments takes a second.
+/// The revenue of the day so far. It is cached, because summing up a day with a million payments takes a second.
 pub struct Revenue {
     store: Store,
     clock: Clock,
-    /// Where the shop's day begins.
+    /// The time zone that decides when the shop's day begins.
     zone: TimeZone,
-    /// By the beginning of the day.
+    /// Keyed by the beginning of the day.
     sums: RevalidatingCache<Timestamp, Vec<Money>, StoreError>,
 }
 
@@ -27,8 +27,8 @@ impl Revenue {
         Revenue { store, sums: RevalidatingCache::new("revenue", 1, clock.clone()), clock, zone }
     }
 
-    /// What the shop earned since its day began less what it gave back or away, by currency. `None` when `patience` ends
-    /// before it is summed up for the first time.
+    /// What the shop earned since its day began, less what it gave back or away, by currency. `None` when `patience`
+    /// ends before it is summed up for the first time.
     pub async fn of_today(&self, patience: Duration) -> Result<Option<Arc<Vec<Money>>>, ComputationError<StoreError>> {
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let from = midnight(clock.now(), &self.zone);
@@ -46,7 +46,7 @@ impl Revenue {
     }
 }
 
-/// When the day of `now` began in `zone`; `now` itself beyond the calendar.
+/// When the day of `now` began in `zone`. Returns `now` itself beyond the ends of the calendar.
 fn midnight(now: Timestamp, zone: &TimeZone) -> Timestamp {
     now.to_zoned(zone.clone()).start_of_day().map_or(now, |midnight| midnight.timestamp())
 }
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(of("2026-11-27T15:59:59Z", "Asia/Shanghai"), "2026-11-26T16:00:00Z");
         assert_eq!(of("2026-11-27T16:00:00Z", "Asia/Shanghai"), "2026-11-27T16:00:00Z");
         assert_eq!(of("2026-11-27T16:00:00Z", "UTC"), "2026-11-27T00:00:00Z");
-        // Summer time begins at midnight there, so the day begins at one o'clock.
+        // In Santiago summer time begins at midnight, so the day begins at one o'clock.
         assert_eq!(of("2026-09-06T12:00:00Z", "America/Santiago"), "2026-09-06T04:00:00Z");
     }
 }

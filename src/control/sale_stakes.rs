@@ -1,4 +1,5 @@
-//! What depends on sales that are about to end, or that shoppers are about to lose sight of, and whether they can.
+//! Shows staff what depends on the sales that a command is about to end or hide from shoppers, and whether the command
+//! is possible.
 
 use super::sales_admin::{SaleCommand, SalesAdmin};
 use domain::{Bilingual, OrderStatus, Sale, SaleId};
@@ -23,8 +24,8 @@ pub struct SalePreview {
 }
 
 impl SalesAdmin {
-    /// What a command would do to each of these sales, in their order; without a command, the deletion of drafts. `None` for a
-    /// sale that does not exist. The number of statements does not depend on that of the sales.
+    /// What a command would do to each of these sales, in the given order. Without a command, previews the deletion of
+    /// drafts. `None` for a sale that does not exist. The number of statements does not grow with the number of sales.
     pub async fn preview_batch(
         &self,
         ids: &[SaleId],

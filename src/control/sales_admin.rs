@@ -1,5 +1,5 @@
-//! What administrators do with goods, their categories and sales. A change is written to the database first, with a line in the audit log,
-//! and then passed on to the stock backend, the catalogue and the gate.
+//! What administrators do with goods, their categories and sales. A change is written to the database first, with an
+//! entry in the audit log, and then passed on to the stock backend, the catalogue and the gate.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub enum SaleCommand {
     Pause,
     Resume,
     Stop,
-    /// Adds units; once for all attempts of a request.
+    /// Adds units. Retries of the same request add them once.
     TopUp(i64, Option<RequestId>),
     /// Announces a draft.
     Schedule(OverlapPolicy),
@@ -49,7 +49,7 @@ pub enum SaleCommand {
 }
 
 impl SaleCommand {
-    /// The change of the database that the command makes at `now`.
+    /// The change that the command makes to the sale's row at `now`.
     pub(super) fn at(self, now: Timestamp) -> SaleChange {
         match self {
             SaleCommand::Start => SaleChange::Start { at: now },
@@ -69,14 +69,14 @@ pub fn stock_deadline() -> Instant {
     Instant::now() + STOCK_TIMEOUT
 }
 
-/// A sale after a change, and how far the stock has it.
+/// A sale after a change, and how many parts of the stock already have the change.
 #[derive(Debug, Clone)]
 pub struct ChangedSale {
     pub sale: Sale,
     pub applied: AppliedParts,
 }
 
-/// Parts of the stock that have a change: the buckets of a split sale. The others get it from stock sync.
+/// How many parts of the stock (the buckets of a split sale) have a change. The others get it from stock sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AppliedParts {
     pub parts: usize,
@@ -96,7 +96,7 @@ pub struct SaleRow {
     pub paid: i64,
 }
 
-/// The list of sales with what their page shows beside it.
+/// The list of sales, with everything else that their page shows.
 #[derive(Debug, Clone)]
 pub struct Overview {
     pub sales: Vec<SaleRow>,
@@ -105,11 +105,11 @@ pub struct Overview {
     pub goods: Vec<Goods>,
     /// Entries in the outbox of each loaded sale.
     outboxes: HashMap<SaleId, i64>,
-    /// The mark that the next page starts after.
+    /// The sale after which the next page starts.
     pub next: Option<SaleId>,
 }
 
-/// A page of ended sales, and the mark that the next page starts after.
+/// A page of ended sales, and the mark after which the next page starts.
 #[derive(Debug, Clone, Default)]
 pub struct PastSales {
     pub sales: Vec<SaleRow>,
@@ -131,7 +131,7 @@ pub struct SalesAdmin {
 }
 
 impl SalesAdmin {
-    /// Creates or changes goods; `None` when no goods have that id.
+    /// Creates or changes goods. `None` if no goods have that id.
     pub async fn put_goods(
         &self,
         id: Option<GoodsId>,
@@ -143,7 +143,7 @@ impl SalesAdmin {
         Ok(goods)
     }
 
-    /// Changes the gallery of goods; with `versions`, of the goods in one of these versions.
+    /// Changes the gallery of goods. With `versions`, only if the goods are in one of these versions.
     pub async fn change_gallery(
         &self,
         id: GoodsId,
@@ -175,14 +175,15 @@ impl SalesAdmin {
         Ok(category)
     }
 
-    /// Puts the categories in this order, which names each once.
+    /// Puts the categories in this order. `ids` must name each category once.
     pub async fn order_categories(&self, ids: &[CategoryId], actor: &str) -> Result<Vec<Category>, CategoryRefusal> {
         let categories = self.store.order_categories(ids, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(categories)
     }
 
-    /// Deletes a category. Its goods stay, without one; with `only_unused` a category with goods is refused.
+    /// Deletes a category. Its goods stay, without a category. With `only_unused`, a category with goods is not
+    /// deleted.
     pub async fn delete_category(
         &self,
         id: CategoryId,
@@ -195,8 +196,8 @@ impl SalesAdmin {
         Ok(())
     }
 
-    /// Reads the catalogue after a change. The change is committed, so a failure is no reason to report one: every process
-    /// reads the catalogue again within moments.
+    /// Reads the catalogue after a change. The change is already committed, so a failure here is only logged: every
+    /// process reads the catalogue again within moments.
     async fn announce(&self) {
         if let Err(error) = self.catalogue.refresh().await {
             warn!(%error, "the catalogue could not be read after a change; it is read again");
@@ -231,7 +232,8 @@ impl SalesAdmin {
         Ok(())
     }
 
-    /// As [`SalesAdmin::delete_draft`]. [`SalesAdmin::announce_sales`] follows once, after the last change of the batch.
+    /// As [`SalesAdmin::delete_draft`]. [`SalesAdmin::announce_sales`] follows once, after the last change of the
+    /// batch.
     pub async fn delete_draft_in_batch(&self, id: SaleId, actor: &str) -> Result<(), SaleRefusal> {
         let deleted = self.store.delete_draft(id, actor, self.clock.now()).await?;
         if let Some(stock_sync) = &self.stock_sync
@@ -249,7 +251,7 @@ impl SalesAdmin {
         Ok(changed)
     }
 
-    /// As [`SalesAdmin::change`], with the instant until which the stock backend is waited for: the sales of a batch share one.
+    /// As [`SalesAdmin::change`], but waits for the stock backend until `deadline`, which the sales of a batch share.
     /// [`SalesAdmin::announce_sales`] follows once, after the last change of the batch.
     pub async fn change_in_batch(
         &self,
@@ -264,8 +266,8 @@ impl SalesAdmin {
         Ok(ChangedSale { sale, applied })
     }
 
-    /// Retries while a part is not loaded: stock sync loads it within moments. A part that fails is left to stock sync. The
-    /// stock has no part of a draw.
+    /// Retries while a part is not loaded: stock sync loads it within moments. A part that fails is left to stock sync.
+    /// A draw has no stock.
     async fn apply_to_stock(&self, sale: &Sale, deadline: Instant) -> AppliedParts {
         if sale.mode.is_draw() {
             return AppliedParts { parts: 0, applied: 0 };
@@ -312,7 +314,7 @@ impl SalesAdmin {
         Ok(Overview { sales, queue_ready, goods, outboxes, next: None })
     }
 
-    /// One page of ended sales, the latest first. Goods and outboxes are those of the overview.
+    /// One page of ended sales, the latest first. Goods and outboxes are taken from `overview`.
     pub async fn past(&self, page: &PastPage, overview: &Overview) -> Result<PastSales, StoreError> {
         let mut found = self.store.past_sales(&PastPage { limit: page.limit + 1, ..page.clone() }).await?;
         let more = found.len() as i64 > page.limit;

@@ -1,5 +1,5 @@
-//! The schedule: sales open and close at their times, by the database's clock. Each sale on its own: one whose row is
-//! locked, or that fails for any other reason, is tried again later and keeps no other sale from its time.
+//! The schedule: sales open and close at their times, by the database's clock. If a sale fails, because its row is
+//! locked or for any other reason, it is tried again later and delays no other sale.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use domain::SaleId;
 use engine::stock::Stock;
 use store::{SaleRefusal, Store, StoreError};
 
-/// Sales that change state at the same time. Further ones wait for a transaction of these.
+/// How many sales change state at the same time. Further sales wait until one of their transactions ends.
 const CONCURRENCY: usize = 4;
 
 pub struct Schedule {
@@ -26,7 +26,7 @@ impl Schedule {
         Schedule { store, stock, backoff: Backoff::new("schedule of a sale") }
     }
 
-    /// Opens and closes what is due, and what becomes due within `ahead`, to the millisecond.
+    /// Opens and closes what is due. Waits for an opening within `ahead`, so that it is met to the millisecond.
     pub async fn step(&self, ahead: Duration) -> Result<(), StoreError> {
         self.open_and_close().await?;
         if let Some(wait) = self.store.time_to_next_opening().await?.filter(|wait| !wait.is_zero() && *wait < ahead) {
@@ -50,7 +50,7 @@ impl Schedule {
         let sale = match self.store.follow_schedule(id).await {
             Ok(Some(sale)) => sale,
             Err(SaleRefusal::Store(error)) => return Err(error),
-            // Staff changed the sale in the meantime.
+            // Staff changed the sale after it was read.
             Ok(None) | Err(_) => return Ok(()),
         };
         info!(sale = %id, state = %sale.state, "a sale changed state by its schedule");

@@ -1,4 +1,4 @@
-//! What the staff see first: the money of the day, the next sale, and what waits for a hand.
+//! What staff see first: the money of the day, the next sale, and open work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use store::{PendingCounts, StoreError};
 
 #[derive(Debug, Clone)]
 pub struct Today {
-    /// What the shop earned since its day began less what it gave back or away, by currency. `None` while it is summed up for
-    /// the first time.
+    /// What the shop earned since its day began, less what it gave back or away, by currency. `None` while it is summed
+    /// up for the first time.
     pub revenue: Option<Arc<Vec<Money>>>,
-    /// The time zone in which its day is counted.
+    /// The time zone that decides when the day begins.
     pub zone: String,
     /// The announced sale that opens first, and its checklist.
     pub next: Option<(SaleRow, Vec<ChecklistItem>)>,

@@ -1,8 +1,8 @@
-//! Turns of shoppers who were called from waiting rooms: a turn does not pass while the stock backend decides no purchase of its
-//! shopper.
+//! Turns of shoppers who were called from waiting rooms: a turn does not run down while the stock backend cannot decide
+//! the shopper's purchases.
 //!
-//! A turn is as long as the time since the call, so the call is moved on by the time that was lost. Only what passed under the eyes
-//! of this process counts: a process that takes over begins anew.
+//! A turn is counted from its call, so the call is moved forward by the lost time. A process counts only lost time that
+//! it has seen itself: a process that takes over begins at zero.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ use store::{Store, StoreError};
 
 /// How often turns are prolonged while a sale stands still. The shortest turn is five times as long.
 const PROLONG_INTERVAL: Duration = Duration::from_secs(2);
-/// The most that one step gives back: it follows a step of the same process, which may not have had the lease in between.
+/// The most that one step gives back. The process may have been without the lease since its last step.
 const MAX_PROLONGATION: Duration = Duration::from_secs(30);
 
 pub struct Turns {
     store: Store,
     stock: Arc<dyn Stock>,
-    /// Until when nothing was lost, by sale.
+    /// Until when no time was lost, by sale.
     complete: Mutex<HashMap<SaleId, Instant>>,
 }
 

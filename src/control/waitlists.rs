@@ -1,12 +1,12 @@
-//! Waitlists: units of a rush that came back go to the next who waits, as unpaid orders.
+//! Waitlists: returned units of a rush go to the next account on the waitlist, as unpaid orders.
 //!
-//! 1. The stock backend keeps free units for those who wait ([`WaitedStock`](engine::stock::WaitedStock)).
-//! 2. The first of the line are called: each gets the id of its order, in the database.
+//! 1. The stock backend keeps free units for the waitlist ([`WaitedStock`](engine::stock::WaitedStock)).
+//! 2. The first accounts on the waitlist are called: each gets the id of its order, in the database.
 //! 3. The backend grants the units for these orders, which reach the database as all orders do.
 //! 4. An order that has arrived is noted, with a message to its account in the same transaction.
 //!
-//! A step that is interrupted anywhere is made again and changes nothing that was done: a call stays, and a claim for the
-//! same order is granted once. Each sale on its own: one that fails is tried again later and later, and delays no other.
+//! A step may be interrupted anywhere and repeated: a call stays, and a claim for the same order is granted once. If a
+//! sale fails, it is tried again at growing intervals and delays no other sale.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Waitlists {
         Waitlists { store, stock, metrics, backoff: Backoff::new("waitlist of a sale") }
     }
 
-    /// Offers every unit that is free and waited for.
+    /// Offers every free unit for which an account waits.
     pub async fn step(&self) -> Result<(), StoreError> {
         for sale in self.store.sales_with_waitlists().await? {
             if !self.backoff.is_waiting(&sale.id) {
@@ -47,7 +47,8 @@ impl Waitlists {
             info!(sale = %sale.id, offered, rejected, "units that came back were offered to those who wait");
         }
         self.stock.follow_waitlist(sale).await?;
-        // The backend checks state and window again. A paused sale keeps its line for later, an ended one offers nothing more.
+        // The backend checks state and window again. A paused sale keeps its waitlist for later. An ended sale offers
+        // nothing more.
         if sale.state != SaleState::Live || !self.store.is_waited_for(sale.id).await? {
             return Ok(());
         }
@@ -58,8 +59,8 @@ impl Waitlists {
         }
         let claims = self.store.call_waiters(sale, free).await?;
         if !claims.is_empty() {
-            // Whatever is not granted is claimed again by the next step: there may be no unit in the account's bucket yet, or a
-            // hold of an order of its own that has ended is about to be released.
+            // Claims that are not granted are made again by the next step. Perhaps the account's bucket has no unit
+            // yet, or an ended order of the account still holds units that are about to be released.
             self.stock.offer(sale, &claims).await?;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! The catalogue in memory: every process keeps a copy of all sales, goods and categories and polls the catalogue's revision for
-//! changes.
+//! The catalogue in memory: every process keeps a copy of all sales, goods and categories and polls the catalogue's
+//! revision for changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -23,8 +23,8 @@ const DEMAND_INTERVAL: Duration = Duration::from_secs(3);
 /// The minimum time between two refreshes caused by requests for unknown sales, however many requests there are.
 const MIN_LOOKUP_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Ended sales that are listed and whose pages are kept, the latest to close. Older ones have a page that is rendered when
-/// it is asked for.
+/// How many ended sales stay on the list with a kept page: the ones that closed last. Pages of older sales are rendered
+/// on request.
 pub const MAX_LISTED_ENDED: usize = 50;
 
 /// A sale with its goods. `sale.sold` is as old as the last change of the definition or of the demand.
@@ -32,7 +32,7 @@ pub const MAX_LISTED_ENDED: usize = 50;
 pub struct CatalogueEntry {
     pub sale: Sale,
     pub goods: Goods,
-    /// Whether it is a draw that was held.
+    /// Whether the sale is a draw and its draw was held.
     pub is_drawn: bool,
 }
 
@@ -41,9 +41,9 @@ pub struct CatalogueEntry {
 struct Snapshot {
     revision: i64,
     entries: BTreeMap<SaleId, Arc<CatalogueEntry>>,
-    /// Public sales, newest first: all that have not ended, and the latest of those that have.
+    /// Public sales, newest first: all that have not ended, and the latest ended ones.
     public: Vec<Arc<CatalogueEntry>>,
-    /// In their order.
+    /// All categories, in the order in which they are shown.
     categories: Arc<[Category]>,
     /// Sales that are not retired. The gate and the relay process these.
     active: Vec<SaleId>,
@@ -53,7 +53,8 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    /// The content with the sold units of those sales whose demand changes with them. `None` if there are none.
+    /// A copy of the content with the new sold units, but only for sales whose [`Sale::demand`] they change. `None` if
+    /// no sale changes.
     fn with_demand(&self, sold: &[(SaleId, i64)]) -> Option<Snapshot> {
         let changed = sold.iter().filter_map(|&(id, sold)| {
             let entry = self.entries.get(&id)?;
@@ -185,7 +186,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Reads the sold units and, if the demand of a sale has changed, takes over its number.
+    /// Reads the sold units and takes over the number of each sale whose demand it changes.
     pub async fn refresh_demand(&self) -> Result<(), StoreError> {
         let sold = self.store.sold_units().await?;
         let mut is_changed = false;

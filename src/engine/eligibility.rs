@@ -1,11 +1,11 @@
 //! Who may take part in a sale: the one check of its rules, for every way to earn a right to buy.
 //!
-//! It is made where the right is earned: with the purchase token, the place in a waiting room, the entry of a draw, and the
-//! place on a waitlist. Each of these proves that it was made, so a purchase reads nothing more. A sale without rules costs
-//! no query.
+//! The check is made where the right is earned: before the shopper gets a purchase token, a place in a waiting room, an
+//! entry in a draw or a place on a waitlist. Each of these proves that the check passed, so a purchase reads nothing
+//! more. A sale without rules costs no query.
 //!
-//! Mailboxes and delivery addresses make groups, of which the first account takes part. The database has them as digests
-//! with a key of the shop, which differ from sale to sale.
+//! Accounts that share a mailbox or a delivery address form a group, and only the first account of a group takes part.
+//! The database stores a group as a digest with a key of the shop. Digests of one group differ from sale to sale.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use store::{Applicant, Group, RedeemOutcome, RequestId, Store, StoreError};
 /// Codes that an account may send at once, and then one in each [`CODE_INTERVAL`]. Typing errors need a few.
 const CODE_BURST: u64 = 10;
 const CODE_INTERVAL: Duration = Duration::from_secs(30);
-/// The same for an address of the network, which many share.
+/// The same for an IP address, which many shoppers may share.
 const CODE_BURST_OF_ADDRESS: u64 = 100;
 const CODE_INTERVAL_OF_ADDRESS: Duration = Duration::from_secs(3);
 
@@ -63,7 +63,7 @@ impl From<StoreError> for RedeemRefusal {
     }
 }
 
-/// A rule of a sale, and what an account lacks; `None` when it keeps the rule.
+/// A rule of a sale, and what an account lacks to meet it; `None` if it meets the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleState {
     pub rule: EligibilityRule,
@@ -74,7 +74,7 @@ pub struct RuleState {
 struct Assessment {
     states: Vec<RuleState>,
     groups: Vec<Group>,
-    /// Whether the deposit of the sale is not set aside yet.
+    /// Whether the sale has a deposit that is not set aside yet.
     owes_deposit: bool,
 }
 
@@ -103,8 +103,9 @@ impl Eligibility {
         }
     }
 
-    /// Checks every rule of a sale, and lets the account take part with its groups. Safe to repeat. A sale that is not
-    /// announced or has ended is not checked: it takes no one. The deposit is set aside with what the account takes part with.
+    /// Checks every rule of a sale and claims the account's groups. Safe to repeat. Drafts and ended sales are not
+    /// checked, because no one can take part in them. The deposit is not touched here: the caller sets it aside
+    /// together with the entry or the place.
     pub async fn check(&self, sale: SaleId, user: UserId) -> Result<(), EligibilityRefusal> {
         self.admit(sale, user).await.map(drop)
     }
@@ -141,7 +142,8 @@ impl Eligibility {
         }
     }
 
-    /// The invitation codes that a request makes: the same at each attempt, while the shop has the same secret.
+    /// The invitation codes that a request creates. A retry creates the same codes, as long as the shop's secret is the
+    /// same.
     pub fn codes_of_request(&self, RequestId(request): RequestId, count: i64) -> Vec<InvitationCode> {
         let code = |n| {
             let bytes = key_for(&self.secret.current, &format!("invitation code {n} of request {request}"));
@@ -150,7 +152,7 @@ impl Eligibility {
         (0..count).map(code).collect()
     }
 
-    /// Every rule of a sale, and whether the account keeps it. Changes nothing.
+    /// Every rule of a sale, and whether the account meets it. Changes nothing.
     pub async fn states(&self, sale: &Sale, user: UserId) -> Result<Vec<RuleState>, EligibilityRefusal> {
         if !self.per_account.allows(user) {
             return Err(EligibilityRefusal::RateLimited);
@@ -172,8 +174,8 @@ impl Eligibility {
         }
     }
 
-    /// Whether an order of the account may be delivered there. In a sale with one account for each address it goes where the
-    /// account took part with.
+    /// Whether an order of the account may be delivered to this address. In a sale with one account per address, only
+    /// the address with which the account took part is accepted.
     pub async fn accepts_address(&self, sale: SaleId, user: UserId, address: &Address) -> Result<bool, StoreError> {
         let known = self.catalogue.entry(sale).await?;
         if !known.is_some_and(|known| known.sale.eligibility.one_per_address) {
@@ -181,7 +183,7 @@ impl Eligibility {
         }
         let mut own = self.store.groups_of(sale, user).await?;
         own.retain(|group| group.kind == GroupKind::Address);
-        // The groups of a sale that ended long ago are gone.
+        // Groups are deleted long after the sale ended. Without them every address is accepted.
         Ok(own.is_empty()
             || self.groups(sale, GroupKind::Address, &address.place()).iter().any(|new| own.contains(new)))
     }
@@ -201,7 +203,7 @@ impl Eligibility {
                 );
             }
             if rules.one_per_address && is_new(GroupKind::Address) {
-                // The default comes first.
+                // The default address comes first in the list.
                 match self.store.addresses_of(user).await?.first() {
                     Some(saved) => groups.extend(self.groups(sale.id, GroupKind::Address, &saved.address.place())),
                     None => needs_address = true,
@@ -223,14 +225,14 @@ impl Eligibility {
         Ok(Assessment { states, groups, owes_deposit })
     }
 
-    /// One group, under every key of the shop.
+    /// One group, as a digest under each key of the shop.
     fn groups(&self, sale: SaleId, kind: GroupKind, text: &str) -> Vec<Group> {
         let digests = self.digests.of(&format!("{sale} {kind} {text}"));
         digests.into_iter().map(|digest| Group { kind, digest }).collect()
     }
 }
 
-/// What the account lacks of a rule.
+/// What the account lacks to meet a rule.
 fn lacks(
     rule: EligibilityRule,
     rules: EligibilityRules,
@@ -253,7 +255,7 @@ fn lacks(
             let is_invited = applicant.is_some_and(|applicant| applicant.has_invitation);
             (!is_invited).then_some(Ineligible::InvitationNeeded)
         }
-        // Of the wallet, not of the account.
+        // The caller checks the deposit: it depends on the wallet, not on the account.
         EligibilityRule::Deposit => None,
     }
 }

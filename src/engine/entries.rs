@@ -1,4 +1,5 @@
-//! Entries of sales by draw. One per account and sale; answered when it is in the database, with a signed receipt.
+//! Entries in sales by draw, one per account and sale. A request is answered when the entry is in the database, with a
+//! signed receipt.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -83,7 +84,8 @@ impl Entries {
         }
     }
 
-    /// What the entrant keeps: a signature of sale, account, entry and time. It proves that the shop took the entry.
+    /// The receipt that the entrant keeps: a signature over sale, account, entry and time. It proves that the shop took
+    /// the entry.
     pub fn receipt(&self, sale: SaleId, entry: &DrawEntry) -> String {
         let mut payload = [0; 48];
         payload[..8].copy_from_slice(&sale.0.to_be_bytes());

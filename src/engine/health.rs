@@ -64,7 +64,8 @@ impl Health {
     }
 }
 
-/// A master that answers and refuses writes is not healthy. Sales on the other masters of a cluster go on without one.
+/// A master that answers but refuses writes is not healthy. If one master of a Redis Cluster is down, sales on the
+/// others go on.
 async fn master(connection: &RedisConnection) -> Part {
     let all = part("redis master", async { Ok(connection.check_writable().await?) });
     if !connection.is_cluster() {
@@ -107,9 +108,9 @@ impl ClockOffset {
     }
 }
 
-/// Measures the offset of this host's clock until the process stops, and logs when it begins and ceases to be too large.
-/// The database's clock decides about leases and payment windows, so a wrong clock does little harm here: pages count down
-/// to the wrong moment, and sessions and tokens end early or late.
+/// Measures the offset of this host's clock until the process stops, and logs when it begins and ceases to be too
+/// large. The database's clock decides about leases and payment windows, so a wrong clock does little harm here: pages
+/// count down to the wrong moment, and sessions and tokens end early or late.
 pub async fn watch_clock(store: Store, clock: Clock, metrics: Arc<Metrics>, stop: CancellationToken) {
     if store.shares_clock() {
         return stop.cancelled().await;

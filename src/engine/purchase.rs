@@ -46,8 +46,8 @@ impl Purchases {
         })
     }
 
-    /// Claims units. Safe to repeat: a user who holds units gets the same order again. The content of the request is checked
-    /// before this returns, so the future does not borrow it.
+    /// Claims units. Safe to repeat: a user who holds units gets the same order again. The content of the request is
+    /// checked before this returns, so the future does not borrow it.
     pub fn buy(
         &self,
         request: AdmissionRequest,

@@ -19,11 +19,11 @@ use store::{Store, StoreError, WaitOutcome};
 pub enum WaitlistRefusal {
     RateLimited,
     NoSuchSale,
-    /// The sale is sold in another way.
+    /// Sales of this mode have no waitlist.
     NoWaitlist,
     /// Units are left: there is nothing to wait for.
     NotSoldOut,
-    /// The account has this order of the sale.
+    /// The account already has this order in the sale.
     HasOrder(OrderId),
     BadQuantity,
     OverLimit,
@@ -53,7 +53,7 @@ pub struct OwnPlace {
     pub waiter: Waiter,
     /// Accounts that wait before it, as far as they are counted; `None` unless it waits.
     pub ahead: Option<i64>,
-    /// What it was offered.
+    /// The order that the account was offered.
     pub order: Option<Order>,
 }
 
@@ -80,7 +80,8 @@ impl WaitlistRequests {
         WaitlistRequests { store, catalogue, gate, stock, eligibility, limits: RequestLimits::new(user_rate) }
     }
 
-    /// Puts an account into the line of a sold-out sale, once. Returns whether it is new. Safe to repeat, on any device.
+    /// Puts an account on the waitlist of a sold-out sale, once. Returns whether the place is new. Safe to repeat, on
+    /// any device.
     pub async fn join(
         &self,
         sale: SaleId,
@@ -105,7 +106,7 @@ impl WaitlistRequests {
     async fn join_now(&self, sale: SaleId, user: UserId, quantity: u32) -> Result<(Waiter, bool), WaitlistRefusal> {
         match self.store.join_waitlist(sale, user, quantity).await? {
             WaitOutcome::Joined(waiter) => {
-                // Data control does it as well, a moment later.
+                // Data control does this too, a moment later.
                 if let Some(entry) = self.catalogue.known(sale)
                     && let Err(error) = self.stock.follow_waitlist(&entry.sale).await
                 {
@@ -122,7 +123,7 @@ impl WaitlistRequests {
         }
     }
 
-    /// Takes an account out of the line. Repeating it changes nothing.
+    /// Takes an account off the waitlist. Repeating it changes nothing.
     pub async fn leave(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(), WaitlistRefusal> {
         self.check_rate(user, client)?;
         if self.store.leave_waitlist(sale, user).await? { Ok(()) } else { Err(WaitlistRefusal::NotWaiting) }

@@ -1,4 +1,5 @@
-//! One attempt to deliver a message, by whichever channel: counted before it is made, and recorded after it.
+//! One attempt to deliver a message, by mail or push. It is counted before it is made, and its result is recorded
+//! afterwards.
 
 use std::time::Duration;
 
@@ -10,9 +11,10 @@ use store::{Mail, Store, StoreError};
 
 /// How long an attempt may take before it is made again. Longer than the limits of the transports.
 pub(super) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
-/// A message that the server refuses for good is tried so often, because a server that is set up wrongly does the same.
+/// A message that the server refuses for good is still tried this many times, because a wrongly configured server also
+/// refuses for good.
 pub(super) const MAX_REFUSALS: i64 = 5;
-/// What is kept of an error, in characters.
+/// Characters of an error that are stored.
 const MAX_ERROR_CHARS: usize = 300;
 
 /// Why a message was not accepted.

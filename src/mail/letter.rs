@@ -18,9 +18,9 @@ pub struct Letter {
 /// Whether the link of a message is in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkView {
-    /// For the reader of the mailbox.
+    /// Shows the link, for the reader of the mailbox.
     Shown,
-    /// For staff: the link of a recovery opens the account. The address is masked, too.
+    /// Hides the link and masks the address, for staff: the link of a recovery opens the account.
     Hidden,
 }
 
@@ -89,7 +89,7 @@ impl Letters {
         }
     }
 
-    /// The goods, until when to pay, and where: a page that asks for the log-in.
+    /// The goods, the time until when to pay, and the link to the order, whose page asks for the log-in.
     fn draw_won(&self, mail: &Mail, about: &str) -> String {
         let pay_by = fill(text(mail.locale).mail.pay_by, utc(mail, "pay_by"));
         format!("{}\n\n{pay_by}\n{}", fill(about, goods(mail)), self.order_link(mail))

@@ -1,14 +1,15 @@
-//! Messages to the owners of accounts, by mail and, if they are urgent, to their browsers ([`push`]). Messages are rows of an outbox ([`store`](store)), written in the transaction that
-//! they speak of. Data control sends them, one leader at a time.
+//! Messages to the owners of accounts, by mail and, if they are urgent, to their browsers ([`push`]). Messages are rows
+//! of an outbox ([`store`](store)), written in the same transaction as the change that they report. Data control
+//! sends them, one leader at a time.
 //!
-//! - `letter`: the text of a message, made from its row when it is sent or read. Links exist in no other place.
+//! - `letter`: the text of a message, made from its row when it is sent or read. Links exist only there.
 //! - `transport`: the mail server.
-//! - `attempt`: what holds for an attempt by either way.
+//! - `attempt`: one attempt to send, by mail or push.
 //!
-//! A message is sent at least once. An attempt is counted before it is made, so a process that dies between the server's
-//! answer and the record leaves a message that is sent again, with the same Message-ID, by which mailboxes recognize it. A
-//! message that cannot be delivered is tried again later and later, and is dead once its link has expired, or when the server
-//! has refused it for good several times. One message's trouble delays no other.
+//! A message is sent at least once. An attempt is counted before it is made, so a process that dies between the
+//! server's answer and the record leaves a message that is sent again, with the same Message-ID, by which mailboxes
+//! recognize it. A message that cannot be delivered is tried again at growing intervals. It is dead once its link has
+//! expired, or when the server has refused it for good several times. A failing message delays no other.
 //!
 //! Without a mail server messages wait, and owners of the shop read them in the console.
 
@@ -30,12 +31,12 @@ use attempt::Outbox;
 use base::metrics::Metrics;
 use store::{Store, StoreError};
 
-/// Messages of one step.
+/// Messages per step.
 const MAX_MAILS: i64 = 50;
 /// Connections to the mail server at a time.
 const CONCURRENCY: usize = 4;
 
-/// Sends what waits.
+/// Sends the messages that wait for the mail server.
 pub struct Mailer {
     pub store: Store,
     /// `None`: nothing is sent.

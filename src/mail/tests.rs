@@ -1,4 +1,4 @@
-//! Sending: to a mail server in this process, which can be away, refuse, or be killed.
+//! Sends to a mail server in this process, which can be down, refuse, or be killed.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -87,7 +87,7 @@ struct Post {
 }
 
 impl Post {
-    /// With one message that waits, and a server at this port.
+    /// A shop with one message that waits, and a mail server at this port.
     async fn open(port: u16) -> Post {
         let dir = tempfile::tempdir().unwrap();
         let clock = Clock::manual("2026-11-24T12:00:00Z".parse().unwrap());

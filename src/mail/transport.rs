@@ -1,4 +1,5 @@
-//! The mail server, by SMTP. Whether the connection is encrypted follows from the address alone (`docs/decisions/0029`).
+//! The mail server, by SMTP. Whether the connection is encrypted follows from the address alone
+//! (`docs/decisions/0029`).
 
 use std::time::{Duration, SystemTime};
 
@@ -19,7 +20,7 @@ use store::Mail;
 
 /// How long the server may take for one message, with the connection.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// Ports where an address names none.
+/// Ports for addresses without one.
 const SMTP_PORT: u16 = 25;
 const SUBMISSION_PORT: u16 = 587;
 const SMTPS_PORT: u16 = 465;
@@ -33,7 +34,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// `None` where no server is configured.
+    /// `None` if no server is configured.
     pub fn of(config: &MailConfig) -> anyhow::Result<Option<Transport>> {
         config.smtp.as_ref().map(|server| Transport::new(server, &config.from)).transpose()
     }
@@ -56,7 +57,7 @@ impl Transport {
         Ok(Transport { smtp: builder.build(), from: Mailbox::new(None, from.as_str().parse()?), domain })
     }
 
-    /// Sends a message. An error leaves open whether the server has it.
+    /// Sends a message. After an error it is unknown whether the server has it.
     pub async fn send(&self, mail: &Mail, letter: &Letter) -> Result<(), TransportError> {
         let message = self.message(mail, letter)?;
         match tokio::time::timeout(SEND_TIMEOUT, self.smtp.send(message)).await {
@@ -119,7 +120,7 @@ fn parameters(server: &ServiceAddress, host: &str) -> anyhow::Result<TlsParamete
     Ok(builder.build_rustls()?)
 }
 
-/// User and password stand in the address with `%40` for `@`.
+/// Decodes user and password, which are written in the address with `%40` for `@`.
 fn urlencoded(text: &str) -> Option<String> {
     let plain = text.replace('+', "%2B");
     let pair = format!("x={plain}");

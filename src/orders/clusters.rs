@@ -1,8 +1,8 @@
-//! Clusters of a sale with their orders, for staff.
+//! Linked accounts in a sale with their orders, for staff. A [`Cluster`] is a group of linked accounts.
 //!
-//! Which accounts belong together is computed from all signals of the sale, in the background ([`RevalidatingCache`]). Orders and
-//! holds are read anew for every page, so that it shows what staff just did. A cluster may have any number of accounts; a page
-//! reads the orders of a bounded number of them.
+//! Which accounts are linked is computed from the digests that accounts in the sale share, in the background
+//! ([`RevalidatingCache`]). Orders and holds are read again for every page, so that it shows what staff just did. A
+//! group may have any number of accounts; a page reads the orders of a bounded number of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,65 +15,65 @@ use domain::cluster::clusters;
 use domain::{Cluster, LinkReason, Money, OrderHold, OrderId, OrderStatus, SaleId, UserId};
 use store::{FoundOrder, LiveOrder, Store, StoreError};
 
-/// Sales whose clusters are kept. Those of a million accounts take up to 100 MB.
+/// Sales whose groups of linked accounts are kept in memory. The groups of a million accounts take up to 100 MB.
 const MAX_KEPT: usize = 4;
-/// Accounts of a cluster whose orders are on one page. Each has one live order at most.
+/// Accounts of a group whose orders are on one page. Each has one live order at most.
 pub const MEMBERS_PAGE_SIZE: usize = 200;
-/// Accounts whose orders are summed for one cluster.
+/// Accounts whose orders are summed for one group.
 pub const MAX_SUMMED_MEMBERS: usize = 1_000;
-/// Accounts whose orders are summed for one page of clusters.
+/// Accounts whose orders are summed for one page of groups.
 const MAX_SUMMED_ON_PAGE: usize = 3_000;
 
-/// The clusters of sales as they were computed, the largest first.
+/// The computed groups of each sale, the largest first.
 pub(super) type ClusterCache = RevalidatingCache<SaleId, Vec<Cluster>, StoreError>;
 
 pub(super) fn cache(clock: base::clock::Clock) -> ClusterCache {
     RevalidatingCache::new("clusters of sales", MAX_KEPT, clock)
 }
 
-/// What a page of clusters shows, or why it shows none.
+/// The content of a page; `None` while it is computed for the first time.
 type Asked<T> = Result<Option<T>, ComputationError<StoreError>>;
 
-/// A page of the clusters of a sale.
+/// A page of the groups of linked accounts in a sale.
 #[derive(Debug)]
 pub struct ClusterList {
     pub clusters: Vec<ClusterSummary>,
-    /// Clusters on all pages.
+    /// Groups on all pages.
     pub count: usize,
     pub read_at: Timestamp,
-    /// Whether newer clusters are being computed.
+    /// Whether newer groups are being computed.
     pub is_renewing: bool,
 }
 
-/// A cluster without its members.
+/// A group without its members.
 #[derive(Debug)]
 pub struct ClusterSummary {
-    /// The account that stands for the cluster in addresses.
+    /// The account that identifies the group in URLs: the first member.
     pub id: UserId,
     pub members: usize,
     pub reasons: BTreeMap<LinkReason, usize>,
     pub totals: ClusterTotals,
 }
 
-/// A cluster with the orders of one page of its members.
+/// A group with the orders of one page of its members.
 #[derive(Debug)]
 pub struct ReviewedCluster {
     pub summary: ClusterSummary,
-    /// Newest first.
+    /// Orders of these members, newest first.
     pub orders: Vec<ReviewedOrder>,
     /// The last member of the page, if there are more.
     pub next: Option<UserId>,
     pub read_at: Timestamp,
 }
 
-/// An order of a cluster, and its hold if it lasts.
+/// An order of a linked account, and its hold if it is still held.
 #[derive(Debug)]
 pub struct ReviewedOrder {
     pub found: FoundOrder,
     pub hold: Option<OrderHold>,
 }
 
-/// What the live orders of a cluster are together.
+/// Sums over the live orders of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterTotals {
     /// Accounts whose orders are summed, at most [`MAX_SUMMED_MEMBERS`].
@@ -81,7 +81,7 @@ pub struct ClusterTotals {
     /// Unpaid and paid orders, and their units.
     pub orders: usize,
     pub units: u64,
-    /// Of the paid ones. `None` for orders in several currencies, or none.
+    /// What the paid orders cost. `None` if they have several currencies, or if there are none.
     pub paid: Option<Money>,
     pub held: usize,
     /// Appeals that wait for an answer.
@@ -105,7 +105,7 @@ impl ClusterSummary {
         ClusterSummary { id: members[0], members: members.len(), reasons: reasons.clone(), totals }
     }
 
-    /// Whether the totals are those of some of the members.
+    /// Whether the totals cover only some of the members.
     pub fn is_cut(&self) -> bool {
         self.totals.accounts < self.members
     }
@@ -116,7 +116,7 @@ fn summed(cluster: &Cluster) -> &[UserId] {
     &cluster.members[..cluster.members.len().min(MAX_SUMMED_MEMBERS)]
 }
 
-/// The sum so far and an amount; `None` when they differ in their currency or are too large.
+/// Adds an amount to the sum so far. `None` if the currencies differ or the sum is too large.
 fn add(sum: Option<Money>, amount: Money) -> Option<Option<Money>> {
     match sum {
         None => Some(Some(amount)),
@@ -138,8 +138,8 @@ impl ReviewedOrder {
 }
 
 impl Orders {
-    /// At most `limit` clusters of a sale, the largest first; fewer when they are large. `None` while they are computed for the
-    /// first time and `patience` ends.
+    /// At most `limit` groups of a sale, the largest first; fewer if they are large. `None` if `patience` ends before
+    /// they are computed for the first time.
     pub async fn clusters(
         &self,
         sale: SaleId,
@@ -156,8 +156,8 @@ impl Orders {
         Ok(Some(ClusterList { clusters, count: all.len(), read_at, is_renewing }))
     }
 
-    /// The cluster of an account in a sale, with the orders of its members behind `after`. The inner `None` when the account
-    /// stands alone, the outer one as with [`Orders::clusters`].
+    /// The group of an account in a sale, with the orders of the members after `after`. The inner `None` means that no
+    /// account is linked with this one, the outer `None` is the same as in [`Orders::clusters`].
     pub async fn cluster_of(
         &self,
         sale: SaleId,
@@ -196,7 +196,7 @@ impl Orders {
     }
 }
 
-/// The first clusters whose orders one page sums; one at least.
+/// As many groups as one page can sum, starting with the first; at least one.
 fn page_of(clusters: &[Cluster], limit: usize) -> &[Cluster] {
     let mut accounts = 0;
     let fits = clusters.iter().take(limit).take_while(|cluster| {
@@ -206,7 +206,7 @@ fn page_of(clusters: &[Cluster], limit: usize) -> &[Cluster] {
     &clusters[..fits.count()]
 }
 
-/// On a thread for long computations: a large sale has millions of signals.
+/// Computes the groups on a blocking thread, because a large sale has millions of digests.
 async fn compute(store: Store, sale: SaleId) -> Result<Vec<Cluster>, StoreError> {
     let signals = store.shared_signals(sale).await?;
     let computed = tokio::task::spawn_blocking(move || clusters(&signals)).await;

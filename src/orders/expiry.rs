@@ -1,5 +1,6 @@
-//! Expiry: unpaid orders are cancelled after the payment window, and the units of ended orders are released. The database's
-//! clock decides what is overdue. Each sale on its own: a sale that fails is tried again later and later.
+//! Expiry: unpaid orders are cancelled after the payment window, and the units of ended orders are released. The
+//! database's clock decides what is overdue. If a sale fails, it is tried again at growing intervals and delays no
+//! other sale.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -14,9 +15,9 @@ use domain::{OrderId, SaleId};
 use engine::stock::Stock;
 use store::{HeldUnits, LockPatience, Store, StoreError};
 
-/// Orders or releases of one batch. Small, so that the sale's lock is held for a short time only.
+/// Orders or releases per batch. The number is small, so that the sale's lock is held only for a short time.
 const MAX_BATCH: i64 = 500;
-/// Batches of one step. A step ends, so that the process can stop.
+/// Batches per step. The limit lets a step end, so that the process can stop.
 const MAX_BATCHES: usize = 20;
 /// Sales that are worked on at the same time.
 const CONCURRENCY: usize = 4;
@@ -26,8 +27,8 @@ pub struct Expiry {
     store: Store,
     stock: Arc<dyn Stock>,
     metrics: Arc<Metrics>,
-    /// Sales whose overdue orders could not be cancelled. Their orders are rows that a lock may keep from being changed, so
-    /// the next attempt is not noted there.
+    /// Sales whose overdue orders could not be cancelled. A lock may keep their rows from being changed, so the time of
+    /// the next attempt is kept here and not in the rows.
     cancelling: Backoff<SaleId>,
     releasing: Backoff<SaleId>,
 }
@@ -90,7 +91,7 @@ impl Expiry {
         count
     }
 
-    /// Releases units of one sale. What the stock backend cannot release now waits for its next attempt.
+    /// Releases units of one sale. Units that the stock backend cannot release now wait for the next attempt.
     async fn release_units(&self, releases: Vec<HeldUnits>) -> anyhow::Result<usize> {
         let outcome = self.stock.release(&releases).await;
         let done = outcome.as_deref().unwrap_or_default();

@@ -56,7 +56,7 @@ pub enum OrderRefusal {
     AddressFixed,
     #[error("the order has not reached the database and takes no address yet")]
     AddressTooEarly,
-    /// The sale is one for each address, and the owner took part with another one.
+    /// The sale allows one account per address, and the owner took part with another address.
     #[error("the account took part in the sale with another address")]
     OtherAddress,
     /// Neither the database nor the stock backend can answer now.
@@ -76,7 +76,7 @@ pub struct Orders {
     metrics: Arc<Metrics>,
     receipts: Receipts,
     signals: Signals,
-    /// Appeals of each account.
+    /// Limits the appeals of each account.
     appeals: Arc<UserLimit>,
     clusters: clusters::ClusterCache,
 }
@@ -108,8 +108,8 @@ impl Orders {
         self.receipts.issue(sale, claim)
     }
 
-    /// As [`Orders::find`]. An order that is unknown, but of which the user has a receipt, was granted and lost: it is granted
-    /// again, as by a server that remembers it. A receipt is of no use once the sale has left the stock backend.
+    /// As [`Orders::find`]. If the order is unknown but the user has a receipt for it, it was granted and lost, so it
+    /// is granted again, as in a replay. A receipt is of no use once the sale has left the stock backend.
     pub async fn find_with_receipt(
         &self,
         user: UserId,
@@ -186,7 +186,8 @@ impl Orders {
         }
     }
 
-    /// A user's orders with one of the statuses, newest first, from before an order. No statuses mean all.
+    /// A user's orders with one of the statuses, newest first. With `before`, only orders older than that one. No
+    /// statuses mean all.
     pub async fn list(
         &self,
         user: UserId,
@@ -198,7 +199,8 @@ impl Orders {
         Ok(Page::cut(orders, limit, |order| order.id))
     }
 
-    /// Sets the address of an unpaid order for its owner, or the missing one of a paid order. The order keeps a copy.
+    /// Sets the address of an unpaid order for its owner, or the missing address of a paid order. The order keeps a
+    /// copy.
     pub async fn deliver_to(
         &self,
         user: UserId,
@@ -241,7 +243,7 @@ impl Orders {
         self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
     }
 
-    /// What went back for an order while it stayed paid, oldest first.
+    /// Partial refunds of an order, oldest first.
     pub async fn partial_refunds(&self, of: &Order) -> Result<Vec<PartialRefund>, StoreError> {
         match of.status {
             OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
@@ -256,7 +258,7 @@ impl Orders {
         Ok(self.declined_among(std::slice::from_ref(of)).await?.contains(&of.id))
     }
 
-    /// Those of some orders for which [`Orders::is_declined`] says so.
+    /// The orders among these for which [`Orders::is_declined`] is true.
     pub async fn declined_among(&self, orders: &[Order]) -> Result<HashSet<OrderId>, StoreError> {
         let unpaid: Vec<OrderId> =
             orders.iter().filter(|order| order.status == OrderStatus::Unpaid).map(|order| order.id).collect();
@@ -273,7 +275,7 @@ impl Orders {
         self.cancel_by(order, StaffAction::Cancel, by, reason).await
     }
 
-    /// The same, if the order is held.
+    /// As [`Orders::cancel_for_staff`], but only if the order is held.
     pub async fn cancel_held(
         &self,
         order: &Order,

@@ -1,5 +1,5 @@
-//! Receipts: what a shopper's browser keeps of a 202, signed. If every server has forgotten the order, the receipt is the last
-//! copy of the promise.
+//! Receipts: the signed proof of a 202 that the shopper's browser keeps. If every server has lost the order, the
+//! receipt is the last copy of the promise.
 //!
 //! A receipt is the quantity and a signature of sale, user, order and quantity. The order's id contains the time of the
 //! reservation, and its address and the session name the rest.
@@ -15,7 +15,7 @@ pub(super) struct Receipts {
     signer: Signer,
 }
 
-/// Of a receipt with a quantity of three digits.
+/// The length of a receipt with a quantity of three digits.
 const LENGTH: usize = 47;
 
 impl Receipts {
@@ -38,7 +38,7 @@ impl Receipts {
     }
 }
 
-/// Of fixed length, so that no two claims have the same.
+/// The signed bytes. They have a fixed length, so that no two claims have the same bytes.
 fn payload(sale: SaleId, claim: &Claim) -> [u8; 44] {
     let mut bytes = [0; 44];
     bytes[..8].copy_from_slice(&sale.0.to_be_bytes());

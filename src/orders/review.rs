@@ -1,4 +1,4 @@
-//! The review of orders: staff hold them, release them and answer appeals; owners appeal. What each change does is in
+//! Holds of orders: staff hold orders, release them and answer appeals; owners appeal. What each change does is in
 //! `store/orders/holds.rs`. Refunds of held orders are in `payments/staff_refunds.rs`.
 
 use std::time::Duration;
@@ -9,34 +9,34 @@ use super::Orders;
 use domain::{Order, OrderHold, OrderId, SaleId, UserId};
 use store::{AppealOutcome, AuditReason, HoldChange, StoreError};
 
-/// An account sends so many appeals at once, and then one per interval.
+/// An account may send this many appeals at once, and then one per interval.
 pub(super) const APPEAL_BURST: u64 = 5;
 pub(super) const APPEAL_INTERVAL: Duration = Duration::from_secs(60);
 
-/// What staff do with orders that are looked at.
+/// What staff do with an order that may be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewAction {
     Hold,
     Release,
-    /// Answers an appeal: the hold lasts.
+    /// Answers an appeal: the order stays held.
     Uphold,
 }
 
-/// What became of an action on one order.
+/// The outcome of an action on one order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewOutcome {
     Done,
-    /// It was so before.
+    /// The order was already in this state.
     Unchanged,
     /// The order is neither unpaid nor paid.
     OrderEnded,
-    /// The order belongs to the member of the staff who acts. Another one has to.
+    /// The order belongs to the member of the staff who acts. Another member has to act.
     OwnOrder,
     /// A second person has to approve.
     Waits,
 }
 
-/// What became of an action on several orders.
+/// How many orders had which outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReviewCounts {
     pub done: usize,
@@ -73,7 +73,7 @@ pub enum AppealRefusal {
 }
 
 impl Orders {
-    /// The hold of an order, if it lasts.
+    /// The hold of an order that is still held.
     pub async fn hold(&self, of: &Order) -> Result<Option<OrderHold>, StoreError> {
         match of.status.is_live() {
             true => Ok(self.store.lasting_holds(&[of.id]).await?.remove(&of.id)),
@@ -105,8 +105,8 @@ impl Orders {
         })
     }
 
-    /// Acts on several orders of a sale, one after the other: what was done stays if a later one fails, and doing it again
-    /// changes nothing. Orders of other sales are left out.
+    /// Acts on several orders of a sale, one after the other: what was done stays if a later one fails, and doing it
+    /// again changes nothing. Orders of other sales are left out.
     pub async fn review_all(
         &self,
         sale: SaleId,

@@ -35,29 +35,29 @@ impl StaffActionReason {
         if errors.is_empty() { Ok(StaffActionReason { note, message }) } else { Err(errors) }
     }
 
-    /// The same, if it has a message or needs none. The owner of a held order reads why it ends.
+    /// Requires a message if one is needed: the owner of a held order must be able to read why it ends.
     pub fn with_message_if(self, is_needed: bool) -> Result<StaffActionReason, Vec<(&'static str, &'static str)>> {
         if is_needed && self.message.is_empty() { Err(vec![("message", "required")]) } else { Ok(self) }
     }
 
-    /// As the store records it, under the name of a member of the staff.
+    /// The reason in the form in which the store records it, under the name of a member of the staff.
     pub fn by<'a>(&'a self, actor: &'a str) -> AuditReason<'a> {
         let message = Some(self.message.as_str()).filter(|text| !text.is_empty());
         AuditReason { actor, note: &self.note, message }
     }
 }
 
-/// What became of an action of staff.
+/// The outcome of an action of staff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaffActionOutcome {
     Done,
     /// The order's status does not allow the action.
     WrongStatus,
-    /// The order belongs to the member of the staff who acts. Another one has to.
+    /// The order belongs to the member of the staff who acts. Another member has to act.
     OwnOrder,
 }
 
-/// The tidied reason for which staff read a recipient, or the code of what is wrong with it.
+/// Tidies the reason for which staff read a recipient. The error is the code of what is wrong with it.
 pub fn check_reveal_reason(text: &str) -> Result<String, &'static str> {
     match tidy(text) {
         text if text.is_empty() => Err("required"),
@@ -67,8 +67,8 @@ pub fn check_reveal_reason(text: &str) -> Result<String, &'static str> {
 }
 
 impl Orders {
-    /// The recipient of an order in full, for a reason. It is logged before it is returned: one that cannot be logged is not
-    /// read. `None` while the order has no address.
+    /// The recipient of an order in full, for a reason. The access is logged before the recipient is returned. If it
+    /// cannot be logged, nothing is returned. `None` while the order has no address.
     pub async fn reveal_recipient(
         &self,
         actor: &str,

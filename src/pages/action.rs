@@ -1,9 +1,10 @@
-//! What a sale's card invites to, which depends on how its buyers are found.
+//! The call to action on a sale's card, which depends on how the sale finds its buyers.
 
 use domain::{ModeName, Sale, SaleState};
 use words::ScriptText;
 
-/// The action that mode and state imply, until the script knows the phase. The twin of `actionOf` in `static/list.js`.
+/// The action that mode and state imply, until the script knows the phase. `actionOf` in `static/list.js` does the
+/// same; change both together.
 pub fn action(sale: &Sale, t: &ScriptText) -> &'static str {
     match (sale.state, sale.mode.name()) {
         (SaleState::Draft | SaleState::Scheduled, _) => t.go_remind,

@@ -1,7 +1,7 @@
 //! The files under `static/`, built into the program.
 //!
-//! An address carries a part of the content's hash (`/static/shop.3f2a91bc.css`). So browsers may cache the answer without
-//! limit, and changed content has a new address.
+//! An address carries a part of the content's hash (`/static/shop.3f2a91bc.css`). So browsers may cache the answer
+//! without limit, and changed content has a new address.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -124,7 +124,7 @@ fn read(name: &str) -> Option<Bytes> {
 /// One file, ready to be served.
 #[derive(Debug)]
 pub struct Asset {
-    /// With the hash: `/static/shop.3f2a91bc.css`.
+    /// The path with the hash: `/static/shop.3f2a91bc.css`.
     pub path: String,
     pub content_type: &'static str,
     pub etag: String,
@@ -171,8 +171,8 @@ struct Table {
 impl Table {
     /// Adds a file and the scripts that it imports, unless they are there. `None` for files that are not served.
     ///
-    /// A script's imports (`from './lib.js'`) are replaced by the addresses of the imported scripts. Circular imports do not
-    /// terminate.
+    /// A script's imports (`from './lib.js'`) are replaced by the addresses of the imported scripts. Circular imports
+    /// do not terminate.
     fn add(&mut self, name: &'static str) -> Option<&'static Asset> {
         if let Some(asset) = self.by_name.get(name) {
             return Some(asset);
@@ -200,7 +200,7 @@ impl Table {
     }
 }
 
-/// Built once and leaked, so that addresses are `&'static str`.
+/// The table of all files. It is built once and leaked, so that addresses are `&'static str`.
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table::default();
     for name in NAMES {
@@ -228,7 +228,7 @@ fn content_type(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The shop's own picture, for previews of links to pages without another.
+/// The shop's own picture, for previews of links to pages that have no picture.
 pub fn icon(origin: &str) -> String {
     format!("{origin}{}", url("icon-512.png"))
 }
@@ -254,8 +254,8 @@ pub fn all() -> impl Iterator<Item = &'static Asset> {
     TABLE.by_path.values().copied()
 }
 
-/// The address of a product picture by name: an upload (`u-<sha256>.png`), a demo picture under `static/goods/`, and the
-/// placeholder for any other name.
+/// The address of a product picture by name: an upload (`u-<sha256>.png`), a demo picture under `static/goods/`, and
+/// the placeholder for any other name.
 pub fn picture(image: &str) -> String {
     let is_upload = image.starts_with("u-") && image.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.".contains(&b));
     if is_upload {

@@ -1,4 +1,4 @@
-//! Where categories are on the shop's pages: their addresses, the line of links to them, and the place of a sale among them.
+//! Categories on the shop's pages: their addresses, the row of links to them, and a sale's breadcrumb.
 
 use std::collections::HashSet;
 
@@ -18,8 +18,8 @@ pub fn categories_of(categories: &[Category], ids: impl Iterator<Item = Option<C
     categories.iter().filter(|category| named.contains(&category.id)).collect()
 }
 
-/// The way from the list of all sales over a category to goods, for search engines (schema.org), as JSON in which no markup
-/// can begin. `origin` is the public address of the shop.
+/// The breadcrumb from the list of all sales over a category to goods, for search engines (schema.org), as JSON in
+/// which no markup can begin. `origin` is the public address of the shop.
 pub(super) fn breadcrumb_data(origin: &str, chrome: &Chrome, category: &Category, goods: &Goods) -> String {
     let locale = chrome.locale;
     let list = format!("{origin}/{locale}/");

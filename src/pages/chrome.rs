@@ -16,7 +16,7 @@ pub struct Chrome {
     pub username: Option<String>,
     /// `Role::User` for a visitor without a session.
     pub role: Role,
-    /// Whether the rows of the console's lists stand close.
+    /// Whether the rows of the console's lists are dense.
     pub is_compact: bool,
 }
 
@@ -25,7 +25,7 @@ pub struct Chrome {
 pub struct DockTab {
     pub path: String,
     pub name: &'static str,
-    /// The path of its drawing, on a field of 24 by 24.
+    /// The SVG path of the icon, in a view box of 24 by 24.
     pub icon: &'static str,
     pub is_here: bool,
 }
@@ -40,7 +40,7 @@ impl Chrome {
         text(self.locale)
     }
 
-    /// A key for one form of this page: sent twice, the form takes effect once.
+    /// An idempotency key for one form of this page: a form that is sent twice takes effect once.
     pub fn form_key(&self) -> String {
         Uuid::new_v4().simple().to_string()
     }
@@ -134,7 +134,7 @@ impl Chrome {
         category_path(self.locale, category.id)
     }
 
-    /// The address of this page in the other language; the list of sales for an unknown path.
+    /// The address of this page in the other language. For an unknown path, the address of the list of sales.
     pub fn switch_path(&self) -> String {
         let other = self.locale.other();
         let home = format!("/{}", self.locale);

@@ -1,4 +1,5 @@
-//! The assets on disk: writes them, and removes those of earlier versions, whose content, and therefore name, has changed since.
+//! Writes the assets to disk, and removes assets of earlier versions of the program, which have other names because
+//! their content differed.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -11,10 +12,10 @@ use jiff::Timestamp;
 use super::assets;
 use super::publish::{PageFolder, Publisher, with_suffix};
 
-/// Longer than any cache keeps a page that refers to them.
+/// How long unused assets stay: longer than any cache keeps a page that refers to them.
 const ASSET_RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How often a running program renews the modification time of its own assets. Processes of other versions may share the
-/// folder and keep renewed files.
+/// How often a running program renews the modification time of its own assets. Processes of other versions may share
+/// the folder and keep renewed files.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(24 * 3600);
 
 impl Publisher {
@@ -61,7 +62,8 @@ fn write_asset(folder: &PageFolder<'_>, asset: &assets::Asset) -> io::Result<()>
     Ok(())
 }
 
-/// An address never has other content, so a file of the right length is not read.
+/// Writes a file unless it is there with the right length. It is not read, because the content at an address never
+/// changes.
 fn write_missing(folder: &PageFolder<'_>, file: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(file).is_ok_and(|old| old.len() == bytes.len() as u64) {
         return Ok(());

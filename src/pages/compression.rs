@@ -1,4 +1,4 @@
-//! Compression, once per content and never per request.
+//! Compresses each content once, never per request.
 
 use std::io::Write;
 
@@ -17,7 +17,8 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// 0 to 11. A debug build would take half a second to compress all files at level 9, at each start of each test's shop.
+    /// 0 to 11. A debug build would take half a second to compress all files at level 9, at each start of each test's
+    /// shop.
     fn brotli_quality(self) -> i32 {
         match self {
             Effort::Page => 4,

@@ -10,8 +10,8 @@ fn discount_percent(sale: &Sale) -> Option<i64> {
     i64::try_from(percent).ok().filter(|percent| (1..=99).contains(percent))
 }
 
-/// The discount as each language names it. English names what is taken off (`−50%`), Chinese the tenths of the list price
-/// that remain (`5 折`, `8.5 折`).
+/// The discount as it is written in each language. English names what is taken off (`−50%`), Chinese the tenths of the
+/// list price that remain (`5 折`, `8.5 折`).
 pub fn discount_label(sale: &Sale, locale: &Locale) -> Option<String> {
     let percent = discount_percent(sale)?;
     let value = match (locale, 100 - percent) {

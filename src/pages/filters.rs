@@ -15,7 +15,7 @@ pub fn utc(at: &Timestamp, _: &dyn Values) -> Result<String> {
     Ok(utc_text(*at))
 }
 
-/// The same outside of templates.
+/// The same text as the filter `utc`, for code outside of templates.
 pub fn utc_text(at: Timestamp) -> String {
     let seconds = if at.as_second() % 60 == 0 { "" } else { ":%S" };
     at.to_zoned(TimeZone::UTC).strftime(&format!("%Y-%m-%d %H:%M{seconds} UTC")).to_string()
@@ -46,7 +46,7 @@ pub fn grouped(number: impl Display) -> String {
     grouped
 }
 
-/// A text in Markdown, as harmless HTML.
+/// Renders a text in Markdown as harmless HTML.
 #[askama::filter_fn]
 pub fn markdown<T: AsRef<str>>(text: T, _: &dyn Values) -> Result<Safe<String>> {
     Ok(Safe(super::markdown::to_html(text.as_ref())))

@@ -1,7 +1,7 @@
-//! The list of sales, by session: what is on now, then each start with the sales that share it, then what has ended.
+//! The list of sales, by session: first the open sales, then each start with the sales that share it, then ended sales.
 //!
-//! Each category has a list of its own, with the sales of its goods. It follows from definitions, states and the demand:
-//! it is rendered again when a sale is nearly sold, when it is sold out, and when units come back. The script moves a card on
+//! Each category has its own list, with the sales of its goods. A list depends on definitions, states and demand: it is
+//! rendered again when a sale is nearly sold, when it is sold out, and when units come back. The script moves a card
 //! when its sale opens or ends.
 
 use std::cmp::Reverse;
@@ -17,23 +17,24 @@ use crate::categories::{categories_of, category_path};
 use crate::discount::discount_label;
 use domain::{Category, Goods, Locale, Sale, SaleState};
 
-/// Past sales on the list, one per product. The archive has all.
+/// Past sales on the list, one per product. The archive shows all of them.
 const MAX_PAST_SALES: usize = 8;
-/// Starts with a tab of their own. Sales that start later share the last one.
+/// This many starts have their own tab. Sales that start later share one last tab.
 const MAX_SESSIONS: usize = 5;
 
 type Listed<'a> = &'a (Sale, Goods);
 
 /// Sales that are shown together.
 struct Session<'a> {
-    /// The anchor.
+    /// The session's anchor on the page.
     id: String,
-    /// When its sales start; `None` for those that are on, that have no time yet, or that start after the other sessions.
+    /// When the sales start. `None` for open sales, for sales without a time, and for the last session if its sales
+    /// start at different times.
     opens_at: Option<Timestamp>,
     is_live: bool,
     /// One sale per product.
     sales: Vec<Listed<'a>>,
-    /// Further sales of products that the session shows already, of other variants for example.
+    /// Further sales of products that the session already shows, for example of other variants.
     repeated: Vec<Listed<'a>>,
 }
 
@@ -47,12 +48,12 @@ impl<'a> Session<'a> {
         self.sales.is_empty()
     }
 
-    /// Columns that the session fills; 0 for all of a row, which the session with the large card takes.
+    /// Columns that the session fills. 0 means a whole row, for the session with the large card.
     fn columns(&self, leading: Option<&str>) -> usize {
         if leading == Some(self.id.as_str()) { 0 } else { self.sales.len() }
     }
 
-    /// The sales without the first, where that one is shown large.
+    /// The sales, without the first if that is shown large.
     fn rest(&self, leads: &bool) -> &[Listed<'a>] {
         &self.sales[usize::from(*leads).min(self.sales.len())..]
     }
@@ -71,15 +72,15 @@ pub struct ListPage<'a> {
     origin: &'a str,
     /// `None` for the list of all sales.
     category: Option<&'a Category>,
-    /// The categories to choose from: those with sales that are on or come, and this one.
+    /// The categories to choose from: this one, and all that have open or upcoming sales.
     choices: Vec<&'a Category>,
-    /// The first is of the sales that are on, also when there are none: the script moves cards there.
+    /// The first session holds the open sales. It exists even if it is empty, because the script moves cards there.
     sessions: Vec<Session<'a>>,
     past: Vec<Listed<'a>>,
 }
 
 impl<'a> ListPage<'a> {
-    /// `sales` contains no drafts, and also those of other categories.
+    /// `sales` contains no drafts. It has the sales of all categories.
     fn new(
         (chrome, origin): (Chrome, &'a str),
         sales: &[Listed<'a>],
@@ -94,7 +95,8 @@ impl<'a> ListPage<'a> {
         let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
             sales.iter().copied().filter(|(sale, goods)| states.contains(&sale.state) && is_here(goods)).collect()
         });
-        // What is nearly gone comes first, then what ends first, then the latest start; last what is sold out or paused.
+        // Nearly sold sales come first, then the sales that end first, then the latest start. Sold-out and paused sales
+        // come last.
         live.sort_by_key(|(sale, _)| {
             let closes_at = sale.window.closes_at;
             let stands = (sale.state == SaleState::Paused, sale.demand());
@@ -109,7 +111,7 @@ impl<'a> ListPage<'a> {
         ListPage { chrome, origin, category, choices, sessions, past }
     }
 
-    /// Whether one or two sessions of one sale each are to come, which have a line to themselves.
+    /// Whether at most two sessions are to come, each with one sale. They share a row of their own.
     fn has_few_sessions(&self) -> bool {
         let ahead = &self.sessions[1..];
         ahead.len() <= 2 && ahead.iter().all(|session| session.columns(self.leading()) == 1)
@@ -127,7 +129,7 @@ impl<'a> ListPage<'a> {
         self.category.is_some_and(|this| this.id == category.id)
     }
 
-    /// The address of all sales of this list, also those that ended long ago.
+    /// The address of the archive with all sales of this list, even sales that ended long ago.
     fn archive_path(&self, show: &str) -> String {
         let show = Some(show).filter(|show| !show.is_empty()).map(|show| format!("show={show}"));
         let category = self.category.map(|category| format!("category={}", category.id));
@@ -146,7 +148,7 @@ impl<'a> ListPage<'a> {
     }
 }
 
-/// The list of all sales and that of each category, with their addresses.
+/// The list of all sales and the list of each category, with their addresses.
 pub(super) fn render_lists(
     locale: Locale,
     origin: &str,
@@ -172,7 +174,7 @@ fn upcoming(sales: Vec<Listed<'_>>) -> Vec<Session<'_>> {
         let minute = |at: Option<Timestamp>| at.map(|at| at.as_second().div_euclid(60));
         match sessions.last_mut() {
             Some((last, session)) if minute(*last) == minute(opens_at) || is_full => {
-                // The last session has no one time.
+                // The last session mixes starts, so it has no time.
                 if minute(*last) != minute(opens_at) {
                     *last = None;
                 }

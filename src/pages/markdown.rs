@@ -1,16 +1,17 @@
-//! Texts that staff write in Markdown, as markup that can do nothing: no raw HTML, no pictures, no styles, and links of known
-//! schemes only. Tables are the specifications of goods.
+//! Renders the Markdown that staff write as harmless HTML: no raw HTML, no pictures, no styles, and only links with
+//! known schemes. Tables are allowed for the specifications of goods.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-/// Links to anything else stay text.
+/// Links with other schemes stay text.
 const SCHEMES: [&str; 4] = ["https:", "http:", "mailto:", "tel:"];
 
 fn events(text: &str) -> Parser<'_> {
     Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH)
 }
 
-/// The text as HTML. A line break stays one, as in texts from before Markdown. Headings begin below those of the page.
+/// The text as HTML. Line breaks are kept, because texts from before Markdown rely on them. Headings start below the
+/// page's own headings.
 pub fn to_html(text: &str) -> String {
     let mut kept_links = Vec::new();
     let events = events(text).filter_map(|event| match event {
@@ -22,11 +23,11 @@ pub fn to_html(text: &str) -> String {
             Some(Event::Start(Tag::Heading { level: below(level), id: None, classes: Vec::new(), attrs: Vec::new() }))
         }
         Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(below(level)))),
-        // Aligned columns would have style attributes.
+        // Drop alignments: aligned columns would get style attributes.
         Event::Start(Tag::Table(columns)) => {
             Some(Event::Start(Tag::Table(columns.iter().map(|_| pulldown_cmark::Alignment::None).collect())))
         }
-        // The words that describe the picture stay.
+        // Drop the picture and keep the words that describe it.
         Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => None,
         Event::Start(Tag::Link { ref dest_url, .. }) => {
             kept_links.push(is_harmless(dest_url));
@@ -57,7 +58,7 @@ pub fn to_plain(text: &str) -> String {
     plain.trim_end().to_owned()
 }
 
-/// Two levels down: a page has its own headings of the first two.
+/// Moves a heading two levels down, because the page itself has headings of the first two.
 fn below(level: HeadingLevel) -> HeadingLevel {
     match level {
         HeadingLevel::H1 => HeadingLevel::H3,

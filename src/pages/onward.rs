@@ -1,7 +1,7 @@
 //! Where a shopper goes on from a sale: the next sale of the same goods, and sales of other products.
 //!
-//! Pages that any cache may keep show it. That a sale opens changes nothing here: at that moment the pages of all other sales
-//! would be rendered again.
+//! Pages that any cache may keep show this. So a sale that opens must not change it, or the pages of all other sales
+//! would be rendered again at that moment.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use words::OutcomeText;
 /// Other sales below one sale, one per product.
 const MAX_OTHERS: usize = 3;
 
-/// A sale to go on to.
+/// A sale that the page leads to.
 #[derive(Debug)]
 pub struct OnwardSale {
     pub sale: SaleId,
@@ -25,7 +25,7 @@ pub struct OnwardSale {
     pub sells: Sells,
 }
 
-/// What a sale to go on to sells.
+/// What such a sale sells, compared with the page's sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sells {
     SameGoods,
@@ -56,7 +56,7 @@ impl OnwardSale {
         }
     }
 
-    /// Why it is here.
+    /// Why the sale is shown.
     pub fn label(&self, t: &OutcomeText) -> &'static str {
         match self.sells {
             Sells::SameGoods => t.again,
@@ -70,8 +70,8 @@ impl OnwardSale {
     }
 }
 
-/// The sales to go on to from one sale: another one of the same goods first, then one of another variant, then those of goods of the same category, then
-/// the others, each in the order of their start.
+/// The sales that the page of one sale leads to: first another sale of the same goods, then of another variant, then of
+/// goods of the same category, then the others; each group in the order of start.
 pub fn onward<'a>(
     locale: Locale,
     (from, of): (&Sale, &Goods),
@@ -90,7 +90,7 @@ pub fn onward<'a>(
     shown.map(|(sale, goods)| OnwardSale::new(locale, sale, goods, Sells::of(goods, of))).collect()
 }
 
-/// The sales to go on to from a page that belongs to none, in the order of their start.
+/// The sales that a page without a sale leads to, in the order of their start.
 pub fn current<'a>(locale: Locale, all: impl Iterator<Item = (&'a Sale, &'a Goods)>) -> Vec<OnwardSale> {
     let mut ahead: Vec<_> = all.filter(|(sale, _)| is_ahead(sale)).collect();
     ahead.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
@@ -103,7 +103,7 @@ pub fn current<'a>(locale: Locale, all: impl Iterator<Item = (&'a Sale, &'a Good
         .collect()
 }
 
-/// Whether the sale is on, or is to come, for all to see.
+/// Whether the sale is public and has not ended.
 pub fn is_ahead(sale: &Sale) -> bool {
     !matches!(sale.state, SaleState::Draft | SaleState::Ended) && !sale.shadow
 }

@@ -93,7 +93,7 @@ impl<T: AsPicture> AsPicture for Option<T> {
 pub struct PictureView<'a> {
     picture: Option<&'a Picture>,
     placement: Placement,
-    /// Empty if the text beside the picture describes it.
+    /// The alternative text. Empty if the text beside the picture describes it.
     alt: &'a str,
 }
 
@@ -122,7 +122,8 @@ impl<'a> PictureView<'a> {
     }
 }
 
-/// The address of one file of the picture: an upload or a demo picture. Without a picture, the placeholder.
+/// The address of one file of the picture, an upload or a demo picture. Without a picture, the address of the
+/// placeholder.
 pub fn address(picture: Option<&Picture>) -> String {
     match picture {
         Some(picture) if picture.has_copies() => format!("/uploads/{}", picture.file()),

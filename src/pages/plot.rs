@@ -1,4 +1,5 @@
-//! Plots as SVG text, for pages that need no script. Colors come from the CSS classes of the surrounding page, so plots follow its light or dark scheme.
+//! Plots as SVG text, for pages that need no script. Colors come from the CSS classes of the surrounding page, so plots
+//! follow its light or dark scheme.
 
 use std::fmt::Write;
 
@@ -29,7 +30,7 @@ pub enum Scale {
 /// Lines over time.
 pub struct LinePlot<'a> {
     pub title: &'a str,
-    /// The time between two values, in units that have this name.
+    /// The time between two values, in `unit`.
     pub step: f64,
     pub unit: &'a str,
     pub scale: Scale,
@@ -163,7 +164,7 @@ impl LinePlot<'_> {
         svg + "</svg>"
     }
 
-    /// An invisible column per second whose tooltip has the values of that second.
+    /// Draws an invisible column per second, whose tooltip shows the values of that second.
     fn draw_hints(&self, svg: &mut String, seconds: usize, x: impl Fn(f64) -> f64) {
         let width = x(1.0) - x(0.0);
         for second in 0..seconds {
@@ -275,7 +276,7 @@ pub fn bars(title: &str, rows: &[(&str, u64)]) -> String {
 pub struct Column<'a> {
     pub name: &'a str,
     pub value: f64,
-    /// Shown above it.
+    /// Shown above the column.
     pub label: String,
 }
 

@@ -1,8 +1,8 @@
 //! Renders the pages that are the same for all visitors into memory and onto disk.
 //!
-//! On disk they can be served by nginx or a CDN without a request to this program. Several processes may publish into one
-//! folder. Each writes under a temporary name and renames, so a reader sees a complete old or a complete new page. Each
-//! compares with the disk, so the last publication repairs what a process with older data wrote.
+//! On disk they can be served by nginx or a CDN without a request to this program. Several processes may publish into
+//! one folder. Each process writes under a temporary name and renames, so a reader sees a complete old or a complete
+//! new page. Each process compares with the disk, so the last publication repairs what a process with older data wrote.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,7 +20,7 @@ use crate::sale_pages::{self, REMINDER};
 use domain::question::AnswersByGoods;
 use domain::{Category, Goods, Locale, Sale, SaleState};
 
-/// Older temporary files were left by a process that died.
+/// Temporary files that are older than this were left by a process that died.
 const MAX_TEMPORARY_AGE: Duration = Duration::from_secs(3600);
 /// Attempts to write a file while another process removes its folder.
 const MAX_WRITE_ATTEMPTS: u32 = 20;
@@ -84,9 +84,10 @@ impl Publisher {
         self.get(path).is_some_and(|page| fs::read(file).is_ok_and(|bytes| bytes == page.body))
     }
 
-    /// Renders all pages and writes those that changed. Drafts are left out. Blocks on compression and the disk.
+    /// Renders all pages and writes the changed ones. Drafts are left out. Blocks on compression and the disk.
     ///
-    /// Pages are replaced in memory before anything is written, so this program's server shows them even on a full disk.
+    /// Pages are replaced in memory before anything is written, so this program's server shows them even on a full
+    /// disk.
     pub fn publish(
         &self,
         sales: &[(Sale, Goods)],
@@ -216,7 +217,7 @@ impl PageFolder<'_> {
                     self.remove_reminder(pages, &format!("{path}/{REMINDER}"))?;
                     continue;
                 }
-                // Not empty while another process, which still knows the sale, writes into it.
+                // The folder is not empty if another process, which still knows the sale, writes into it.
                 ignore(ErrorKind::DirectoryNotEmpty, ignore(ErrorKind::NotFound, fs::remove_dir_all(entry.path())))?;
                 removed += 1;
             }

@@ -13,8 +13,9 @@ const MAX_LINE_LEN: usize = 75;
 
 /// The calendar file of a sale that has a start time and has not ended; `None` for any other.
 ///
-/// A sale has one `UID` in both languages and after changes, so that a calendar that reads the file again moves the entry
-/// instead of adding one. The content does not depend on the time of rendering: `DTSTAMP` is the product's last change.
+/// A sale has one `UID` in both languages and after changes, so that a calendar that reads the file again moves the
+/// entry instead of adding one. The content does not depend on the time of rendering: `DTSTAMP` is the product's last
+/// change.
 pub fn reminder(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Option<String> {
     let starts = sale.starts_at().filter(|_| sale.state != SaleState::Ended)?;
     let ends = starts.checked_add(ENTRY_DURATION).ok()?;

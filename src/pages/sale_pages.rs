@@ -1,9 +1,9 @@
 //! The lists of sales and the page of one sale: the same bytes for all visitors.
 //!
-//! Any cache may keep them without limit, so nothing here may depend on the visitor, the clock or the remaining units. The
-//! input is a sale's definition and state, for the order of the list whether it is nearly or completely sold, and what was
-//! answered about its goods. Pages are rendered again when those change,
-//! and the script corrects what an old copy shows.
+//! Any cache may keep them without limit, so nothing here may depend on the visitor, the clock or the remaining units.
+//! The input is a sale's definition and state, whether it is nearly or completely sold (for the order of the list), and
+//! the answered questions about its goods. Pages are rendered again when these change, and the script corrects what an
+//! old copy shows.
 
 mod questions;
 
@@ -29,7 +29,7 @@ use words::refusals;
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
 const MAX_QUANTITY_CHOICE: i64 = 10;
 
-/// Previews of links show narrower pictures small.
+/// Minimum width of a picture for previews of links, which show narrower pictures small.
 const MIN_SHARED_WIDTH: u32 = 800;
 
 /// Name of the calendar file below a sale's page.
@@ -62,8 +62,8 @@ pub fn render_all(
     Ok(pages)
 }
 
-/// The page of one sale in one language, with the answers in it. `origin` is as for [`render_all`]; It leads to the variants and to the
-/// other sales.
+/// The page of one sale in one language, with the answers in it. `origin` is the same as in [`render_all`]. The page
+/// links to the variants and to other sales.
 pub fn render_sale(
     locale: Locale,
     origin: &str,
@@ -75,7 +75,7 @@ pub fn render_sale(
     SalePage { chrome, origin, sale, goods, category, answers, variants, onward }.render()
 }
 
-/// Where the page of a sale leads: the variants of its goods, and then sales of other products or of the same goods.
+/// What the page of a sale links to: the variants of its goods, then sales of the same goods or of other products.
 pub fn links<'a, A: Iterator<Item = (&'a Sale, &'a Goods)>>(
     locale: Locale,
     (sale, goods): (&'a Sale, &'a Goods),
@@ -102,7 +102,7 @@ struct SalePage<'a> {
     origin: &'a str,
     sale: &'a Sale,
     goods: &'a Goods,
-    /// That of the goods.
+    /// The category of the goods.
     category: Option<&'a Category>,
     answers: &'a [ShownAnswer],
     variants: Vec<VariantSale>,
@@ -114,7 +114,7 @@ impl SalePage<'_> {
         quantities(self.sale)
     }
 
-    /// Whether another sale of the same goods is on or comes.
+    /// Whether another sale of the same goods is open or to come.
     fn comes_again(&self) -> bool {
         self.onward.first().is_some_and(OnwardSale::is_again)
     }
@@ -128,7 +128,7 @@ impl SalePage<'_> {
         }
     }
 
-    /// What the closing time is called.
+    /// The words for the closing time.
     fn closing(&self) -> &'static str {
         let t = self.chrome.text();
         match (self.sale.mode.is_draw(), self.is_over()) {
@@ -148,7 +148,7 @@ impl SalePage<'_> {
         self.sale.state == SaleState::Scheduled && self.sale.window.opens_at.is_some()
     }
 
-    /// In one line, how it is decided who buys.
+    /// One line on how buyers are chosen.
     fn how_buyers_are_chosen(&self) -> &'static str {
         let t = &self.chrome.text().draws;
         match self.sale.mode {
@@ -159,17 +159,17 @@ impl SalePage<'_> {
         }
     }
 
-    /// The moment that a rule about who may take part names.
+    /// The moment in the text of this rule, if it has one.
     fn moment(&self, rule: &EligibilityRule) -> Option<Timestamp> {
         self.sale.eligibility.accounts_before.filter(|_| *rule == EligibilityRule::AccountsBefore)
     }
 
-    /// The amount that the rule names.
+    /// The amount in the text of this rule, if it has one.
     fn deposit(&self, rule: &EligibilityRule) -> Option<Money> {
         self.sale.eligibility.deposit.filter(|_| *rule == EligibilityRule::Deposit)
     }
 
-    /// The page is the same for all: no code was typed, and none refused.
+    /// Always empty: the page is the same for all visitors, so no code was typed.
     fn typed_code(&self) -> &'static str {
         ""
     }
@@ -194,7 +194,7 @@ impl SalePage<'_> {
         times.map_or(0, |(opens, starts)| opens.as_millisecond() - starts.as_millisecond())
     }
 
-    /// What a reminder says that comes after the start.
+    /// The text of a reminder that arrives after the start.
     fn begun(&self) -> &'static str {
         let t = &self.chrome.text().script;
         match self.sale.mode.name() {
@@ -252,14 +252,14 @@ impl SalePage<'_> {
         Locale::ALL.map(|locale| (locale.html_lang(), format!("{}{}", self.origin, sale_path(locale, self.sale))))
     }
 
-    /// The address of the cover as a picture that previews of links can show, which drawings are not.
+    /// The address of the cover for previews of links. `None` for drawings, which previews cannot show.
     fn shared_picture(&self) -> Option<String> {
         let cover = self.goods.cover().filter(|cover| cover.has_copies())?;
         let width = cover.widths().find(|width| *width >= MIN_SHARED_WIDTH).unwrap_or(cover.width);
         Some(format!("{}/uploads/{}", self.origin, cover.copy(width, "jpg")))
     }
 
-    /// The picture in previews of links, and whether it is one of the goods, which is shown large.
+    /// The picture in previews of links, and whether it shows the goods. Pictures of goods are shown large.
     fn preview_picture(&self) -> (String, bool) {
         match self.shared_picture() {
             Some(picture) => (picture, true),
@@ -277,8 +277,8 @@ impl SalePage<'_> {
         }
     }
 
-    /// The product and its offer for search engines (schema.org), as JSON in which no markup can begin. The remaining units
-    /// are not known here, so an open sale says that they are limited.
+    /// The product and its offer for search engines (schema.org), as JSON in which no markup can begin. The remaining
+    /// units are not known here, so an open sale says that they are limited.
     fn structured_data(&self) -> String {
         let Sale { price, window, .. } = self.sale;
         let availability = match self.sale.state {
@@ -317,7 +317,7 @@ impl SalePage<'_> {
         product.to_string().replace('<', "\\u003c")
     }
 
-    /// The way to the goods over their category, for search engines.
+    /// The breadcrumb over the category to the goods, for search engines.
     fn breadcrumb_data(&self, category: &Category) -> String {
         breadcrumb_data(self.origin, &self.chrome, category, self.goods)
     }

@@ -1,6 +1,6 @@
 //! The variants of the goods on a sale's page, each with the sale in which it is sold.
 //!
-//! As in [`onward`](super::onward), that a sale opens changes nothing here.
+//! As in [`onward`](super::onward), a sale that opens must not change this.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,17 @@ pub struct VariantSale {
     pub sale: SaleId,
     pub name: String,
     pub picture: Option<Picture>,
-    /// `None` for the price of this page.
+    /// `None` if the price is the same as on this page.
     pub price: Option<Money>,
-    /// `None` for the start of this page, or for none.
+    /// `None` if the sale starts at the same time as this page's sale, or has no start.
     pub opens_at: Option<Timestamp>,
-    /// Whether it is the variant of this page.
+    /// Whether this is the variant of this page.
     pub is_here: bool,
 }
 
-/// The variants that are on sale or will be, with that of the page among them. Of the sales of one variant it is the one that is
-/// most like the page's: sold in the same mode, at the same time, or else the next. Empty if there is nothing to choose.
+/// The variants that are on sale or will be, including the page's own. If a variant has several sales, the one most
+/// like the page's sale is taken: with the same mode and time, otherwise the next one. Empty if there is nothing to
+/// choose.
 pub fn variants<'a>(
     locale: Locale,
     (from, of): (&'a Sale, &'a Goods),
@@ -34,7 +35,7 @@ pub fn variants<'a>(
         let opens_at = sale.window.opens_at;
         (sale.mode.name() != from.mode.name(), opens_at != from.window.opens_at, opens_at.is_none(), opens_at, sale.id)
     };
-    // The goods that the others are variants of come first.
+    // Keyed so that the goods of which the others are variants come first.
     let mut chosen = BTreeMap::from([((of.variant_of.is_some(), of.id), (from, of))]);
     for (sale, goods) in
         all.filter(|(sale, goods)| goods.product() == of.product() && goods.id != of.id && is_ahead(sale))

@@ -1,4 +1,4 @@
-//! The service worker, `/sw.js`: the template `sw.js` with the files that it keeps and the texts that it writes. It runs in
+//! The service worker, `/sw.js`: the template `sw.js`, filled with the files that it keeps and its texts. It runs in
 //! browsers; the template explains what it does.
 
 use std::sync::LazyLock;
@@ -12,8 +12,8 @@ use crate::compression::{self, Compressed, Effort};
 use domain::Locale;
 use words::text;
 
-/// Styles and scripts of the list, of the pages of sales and of the page that says that there is no connection. Pictures are
-/// kept as they are seen.
+/// Styles and scripts of the list, of the pages of sales and of the offline page. Pictures are kept once they have been
+/// shown.
 const SHELL: [&str; 25] = [
     "vendor/pico.min.css",
     "shop.css",
@@ -49,7 +49,7 @@ pub struct WorkerScript {
     pub compressed: Option<Compressed>,
 }
 
-/// Built once: it depends on the program alone.
+/// Built once, because it depends only on the program.
 pub static WORKER: LazyLock<WorkerScript> = LazyLock::new(|| {
     let body = Bytes::from(source());
     WorkerScript { etag: compression::etag(&body), compressed: Compressed::new(&body, Effort::Asset).ok(), body }
@@ -82,7 +82,7 @@ fn source() -> String {
         let script = Script { version, icon, shell: json!(shell).to_string(), words: json!(words).to_string() };
         script.render().expect("the script has no fallible parts")
     };
-    // All files count, also those that kept pages load without naming them here.
+    // Include all files, because kept pages load files that `SHELL` does not name.
     let mut all: Vec<_> = assets::all().map(|asset| asset.path.as_str()).collect();
     all.sort_unstable();
     let version = compression::fingerprint((render("") + &all.concat()).as_bytes(), 12);

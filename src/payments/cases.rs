@@ -8,7 +8,7 @@ use orders::support::StaffActionOutcome;
 use store::{AuditReason, CaseAction, PaymentCase, StoreError};
 
 impl Payments {
-    /// One page of the open cases, or of the settled ones, newest first.
+    /// One page of the open cases or of the settled cases, newest first.
     pub async fn cases(
         &self,
         settled: bool,
@@ -19,7 +19,7 @@ impl Payments {
         Ok(Page::cut(cases, limit, |case| case.id.clone()))
     }
 
-    /// Settles a case. `by` is the account of `reason.actor`; a payment of its own is left to others.
+    /// Settles a case. `by` is the account of `reason.actor`; staff cannot settle a case about their own payment.
     pub async fn settle_case(
         &self,
         of: &PaymentCase,

@@ -1,6 +1,6 @@
-//! The end of payments. A payment is closed at the provider when it expires, when its order ends in another way, and before
-//! another payment of the order begins, so that an order is not paid twice. What the provider captured in the meantime is found here even
-//! if its report is lost.
+//! The end of payments. A payment is closed at the provider when it expires, when its order ends in another way, and
+//! before another payment of the order begins, so that an order is not paid twice. If the provider has captured the
+//! payment before that, it is found here even if the report was lost.
 
 use futures::StreamExt;
 use tracing::{info, warn};
@@ -10,12 +10,12 @@ use super::{CONCURRENCY, Payments, answer};
 use domain::{OrderId, PaymentId};
 use store::{CaptureOutcome, StoreError};
 
-/// Payments of one step of the closing job.
+/// Payments per step of the closing job.
 const MAX_CLOSED: i64 = 50;
 
 impl Payments {
-    /// Closes one bounded batch of due payments. Returns the number of attempts. A payment that fails is tried again later;
-    /// the others go on.
+    /// Closes one bounded batch of due payments. Returns the number of attempts. A payment that fails is tried again
+    /// later and does not delay the others.
     pub async fn close_due(&self) -> Result<usize, StoreError> {
         if self.provider.is_none() {
             return Ok(0);

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::webhook::{self, Webhook};
 
-/// The time within which the shop must answer. Delivery is retried, so it need not be long.
+/// How long the shop may take to answer. Delivery is retried, so it need not be long.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]

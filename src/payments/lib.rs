@@ -1,10 +1,12 @@
-//! Payments: the shop asks a provider to charge, and trusts only the provider's answers and its signed webhooks (Standard
-//! Webhooks, <https://www.standardwebhooks.com>). Each webhook is compared with what was asked for and applied once.
+//! Payments: the shop asks a provider to charge, and trusts only the provider's answers and its signed webhooks
+//! (Standard Webhooks, <https://www.standardwebhooks.com>). Each webhook is compared with the shop's own request and
+//! applied once.
 //!
-//! [`provider`] is the boundary. There is one provider, the [`Sandbox`], and it may be off. Payments from a wallet need no
-//! provider: the shop itself moves the money. Every payment at a provider comes to an end: it is captured or closed
-//! ([`closing`]), and what cannot be used is refunded ([`refunds`]). What the shop cannot settle by itself becomes a case for
-//! the staff ([`reports`]). What staff refund beyond a bound waits for a second person ([`staff_refunds`]).
+//! [`provider`] is the boundary. There is one provider, the [`Sandbox`], and it may be off. Payments from a wallet need
+//! no provider: the shop itself moves the money. Every payment at a provider ends: it is captured or closed
+//! ([`closing`]), and money that cannot be used is refunded ([`refunds`]). What the shop cannot settle by itself
+//! becomes a case for staff ([`reports`]). Refunds by staff beyond a limit wait for a second person
+//! ([`staff_refunds`]).
 
 pub mod provider;
 
@@ -65,7 +67,7 @@ const CONCURRENCY: usize = 8;
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a top-up may be paid.
 const TOP_UP_LIFETIME: Duration = Duration::from_secs(30 * 60);
-/// Characters of what a provider says that are kept.
+/// Characters of a provider's text that are stored.
 const MAX_DETAILS_CHARS: usize = 500;
 
 /// Payments on the shop's side.
@@ -98,7 +100,7 @@ impl Payments {
         self.provider.as_deref().ok_or(PaymentError::NoProvider)
     }
 
-    /// Starts the payment of an order and closes those that were started before. Returns the payment and the checkout URL.
+    /// Starts the payment of an order and closes its earlier payments. Returns the payment and the checkout URL.
     pub async fn start(&self, order: &Order, return_path: String) -> Result<(PaymentId, String), PaymentError> {
         let now = self.store.now().await?;
         if !order.is_payable(now) {

@@ -1,7 +1,7 @@
 //! The boundary to a payment provider: what the shop asks for, what the provider answers, and what it reports.
 //!
-//! Every request may be sent twice, because an answer may be lost. Reports may be late, repeated, out of order, lost or wrong:
-//! the shop compares each with what it asked for, and asks itself when it has to know.
+//! Every request may be sent twice, because an answer may be lost. Reports may be late, repeated, out of order, lost or
+//! wrong: the shop compares each with its own request, and asks the provider when it needs to be sure.
 
 use async_trait::async_trait;
 use axum::http::HeaderMap;
@@ -17,11 +17,11 @@ pub trait Provider: Send + Sync {
     /// The provider's name in the database.
     fn name(&self) -> &'static str;
 
-    /// Opens a payment and returns the address at which it is made. Idempotent.
+    /// Opens a payment and returns the address of the checkout. Idempotent.
     async fn charge(&self, charge: &Charge) -> anyhow::Result<String>;
 
-    /// Closes a payment, so that it can no longer be made, unless it was made before. Idempotent; a payment that the provider
-    /// does not know is closed.
+    /// Closes a payment, so that it can no longer be made, unless it was already captured. Idempotent. A payment that
+    /// the provider does not know counts as closed.
     async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome>;
 
     /// Returns money that was captured for a payment. Idempotent: a refund with the same id is made once.
@@ -42,7 +42,7 @@ pub trait Provider: Send + Sync {
 pub struct Charge {
     pub payment: PaymentId,
     pub amount: Money,
-    /// From then on the provider takes no money for it.
+    /// From this moment the provider takes no money for the payment.
     pub expires_at: Timestamp,
     /// The shop's path to which the payer returns.
     pub return_path: String,
@@ -57,41 +57,41 @@ pub struct RefundRequest {
     pub amount: Option<Money>,
 }
 
-/// What became of a payment that was to be closed.
+/// The result of closing a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseOutcome {
     /// No money was taken, and none will be.
     Closed,
-    /// This amount was captured before.
+    /// This amount was captured before the payment could be closed.
     Captured(Money),
 }
 
-/// What became of a refund.
+/// The state of a refund.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefundOutcome {
     Done,
-    /// It is under way. The provider reports its end, and answers when it is asked again.
+    /// The refund is under way. The provider reports its end, and answers if it is asked again.
     Pending,
-    /// It will not come about by itself, for this reason.
+    /// The refund will not succeed by itself, for this reason.
     Failed(String),
 }
 
 /// A webhook of a provider in the shop's terms.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The same for every delivery of the report.
+    /// The id of the report, the same for every delivery.
     pub id: String,
     /// The text of a [`ReportKind`], or the provider's own name of an event that the shop does not know.
     pub event: String,
-    /// As the provider has it: it need not be a payment of the shop.
+    /// The payment's id in the provider's words: it need not be a payment of the shop.
     pub payment: String,
-    /// The refund that it is about. `None`: the payment, or the refund of all of it.
+    /// The refund that the report is about. `None`: the payment, or the refund of the whole payment.
     pub refund: Option<RefundId>,
     pub amount: Option<Money>,
-    /// What the provider says about it, for staff.
+    /// The provider's reason, for staff.
     pub reason: String,
-    /// Of a capture: the provider's fingerprint of the card or account that paid, the same for each payment with it. `None`: the
-    /// provider does not tell.
+    /// For a capture, the provider's fingerprint of the card or account that paid. It is the same for each payment with
+    /// it. `None` if the provider does not report it.
     pub instrument: Option<String>,
 }
 

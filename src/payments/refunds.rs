@@ -1,5 +1,5 @@
-//! Refunds. They are tried again later and later until the provider has the money back with the payer. A refund that fails
-//! for good, or again and again, becomes a case for the staff.
+//! Refunds. They are tried again at growing intervals until the provider has returned the money. A refund that fails
+//! for good, or again and again, becomes a case for staff.
 
 use futures::StreamExt;
 use tracing::{info, warn};
@@ -9,14 +9,14 @@ use super::{CONCURRENCY, Payments, answer, bounded};
 use domain::CaseKind;
 use store::{NewCase, Refund, StoreError, WALLET};
 
-/// Refunds of one step of the refund job.
+/// Refunds per step of the refund job.
 const MAX_REFUNDS: i64 = 50;
-/// Failed attempts after which staff see a refund. The attempts go on; until then they have taken half a minute.
+/// After this many failed attempts, which take half a minute, a refund is shown to staff. The attempts go on.
 const ATTEMPTS_UNTIL_CASE: i64 = 5;
 
 impl Payments {
-    /// Makes one bounded batch of due refunds. Returns the number of attempts. A refund that fails is tried again later and
-    /// later; the others go on.
+    /// Makes one bounded batch of due refunds. Returns the number of attempts. A refund that fails is tried again at
+    /// growing intervals and does not delay the others.
     pub async fn refund_due(&self) -> Result<usize, StoreError> {
         let due = self.store.refunds_due(MAX_REFUNDS).await?;
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |refund| async move {
@@ -41,7 +41,7 @@ impl Payments {
     }
 
     async fn ask_for_refund(&self, refund: &Refund) -> anyhow::Result<RefundOutcome> {
-        // All of the payment may have gone back in parts.
+        // Nothing is left to ask for if the whole payment was already refunded in parts.
         if refund.via == WALLET || refund.asked().is_some_and(|amount| amount.amount == 0) {
             return Ok(RefundOutcome::Done);
         }
@@ -51,7 +51,7 @@ impl Payments {
         answer(provider.refund(&request)).await
     }
 
-    /// Records that a refund was made. One into a wallet is made by that.
+    /// Records that a refund was made. For a refund into a wallet, this also moves the money.
     pub(super) async fn refunded(&self, refund: &Refund) -> Result<(), StoreError> {
         if self.store.apply_refund(refund, self.store.now().await?).await? {
             self.metrics.refunded.inc();
@@ -70,7 +70,7 @@ impl Payments {
         }
     }
 
-    /// Shows a refund to the staff. One that failed for good waits for them.
+    /// Opens a case for a refund. A refund that failed for good waits for staff.
     async fn open_refund_case(&self, refund: &Refund, kind: CaseKind, reason: &str) -> Result<(), StoreError> {
         let (payment, details) = (refund.of.id.to_string(), bounded(reason));
         let part = refund.is_part().then_some(refund.id);

@@ -1,5 +1,5 @@
-//! What the provider reports. A report is compared with what was asked for and applied once; one that does not fit becomes a
-//! case for the staff ([`CaseKind`]).
+//! Applies the provider's reports. A report is compared with what was asked for and applied once. A report that does
+//! not fit becomes a case for staff ([`CaseKind`]).
 
 use axum::http::HeaderMap;
 use tracing::{info, warn};
@@ -21,7 +21,7 @@ impl Payments {
         };
         match kind {
             ReportKind::Captured => self.receive_capture(&report, payment).await,
-            // The payer may have another try at the provider, so the shop asks for the end of this one.
+            // The payer could still try again at the provider, so this marks the payment to be closed there soon.
             ReportKind::Declined => Ok(self.store.decline_payment(payment).await?),
             ReportKind::Disputed => Ok(self.open_case(&report, CaseKind::Disputed).await?),
             ReportKind::RefundFailed => Ok(self.open_case(&report, CaseKind::RefundFailed).await?),
@@ -29,7 +29,7 @@ impl Payments {
         }
     }
 
-    /// A report without an amount is one of an older version. It may be true, so the provider is asked.
+    /// A report without an amount comes from an older version. It may be true, so the provider is asked.
     async fn receive_capture(&self, report: &Report, payment: PaymentId) -> Result<(), PaymentError> {
         let amount = match report.amount {
             Some(amount) => amount,
@@ -39,7 +39,7 @@ impl Payments {
             },
         };
         let outcome = self.capture(&report.id, payment, amount).await?;
-        // Also for a report that comes again because the first one was interrupted here.
+        // Also when the capture was already applied: the first delivery may have been interrupted just here.
         if let Some(instrument) = report.instrument.as_deref().filter(|text| !text.is_empty())
             && matches!(outcome, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied)
         {
@@ -49,7 +49,7 @@ impl Payments {
         Ok(())
     }
 
-    /// Applies that the provider has this money. `source` is the report, or the question that was answered so.
+    /// Applies a capture: the provider has this money. `source` names the report, or the request whose answer said so.
     pub(super) async fn capture(
         &self,
         source: &str,
@@ -88,7 +88,7 @@ impl Payments {
         }
     }
 
-    /// Keeps a report for the staff.
+    /// Opens a case for staff about a report.
     async fn open_case(&self, report: &Report, kind: CaseKind) -> Result<(), StoreError> {
         let separator = if report.reason.is_empty() { "" } else { ": " };
         let details = bounded(&format!("{}{separator}{}", report.event, report.reason));

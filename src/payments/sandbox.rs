@@ -19,7 +19,7 @@ use base::signing::{self, ShopSecret};
 use domain::{Money, PaymentId, RefundId};
 use store::{SandboxPayment, SandboxWebhook, Store, StoreError};
 
-/// Webhooks of one step of the delivery job.
+/// Webhooks per step of the delivery job.
 const MAX_WEBHOOKS: i64 = 100;
 /// The upper bound of the exponential back-off between delivery attempts.
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(300);
@@ -46,11 +46,11 @@ struct BodyData {
     instrument: Option<String>,
 }
 
-/// What became of a payer's decision.
+/// The result of a payer's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     Now,
-    /// The payment was made or declined before.
+    /// The payment was already made or declined.
     Before,
     /// The payment has expired or was closed.
     Closed,
@@ -83,10 +83,10 @@ impl Sandbox {
         self.store.now().await
     }
 
-    /// Records the payer's decision. The webhook is queued in the same transaction and delivered at once if the shop
+    /// Records the payer's decision. The webhook is stored in the same transaction, and delivered at once if the shop
     /// accepts it.
     ///
-    /// `card` is the end of the number of the card that pays, if the payer names one.
+    /// `card` has the last digits of the card's number, if the payer gives one.
     pub async fn settle(&self, payment: &SandboxPayment, pay: bool, card: Option<&str>) -> Result<Settled, StoreError> {
         let (status, kind) = match pay {
             true => ("captured", ReportKind::Captured),
@@ -225,7 +225,7 @@ mod fuzz {
                 let mut altered = headers.clone();
                 altered.insert(name, value);
                 let verified = webhook.verify(body.as_bytes(), &altered).is_ok();
-                // Further signatures may stand beside the right one.
+                // The header may contain further signatures beside the right one.
                 assert!(!verified || text == valid || name != webhook::ID, "{name}: {text}");
             });
         }

@@ -1,5 +1,5 @@
-//! Refunds that staff ask for, and the second person who approves those beyond a bound. Payers do not act on
-//! payments of their own, and requesters do not approve their requests.
+//! Refunds that staff ask for. Beyond a limit a second person has to approve. Staff do not act on their own payments,
+//! and do not approve their own requests.
 
 use tracing::info;
 use uuid::Uuid;
@@ -13,31 +13,31 @@ use store::{
     StoreError,
 };
 
-/// What a member of the staff is answered who asked for a refund.
+/// The answer to a member of the staff who asks for a refund.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundAnswer {
-    /// It is under way.
+    /// The refund is under way.
     Begun,
-    /// It waits for a second person.
+    /// The refund waits for a second person.
     Waits(RefundId),
     /// Another request about the same order or payment waits.
     OtherWaits,
     Refused(RefundRefusal),
-    /// The payment is the member's own. Another one has to ask.
+    /// The payment is the member's own. Another member has to ask.
     OwnPayment,
 }
 
-/// What became of a decision about a request.
+/// The result of a decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionAnswer {
     Done,
-    /// It was decided before, or had expired.
+    /// The request was already decided, or had expired.
     Closed,
-    /// The refund was no longer possible, so that the request ended.
+    /// The refund was no longer possible, so the request was ended.
     Void,
-    /// The member of the staff asked for it. Another one has to approve.
+    /// The member asked for this refund. Another member has to approve.
     OwnRequest,
-    /// The payment is the member's own. Another one has to decide.
+    /// The payment is the member's own. Another member has to decide.
     OwnPayment,
 }
 
@@ -46,7 +46,7 @@ pub enum DecisionAnswer {
 pub struct StaffRefunds {
     store: Store,
     orders: Orders,
-    /// What one person may refund alone within a day, in whole units of the payment's currency. `None`: everything.
+    /// What one person may refund alone within a day, in whole units of the payment's currency. `None`: no limit.
     alone: Option<i64>,
 }
 
@@ -87,8 +87,9 @@ impl StaffRefunds {
         })
     }
 
-    /// Ends those of a sale's orders that are held: paid ones are refunded, each as [`StaffRefunds::refund`] does, and unpaid
-    /// ones are cancelled. One after the other: what was done stays if a later one fails, and doing it again changes nothing.
+    /// Ends the held ones among these orders of a sale: paid orders are refunded as by [`StaffRefunds::refund`], and
+    /// unpaid orders are cancelled. They are ended one after the other: if a later one fails, the earlier ones stay
+    /// ended. Repeating the call changes nothing.
     pub async fn refund_held(
         &self,
         sale: SaleId,
@@ -115,7 +116,7 @@ impl StaffRefunds {
             match self.orders.cancel_held(order, by, reason).await? {
                 StaffActionOutcome::Done => return Ok(ReviewOutcome::Done),
                 StaffActionOutcome::OwnOrder => return Ok(ReviewOutcome::OwnOrder),
-                // It may have been paid meanwhile, or released, which the refund finds out.
+                // The order may just have been paid or released; the refund below finds out.
                 StaffActionOutcome::WrongStatus => {}
             }
         }
@@ -135,7 +136,7 @@ impl StaffRefunds {
         Ok(self.store.order_with_id(order).await?.map(|order| order.user_id))
     }
 
-    /// One page of the requests that wait, or of those that do not any more, newest first.
+    /// One page of the waiting requests, or of the decided and expired ones, newest first.
     pub async fn approvals(
         &self,
         decided: bool,
@@ -186,7 +187,7 @@ impl StaffRefunds {
         })
     }
 
-    /// Who paid what a request is about.
+    /// Who made the payment that the request is about.
     async fn payer(&self, of: &Approval) -> Result<Option<UserId>, StoreError> {
         if let Some(order) = of.order {
             return self.owner(order).await;

@@ -12,7 +12,7 @@ pub(super) const ID: &str = "webhook-id";
 pub(super) const TIMESTAMP: &str = "webhook-timestamp";
 pub(super) const SIGNATURE: &str = "webhook-signature";
 
-/// Seconds that a delivery may be old or ahead; the specification leaves the number open, its libraries use this one.
+/// Seconds that a delivery may be old or ahead. The specification leaves the number open; its libraries use this one.
 const TOLERANCE: u64 = 5 * 60;
 /// HMAC-SHA256, the symmetric scheme of the specification.
 const VERSION: &str = "v1";
@@ -33,8 +33,8 @@ impl Webhook {
         format!("{VERSION},{}", STANDARD.encode(signature))
     }
 
-    /// Verifies that one of the delivery's signatures fits its id, time and raw body, in constant time. Returns when it was
-    /// signed.
+    /// Verifies that one of the delivery's signatures fits its id, time and raw body, in constant time. Returns when it
+    /// was signed.
     pub(super) fn verify(&self, body: &[u8], headers: &HeaderMap) -> anyhow::Result<SignedAt> {
         let header = |name| headers.get(name).with_context(|| format!("no {name}"))?.to_str().context(name);
         let seconds: i64 = header(TIMESTAMP)?.parse()?;

@@ -28,8 +28,8 @@ pub fn arrivals(profile: ArrivalProfile, dice: &mut StdRng) -> Vec<Duration> {
     instants.collect()
 }
 
-/// The time over which pages spread their first requests, as in `static/spread.js`: the shop enforces a longer spread, and
-/// a page only has to ask for its moment in time.
+/// The time over which pages spread their first requests, as in `static/spread.js`: a longer spread is enforced by the
+/// shop, and a page only has to ask for its moment early enough.
 pub fn page_spread_ms(spread_ms: u32) -> f64 {
     let enforced = i64::from(spread_ms) >= Rush::MIN_ENFORCED_SPREAD_MS;
     if enforced { Rush::default().spread_ms as f64 } else { f64::from(spread_ms) }
@@ -87,7 +87,7 @@ mod tests {
             let window = Duration::from_secs(from)..Duration::from_secs(to);
             instants.iter().filter(|at| window.contains(*at)).count() as f64
         };
-        // Within five standard deviations of a Poisson count.
+        // The counts are within five standard deviations of a Poisson count.
         for (from, to, expected) in [(0, 2, 200.0), (4, 6, 1_000.0), (8, 10, 1_800.0), (12, 14, 2_000.0)] {
             let found = between(from, to);
             assert!((found - expected).abs() < 5.0 * f64::sqrt(expected), "{from}–{to}: {found}, not {expected}");

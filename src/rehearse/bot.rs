@@ -1,6 +1,6 @@
 //! A scripted account. It asks for a token and for units many times a second, from before the opening until the last
-//! shopper has arrived and the turns are over, and does not wait for responses, nor for a moment of its own. In a waiting room or
-//! a draw it asks for a place or an entry with every try, as if it came from many browsers.
+//! shopper has arrived and the turns are over, and waits neither for responses nor for its own moment. In a waiting
+//! room or a draw it asks for a place or an entry with every try, as if it came from many browsers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::shopper::{LoadContext, TestAccount, follow};
 use crate::outcome::{AccountRecord, VisitOutcome};
 use domain::{ModeName, OrderId};
 
-/// Between two tries of one account: four times the rate that the shop allows one user by default.
+/// Time between two tries of one account: four times the rate that the shop allows one user by default.
 const TRY_INTERVAL: Duration = Duration::from_millis(50);
-/// Tries of one account in flight. Beyond it a try is skipped, so that a bot does not flood the generator.
+/// Tries of one account in flight. Beyond this a try is skipped, so that a bot does not flood the generator.
 const MAX_TRIES_IN_FLIGHT: usize = 40;
 
 /// What the tries of one account share.
@@ -60,7 +60,7 @@ fn lock(state: &Mutex<BotState>) -> std::sync::MutexGuard<'_, BotState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Joins where one can, then asks for units, with a made-up token as long as there is none.
+/// Joins if the sale has a waiting room or a draw, then asks for units, with a made-up token as long as there is none.
 async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant, state: Arc<Mutex<BotState>>) {
     let sale = context.sale;
     let [place, entry] = ["place", "entry"].map(|what| format!("/api/sales/{sale}/{what}"));

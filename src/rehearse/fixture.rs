@@ -23,20 +23,23 @@ use store::{Announce, Redefinition, SaleDraft, SalePatch, SaveOptions, User};
 const ACTOR: &str = "rehearsal";
 /// The sale ends by itself this long after its opening, in case the rehearsal is killed.
 const ENDS_AFTER: SignedDuration = SignedDuration::from_mins(20);
-/// From the announcement to the opening, before the final one is set.
+/// Time from the announcement to the provisional opening, which is used until the final one is set.
 const PROVISIONAL: Duration = Duration::from_secs(1_800);
-/// How long before the opening shoppers may join a waiting room. Its list is opened before, and the final opening lets them in.
+/// How long before the opening shoppers may join a waiting room. Shorter than [`PROVISIONAL`], so that its list is
+/// opened before; the final opening then lets shoppers in.
 const PREQUEUE: Duration = Duration::from_secs(1_500);
-/// How long after the opening those who join a waiting room count as come at once.
+/// How long after the opening shoppers who join a waiting room count as having come in time.
 pub const GATHER: Duration = Duration::from_secs(5);
-/// How long orders in flight may take to reach the database; they need seconds while the shop works.
+/// How long orders in flight may take to reach the database. In a working shop they need seconds.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long no order must be visible in flight. It covers orders that a process holds in memory between two queues.
+/// For how long no order may be visible in flight before the sale counts as quiet. This covers orders that a process
+/// holds in memory between outbox and queue.
 const QUIET_TIME: Duration = Duration::from_millis(1_500);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// By then every process knows that a sale is retired or gone, because they read the sales four times a second.
+/// After this time every process knows that a sale is retired or gone, because processes read the sales four times a
+/// second.
 const RETIREMENT_DELAY: Duration = Duration::from_millis(1_500);
-/// By then every process has stored its counters once more.
+/// After this time every process has stored its counters once more.
 const COUNTER_FLUSH_DELAY: Duration = Duration::from_secs(3);
 
 /// Announces the sale. Its opening time is not final, because the load is not planned yet.
@@ -68,7 +71,7 @@ fn mode(name: ModeName) -> SaleMode {
     })
 }
 
-/// A waiting room and a draw cannot be announced without times.
+/// The times until the final opening is set: a waiting room and a draw cannot be announced without times.
 fn provisional_window(mode: ModeName, now: Timestamp) -> Window {
     match mode {
         ModeName::Rush => Window { opens_at: None, closes_at: None },
@@ -79,7 +82,7 @@ fn provisional_window(mode: ModeName, now: Timestamp) -> Window {
     }
 }
 
-/// The goods that were changed last, which are most likely those of the coming sale. A rehearsal does not change them.
+/// The goods that were changed last: most likely the coming sale will sell them. A rehearsal does not change them.
 async fn goods(parts: &Parts) -> anyhow::Result<Goods> {
     let all = parts.store.all_goods().await?;
     let newest = all.into_iter().filter(|goods| !goods.is_archived()).max_by_key(|goods| goods.updated_at);
@@ -161,8 +164,8 @@ async fn retire(parts: &Parts, sale: &Sale) -> anyhow::Result<()> {
     Ok(parts.store.retire_sale(sale.id, parts.clock.now()).await?)
 }
 
-/// Whether no order of a sale is in flight. An outbox entry is deleted once its orders are in the database; the queue is
-/// checked too, because RabbitMQ may still hold a second copy of a message.
+/// Whether no order of a sale is in flight. An outbox entry is deleted once its orders are in the database. The queue
+/// is checked too, because RabbitMQ may still hold a second copy of a message.
 async fn is_quiet(parts: &Parts, sale: SaleId) -> anyhow::Result<bool> {
     let Some(stock_sync) = &parts.stock_sync else { return Ok(true) };
     let buckets = stock_sync.survey_sale(sale).await?;

@@ -16,11 +16,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::measure::{LoadRecorder, ResponseClass, Step};
 
-/// Longer than shoppers wait.
+/// How long a response may take: longer than shoppers wait.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Requests in flight at the same time, each on a connection of its own; below the usual limit of open files.
+/// Requests in flight at the same time, each on its own connection. The number is below the usual limit of open files.
 pub(super) const MAX_CONNECTIONS: usize = 768;
-/// Shorter than in nginx and the shop, which would otherwise now and then close a connection just as it is used again.
+/// When an idle connection is closed. This is sooner than nginx and the shop do it; otherwise they would now and then
+/// close a connection just as it is used again.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// All requests of a rehearsal pass through one client.
@@ -40,7 +41,7 @@ pub struct ApiRequest<'a> {
 
 pub struct ApiResponse {
     pub class: ResponseClass,
-    /// 0 when there was no response.
+    /// The HTTP status; 0 if there was no response.
     pub status: u16,
     /// The code of a problem; empty otherwise. Without a response: the reason in words.
     pub code: String,

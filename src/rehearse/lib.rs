@@ -1,17 +1,18 @@
 //! `seckill rehearse`: a load test of a running shop that ends with a verdict, go or no go.
 //!
 //! 1. [`options`] reads the size of the load, its rate, and the limits for a "go".
-//! 2. [`preflight`] checks that the shop is complete and reachable, and takes the lease that allows one rehearsal at a time.
+//! 2. [`preflight`] checks that the shop is complete and reachable, and takes the lease that allows one rehearsal at a
+//!    time.
 //! 3. [`fixture`] announces a sale that is in no list, and creates test accounts with sessions, both in the shop's own
 //!    database. The sale's row is how a later run finds what a killed run has left.
-//! 4. [`arrivals`] draws the instant of every arrival. [`load`] starts each shopper at that instant, whether or not earlier
-//!    requests have been answered, so a slow shop does not lower its own load (no coordinated omission).
-//! 5. Each [`shopper`] sends over [`http`] what the page's script sends, in a waiting room or a draw what its page sends
-//!    ([`turn`]); each [`bot`] what a script of a reseller sends.
-//!    [`measure`] counts every response, timed from the instant at which its request was due. [`outcome`] is the record of
-//!    one account.
-//! 6. [`verdict`] compares measurements, stored totals and audit with the limits; [`report`] prints and writes the result.
-//! 7. [`fixture`] removes the sale, its orders and the accounts, also after an interruption.
+//! 4. [`arrivals`] draws the instant of every arrival. [`load`] starts each shopper at that instant, whether or not
+//!    earlier requests have been answered, so a slow shop does not lower its own load (no coordinated omission).
+//! 5. Each [`shopper`] sends over [`http`] what the page's script sends, in a waiting room or a draw what that page
+//!    sends ([`turn`]). Each [`bot`] sends what a reseller's script sends. [`measure`] counts every response, timed
+//!    from the instant at which its request was due. [`outcome`] is the record of one account.
+//! 6. [`verdict`] compares measurements, stored totals and audit with the limits; [`report`] prints and writes the
+//!    result.
+//! 7. [`fixture`] removes the sale, its orders and the accounts, even after an interruption.
 
 pub mod fixture;
 pub mod load;
@@ -63,7 +64,7 @@ use options::Options;
 use preflight::Preflight;
 use store::Store;
 
-/// From setting the opening time to the first arrival.
+/// Time from setting the opening time to the first arrival.
 const LEAD: Duration = Duration::from_secs(1);
 /// The shortest time from the first arrival to the opening. By then every process has read the opening time.
 const MIN_WAIT_BEFORE_OPENING: Duration = Duration::from_secs(2);
@@ -120,7 +121,7 @@ async fn run_with_lease(
     go
 }
 
-/// `true`: go.
+/// Runs the rehearsal and removes it. Returns `true` for "go".
 async fn rehearse(options: &Options, parts: &Parts, url: &str) -> anyhow::Result<bool> {
     let removed = until_signal(fixture::clean(parts)).await.context("removing an earlier rehearsal")?;
     if removed > 0 {
@@ -228,7 +229,7 @@ async fn conclude(
     (measurements, result): (&Measurements, &LoadResult),
     settings: RunSettings,
 ) -> anyhow::Result<RehearsalReport> {
-    // The audit waits for orders in flight, so the totals read after it are complete.
+    // The audit waits for orders in flight, so totals that are read after it are complete.
     let audit = parts.audit.run(AuditFile::none(), |_| ()).await.context("the audit could not run")?;
     let totals = read_totals(parts, sale.id).await?;
     let input = VerdictInput {

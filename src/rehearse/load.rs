@@ -19,17 +19,17 @@ const MIN_BOT_TIME: Duration = Duration::from_secs(5);
 
 /// Who arrives when.
 pub struct LoadPlan {
-    /// Each with the time from the beginning to its arrival, in order.
+    /// Each shopper with the time from the beginning to its arrival, in order.
     pub shoppers: Vec<(Duration, TestAccount)>,
     pub bots: Vec<TestAccount>,
-    /// From the beginning until the sale opens.
+    /// Time from the beginning until the sale opens.
     pub opens: Duration,
-    /// Accounts may have to wait for their turn for so long after it.
+    /// How long after the opening an account may have to wait for its turn.
     pub wait: Duration,
 }
 
 impl LoadPlan {
-    /// From the beginning until the last shopper arrives.
+    /// Time from the beginning until the last shopper arrives.
     pub fn last_arrival(&self) -> Duration {
         self.shoppers.last().map_or(Duration::ZERO, |(at, _)| *at)
     }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use domain::wire::wire_enum;
 
-/// The upper end of the histograms; longer times count as this long. No request waits that long for its response.
+/// The upper end of the histograms. Longer times count as this long. No request waits that long for its response.
 const MAX_TIME_US: u64 = 60_000_000;
 
 wire_enum! {
@@ -70,7 +70,7 @@ wire_enum! {
 pub struct StepStats {
     pub times: Histogram<u64>,
     pub errors: u64,
-    /// By status and code, such as `409 sold_out`.
+    /// Responses by status and code, such as `409 sold_out`.
     pub answers: BTreeMap<String, u64>,
 }
 
@@ -83,7 +83,7 @@ pub struct SecondStats {
     pub refused: u64,
     pub errors: u64,
     pub granted: u64,
-    /// Of shoppers, without bots.
+    /// Response times of shoppers, without bots.
     pub times: Histogram<u32>,
 }
 
@@ -93,9 +93,9 @@ pub struct Measurements {
     pub steps: Vec<StepStats>,
     pub seconds: Vec<SecondStats>,
     pub milestones: [u64; Milestone::ALL.len()],
-    /// How much later than due requests were sent.
+    /// How much later than their due instant requests were sent.
     pub lag: Histogram<u64>,
-    /// From the 202 until the order was readable.
+    /// Time from the 202 until the order was readable.
     pub persistence: Histogram<u64>,
 }
 

@@ -29,16 +29,16 @@ pub struct Options {
     /// File of the report; `None`: a file in the data directory.
     pub report: Option<PathBuf>,
     pub json: Option<PathBuf>,
-    /// Only removes what an earlier rehearsal left.
+    /// Only remove what an earlier rehearsal left.
     pub clean: bool,
 }
 
 /// The limits for a "go".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerdictLimits {
-    /// Of the response times of every step of shoppers.
+    /// The limit for the p99 response time of every step of shoppers.
     pub p99: Duration,
-    /// From the 202 until the order is readable.
+    /// The limit for the time from the 202 until the order is readable.
     pub persisted: Duration,
     /// Requests without a response, or with one that is neither good nor a documented refusal.
     pub errors: u32,
@@ -114,7 +114,7 @@ fn origin(text: &str) -> Result<String, String> {
     Ok(origin)
 }
 
-/// Simulated shoppers use plain http, because TLS would measure the generator's ciphers.
+/// Fails unless the origin is plain http: with TLS, a rehearsal would measure the generator's ciphers.
 pub(super) fn only_http(origin: &str) -> anyhow::Result<()> {
     anyhow::ensure!(
         origin.starts_with("http://"),

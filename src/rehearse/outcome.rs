@@ -7,11 +7,11 @@ use domain::{OrderId, UserId};
 /// How a visit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VisitOutcome {
-    /// Left before the opening.
+    /// The shopper left before the opening.
     Left,
-    /// Read that all units were sold.
+    /// The shop answered that all units were sold.
     SoldOut,
-    /// Ran out of patience, or no request succeeded.
+    /// The shopper ran out of patience, or no request succeeded.
     GaveUp,
     /// The sale was paused or over.
     Closed,
@@ -23,9 +23,9 @@ pub enum VisitOutcome {
 pub struct AccountRecord {
     pub user: UserId,
     pub outcome: VisitOutcome,
-    /// Every order id in a response; more than one is a violation.
+    /// All different order ids in responses. More than one is a violation.
     pub orders: Vec<OrderId>,
-    /// From the 202 until the order was readable as unpaid; `None` when it never was.
+    /// Time from the 202 until the order was readable as unpaid; `None` if it never was.
     pub persisted_after: Option<Duration>,
     /// `Some` once money was sent: whether the order became paid.
     pub paid: Option<bool>,

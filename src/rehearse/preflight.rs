@@ -65,8 +65,8 @@ impl Preflight {
     }
 }
 
-/// Other commands wait for the database, and create a missing SQLite file. A rehearsal needs the shop's own database, so
-/// it fails at once.
+/// Fails at once if the shop's database is not there, because a rehearsal needs that very database. Other commands wait
+/// for the database, and create a missing SQLite file.
 async fn check_database(config: &Config) -> anyhow::Result<()> {
     const FIX: &str = "run it where the shop runs, with the shop's configuration";
     if let Some(file) = config.database_url.strip_prefix("sqlite:") {

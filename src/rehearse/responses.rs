@@ -19,7 +19,7 @@ pub struct ButtonResponse {
 #[derive(Deserialize)]
 pub struct TokenResponse {
     pub token: String,
-    /// The account's own moment in the spread, if it is to come.
+    /// The account's own moment in the spread, if it is still to come.
     pub not_before: Option<Timestamp>,
 }
 
@@ -36,7 +36,7 @@ pub struct PlaceBody {
     pub number: Option<i64>,
 }
 
-/// The fields of a line that are used here.
+/// The fields of the response about a waiting room that are used here.
 #[derive(Deserialize)]
 pub struct LineResponse {
     pub phase: Phase,
@@ -56,7 +56,7 @@ pub struct EntryResponse {
 
 #[derive(Deserialize)]
 pub struct EntryBody {
-    /// From 1, once the draw was held.
+    /// The rank, from 1, once the draw was held.
     pub rank: Option<i64>,
     pub order_id: Option<OrderId>,
 }
@@ -68,7 +68,7 @@ pub struct Serving {
     pub number: i64,
 }
 
-/// The part of a refusal that tells the account's own moment.
+/// The part of a refusal that contains the account's own moment.
 #[derive(Deserialize)]
 pub struct TooEarlyResponse {
     pub not_before: Option<Timestamp>,

@@ -1,6 +1,6 @@
-//! One simulated shopper. It does what the page's script does (`static/sale.js`, `static/purchase.js`): polls the button,
-//! fetches a token, presses, tries again while the shop is busy, follows the order, and pays or does not. A share of the
-//! shoppers clicks twice, leaves early or does not pay; the seed decides which.
+//! One simulated shopper. It does what the page's script does (`static/sale.js`, `static/purchase.js`): polls the
+//! button, fetches a token, presses, tries again while the shop is busy, follows the order, and pays or does not. A
+//! share of the shoppers clicks twice, leaves early or does not pay; the seed decides which.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ const POLLS_AFTER_SOLD_OUT: u32 = 2;
 /// Failed polls of the button in a row before giving up.
 const MAX_POLL_FAILURES: u32 = 5;
 
-/// An account with a session, made for one rehearsal.
+/// A test account with a session, made for one rehearsal.
 #[derive(Debug, Clone)]
 pub struct TestAccount {
     pub user: UserId,
@@ -46,9 +46,9 @@ pub struct LoadContext {
     /// When the sale opens.
     pub opens: Instant,
     pub mode: ModeName,
-    /// Accounts may have to wait for their turn for so long after it.
+    /// How long after the opening an account may have to wait for its turn.
     pub wait: Duration,
-    /// The shop's, to read the moments that it tells.
+    /// The shop's clock, to convert the times in responses.
     pub clock: Clock,
     pub seed: u64,
 }
@@ -198,13 +198,13 @@ impl SimulatedShopper<'_> {
         Some(VisitOutcome::GaveUp)
     }
 
-    /// Fetches a token as the page does when the button opens, presses after a human reaction time, and tries again with
-    /// exponential backoff until the purchase is granted or refused for good.
+    /// Fetches a token as the page does when the button opens, presses after a human reaction time, and tries again
+    /// with exponential backoff until the purchase is granted or refused for good.
     pub(super) async fn press_until_settled(&mut self) -> PressOutcome {
         let opened = Instant::now();
         let reaction = Duration::from_secs_f64((0.2 + 0.5 * exponential(&mut self.dice)).min(4.0));
         let mut due = self.after(0, 300).min(opened + reaction);
-        // As on the page, waiting for the account's own moment takes no patience.
+        // As on the page, waiting for the account's own moment does not use up patience.
         let deadline = opened + PATIENCE + self.context.wait;
         let mut backoff_ms = 640.0;
         loop {
@@ -221,7 +221,7 @@ impl SimulatedShopper<'_> {
             match (refusal.status, refusal.code.as_str()) {
                 (409, "sold_out") => return PressOutcome::SoldOut,
                 (409, "not_open") => return PressOutcome::NotOpen,
-                // The line says so before every process has read it.
+                // The waiting room can show that the turn has come before every process has read the call.
                 (409, "not_called") => {}
                 (403, "bad_token") => self.token = None,
                 (429, "too_early") => {

@@ -1,5 +1,5 @@
-//! A simulated shopper in a sale that is no race: it takes a place and waits until it is called, or enters and waits for the
-//! draw. It asks as often as the page does.
+//! A simulated shopper in a sale with a waiting room or a draw: it takes a place and waits until it is called, or
+//! enters and waits for the draw. It asks as often as the page does.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use domain::{DrawState, Phase};
 
 /// Failed requests in a row before a shopper gives up.
 const MAX_FAILURES: u32 = 5;
-/// Between two looks at the draw.
+/// Time between two polls of the entry, in milliseconds.
 const DRAW_POLL_MS: u64 = 1_000;
 
 impl SimulatedShopper<'_> {
-    /// Takes a place, follows the line and buys when it is called.
+    /// Takes a place, polls the waiting room and buys once the place is called.
     pub(super) async fn wait_for_call(&mut self, deadline: Instant) -> VisitOutcome {
         let sale = self.context.sale;
         if !self.join(&format!("/api/sales/{sale}/place")).await {
@@ -76,7 +76,7 @@ impl SimulatedShopper<'_> {
         Some(Serving { segment: place.segment, number: place.number? })
     }
 
-    /// Enters once the draw is open, and takes what it is given.
+    /// Enters once the draw is open, and takes the order if it is given one.
     pub(super) async fn enter_draw(&mut self, deadline: Instant) -> VisitOutcome {
         if let Some(outcome) = self.wait_until_open(&mut 0, deadline).await {
             return outcome;
@@ -96,7 +96,8 @@ impl SimulatedShopper<'_> {
                     self.record.add_order(order);
                     return self.take(order, Instant::now()).await;
                 }
-                // Offers follow within moments; a rank behind them waits for units that return.
+                // Offers follow within moments. A rank beyond the units would have to wait for returned units, so the
+                // visit ends.
                 Some(EntryResponse { entry, draw: DrawState::Drawn | DrawState::Settled })
                     if entry.rank.is_some_and(|rank| rank > self.context.units) =>
                 {

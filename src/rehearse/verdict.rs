@@ -18,7 +18,7 @@ pub const MAX_GENERATOR_LAG: Duration = Duration::from_millis(100);
 /// Violations of one kind that are listed.
 const MAX_LISTED: usize = 3;
 
-/// The result of one criterion, worst first. The names in JSON are older than those of the enum, and stay.
+/// The result of one criterion, worst first. The names in JSON are older than the enum's names, and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum CriterionStatus {
     #[serde(rename = "broken")]
@@ -62,7 +62,7 @@ impl VerdictInput<'_> {
         self.shoppers.iter().chain(self.bots)
     }
 
-    /// Every criterion, the worst first. It is a go when none has failed.
+    /// Every criterion, the worst first. The verdict is "go" if none has failed.
     pub fn evaluate(&self) -> Vec<Criterion> {
         let mut criteria = vec![
             self.sale_opened(),
@@ -90,7 +90,7 @@ impl VerdictInput<'_> {
         criterion(pressed > 0, "the sale opened", found)
     }
 
-    /// All units are sold, or as many as shoppers pressed for; never more.
+    /// Checks that all units are sold, or as many as shoppers pressed for, and never more.
     fn sold_exactly(&self) -> Criterion {
         let SaleTotals { units, sold, live } = self.totals;
         let wanted = (self.measurements.at(Milestone::Pressed) as i64).min(*units);
@@ -106,8 +106,8 @@ impl VerdictInput<'_> {
         criterion(two == 0 && shared == 0, "one order per user", found)
     }
 
-    /// Every promise to a single user: repeated presses return the first order, granted orders are persisted. Orders in
-    /// the database whose 202 never reached the client are counted but are no failure.
+    /// Checks every promise to a single user: repeated presses return the first order, and granted orders are
+    /// persisted. Orders in the database whose 202 never reached the client are counted but are not a failure.
     fn promises(&self) -> Criterion {
         let granted: HashSet<OrderId> = self.records().flat_map(|record| record.orders.iter().copied()).collect();
         let mut violations: Vec<String> = self.records().flat_map(|record| record.violations.clone()).collect();

@@ -1,7 +1,8 @@
-//! Inputs for everything that parses bytes from outside: valid ones, changed a little, because random bytes rarely get past
-//! the first check. The tests that use them stand in modules called `fuzz` beside their parsers.
+//! Inputs for everything that parses bytes from outside: valid ones, changed a little, because random bytes rarely get
+//! past the first check. The tests that use them stand in modules called `fuzz` beside their parsers.
 //!
-//! `PROPTEST_CASES` sets how many inputs a test tries, 256 by default; `scripts/fuzz --parsers N` runs them all, optimized.
+//! `PROPTEST_CASES` sets how many inputs a test tries, 256 by default; `scripts/fuzz --parsers N` runs them all,
+//! optimized.
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
@@ -9,7 +10,7 @@ use proptest::prop_oneof;
 use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestRunner};
 
-/// Values at which parsers go wrong.
+/// Values that parsers often get wrong.
 const SPECIAL: [&[u8]; 18] = [
     b"\0",
     b"\xff",
@@ -31,10 +32,10 @@ const SPECIAL: [&[u8]; 18] = [
     b",",
 ];
 
-/// Edits of one input.
+/// At most this many edits change one input.
 const MAX_EDITS: usize = 6;
 
-/// Bytes removed or repeated by one edit.
+/// At most this many bytes are removed or repeated by one edit.
 const MAX_RUN: usize = 40;
 
 #[derive(Debug, Clone)]
@@ -44,7 +45,7 @@ enum Edit {
     Remove(Index, usize),
     Repeat(Index, usize),
     Truncate(Index),
-    /// The rest is that of another valid input, from this place on.
+    /// From this place on, the rest comes from another valid input.
     Splice(Index, Index),
 }
 
@@ -89,7 +90,8 @@ impl Edit {
     }
 }
 
-/// Calls a test with valid inputs and changed ones. The test panics if one is handled wrongly; the smallest such is printed.
+/// Calls a test with valid and with changed inputs. The test panics on an input that is handled wrongly, and the
+/// smallest such input is printed.
 pub fn inputs(valid: Vec<Vec<u8>>, test: impl Fn(&[u8])) {
     let input =
         (select(valid.clone()), select(valid), vec(edit(), 0..MAX_EDITS)).prop_map(|(mut bytes, other, edits)| {

@@ -1,5 +1,5 @@
-//! Questions of shoppers about the goods of a sale, and their answers. What is answered is shown on the pages of the goods,
-//! which are rendered anew whenever it changes; the races are in `store/questions/`.
+//! Questions of shoppers about the goods of a sale, and their answers. Answered questions are shown on the pages of the
+//! goods, which are rendered again when an answer changes. The races are described in `store/questions/`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use domain::{Locale, Question, QuestionChange, QuestionId, SaleId, SaleState, Us
 use engine::catalogue::Catalogue;
 use store::{AskOutcome, NewQuestion, QuestionRefusal, Store, StoreError, WithdrawQuestionOutcome};
 
-/// An account asks so many questions at once, and then one per interval: withdrawing makes room for more than are open.
+/// An account may ask this many questions at once, and then one per interval. The limit on open questions is not
+/// enough: withdrawing one makes room for the next.
 const ASK_BURST: u64 = 10;
 pub const ASK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -46,8 +47,8 @@ impl Questions {
         Questions { store, catalogue, limit: UserLimit::every(ASK_INTERVAL, ASK_BURST) }
     }
 
-    /// Asks about the goods of a sale that has a page. Returns whether the question is new: asked again in the same words
-    /// before it is answered, it is the first one.
+    /// Asks about the goods of a sale that has a page. Returns whether the question is new: asking again in the same
+    /// words before the answer returns the first question.
     pub async fn ask(
         &self,
         user: UserId,

@@ -1,5 +1,5 @@
-//! The authenticator data (WebAuthn Level 2, § 6.1), which the authenticator signs: for which site it acted, whether the user
-//! was there and identified, a counter, and for a new credential its id and its key.
+//! The authenticator data (WebAuthn Level 2, § 6.1), which the authenticator signs: for which site it acted, whether
+//! the user was there and identified, a counter, and for a new credential its id and its key.
 
 use super::WebauthnError;
 use super::cbor;
@@ -12,7 +12,7 @@ const BACKED_UP: u8 = 1 << 4;
 const HAS_CREDENTIAL: u8 = 1 << 6;
 const HAS_EXTENSIONS: u8 = 1 << 7;
 
-/// Before the length of a credential id: the model of the authenticator, which the shop does not look at.
+/// The model of the authenticator, which precedes the length of the credential id. The shop does not look at it.
 const AAGUID_BYTES: usize = 16;
 /// The longest credential id that the standard allows.
 const MAX_CREDENTIAL_ID_BYTES: usize = 1023;
@@ -21,7 +21,7 @@ const MAX_CREDENTIAL_ID_BYTES: usize = 1023;
 pub struct AuthenticatorData<'a> {
     pub rp_id_hash: &'a [u8; 32],
     flags: u8,
-    /// 0 where the authenticator does not count.
+    /// 0 if the authenticator does not count.
     pub sign_count: u32,
     pub credential: Option<Credential<'a>>,
 }
@@ -30,7 +30,7 @@ pub struct AuthenticatorData<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Credential<'a> {
     pub id: &'a [u8],
-    /// As the authenticator sent it.
+    /// The key as the authenticator sent it.
     pub cose_key: &'a [u8],
 }
 
@@ -57,7 +57,7 @@ impl<'a> AuthenticatorData<'a> {
         (rest.is_empty() && is_consistent).then_some(data)
     }
 
-    /// Refuses data of another site, and an authenticator that has not identified its user.
+    /// Refuses data for another site, and authenticators that have not identified their user.
     pub fn check(&self, rp_id_hash: &[u8; 32]) -> Result<(), WebauthnError> {
         if self.rp_id_hash != rp_id_hash {
             return Err(WebauthnError::OtherSite);

@@ -1,19 +1,19 @@
-//! A reader of CBOR (RFC 8949), as far as authenticators write it (CTAP2 canonical form): lengths are definite, and there are
-//! neither tags nor floats. It borrows from its input, and its depth is bounded.
+//! A reader of CBOR (RFC 8949), as far as authenticators write it (CTAP2 canonical form): lengths are definite, and
+//! there are neither tags nor floats. It borrows from its input, and its depth is bounded.
 
 /// Authenticators nest four levels at most.
 const MAX_DEPTH: u8 = 8;
 /// The most entries of a map. Keys and attestations have a handful.
 const MAX_ENTRIES: u64 = 64;
 
-/// One value. Integers are those of 64 bits, which all registered numbers of COSE are.
+/// One value. Integers have at most 64 bits, like all registered numbers of COSE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value<'a> {
     Int(i64),
     Bytes(&'a [u8]),
     Text(&'a str),
     Array(Vec<Value<'a>>),
-    /// In the order of the input. No key comes twice.
+    /// Entries in the order of the input. No key comes twice.
     Map(Vec<(Value<'a>, Value<'a>)>),
     /// `false`, `true`, `null` or `undefined`.
     Simple(u8),

@@ -1,9 +1,8 @@
-//! Passkeys: what a relying party verifies by WebAuthn Level 2 (§ 7.1 and § 7.2). Pure: who may register what, and which
-//! challenge is still good, is the business of `accounts::passkeys`.
+//! Passkeys: what a relying party must verify by WebAuthn Level 2 (§ 7.1 and § 7.2), as pure functions.
+//! `accounts::passkeys` decides who may register a passkey and which challenge is still good.
 //!
-//! Every passkey identifies its user by itself (user verification) and is kept by the authenticator with the account
-//! (discoverable). Attestation statements are not verified: the shop does not care which model an authenticator is, and asks
-//! for none.
+//! Every passkey must verify its user, and the authenticator must store it with the account (discoverable). The shop
+//! does not ask for attestation statements and does not verify them: the model of an authenticator does not matter.
 
 mod authenticator_data;
 mod cbor;
@@ -35,7 +34,7 @@ pub enum WebauthnError {
     BadSignature,
 }
 
-/// What a browser answers to a registration.
+/// A browser's answer to a registration.
 #[derive(Debug)]
 pub struct Registration<'a> {
     pub client_data: &'a [u8],
@@ -46,14 +45,14 @@ pub struct Registration<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Registered {
     pub credential_id: Vec<u8>,
-    /// In COSE, with one of [`ALGORITHMS`].
+    /// The key in COSE format, with one of [`ALGORITHMS`].
     pub cose_key: Vec<u8>,
     pub sign_count: u32,
-    /// Whose use the caller has to verify.
+    /// The challenge that was signed. The caller has to check that it is still good.
     pub challenge: String,
 }
 
-/// What a browser answers to a request to sign.
+/// A browser's answer to a request to sign.
 #[derive(Debug)]
 pub struct Assertion<'a> {
     pub client_data: &'a [u8],
@@ -65,11 +64,11 @@ pub struct Assertion<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asserted {
     pub sign_count: u32,
-    /// Whose use the caller has to verify.
+    /// The challenge that was signed. The caller has to check that it is still good.
     pub challenge: String,
 }
 
-/// `collectedClientData`, as far as it is looked at.
+/// The fields of `collectedClientData` that are checked.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClientData {
@@ -81,7 +80,7 @@ struct ClientData {
 }
 
 impl RelyingParty {
-    /// Verifies a registration, all but the challenge.
+    /// Verifies everything about a registration except the challenge.
     pub fn verify_registration(&self, answer: &Registration<'_>) -> Result<Registered, WebauthnError> {
         let challenge = self.challenge_of(answer.client_data, "webauthn.create")?;
         let (object, rest) = cbor::read(answer.attestation_object).ok_or(WebauthnError::Malformed)?;
@@ -97,7 +96,7 @@ impl RelyingParty {
         })
     }
 
-    /// Verifies an assertion, all but the challenge and the counter.
+    /// Verifies everything about an assertion except the challenge and the counter.
     pub fn verify_assertion(&self, cose_key: &[u8], answer: &Assertion<'_>) -> Result<Asserted, WebauthnError> {
         let challenge = self.challenge_of(answer.client_data, "webauthn.get")?;
         let data = AuthenticatorData::read(answer.authenticator_data).ok_or(WebauthnError::Malformed)?;
@@ -127,8 +126,8 @@ impl RelyingParty {
     }
 }
 
-/// Whether a counter has moved on. Authenticators that do not count, as those that share their keys between devices, stay at 0.
-/// A counter that stands still or goes back is that of a copy.
+/// Whether a counter has moved on. Authenticators that do not count stay at 0, for example if they share their keys
+/// between devices. A counter that stands still or goes back belongs to a copy.
 pub fn has_advanced(before: u32, after: u32) -> bool {
     after > before || (before == 0 && after == 0)
 }

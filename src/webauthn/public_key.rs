@@ -1,4 +1,5 @@
-//! Public keys of authenticators: a COSE key (RFC 9053) of one of three algorithms, and the signatures that it verifies.
+//! Public keys of authenticators: a COSE key (RFC 9053) of one of three algorithms, and the signatures that it
+//! verifies.
 
 use ring::signature::{
     ECDSA_P256_SHA256_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
@@ -6,8 +7,8 @@ use ring::signature::{
 
 use super::cbor::{self, Value};
 
-/// The algorithms that a new passkey may have, by their numbers in COSE, the best first: EdDSA, ES256, and RS256, which older
-/// versions of Windows know alone.
+/// The algorithms that a new passkey may have, by their numbers in COSE, the best first: EdDSA, ES256, and RS256, the
+/// only one that older versions of Windows know.
 pub const ALGORITHMS: [i64; 3] = [-8, -7, -257];
 
 /// Labels of COSE keys.
@@ -26,7 +27,8 @@ pub enum PublicKey {
 }
 
 impl PublicKey {
-    /// The key in a COSE key that has nothing behind it. Whether a point lies on its curve shows at the first signature.
+    /// Reads a COSE key that has nothing behind it. Whether the point lies on its curve is only checked with the first
+    /// signature.
     pub fn from_cose(input: &[u8]) -> Option<PublicKey> {
         let (map, rest) = cbor::read(input)?;
         rest.is_empty().then(|| PublicKey::of_map(&map))?
@@ -101,7 +103,7 @@ mod tests {
         assert!(key.verifies(b"message", signature.as_ref()));
         assert!(!key.verifies(b"massage", signature.as_ref()));
         assert!(!key.verifies(b"message", &signature.as_ref()[1..]));
-        // Not a point of the curve.
+        // These bytes are not a point of the curve.
         let broken = PublicKey::from_cose(&p256(&[1; 32], &[1; 32])).unwrap();
         assert!(!broken.verifies(b"message", signature.as_ref()));
     }

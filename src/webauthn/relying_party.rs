@@ -5,15 +5,15 @@ use url::{Host, Url};
 /// The shop as authenticators know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelyingParty {
-    /// The domain. A passkey works at it alone.
+    /// The domain. A passkey works only at this domain.
     pub(super) id: String,
-    /// As browsers write it.
+    /// The origin as browsers write it.
     pub(super) origin: String,
 }
 
 impl RelyingParty {
-    /// The site at this origin. `None` where browsers offer no passkeys: at an IP address, and without https, except at
-    /// `localhost`.
+    /// The site at this origin. `None` if browsers offer no passkeys there: at an IP address, and without https except
+    /// at `localhost`.
     pub fn of(origin: &str) -> Option<RelyingParty> {
         let url = Url::parse(origin).ok()?;
         let Some(Host::Domain(domain)) = url.host() else { return None };

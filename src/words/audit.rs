@@ -1,7 +1,7 @@
 use domain::{AuditAction, Locale};
 
 texts! {
-    /// The audit log: what changed, in words. `{field}`, `{subject}`, `{old}` and `{new}` are places of values.
+    /// The audit log: what changed, in words. `{field}`, `{subject}`, `{old}` and `{new}` are replaced by values.
     AuditText {
         what: "内容", "What happened";
         raw: "原始字段", "Raw fields";
@@ -95,7 +95,7 @@ texts! {
     }
 }
 
-/// An action in a language: its name in the filter, and a sentence with the place of its subject.
+/// An action in one language: its name in the filter, and a sentence with `{subject}`.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionText {
     pub name: &'static str,
@@ -104,7 +104,8 @@ pub struct ActionText {
 
 type Row = (AuditAction, [&'static str; 2], [&'static str; 2]);
 
-/// The Chinese and the English name, and the Chinese and the English sentence, of each action in its order.
+/// For each action, in the order of [`AuditAction::ALL`]: the name in Chinese and English, then the sentence in Chinese
+/// and English.
 #[rustfmt::skip]
 static ACTIONS: [Row; AuditAction::ALL.len()] = [
     (AuditAction::Create, ["创建", "Create"], ["新建了{subject}", "{subject} was created"]),

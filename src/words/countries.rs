@@ -19,7 +19,7 @@ static NAMES: &[(&str, &str, &str)] = &[
     ("ZA", "南非", "South Africa"), ("EG", "埃及", "Egypt"), ("NG", "尼日利亚", "Nigeria"), ("KE", "肯尼亚", "Kenya"),
 ];
 
-/// The name of a country or region; its code when it has none here.
+/// The name of a country or region, or its code if it has no name here.
 pub fn country(locale: Locale, code: &str) -> &str {
     super::text_of(NAMES, locale, code)
 }

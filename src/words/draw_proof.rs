@@ -64,7 +64,7 @@ texts! {
 }
 
 texts! {
-    /// What the check in the browser says.
+    /// Messages of the check in the browser.
     DrawCheckText {
         loading: "正在下载名单和证明…", "Fetching list and proof…";
         hashing: "正在计算：{}%", "Computing: {}%";

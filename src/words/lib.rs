@@ -1,7 +1,7 @@
 //! All texts of the user interface, in Chinese and English.
 //!
-//! A text is a struct field, and its two translations stand side by side. So a missing translation does not compile, and
-//! neither does a template with an unknown key. `{}` marks the place of a value.
+//! A text is a struct field, and its two translations stand side by side. So a missing translation does not compile,
+//! and neither does a template with an unknown key. `{}` is replaced by a value.
 
 /// Declares a table: a struct with a field for each key, and one value of it per language.
 macro_rules! texts {
@@ -201,7 +201,7 @@ pub fn text(locale: Locale) -> &'static Text {
     }
 }
 
-/// The text of a code in a table of codes with their Chinese and English texts; the code itself if it is not there.
+/// Looks up a code in a table of codes with their Chinese and English texts. Returns the code itself if it is missing.
 fn text_of<'a>(table: &'static [(&'static str, &'static str, &'static str)], locale: Locale, code: &'a str) -> &'a str {
     match (table.iter().find(|entry| entry.0 == code), locale) {
         (Some((_, zh, _)), Locale::Zh) => zh,
@@ -242,7 +242,7 @@ impl Text {
         }
     }
 
-    /// The same for an order that the shop ended.
+    /// As [`Text::status_means`], for an order that the shop ended.
     pub fn status_means_by_shop(&self, status: &OrderStatus) -> &'static str {
         match status {
             OrderStatus::Cancelled => self.orders.means_cancelled_by_shop,

@@ -1,7 +1,7 @@
 use domain::ModeName;
 
 texts! {
-    /// What a shopper reads who got a unit, or none, and where to go on from there.
+    /// What a shopper reads after getting a unit or none, and where to go from there.
     OutcomeText {
         won: "抢到了！", "You got it!";
         won_draw: "中签了！", "You won the draw!";

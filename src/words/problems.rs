@@ -33,7 +33,7 @@ impl Problem {
     }
 }
 
-/// For codes without a text of their own.
+/// The texts for unknown codes.
 static UNKNOWN: Problem = Problem::new(
     "internal",
     ["出了点问题", "系统出错了，请稍后再试。"],
@@ -252,7 +252,7 @@ static PROBLEMS: &[Problem] = &[
         ["Not confirmed", "Please tick the box to confirm."]),
 ];
 
-/// The texts of a code; those of `internal` for an unknown code.
+/// The texts of a code. An unknown code gets the texts of `internal`.
 pub fn problem(code: &str) -> &'static Problem {
     PROBLEMS.iter().find(|p| p.code == code).unwrap_or(&UNKNOWN)
 }

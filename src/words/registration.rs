@@ -1,5 +1,5 @@
 texts! {
-    /// A mail address that pays for a registration.
+    /// A verified mail address in place of a registration's proof of work.
     ContactText {
         head: "不想等？用邮箱验证", "Rather not wait? Use your email";
         lead: "我们会发送一个链接。打开链接确认后，即可提交本页，无需等待。该邮箱将成为你账号的邮箱。",

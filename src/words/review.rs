@@ -1,5 +1,5 @@
 texts! {
-    /// Clusters of a sale, holds of orders, and appeals: in the console and for the owners of orders.
+    /// Linked accounts in a sale, holds of orders, and appeals: in the console and for the owners of orders.
     ReviewText {
         link: "关联账号", "Linked accounts";
         title: "关联账号", "Linked accounts";

@@ -26,7 +26,7 @@ texts! {
     }
 }
 
-/// The names of the classes, in their order.
+/// The names of the classes, in the order of [`SecurityClass::ALL`].
 #[rustfmt::skip]
 static CLASSES: [(SecurityClass, &str, &str); SecurityClass::ALL.len()] = [
     (SecurityClass::LogIn, "登录成功", "Login"),
@@ -59,7 +59,8 @@ static CLASSES: [(SecurityClass, &str, &str); SecurityClass::ALL.len()] = [
     (SecurityClass::RecoveryStarted, "发起找回密码", "Password recovery started"),
 ];
 
-/// The details that the program records. Roles and codes of problems have texts elsewhere or speak for themselves.
+/// The details that the program records. Roles and codes of problems are not here: they have texts elsewhere or are
+/// clear as they are.
 #[rustfmt::skip]
 static DETAILS: &[(&str, &str, &str)] = &[
     ("unknown_account", "没有这个用户名", "No such username"),

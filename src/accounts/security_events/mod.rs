@@ -1,16 +1,17 @@
-//! Security events: what attacks leave behind, for the metrics, the log and the owners.
+//! Security events: traces of attacks, for the metrics, the log and the shop's owners.
 //!
-//! Code that meets such an event calls [`SecurityEvents::record`], which adds to counts in memory and never waits. A task writes
-//! the counts to the database every few seconds ([`SecurityEvents::follow`]).
+//! Code that meets such an event calls [`SecurityEvents::record`], which adds to counts in memory and never waits. A
+//! task writes the counts to the database every few seconds ([`SecurityEvents::follow`]).
 //!
-//! **A flood** costs neither time nor space: events of one minute that are alike (class, account, network, detail) are one
-//! row with a count. A class may have so many rows; further events of it go to a row without account and network
-//! (`pending`). The log has a few lines per class and minute, and then one with the number of the others.
+//! **A flood** costs little time and space: events of one minute with the same class, account, network and detail are
+//! one row with a count. The number of rows of a class is limited; further events of the class go to a row without
+//! account and network (`pending`). The log has a few lines per class and minute, and then one line with the number of
+//! the other events.
 //!
-//! **Without the database** counts wait in memory up to a limit. Events beyond it are missing from the list and counted by
-//! `security_events_dropped`; the metric `security_events` and the totals per hour have all of them.
+//! **Without the database** counts wait in memory up to a limit. Events beyond it are missing from the list and counted
+//! by `security_events_dropped`; the metric `security_events` and the totals per hour include them.
 //!
-//! **What is kept** of an event is its class, the account's id, the network of the client, and a detail that is a constant
+//! **Stored** of an event are its class, the account's id, the network of the client, and a detail that is a constant
 //! of the program: never a typed name, which may be a password, never an address, a password, a code or a token.
 
 mod pending;
@@ -40,10 +41,10 @@ pub struct SecurityEvents(Arc<Collector>);
 struct Collector {
     clock: Clock,
     metrics: Arc<Metrics>,
-    /// Names the totals of this process in the database.
+    /// The name under which the totals of this process are stored.
     process: String,
     pending: Mutex<Pending>,
-    /// Held during a write, so that an older count never replaces a newer one.
+    /// Locked during a write, so that an older count never replaces a newer one.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -58,7 +59,7 @@ impl SecurityEvents {
         }))
     }
 
-    /// Takes note of an event. `client` is shortened to its network at once. Never waits for the database.
+    /// Records an event. `client` is shortened to its network at once. Never waits for the database.
     pub fn record(&self, class: SecurityClass, account: Option<UserId>, client: Option<IpAddr>, detail: &'static str) {
         let network = client.map(|client| Network::of(client).site_text()).unwrap_or_default();
         self.0.metrics.security_event(class);
@@ -74,7 +75,7 @@ impl SecurityEvents {
         }
     }
 
-    /// Writes until the stop, and logs how many events the log has not named.
+    /// Writes until stopped, and logs how many events were left out of the log.
     pub async fn follow(&self, store: Store, stop: CancellationToken) {
         run_every(WRITE_INTERVAL, &stop, "security events", || self.write(&store)).await;
     }

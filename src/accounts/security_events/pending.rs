@@ -9,12 +9,12 @@ use base::rate_limit::CellRate;
 use domain::{SecurityClass, UserId};
 use store::{SecurityEventRow, SecurityTotal};
 
-/// Rows in memory. Fewer than one megabyte.
+/// Rows in memory: less than one megabyte.
 const MAX_ROWS: usize = 4_096;
-/// Rows of one class in the database: 300 at once, then one per ten seconds. A flood that lasts for all of the 90 days that
-/// rows are kept leaves 780,000 per class and process.
+/// Rows of one class in the database: 300 at once, then one per ten seconds. A flood that lasts for all of the 90 days
+/// that rows are kept leaves 780,000 per class and process.
 const ROWS_PER_CLASS: CellRate = CellRate { interval: 10_000, burst: 300 };
-/// Events of one class that the log names within a minute.
+/// Events of one class that are logged within a minute.
 const LOGGED_PER_MINUTE: u32 = 10;
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
@@ -24,22 +24,22 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub(super) struct Subject {
     pub(super) class: SecurityClass,
     pub(super) account: Option<UserId>,
-    /// Empty where it is not known.
+    /// The client's network; empty if it is unknown.
     pub(super) network: String,
     pub(super) detail: &'static str,
 }
 
 impl Subject {
-    /// The row of events beyond those that the class may have.
+    /// The row for events of a class that has used up its rows.
     fn folded(&self) -> Subject {
         Subject { account: None, network: String::new(), ..*self }
     }
 }
 
-/// What became of an event.
+/// Where an event was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Added {
-    /// `false` when there was no room for it.
+    /// `false` if there was no room for it.
     pub(super) is_kept: bool,
     pub(super) is_logged: bool,
 }
@@ -66,14 +66,14 @@ struct ClassState {
     log_minute: i64,
     logged: u32,
     unlogged: u64,
-    /// The minute of the first of these.
+    /// The minute of the first event that was not logged.
     unlogged_since: i64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     rows: HashMap<(i64, Subject), Row>,
-    /// By hour, as its begin in milliseconds.
+    /// Keyed by the start of the hour, in Unix milliseconds.
     totals: HashMap<(i64, SecurityClass), Count>,
     classes: [ClassState; SecurityClass::ALL.len()],
 }
@@ -105,7 +105,7 @@ impl Pending {
         true
     }
 
-    /// For each class how many events the log has not named, once the minute in which they began is over.
+    /// For each class, how many events were not logged, once the minute of the first of them is over.
     pub(super) fn unlogged(&mut self, now: Timestamp) -> Vec<(SecurityClass, u64)> {
         let minute = now.as_millisecond() / MINUTE_MS;
         let over = SecurityClass::ALL.into_iter().filter_map(|class| {
@@ -136,7 +136,7 @@ impl Pending {
         (rows.collect(), totals.collect())
     }
 
-    /// Takes note that these counts were written, and forgets what will not grow any more.
+    /// Records that these counts were written, and drops rows and totals that will not grow any more.
     pub(super) fn confirm(&mut self, rows: &[SecurityEventRow], totals: &[SecurityTotal], now: Timestamp) {
         let ms = now.as_millisecond();
         let written: HashMap<&str, i64> = rows.iter().map(|row| (row.id.as_str(), row.events)).collect();
@@ -164,7 +164,7 @@ impl Count {
 }
 
 impl ClassState {
-    /// Whether the log names the event.
+    /// Whether the event is logged.
     fn log(&mut self, minute: i64) -> bool {
         if self.log_minute != minute {
             self.log_minute = minute;

@@ -1,4 +1,4 @@
-//! What registering costs a network that registers much.
+//! The proof of work of a network that registers many accounts.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ async fn account_of_a_busy_network_costs_a_proof_that_is_spent_once() {
     for paid in &wrong {
         assert!(matches!(register(&accounts, &busy, "lei", paid).await, Err(AccountRefusal::PriceDue)), "{paid:?}");
     }
-    // A name that is taken costs nothing.
+    // A taken name does not spend the proof of work.
     assert!(matches!(register(&accounts, &busy, "free0", &paid).await, Err(AccountRefusal::UsernameTaken)));
     register(&accounts, &busy, "lei", &paid).await.unwrap();
     assert!(matches!(register(&accounts, &busy, "wang", &paid).await, Err(AccountRefusal::PriceDue)), "it is spent");
@@ -150,7 +150,7 @@ async fn account_that_was_free_when_it_was_checked_is_not_paid_by_an_unsolved_ch
     count(&accounts, &here, 3).await;
     let price = accounts.registration_price(&here, "").await.unwrap().unwrap();
     let unsolved = RegistrationPayment { challenge: price.challenge, numbers: vec![] };
-    // Within the life of the challenge one account is forgotten, and another process registers one again.
+    // While the challenge is good, the count falls by one account (here: the allowance is raised) and rises again.
     clock.advance(Duration::from_secs(9 * 60));
     let other = accounts.with_free_registrations(30);
     let checked = other.check_payment(&here, &unsolved).await.unwrap();

@@ -88,12 +88,12 @@ async fn replacing_the_secret_signs_nobody_out_and_keeps_second_factors() {
 
     let during = process("t", Some("s"));
     assert_eq!(signed_in(&during), Some(mei.user_id));
-    assert_eq!(log_in(&during).await.unwrap(), mei.user_id, "before it is encrypted anew");
+    assert_eq!(log_in(&during).await.unwrap(), mei.user_id, "before it is encrypted again");
     assert_eq!(before.re_encrypt_second_factors().await.unwrap(), 0, "there is no other secret");
     assert_eq!(during.re_encrypt_second_factors().await.unwrap(), 1);
     assert_eq!(during.re_encrypt_second_factors().await.unwrap(), 0, "done");
     assert_eq!(log_in(&during).await.unwrap(), mei.user_id);
-    // A process that is still to be restarted knows the new secret as the other one.
+    // A process that is not restarted yet knows the new secret as the other one.
     assert_eq!(log_in(&process("s", Some("t"))).await.unwrap(), mei.user_id);
 
     let after = process("t", None);

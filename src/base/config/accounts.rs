@@ -13,9 +13,10 @@ const DEFAULT_STAFF_STEP_UP: Duration = Duration::from_secs(15 * 60);
 const DEFAULT_SECOND_PERSON_ABOVE: i64 = 5_000;
 const MAX_SECOND_PERSON_ABOVE: i64 = 1_000_000_000;
 const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
-/// More than a network registers in an hour.
+/// Upper limit of the setting: more accounts than a network registers in an hour.
 const MAX_FREE_REGISTRATIONS: u32 = 1_000_000;
-/// The least of both: processes store uses of sessions every half minute, and a form is filled in within less than this.
+/// The minimum of both settings: processes store uses of sessions every half minute, and filling in a form takes less
+/// than this.
 const MIN: Duration = Duration::from_secs(60);
 
 pub(super) fn admin_password(source: &Source) -> anyhow::Result<Option<SecretString>> {
@@ -30,12 +31,12 @@ pub(super) fn staff_idle(source: &Source) -> anyhow::Result<Duration> {
     a_minute_or_more(source, "staff-idle", DEFAULT_STAFF_IDLE)
 }
 
-/// How long after they have entered their password staff do without entering it again.
+/// How long staff are not asked for their password again after they entered it.
 pub(super) fn staff_step_up(source: &Source) -> anyhow::Result<Duration> {
     a_minute_or_more(source, "staff-step-up", DEFAULT_STAFF_STEP_UP)
 }
 
-/// What one person may refund alone within a day, in whole units of the payment's currency. `None`: everything.
+/// What one person may refund alone within a day, in whole units of the payment's currency. `None`: no limit.
 pub(super) fn second_person_above(source: &Source) -> anyhow::Result<Option<i64>> {
     source.parse("second-person-above", Some(DEFAULT_SECOND_PERSON_ABOVE), |text| match text {
         "off" => Ok(None),
@@ -48,7 +49,7 @@ pub(super) fn second_person_above(source: &Source) -> anyhow::Result<Option<i64>
     })
 }
 
-/// Accounts that a host registers within an hour without a price.
+/// Accounts that a host registers within an hour without a proof of work.
 pub(super) fn free_registrations(source: &Source) -> anyhow::Result<u32> {
     source.parse("free-registrations", DEFAULT_FREE_REGISTRATIONS, |text| {
         let parsed = text.parse().ok().filter(|free| (1..=MAX_FREE_REGISTRATIONS).contains(free));

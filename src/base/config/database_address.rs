@@ -1,5 +1,5 @@
-//! The address of the database. What PostgreSQL's client would choose by itself is written out here, so that whether a
-//! connection is encrypted follows from the setting alone.
+//! The address of the database. Defaults that PostgreSQL's client would choose by itself are written out here, so the
+//! setting alone decides whether a connection is encrypted.
 
 use std::net::IpAddr;
 
@@ -8,12 +8,12 @@ use url::Url;
 
 use crate::tls::ClientTls;
 
-/// The values of `sslmode`, from none to all of the certificate checked.
+/// The values of `sslmode`, from no TLS to a fully checked certificate.
 const SSL_MODES: [&str; 5] = ["disable", "prefer", "require", "verify-ca", "verify-full"];
 
-/// Checks an address and completes it. `sslmode` defaults to `verify-full` where a CA is given and the server is on another
-/// machine, otherwise to `disable`; `require` with a CA checks it, as in PostgreSQL's own client. `prefer`, which is
-/// plain where the server or anyone between wants it so, is for this machine only.
+/// Checks an address and completes it. `sslmode` defaults to `verify-full` if a CA is given and the server is on
+/// another machine, otherwise to `disable`. With a CA, `require` becomes `verify-ca`, as in PostgreSQL's own client.
+/// `prefer` is allowed for this machine only, because the server or a machine in between can make it plain.
 pub(super) fn database_url(text: &str, tls: &ClientTls) -> anyhow::Result<String> {
     if text.starts_with("sqlite:") {
         return Ok(text.to_owned());

@@ -3,7 +3,8 @@
 use super::Source;
 use domain::draw::Beacon;
 
-/// The beacon of new draws. The sandbox's rounds can be computed beforehand, so a shop behind https has to ask for it.
+/// The beacon of new draws. The sandbox's rounds can be computed beforehand, so a shop behind https gets it only if the
+/// setting says so.
 pub(super) fn read_beacon(source: &Source, is_https: bool) -> anyhow::Result<Option<Beacon>> {
     let default = if is_https { None } else { Some(Beacon::Sandbox) };
     source.parse("draw-randomness", default, |text| match text {

@@ -6,7 +6,7 @@ use tracing_subscriber::filter::Targets;
 /// A level for everything, levels for modules, or both: `info,sqlx=warn`.
 pub(super) fn log_levels(text: &str) -> anyhow::Result<Targets> {
     const EXPECTED: &str = "expected levels (off, error, warn, info, debug, trace) such as info,sqlx=warn";
-    // Filters of spans and fields, in brackets, are not supported; `Targets` takes them for names of modules.
+    // Filters of spans and fields, in brackets, are not supported: `Targets` would read them as names of modules.
     anyhow::ensure!(!text.contains(['[', '{', '/']), EXPECTED);
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     parts.join(",").parse().context(EXPECTED)

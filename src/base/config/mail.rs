@@ -25,8 +25,8 @@ pub(super) fn read_mail(source: &Source, tls: &ClientTls, public_url: &str) -> a
     Ok(MailConfig { smtp, from })
 }
 
-/// `smtp://` without TLS, `smtp://…?tls=required` with STARTTLS, `smtps://` with TLS from the first byte. What the server
-/// offers changes nothing.
+/// `smtp://` without TLS, `smtp://…?tls=required` with STARTTLS, `smtps://` with TLS from the first byte. The server's
+/// offers do not change that.
 fn smtp_url(text: SecretString, tls: &ClientTls) -> anyhow::Result<ServiceAddress> {
     use secrecy::ExposeSecret;
     const EXPECTED: &str = "expected smtp://…, smtp://…?tls=required or smtps://…";

@@ -12,17 +12,17 @@ use crate::tls::ClientTls;
 const SENTINEL_SCHEMES: [(&str, bool); 2] = [("redis+sentinel://", false), ("rediss+sentinel://", true)];
 const DEFAULT_SENTINEL_PORT: u16 = 26379;
 
-/// A setting such as `SECKILL_REDIS_URL`, taken apart.
+/// The parsed value of a setting such as `SECKILL_REDIS_URL`.
 #[derive(Debug, Clone)]
 pub enum RedisAddress {
     Server(ServiceAddress),
-    /// Several members; the others are found through them. All use TLS or none.
+    /// Some members of a cluster; the client finds the others through them. All of them use TLS, or none does.
     Cluster(Vec<ServiceAddress>),
     Sentinel(SentinelAddress),
 }
 
-/// `redis+sentinel://[[user]:password@]host[:port],…/service[/db]`. User and password are those of the Redis servers, and
-/// of Sentinels that ask for one. With `rediss+sentinel://` connections to all of them use TLS.
+/// `redis+sentinel://[[user]:password@]host[:port],…/service[/db]`. User and password are sent to the Redis servers,
+/// and to Sentinels that ask for a password. With `rediss+sentinel://` connections to all of them use TLS.
 #[derive(Debug, Clone)]
 pub struct SentinelAddress {
     pub sentinels: Vec<(String, u16)>,
@@ -59,7 +59,7 @@ fn server(address: &ServiceAddress, text: &str) -> anyhow::Result<ServiceAddress
     let known = ["redis://", "rediss://"].iter().any(|scheme| text.starts_with(scheme));
     ensure!(known, "expected redis://…, rediss://… or redis+sentinel://…");
     let url = Url::parse(text).context("not a valid address")?;
-    // The client would take `#insecure` as the wish not to check certificates.
+    // `#insecure` would make the client skip the check of certificates.
     ensure!(url.fragment().is_none(), "expected an address without #");
     Ok(address.with_url(text))
 }

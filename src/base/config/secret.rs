@@ -6,10 +6,11 @@ use secrecy::{ExposeSecret, SecretString};
 use super::WebConfig;
 
 const MIN_BYTES: usize = 64;
-/// Of the whole secret, estimated from how often each byte occurs. 64 random hexadecimal digits have about 245.
+/// Minimum entropy of the whole secret, estimated from how often each byte occurs. 64 random hexadecimal digits have
+/// about 245.
 const MIN_BITS: f64 = 192.0;
 
-/// Checks length, and, where other machines can reach the shop, that the secret is there and looks random.
+/// Checks the length. If other machines can reach the shop, also checks that the secret is set and looks random.
 pub(super) fn check(
     web: &WebConfig,
     secret: Option<&SecretString>,

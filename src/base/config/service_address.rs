@@ -1,4 +1,4 @@
-//! The addresses of Redis and RabbitMQ, with what a connection by TLS is checked against.
+//! The addresses of Redis and RabbitMQ, with the certificates for connections by TLS.
 
 use anyhow::Context;
 use secrecy::{ExposeSecret, SecretString};
@@ -16,7 +16,7 @@ pub struct ServiceAddress {
 }
 
 impl ServiceAddress {
-    /// Whether connections are encrypted. An address with TLS is never connected to without.
+    /// Whether connections are encrypted. An address with TLS is never connected to without TLS.
     pub fn is_encrypted(&self) -> bool {
         let url = self.url.expose_secret();
         let with_tls = ["rediss://", "rediss+sentinel://", "amqps://", "smtps://"];
@@ -29,7 +29,7 @@ impl ServiceAddress {
     }
 }
 
-/// Without certificates other than the system's.
+/// Trusts the system's certificates only.
 impl From<&str> for ServiceAddress {
     fn from(url: &str) -> ServiceAddress {
         ServiceAddress { url: SecretString::from(url), tls: ClientTls::default() }

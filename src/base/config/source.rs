@@ -41,8 +41,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// `given` returns the flag or the variable of a setting, `environment` a variable by its full name. `NAME_FILE` names
-    /// a file that holds the value of `NAME`.
+    /// `given` returns the flag or the variable of a setting, `environment` a variable by its full name. `NAME_FILE`
+    /// names a file that holds the value of `NAME`.
     pub fn new(
         given: impl Fn(&str) -> Option<String>,
         environment: impl Fn(&str) -> Option<String>,

@@ -4,11 +4,11 @@
 //! The pool is in the database. The share of a bucket in Redis never exceeds its allotment in the database:
 //!
 //! * To give units, one transaction raises the allotment and the fence; then the script sets the bucket's share.
-//! * To take units, one transaction lowers the target and raises the fence; the script lowers the share as far as units are
-//!   not held and returns the rest; then a second transaction settles the allotment at that.
+//! * To take units, one transaction lowers the target and raises the fence; the script lowers the share, but not below
+//!   the held units, and returns the new share; then a second transaction settles the allotment at that share.
 //!
-//! A process that dies between two steps leaves too much allotted, never too little. The next process finds that fence or
-//! target differ and repeats the step. Redis and the database refuse a late request with an old fence.
+//! A process that dies between two steps leaves too much allotted, never too little. The next process finds a different
+//! fence or target and repeats the step. Redis and the database refuse a late request with an old fence.
 
 mod plan;
 
@@ -31,7 +31,7 @@ use store::{Allotment, Retarget, Store};
 /// How long a bucket keeps the units it was given: a shopper who was asked to retry in a second finds them.
 pub const COOLDOWN: Duration = Duration::from_millis(1_500);
 
-/// Hands out units. Its memory only spaces out changes; a successor starts without it.
+/// Hands out units. Its state only spaces out changes, so another process can take over without it.
 pub struct Allotter {
     stock: RedisStock,
     store: Store,
@@ -49,12 +49,12 @@ struct BucketAllotment {
 }
 
 impl BucketAllotment {
-    /// Redis has not applied the last change, or its result has not been settled in the database.
+    /// Whether Redis has not applied the last change, or its result has not been settled in the database.
     fn is_pending(&self) -> bool {
         self.row.target < self.row.allotted || self.redis.is_some_and(|redis| redis.fence < self.row.fence)
     }
 
-    /// Redis lost a change.
+    /// Whether Redis lost a change.
     fn is_inconsistent(&self) -> bool {
         self.redis.is_some_and(|redis| redis.total != self.row.allotted.max(redis.booked))
     }

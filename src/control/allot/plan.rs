@@ -1,14 +1,14 @@
-//! How many units each bucket is to have: a pure function of what the buckets have now.
+//! Plans how many units each bucket should have, as a pure function of what the buckets have now.
 
 /// One bucket of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allocation {
     pub allotted: i64,
-    /// Held units.
+    /// Units that are held.
     pub booked: i64,
-    /// It turned a shopper away since it was last given units.
+    /// The bucket turned a shopper away since it was last given units.
     pub starved: bool,
-    /// It was given no units for a while, so shoppers who were asked to retry have had the time to.
+    /// The bucket was given no units for a while, so shoppers who were asked to retry have had time to do so.
     pub cooled_down: bool,
 }
 
@@ -30,8 +30,8 @@ impl Allocation {
     }
 }
 
-/// Plans the next changes. A bucket is given at most `lot` units at a time; 0 hands out everything at once. Repeated with its
-/// own results, the plan brings every unit to a shopper who wants it:
+/// Plans the next changes. A bucket is given at most `lot` units at a time; 0 hands out everything at once. Repeated
+/// with its own results, the plan brings every unit to a shopper who wants it:
 ///
 /// 1. The pool is handed out, to starved buckets first.
 /// 2. Once the pool is empty and a bucket is starved while others have idle units, those return half of them.
@@ -127,7 +127,8 @@ fn level(lot: i64, shares: &[Allocation], targets: &mut [i64]) {
         targets[n] -= given;
         need -= given;
     }
-    // Only starved buckets have units left, each too few: the one with the fewest returns them for the others.
+    // Only starved buckets have units left, and each has too few. The bucket with the fewest returns them for the
+    // others.
     if givers.is_empty() && starved > 1 {
         let least = order_by(shares, Allocation::free).into_iter().find(|n| shares[*n].can_give());
         least.into_iter().for_each(|n| targets[n] -= shares[n].free());

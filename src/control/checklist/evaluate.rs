@@ -7,9 +7,10 @@ use domain::spread::{LONG_SPREAD_MS, fair_accounts};
 use domain::{Goods, Sale, SaleState};
 use engine::stock::probe::ProbeReport;
 
-/// Outbox entries from which the pipeline counts as busy.
+/// With this many outbox entries the pipeline counts as busy.
 const MIN_BUSY_OUTBOX: i64 = 1000;
-/// Differences to the master's clock, by which the sale opens, that make a warning and a failure.
+/// Differences from the clock by which the sale opens, the master's: from the first on it is a warning, from the second
+/// a failure.
 const MIN_ODD_CLOCK_MS: i64 = 500;
 const MIN_WRONG_CLOCK_MS: i64 = 2000;
 /// A per-user limit that lets this many users buy everything is probably a mistake.
@@ -38,7 +39,7 @@ pub(super) fn evaluate_sale(sale: &Sale, goods: Option<&Goods>, now: Timestamp) 
     vec![text.into(), picture.into(), price.into(), limits.into(), spread(sale), window(sale, now).into()]
 }
 
-/// Whether scripts gain from being fast, and up to how many accounts the spread prevents it.
+/// Whether scripts gain from being fast, and up to how many accounts the spread prevents that.
 fn spread(sale: &Sale) -> ChecklistItem {
     let width_ms = sale.rush.spread_ms;
     if !sale.rush.enforces_spread() {

@@ -22,7 +22,8 @@ wire_enum! {
     }
 }
 
-/// One item of the list. As JSON: what was checked, the verdict, a stable code, and a number or name that belongs to it.
+/// One item of the list. As JSON: what was checked, the verdict, a stable code, and a number or name that belongs to
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChecklistItem {
     pub check: &'static str,
@@ -149,7 +150,7 @@ impl SalesAdmin {
     }
 
     async fn environment(&self, sale: &Sale) -> Result<Environment, StoreError> {
-        // No Redis has a draw.
+        // A draw has no stock in Redis.
         let probe = self.probe.as_ref().filter(|_| !sale.mode.is_draw());
         let redis = futures::future::OptionFuture::from(probe.map(|probe| probe.read(sale)));
         let outbox = async { self.stock_sync.as_ref()?.survey().await.ok() };
@@ -166,7 +167,7 @@ impl SalesAdmin {
         })
     }
 
-    /// Pages are rendered from this process's copy of the catalogue, so that must know the sale's current version.
+    /// Pages are rendered from this process's copy of the catalogue, so the copy must have the sale's current version.
     async fn page_is_current(&self, sale: &Sale) -> bool {
         if self.catalogue.known(sale.id).is_none_or(|entry| entry.sale.version != sale.version) {
             return false;

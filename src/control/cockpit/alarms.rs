@@ -1,5 +1,6 @@
-//! What about a sale needs a look, decided for each sample by pure rules. An alarm that begins is logged; the page shows it, and
-//! rings if its viewer wants that. The bounds of the tiles are here too, so that a tile and its alarm have the same.
+//! Decides for each sample, by pure rules, what in a sale needs a look. An alarm that begins is logged. The page shows
+//! it, and rings if its viewer wants that. The bounds of the tiles are here too, so that a tile and its alarm have the
+//! same bound.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +8,9 @@ use super::drift::Drift;
 use super::sample::{Mood, Sample};
 use domain::{Alarm, Phase, Refusal, SaleState};
 
-/// Purchases that take longer are felt as slow.
+/// Purchases that take longer feel slow.
 pub const MAX_P99_MS: f64 = 500.0;
-/// From here on the tile of the latency has a color, before the alarm.
+/// Above this the latency tile is colored, before there is an alarm.
 const NOTICEABLE_P99_MS: f64 = 250.0;
 /// Requests per second that fail for lack of capacity. One every few seconds is noise.
 const MAX_ERRORS_PER_SECOND: f64 = 1.0;
@@ -17,7 +18,8 @@ const MAX_ERRORS_PER_SECOND: f64 = 1.0;
 pub const DRIFT_AFTER_MS: i64 = 5_000;
 /// The share of the stock, in percent, that is left when it is nearly gone.
 pub const MIN_LEFT_PERCENT: i64 = 10;
-/// How long a sale that has sold out counts as nearly gone. It may sell out between two samples, and needs no look for ever.
+/// How long a sale that has sold out counts as nearly gone. It may sell out between two samples, so the alarm must
+/// include sold-out sales, but not for ever.
 const SOLD_OUT_ALARM_MS: i64 = 60_000;
 /// The share of orders that are paid, in percent. Orders that may still be paid do not count.
 pub const MIN_PAID_PERCENT: i64 = 50;
@@ -48,7 +50,7 @@ fn is_live(sample: &Sample) -> bool {
     sample.sale.value.is_some_and(|sale| sale.state == SaleState::Live)
 }
 
-/// Whether nine tenths of a live sale are taken. A draw hands out all units at once, by intention.
+/// Whether nine tenths of a live sale are taken. A draw hands out all units at once, so it does not count.
 fn is_nearly_gone(sample: &Sample) -> bool {
     let is_draw = sample.sale.value.is_some_and(|sale| sale.entries.is_some());
     let left = sample.left().zip(sample.total()).filter(|(_, total)| *total > 0);

@@ -1,5 +1,5 @@
-//! Stores the counters of one process in the database once a second, so that any process can add up all of them. A failure
-//! costs freshness, never a sale.
+//! Stores the counters of one process in the database once a second, so that any process can add up all of them. A
+//! failure costs freshness, never a sale.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct CounterStore {
 
 #[derive(Default)]
 struct WriteState {
-    /// What is known to be in the database, under any name.
+    /// What this process has written, under any of its names.
     written: HashMap<SaleId, CounterSnapshot>,
     written_at: Option<Instant>,
     refreshed_at: Option<Instant>,

@@ -5,17 +5,17 @@ use serde::Serialize;
 /// The totals of both sides, in units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StockTotals {
-    /// Held, according to the master.
+    /// Units that are held, according to the master.
     pub booked: i64,
-    /// In live orders, according to the database.
+    /// Units in live orders, according to the database.
     pub sold: i64,
-    /// In ended orders that the master has not released yet.
+    /// Units in ended orders that the master has not released yet.
     pub unreleased: i64,
     /// Outbox entries between the two.
     pub outbox: i64,
 }
 
-/// The difference.
+/// How the two sides differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Drift {
@@ -24,8 +24,9 @@ pub enum Drift {
     OnTheWay {
         units: i64,
     },
-    /// Nothing explains the difference. The two sides are not read at the same instant, so a short one is normal; data
-    /// control repairs one that stays. Negative: the database has sold units that the master does not hold.
+    /// Nothing explains the difference. The two sides are not read at the same instant, so a short difference is
+    /// normal. Data control repairs a difference that stays. Negative: the database has sold units that the master does
+    /// not hold.
     Apart {
         units: i64,
     },

@@ -1,10 +1,11 @@
 //! The cockpit: a live view of one sale.
 //!
-//! Each process counts the requests it serves ([`base::counters`]) and writes its counters to the database once a second
-//! ([`counter_store`]); any process can add them up. A [`sampler`] reads gate, database, Redis and RabbitMQ for one sale, each
-//! with its own deadline and age. A watched sale has one sampler that runs once a second, however many viewers it has. It
-//! starts with the first viewer and ends with the last. Live sales always have one viewer, the process itself, so that the
-//! plots of a new viewer are not empty. The first seconds of every sale are recorded in slots of ten milliseconds ([`opening`]).
+//! Each process counts the requests it serves ([`base::counters`]) and writes its counters to the database once a
+//! second ([`counter_store`]); any process can add them up. A [`sampler`] reads gate, database, Redis and RabbitMQ for
+//! one sale, each with its own deadline and age. A watched sale has one sampler that runs once a second, however many
+//! viewers it has. It starts with the first viewer and ends with the last. Live sales always have one viewer, the
+//! process itself, so that the plots of a new viewer are not empty. The first seconds of every sale are recorded in
+//! slots of ten milliseconds ([`opening`]).
 
 mod counter_store;
 mod opening;
@@ -51,8 +52,8 @@ pub const HISTORY_MS: i64 = 15 * 60 * 1000;
 /// An older sample is not shown as the current one.
 const MAX_SAMPLE_AGE_MS: i64 = 2_500;
 /// Unwatched sales sampled at the same time. Each sample queries database, Redis and RabbitMQ, whose time belongs to
-/// shoppers. With [`MIN_UNWATCHED_SAMPLE_TIME`] forty unwatched sales are sampled every second; with a thousand, the plots
-/// have fewer points.
+/// shoppers. With [`MIN_UNWATCHED_SAMPLE_TIME`] forty unwatched sales are sampled every second; with a thousand, the
+/// plots have fewer points.
 const MAX_UNWATCHED_SAMPLES: usize = 2;
 /// The least time that one sample of an unwatched sale occupies its permit.
 const MIN_UNWATCHED_SAMPLE_TIME: Duration = Duration::from_millis(50);
@@ -70,7 +71,7 @@ struct Sources {
     counter_store: CounterStore,
 }
 
-/// The latest sample of a sale, and the signal that a viewer has joined.
+/// The latest sample of a sale, and the notice that a viewer has joined.
 #[derive(Default)]
 struct SampleFeed {
     latest: watch::Sender<Option<Arc<Sample>>>,
@@ -88,7 +89,7 @@ type History = Arc<Mutex<VecDeque<Point>>>;
 #[derive(Default)]
 struct Watched {
     samplers: HashMap<SaleId, Arc<SampleFeed>>,
-    /// Outlives the sampler, so that a viewer who returns sees what was there.
+    /// Histories outlive their samplers, so that a viewer who returns sees the earlier points.
     histories: HashMap<SaleId, History>,
     /// The process's own subscriptions to live sales.
     live: HashMap<SaleId, watch::Receiver<Option<Arc<Sample>>>>,
@@ -181,7 +182,8 @@ impl Cockpit {
         locked(&self.watched).samplers.len()
     }
 
-    /// A current sample: the sampler's latest, or a fresh one when that is older than the sale's version `min_version`.
+    /// A current sample: the sampler's latest, or a fresh one if the latest shows a version of the sale before
+    /// `min_version`.
     pub async fn sample_now(&self, sale: SaleId, min_version: i64) -> Arc<Sample> {
         let latest = locked(&self.watched).samplers.get(&sale).and_then(|sampler| sampler.latest.borrow().clone());
         let now = self.sources.clock.now().as_millisecond();
@@ -205,7 +207,7 @@ impl Cockpit {
             tokio::select! {
                 () = self.closing.cancelled() => return self.remove(sale),
                 () = feed.latest.closed() => if self.remove_unwatched(sale, &feed) {
-                    // Nothing would see them end.
+                    // The sampler stops, so nothing would record later that its alarms ended.
                     return self.record_alarms(sale, recorded.get_or_insert_default(), &[]).await;
                 },
                 _ = tick.tick() => {
@@ -214,7 +216,7 @@ impl Cockpit {
                     remember(&history, &sample);
                     log_new_alarms(sale, &alarms, &sample);
                     alarms.clone_from(&sample.alarms);
-                    // Of a process that has ended.
+                    // Alarms without an end were recorded by a process that has ended.
                     let standing = || sample.events.iter().filter(|event| event.ended_at.is_none());
                     let recorded = recorded.get_or_insert_with(|| standing().map(|event| event.alarm).collect());
                     self.record_alarms(sale, recorded, &alarms).await;
@@ -224,7 +226,8 @@ impl Cockpit {
         }
     }
 
-    /// Records which alarms rose or ended since the last record. What the database does not take, the next sample records.
+    /// Records which alarms rose or ended since the last record. If the database does not take it, the next sample
+    /// tries again.
     async fn record_alarms(&self, sale: SaleId, recorded: &mut Vec<Alarm>, alarms: &[Alarm]) {
         let without = |all: &[Alarm], known: &[Alarm]| -> Vec<Alarm> {
             all.iter().filter(|alarm| !known.contains(alarm)).copied().collect()
@@ -326,7 +329,7 @@ impl Cockpit {
     }
 }
 
-/// Logs the alarms that the sample before did not have.
+/// Logs the alarms that the previous sample did not have.
 fn log_new_alarms(sale: SaleId, before: &[Alarm], sample: &Sample) {
     for alarm in sample.alarms.iter().filter(|alarm| !before.contains(alarm)) {
         let Point { left, p99_ms, .. } = sample.point;

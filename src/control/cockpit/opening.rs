@@ -1,8 +1,8 @@
 //! Records the opening of every sale in slots of ten milliseconds, in each process that serves, watched or not.
 //!
-//! Most of a sale is decided within its first moments, of which a sample per second shows nothing. The recorder reads two
-//! counters of a sale at the end of each slot, so requests pay nothing. What it read is a part of the sale's counters: it is
-//! stored and added up over the processes with them, and kept as long as they are.
+//! Most of a sale is decided within its first moments, where one sample per second shows nothing. The recorder reads
+//! two counters of a sale at the end of each slot, so requests are not slowed down. The slots are a part of the sale's
+//! counters: they are stored, added up over the processes and kept with them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,13 @@ use engine::catalogue::Catalogue;
 
 const SLOT: Duration = Duration::from_millis(OPENING_SLOT_MS as u64);
 const OPENING_MS: i64 = OPENING_SLOT_MS * OPENING_SLOTS as i64;
-/// How often the recorder looks for openings. A sale that staff start is noticed this late, so its first slot may have more.
+/// How often the recorder looks for openings. A sale that staff start is noticed this late, so its first slot may have
+/// more.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const SLOTS_PER_LOOK: usize = 5;
 /// The recorder begins before the start, so that earlier requests are not counted as a part of the opening.
 const LEAD_TIME_MS: i64 = 500;
-/// The last slot is read after its end.
+/// How long the recorder goes on after the last slot, so that this slot is read too.
 const REST_MS: i64 = 100;
 
 /// The opening as the cockpit shows it.
@@ -55,7 +56,7 @@ pub(super) async fn record(catalogue: &Catalogue, registry: &CounterRegistry, cl
         let (slots, pause) = if openings.is_empty() { (1, LOOK_INTERVAL) } else { (SLOTS_PER_LOOK, SLOT) };
         for _ in 0..slots {
             record_slot(&openings, clock.now().as_millisecond());
-            // Slots do not drift: a late one is followed by a shorter wait.
+            // Slots do not drift: after a late slot the wait is shorter.
             due = (due + pause).max(Instant::now());
             if stop.run_until_cancelled(sleep_until(due)).await.is_none() {
                 return;

@@ -1,7 +1,7 @@
 //! The report of a sale: its figures while it runs, and for ever after it.
 //!
-//! Totals, counters and the opening are kept as long as the sale. What needs a look at every order is in the digest, which is
-//! kept once the sale is retired ([`Digests`](crate::digests::Digests)).
+//! Totals, counters and the opening are kept as long as the sale. Figures that need every order to be read are in the
+//! digest, which is stored once the sale is retired ([`Digests`](crate::digests::Digests)).
 
 use std::sync::Arc;
 
@@ -29,33 +29,33 @@ pub struct DrawFigures {
 #[derive(Debug, Clone)]
 pub struct SaleReport {
     pub sale: Sale,
-    /// When the oldest of the figures were read.
+    /// When the oldest figures were read.
     pub at: Timestamp,
-    /// Whether nothing of the sale is under way any more.
+    /// Whether the figures can no longer change.
     pub is_final: bool,
     /// Whether newer figures are being read.
     pub is_renewing: bool,
     pub orders: OrderFacts,
     pub refunded_in_parts: Money,
     pub requests: Requests,
-    /// Of requests that got units, from the gate to the decision.
+    /// Time from the gate to the decision, of requests that got units.
     pub p99_ms: Option<f64>,
     pub median_ms: Option<f64>,
     pub opening: Option<OpeningCounts>,
     pub digest: Arc<SaleDigest>,
     pub queue: Option<Queue>,
     pub draw: Option<DrawFigures>,
-    /// Newest first.
+    /// Alarms, newest first.
     pub alarms: Vec<AlarmEvent>,
 }
 
-/// What became of the stock.
+/// How the stock was sold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaleOutcome {
     NotBegun,
-    /// Every unit was reserved once, so many milliseconds after the opening.
+    /// Every unit was reserved once. Holds the milliseconds from the opening to that moment.
     SoldOut(i64),
-    /// So many percent of the units are sold.
+    /// Holds the percentage of units that are sold.
     Partly(i64),
     Nothing,
 }
@@ -95,13 +95,13 @@ wire_enum! {
 pub enum FigureValue {
     Count(i64),
     Amount(Money),
-    /// 0 to 100.
+    /// A percentage, 0 to 100.
     Percent(f64),
     Milliseconds(f64),
 }
 
 impl FigureValue {
-    /// What this is more than an earlier value; `None` if they cannot be compared.
+    /// This value minus an earlier one; `None` if they cannot be compared.
     pub fn minus(self, earlier: FigureValue) -> Option<FigureValue> {
         use FigureValue::*;
         match (self, earlier) {
@@ -117,7 +117,7 @@ impl FigureValue {
 }
 
 impl Cockpit {
-    /// The figures of a sale as they are now, and those of its digest.
+    /// The current figures of a sale, together with the figures of its digest.
     pub async fn report(&self, sale: Sale, read: ReadDigest) -> Result<SaleReport, StoreError> {
         let store = &self.sources.store;
         let counters = counter_totals(&self.sources, sale.id).await?;
@@ -166,29 +166,29 @@ impl SaleReport {
         self.sale.state == SaleState::Ended
     }
 
-    /// What paid orders brought, less what went back for them.
+    /// What paid orders brought in, less refunds of parts of them.
     pub fn revenue(&self) -> Money {
         let gross = self.sale.price.amount.saturating_mul(self.orders.paid_units);
         Money::new(gross - self.refunded_in_parts.amount, self.sale.price.currency)
     }
 
-    /// Orders that were ever held.
+    /// Orders that ever held units.
     fn held(&self) -> i64 {
         self.orders.persisted - self.orders.rejected
     }
 
-    /// Orders that were paid and stayed so, of all that were held, in percent.
+    /// The percentage of orders that were paid and not refunded, of all that ever held units.
     pub fn paid_share(&self) -> Option<f64> {
         self.orders.paid_share()
     }
 
-    /// Units that were sold once more after they had come back.
+    /// Units that came back and were sold again.
     pub fn sold_again(&self) -> i64 {
         (self.sale.granted - self.sale.total).max(0)
     }
 
-    /// The requests of the opening in the order of their arrival, with the wins that were decided a median time later. Empty
-    /// where requests do not buy.
+    /// The requests of the opening in the order of their arrival, with the wins that were decided a median time later.
+    /// Empty if the sale has no recorded opening.
     pub fn arrivals(&self) -> Vec<ArrivalGroup> {
         let Some(opening) = &self.opening else { return Vec::new() };
         let delay = self.median_ms.unwrap_or_default() / opening.slot_ms as f64;

@@ -17,7 +17,7 @@ use store::OrderCounts;
 pub struct Part<T> {
     /// `None` while the engine does not answer.
     pub value: Option<T>,
-    /// When it last answered.
+    /// When the engine last answered.
     pub at: Option<Timestamp>,
     pub unknown_since: Option<Timestamp>,
 }
@@ -96,7 +96,7 @@ pub struct Requests {
     pub let_in: u64,
     pub reserved: u64,
     pub repeated: u64,
-    /// By reason, whether the gate or the stock backend refused.
+    /// Refused requests by reason, by the gate and the stock backend together.
     pub refused: BTreeMap<&'static str, u64>,
 }
 
@@ -127,7 +127,7 @@ pub struct OrderFacts {
     pub paid_units: i64,
     pub cancelled: i64,
     pub rejected: i64,
-    /// Paid too late: the money is being refunded, or has been.
+    /// Orders whose payment came too late: the money is being refunded, or has been.
     pub refunded: i64,
     /// Units of ended orders that are on sale again.
     pub returned_units: i64,
@@ -152,7 +152,7 @@ impl OrderFacts {
         }
     }
 
-    /// Orders that are paid, of all that were ever held, in percent.
+    /// The percentage of orders that are paid, of all that ever held units.
     pub fn paid_share(&self) -> Option<f64> {
         let held = self.persisted - self.rejected;
         (held > 0).then(|| (self.paid as f64 * 1000.0 / held as f64).round() / 10.0)
@@ -172,7 +172,7 @@ pub struct StockFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BucketFacts {
     pub bucket: Bucket,
-    /// Units allotted to it, booked ones included.
+    /// Units allotted to the bucket, including booked ones.
     pub allotted: i64,
     pub booked: i64,
 }
@@ -201,7 +201,7 @@ pub struct Point {
     /// Units that no account holds.
     pub left: Option<i64>,
     pub paid_units: Option<i64>,
-    /// In percent of the orders.
+    /// Paid orders in percent of all orders that ever held units.
     pub paid_share: Option<f64>,
     /// Accounts in the waiting room or on the waitlist, or entries of the draw.
     pub waiting: Option<i64>,
@@ -246,7 +246,7 @@ pub struct Sample {
     pub gate: Part<GateFacts>,
     pub sale: Part<SaleFacts>,
     pub requests: Part<Requests>,
-    /// Counted less often than the rest; `at` is the time of the count.
+    /// Orders are counted less often than the rest is read. `at` is the time of the count.
     pub orders: Part<OrderFacts>,
     /// `None` where no Redis is configured.
     #[serde(rename = "keeper")]
@@ -262,7 +262,7 @@ pub struct Sample {
     pub events: Vec<AlarmEvent>,
     /// Tiles whose value is beyond its bound.
     pub moods: BTreeMap<&'static str, Mood>,
-    /// What the numbers mean.
+    /// Sentences that say what the numbers mean.
     pub verdict: Vec<Sentence>,
     /// Since when the sale is seen as sold out.
     #[serde(skip)]
@@ -287,7 +287,8 @@ impl Sample {
         self.total().zip(self.booked()).map(|(total, booked)| (total - booked).max(0))
     }
 
-    /// Units held: the master's number, else the gate's last one; without Redis the database's.
+    /// Units that are held: the master's number, otherwise the gate's last number. Without Redis, the database's
+    /// number.
     pub fn booked(&self) -> Option<i64> {
         match &self.stock {
             Some(stock) => stock.value.and_then(|k| k.booked).or(self.gate.value.and_then(|gate| gate.booked)),

@@ -1,5 +1,5 @@
-//! Samples one sale. All engines are queried at the same time, each with its own deadline, so that one that is down does
-//! not delay the others.
+//! Samples one sale. All engines are queried at the same time, each with its own deadline, so that one that is down
+//! does not delay the others.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -135,7 +135,8 @@ impl Sampler {
         Part { value: facts.filter(|_| fresh), at, unknown_since: if fresh { None } else { Some(at.unwrap_or(now)) } }
     }
 
-    /// The sum over all processes; `None` while that of the others is unknown, because a partial sum would look like a loss.
+    /// The sum over all processes. `None` while the counters of the others are unknown, because a partial sum would
+    /// look like a loss.
     fn add_up(&mut self, others: Option<CounterSnapshot>) -> Option<CounterSnapshot> {
         let mine = self.sources.counter_store.mine(self.sale);
         match others {

@@ -1,11 +1,11 @@
-//! What the numbers of a sample mean, in one or two sentences: what became of the stock, and whether something is wrong. The
-//! sentences are keys of the words, so the page and its script fill the same numbers into the same words.
+//! What the numbers of a sample mean, in one or two sentences: how the stock was sold, and whether something is wrong.
+//! The sentences are keys of the words, so the page and its script fill the same numbers into the same words.
 
 use super::drift::Drift;
 use super::sample::{DriftSince, Sample, Sentence};
 use domain::{Alarm, Phase, Refusal, SaleState};
 
-/// Judges a sample. `p99_ms` is that of all purchases of the sale. A draft has nothing to judge.
+/// Judges a sample. `p99_ms` is the latency of all purchases of the sale. A draft has nothing to judge.
 pub fn verdict(sample: &Sample, p99_ms: Option<f64>) -> Vec<Sentence> {
     match sample.sale.value {
         Some(sale) if sale.state == SaleState::Draft => Vec::new(),
@@ -27,7 +27,7 @@ fn stock(sample: &Sample) -> Option<Sentence> {
     }
 }
 
-/// From the opening to the end of the last purchase, if all of them belong to the recorded opening.
+/// Seconds from the opening to the last purchase, if the recorded opening contains all purchases.
 fn seconds_to_sell(sample: &Sample) -> Option<f64> {
     let (opening, requests) = (sample.opening.as_ref()?, sample.requests.value.as_ref()?);
     let last = opening.accepted.iter().rposition(|purchases| *purchases > 0)?;
@@ -35,7 +35,7 @@ fn seconds_to_sell(sample: &Sample) -> Option<f64> {
     is_all.then(|| (last + 1) as f64 * opening.slot_ms as f64 / 1000.0)
 }
 
-/// The worst that is wrong now, or how fast purchases were.
+/// The worst problem now, or how fast purchases were.
 fn health(sample: &Sample, p99_ms: Option<f64>) -> Sentence {
     let has = |alarm| sample.alarms.contains(&alarm);
     let overloaded = sample.point.refused.get(Refusal::Overloaded.as_str()).copied().unwrap_or_default();
@@ -51,7 +51,7 @@ fn health(sample: &Sample, p99_ms: Option<f64>) -> Sentence {
     }
 }
 
-/// Whether all sources answer. The gate does not know a sale that is over.
+/// Whether all sources answer. The gate's part is not checked, because the gate does not know a sale that is over.
 fn is_known(sample: &Sample) -> bool {
     let is_silent = |part: Option<bool>| part == Some(false);
     sample.sale.value.is_some()

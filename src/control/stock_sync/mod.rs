@@ -1,5 +1,5 @@
-//! Stock sync: keeps sales in Redis in step with the database. It loads them ahead of time, recovers what the master lost,
-//! passes on definitions, repairs single holds and unloads sales that are over.
+//! Stock sync: keeps sales in Redis in step with the database. It loads them ahead of time, recovers what the master
+//! lost, passes on definitions, repairs single holds and unloads sales that are over.
 
 mod repair;
 
@@ -25,28 +25,31 @@ use engine::stock::load::{BucketShare, BucketState, LoadOptions, StockCounters};
 use engine::stock::redis::RedisStock;
 use store::{HeldUnits, SaleChange, Store};
 
-/// A sale is to be open again within a minute. The database rejects what is oversold because an order was still in flight.
+/// How long recovery waits for orders in flight, because a sale should be open again within a minute. If an order was
+/// still in flight then, the database rejects what is oversold.
 const MAX_DRAIN_WAIT: Duration = Duration::from_secs(40);
 const COUNTERS_INTERVAL: Duration = Duration::from_secs(1);
 /// How long an ended sale stays loaded, as shoppers keep reading its status for a while.
 pub const RETIRE_AFTER: Duration = Duration::from_secs(60);
-/// Until this long after a sale was retired its keys are deleted again and again: a process may have died halfway, and a relay
-/// that still knew the sale may have created an outbox again.
+/// Until this long after a sale was retired its keys are deleted again and again: a process may have died halfway, and
+/// a relay that still knew the sale may have created an outbox again.
 const UNLOAD_UNTIL: Duration = Duration::from_secs(3_600);
 /// The same for a process that takes over.
 const UNLOAD_UNTIL_AT_START: Duration = Duration::from_secs(7 * 24 * 3_600);
 const UNLOAD_INTERVAL: Duration = Duration::from_secs(30);
 const PAGE_SIZE: i64 = 1000;
-/// Holds that one step compares with the database before buckets open: about a second. Larger sales are compared after they were opened.
+/// Holds that one step compares with the database before it opens buckets; it takes about a second. Larger sales are
+/// compared after they were opened.
 const MAX_COMPARED_BEFORE_OPENING: i64 = 50_000;
 
-/// What stock sync knows from earlier steps. A successor starts without it.
+/// What stock sync remembers from earlier steps. Another process can take over without it.
 struct SyncState {
     recovery: Recovery<Bucket, Generation>,
     counters_synced: Option<Instant>,
     unloaded: Option<Instant>,
     comparisons: HashMap<SaleId, CountComparison>,
-    /// How many steps opened buckets because their master may have lost writes. Comparisons from before are void.
+    /// How many steps opened buckets because their master may have lost writes. Comparisons begun before such a step
+    /// are void.
     opened: u64,
 }
 
@@ -104,8 +107,8 @@ impl StockSync {
         Ok(())
     }
 
-    /// One step: loads or recovers what is missing, passes on definitions, retires what is over. Trouble with one sale or
-    /// bucket does not delay the others; the first error is returned.
+    /// One step: loads or recovers what is missing, passes on definitions, retires what is over. Trouble with one sale
+    /// or bucket does not delay the others; the first error is returned.
     pub async fn step(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock().await;
         let sales = self.store.active_sales().await?;
@@ -187,7 +190,7 @@ impl StockSync {
         Ok(if replayed { KeyState::Replayed(present) } else { KeyState::Closed(present) })
     }
 
-    /// Opens buckets to which grants have been replayed. Those of one sale are next to each other.
+    /// Opens buckets to which grants have been replayed. Buckets of one sale must be next to each other.
     async fn open_all(&self, buckets: &[(&Sale, Bucket, StockCounters)]) -> anyhow::Result<()> {
         let (mut comparable, mut failure) = (MAX_COMPARED_BEFORE_OPENING, None);
         for of_sale in buckets.chunk_by(|(one, ..), (other, ..)| one.id == other.id) {
@@ -196,8 +199,9 @@ impl StockSync {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Opens buckets of one sale. What the master forgot of orders that the database has is repaired first, as no server replays
-    /// it: units would be granted twice, or to no one, until the next comparison.
+    /// Opens buckets of one sale. First repairs the holds of orders that the database has, because processes replay
+    /// only grants that the database does not have. Otherwise units would be granted twice, or to no one, until the
+    /// next comparison.
     async fn open(
         &self,
         sale: &Sale,
@@ -209,13 +213,14 @@ impl StockSync {
         if holds <= *comparable {
             *comparable -= holds;
             let buckets: Vec<Bucket> = buckets.iter().map(|(_, bucket, _)| *bucket).collect();
-            // A second time for accounts that have bought again: their holds can be added once those of earlier orders are gone.
+            // Repair a second time for accounts that have bought again: their holds can be added once the holds of
+            // earlier orders are gone.
             if !self.repair_holds(sale, &buckets).await? {
                 self.repair_holds(sale, &buckets).await?;
             }
         }
         for (_, bucket, loaded) in buckets {
-            // The master may have forgotten that accounts wait, and that the sale was paused.
+            // The master may have lost the waitlist's flag and a pause of the sale.
             self.stock.keep_for_waiters(&[sale.id], &[*bucket]).await?;
             self.pass_on(sale, *bucket, loaded).await?;
             generation::open(&self.stock.connection(), *bucket, loaded.generation.present).await?;
@@ -224,8 +229,8 @@ impl StockSync {
         Ok(())
     }
 
-    /// Passes on a newer definition. The database may also be behind, after a failover that lost a change; its definition
-    /// counts, but a sale that Redis has been told not to sell is paused there as well.
+    /// Passes on a newer definition. The database may also be behind, after a failover that lost a change. Then its
+    /// definition counts, except that a sale that does not sell in Redis is paused in the database too.
     async fn pass_on(&self, sale: &Sale, bucket: Bucket, loaded: &StockCounters) -> anyhow::Result<()> {
         if loaded.version < sale.version {
             self.stock.define_bucket(sale, bucket).await?;
@@ -251,11 +256,11 @@ impl StockSync {
         for &bucket in buckets {
             self.stock.check_writable(bucket).await?;
         }
-        // Read anew: the number of buckets may have changed since the survey.
+        // Read the sale again: the number of buckets may have changed since the survey.
         let sale = &self.store.next_epoch(sale).await?;
         let mut holders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();
         for bucket in Bucket::of_sale(sale).filter(|bucket| buckets.contains(bucket)) {
-            // The outbox is read first: an order that leaves it meanwhile is found in the database.
+            // Read the outbox first: an order that leaves it now is found in the database later.
             let in_flight = self.in_flight(bucket).await?;
             holders.insert(bucket, in_flight.into_iter().map(|hold| (hold.user_id, hold)).collect());
         }

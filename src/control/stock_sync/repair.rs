@@ -14,11 +14,11 @@ use engine::stock::Stock;
 use engine::stock::load::HoldRepair;
 use store::HeldUnits;
 
-/// How long a comparison of single holds without a mismatch stays valid while the counts differ by the same units: a backlog
-/// in the outbox explains the difference, and comparing a million holds loads Redis and the database.
+/// How long a comparison of single holds without a mismatch stays valid while the counts differ by the same units: a
+/// backlog in the outbox explains the difference, and comparing a million holds loads Redis and the database.
 const EXPLANATION_TTL: Duration = Duration::from_secs(60);
-/// The same while the counts are equal. Opposite errors cancel each other in a count: a master that loses its last moment
-/// forgets as many releases as grants.
+/// The same while the counts are equal. Opposite errors cancel each other in a count: a master that loses its last
+/// moment forgets as many releases as grants.
 const AGREEMENT_TTL: Duration = Duration::from_secs(600);
 
 /// What the last comparison of a sale's counts found.
@@ -38,8 +38,8 @@ impl CountComparison {
 }
 
 impl StockSync {
-    /// Compares counts. Compares and repairs single holds of a sale whose counts differ by the same units twice in a row,
-    /// and of every sale after this process has begun to work, after a master may have lost writes, and now and then.
+    /// Compares counts. Compares and repairs single holds of a sale whose counts differ by the same units twice in a
+    /// row, and of every sale when this process begins to work, after a master may have lost writes, and now and then.
     pub async fn reconcile(&self) -> anyhow::Result<()> {
         let (before, opened) = {
             let mut state = self.state.lock().await;
@@ -68,7 +68,8 @@ impl StockSync {
         Ok(())
     }
 
-    /// Repairs the holds of buckets of a sale. Returns whether every hold was compared and none had or may have a mismatch.
+    /// Repairs the holds of buckets of a sale. Returns whether every hold was compared and none had or may have a
+    /// mismatch.
     pub(super) async fn repair_holds(&self, sale: &Sale, buckets: &[Bucket]) -> anyhow::Result<bool> {
         let mut matches = true;
         for (bucket, snapshot) in self.snapshots(sale, buckets).await? {
@@ -93,7 +94,7 @@ impl StockSync {
             .chain(found.lost_orders.iter().map(|hold| HoldRepair::AddToOutbox(*hold)))
             .collect();
         let repaired = self.stock.repair(bucket, epoch, &repairs).await?;
-        // Only now, so that units of live orders without a hold are not free in between.
+        // Release last, so that units of live orders without a hold are not free in between.
         let released = self.stock.release(&found.ended_holds).await?.len();
         self.metrics.released.inc_by(released as u64);
         warn!(
@@ -107,8 +108,8 @@ impl StockSync {
         Ok(())
     }
 
-    /// A snapshot of each of these buckets of a sale, `None` where a bucket is not loaded. Holds are read before outboxes, and these
-    /// before the database, so that an order in flight is seen twice rather than never.
+    /// A snapshot of each of these buckets of a sale, `None` where a bucket is not loaded. Holds are read before
+    /// outboxes, and these before the database, so that an order in flight is seen twice rather than never.
     pub async fn snapshots(
         &self,
         sale: &Sale,

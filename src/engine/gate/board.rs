@@ -1,5 +1,5 @@
-//! The board: an in-memory snapshot of the facts about every active sale. It is replaced as a whole many times a second,
-//! with at most one read per sale and refresh, however many requests there are.
+//! The board: an in-memory snapshot of the facts about every active sale. The whole snapshot is replaced many times a
+//! second. Each refresh reads a sale at most once, however many requests there are.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -26,10 +26,10 @@ use domain::{Bucket, Phase, Sale, SaleId, SaleState, UserId};
 
 /// How often the facts are read: as often as a shopper can press, and a negligible load for a replica.
 pub(super) const REFRESH_INTERVAL: Duration = Duration::from_millis(50);
-/// Buckets per read. With more buckets than this, those that waited longest come first; of a thousand sales without
-/// requests each is still read at least twice a second.
+/// Buckets per read. If there are more, the buckets that waited longest come first. Of a thousand sales without
+/// requests, each is still read at least twice a second.
 const MAX_BUCKETS_PER_READ: usize = 128;
-/// The waiting time of a sale with requests since its last read is multiplied by this.
+/// A sale that was requested since its last read comes sooner: its waiting time is multiplied by this.
 const REQUESTED_WEIGHT: u32 = 8;
 
 type WinnerLists = HashMap<SaleId, Arc<Winners>>;
@@ -37,8 +37,8 @@ type WinnerLists = HashMap<SaleId, Arc<Winners>>;
 /// Users who hold units of a sale. The gate admits them after the sale is sold out, so that they see their order.
 struct Winners {
     users: HashSet<UserId, RandomState>,
-    /// [`Facts::granted`] of the server that gave the list, from before it was read. The list is current while the facts,
-    /// which may come from another server, have the same.
+    /// [`Facts::granted`] of the server that returned the list, read before the list. The list is current while the
+    /// board's facts, which may come from another server, have the same number.
     granted: i64,
 }
 
@@ -66,7 +66,7 @@ impl BoardSnapshot {
     /// The entry of a sale, on behalf of a request.
     fn requested(&self, id: SaleId) -> Option<&BoardEntry> {
         let entry = self.sales.get(&id)?;
-        // Written once per entry, so that concurrent requests only read the cache line.
+        // Write it once per entry, so that concurrent requests only read the cache line.
         if !entry.requested.load(Ordering::Relaxed) {
             entry.requested.store(true, Ordering::Relaxed);
         }
@@ -82,9 +82,9 @@ pub(super) struct SaleBoard {
     metrics: Arc<Metrics>,
     registry: Arc<CounterRegistry>,
     snapshot: ArcSwap<BoardSnapshot>,
-    /// Winners of sales that are or were closed to others, as far as they were read.
+    /// Winners of sales that are or were closed to others, as far as the lists have been read.
     winners: ArcSwap<WinnerLists>,
-    /// Held for the time of a refresh.
+    /// Locked during a refresh.
     refreshing: Mutex<RefreshState>,
 }
 
@@ -118,7 +118,7 @@ impl SaleBoard {
     ) -> Option<(SaleStatus, Option<Arc<SaleCounters>>)> {
         match self.snapshot.load().requested(id) {
             Some(entry) => Some((entry.status(now), Some(entry.counters.clone()))),
-            // Retired, or too new to be on the board.
+            // The sale is retired, or too new to be on the board.
             None => {
                 let entry = self.catalogue.known(id).filter(|entry| is_public(&entry.sale))?;
                 Some((SaleStatus::of(&entry.sale, None, now), None))
@@ -143,7 +143,8 @@ impl SaleBoard {
         Some(body)
     }
 
-    /// Whether the user may hold units of a sale that is closed to others. Only a current list of winners excludes it.
+    /// Whether the user may hold units of a sale that is closed to others. `false` only if a current list of winners
+    /// does not contain the user.
     pub(super) fn may_have_won(&self, id: SaleId, user: UserId) -> bool {
         let snapshot = self.snapshot.load();
         let Some(entry) = snapshot.sales.get(&id) else { return false };
@@ -163,8 +164,8 @@ impl SaleBoard {
         self.refresh_sales(|_, sales| sales.iter().map(|entry| entry.sale.id).collect()).await;
     }
 
-    /// Publishes a new snapshot, with new facts for the sales that `choose` selects. While the source fails, the previous
-    /// facts stay: they can only refuse.
+    /// Publishes a new snapshot, with new facts for the sales that `choose` selects. While the source fails, the
+    /// previous facts stay: they can only refuse.
     async fn refresh_sales(&self, choose: impl FnOnce(&BoardSnapshot, &[Arc<CatalogueEntry>]) -> HashSet<SaleId>) {
         let mut state = self.refreshing.lock().await;
         let last = self.snapshot.load_full();
@@ -214,8 +215,8 @@ impl SaleBoard {
         })
     }
 
-    /// Reads the winners of the sales that are closed to others, again where units were granted since the last read.
-    /// Later refreshes pick the lists up. They do not wait for them, because a long list takes many seconds to read.
+    /// Reads the winners of sales that are closed to others, and reads a list again if units were granted since. Later
+    /// refreshes pick up the lists, but do not wait for them, because a long list takes many seconds to read.
     pub(super) async fn read_winners(&self) {
         let snapshot = self.snapshot.load_full();
         let mut lists = self.winners.load().as_ref().clone();
@@ -240,7 +241,7 @@ impl SaleBoard {
         match self.source.winners(&Bucket::of_sale(sale).collect::<Vec<_>>()).await {
             Ok(list) => Some(Arc::new(Winners { users: list.users.into_iter().collect(), granted: list.granted })),
             Err(error) => {
-                warn!(sale = %sale.id, %error, "cannot read the winners; requests go on to the master meanwhile");
+                warn!(sale = %sale.id, %error, "cannot read the winners; until then requests go on to the master");
                 None
             }
         }
@@ -253,14 +254,14 @@ fn due(snapshot: &BoardSnapshot, sales: &[Arc<CatalogueEntry>]) -> HashSet<SaleI
         Some(known) if known.sale.version == entry.sale.version => {
             known.created_at.elapsed() * if known.requested.load(Ordering::Relaxed) { REQUESTED_WEIGHT } else { 1 }
         }
-        // New or changed.
+        // A new or changed sale is read first.
         _ => Duration::MAX,
     };
     longest_waiting(sales.iter().map(|entry| (wait(entry), entry.sale.rush.buckets.into(), entry.sale.id)).collect())
 }
 
-/// The sales of one read, given the waiting time and the number of buckets of each: those that waited longest, up to
-/// [`MAX_BUCKETS_PER_READ`] buckets.
+/// Picks the sales of one read: the ones that waited longest, up to [`MAX_BUCKETS_PER_READ`] buckets. `sales` has the
+/// waiting time and the number of buckets of each.
 fn longest_waiting(mut sales: Vec<(Duration, usize, SaleId)>) -> HashSet<SaleId> {
     sales.sort_by_key(|(wait, ..)| Reverse(*wait));
     let mut buckets = 0;
@@ -277,7 +278,7 @@ fn is_public(sale: &Sale) -> bool {
 }
 
 impl BoardEntry {
-    /// [`Facts::granted`] when the gate admits winners only.
+    /// [`Facts::granted`] if the gate admits only winners, otherwise `None`.
     fn granted_if_closed(&self, now: Timestamp) -> Option<i64> {
         let facts = self.facts?;
         let phase = Phase::of(facts.state, facts.window, facts.total - facts.booked, now);

@@ -1,5 +1,6 @@
 //! Admission. The gate checks buying requests against facts that were read from a replica moments ago and are kept in
-//! memory, without I/O. It may refuse a request; it never grants units: the master decides about what it admits.
+//! memory, without I/O. It may refuse a request, but it never grants units: the master decides about the requests that
+//! it admits.
 
 mod board;
 mod status;
@@ -27,7 +28,8 @@ use board::SaleBoard;
 use domain::{Bucket, ModeName, Phase, Refusal, SaleId, UserId};
 use token::Tokens;
 
-/// A buying request that passed the rate limit and the sale's flags. Only its URL and its user have been examined so far.
+/// A buying request that passed the rate limit and the sale's flags. Only its URL and its user have been examined so
+/// far.
 #[derive(Debug)]
 pub struct AdmissionRequest {
     pub user: UserId,
@@ -35,7 +37,7 @@ pub struct AdmissionRequest {
     /// The bucket that serves the user.
     bucket: Bucket,
     per_user_limit: i64,
-    /// The refusal of a request without a token, where only a token proves that the user may buy.
+    /// How a request without a token is refused, if only a token proves that the user may buy.
     without_token: Option<Refusal>,
     counters: Option<Arc<SaleCounters>>,
 }
@@ -46,7 +48,7 @@ pub struct Admitted {
     pub quantity: u32,
     /// The bucket that serves the user.
     pub bucket: Bucket,
-    /// Count the decision.
+    /// The caller counts the stock backend's decision here.
     pub counters: Option<Arc<SaleCounters>>,
 }
 
@@ -63,7 +65,8 @@ pub struct IssuedToken {
 pub struct Gate {
     board: SaleBoard,
     limit: UserLimit,
-    /// A token is needed once. It has a limit of its own, so that fetching one costs no attempt to buy.
+    /// Limits requests for tokens. It is separate from the limit on buying, so that fetching a token costs no attempt
+    /// to buy.
     token_limit: UserLimit,
     tokens: Tokens,
     admission_percent: i64,
@@ -105,15 +108,15 @@ impl Gate {
         self.board.read_at()
     }
 
-    /// From when the user may buy, if the sale makes the user wait for it.
+    /// From when the user may buy, if the sale makes the user wait.
     pub fn awaited_moment(&self, sale: SaleId, user: UserId) -> Option<Timestamp> {
         let now = self.clock.now();
         self.board.status(sale, now)?.awaited_moment(user, now)
     }
 
-    /// Issues a purchase token once the sale is open. A sold-out sale counts as open, because units may return.
-    /// Before the opening no moment is told: an account with a late one would be dropped for another. In a sale with a waiting
-    /// room, `seat` is until when the user, who was called, may buy.
+    /// Issues a purchase token once the sale is open. A sold-out sale counts as open, because units may return. Before
+    /// the opening no moment is revealed: otherwise people would drop accounts with a late moment and register new
+    /// ones. In a sale with a waiting room, `seat` is the end of the called user's turn.
     pub fn issue_token(&self, sale: SaleId, user: UserId, seat: Option<Timestamp>) -> Result<IssuedToken, Refusal> {
         if !self.token_limit.allows(user) {
             return Err(Refusal::RateLimited);
@@ -136,8 +139,8 @@ impl Gate {
         }
     }
 
-    /// Checks what costs least: the user's rate limit and the sale's flags. Nearly all requests are refused here, before
-    /// their bodies are read. Counts every refusal.
+    /// Checks what costs least: the user's rate limit and the sale's flags. Nearly all requests are refused here,
+    /// before their bodies are read. Counts every refusal.
     pub fn request_admission(&self, user: UserId, sale: SaleId) -> Result<AdmissionRequest, Refusal> {
         let now = self.clock.now();
         let (status, counters) = self.board.status_with_counters(sale, now).unzip();
@@ -160,8 +163,8 @@ impl Gate {
         }
     }
 
-    /// Checks the content of the request. `token` is `None` for a form that was submitted without JavaScript, which cannot
-    /// fetch one; the sale must be open for it all the same, and have neither a waiting room nor rules about who may take part.
+    /// Checks the content of the request. `token` is `None` for a form that was submitted without JavaScript, which
+    /// cannot fetch one; the sale must be open, and must have neither a waiting room nor rules about who may take part.
     /// Counts every request.
     pub fn admit(&self, request: AdmissionRequest, quantity: i64, token: Option<&str>) -> Result<Admitted, Refusal> {
         let checked = self.check_content(&request, quantity, token);
@@ -234,7 +237,7 @@ impl Gate {
             loop {
                 let began = Instant::now();
                 self.board.read_winners().await;
-                // At least as long as the read took, so that the source serves others half of the time.
+                // Pause at least as long as the read took, so that the source serves others half of the time.
                 tokio::time::sleep(board::REFRESH_INTERVAL.max(began.elapsed())).await;
             }
         };
@@ -270,7 +273,7 @@ mod tests {
     use domain::{Bilingual, Currency, Money, Rush, SaleMode, Window};
     use store::{GoodsDraft, SaleDraft, Store};
 
-    /// Every sale is sold out.
+    /// Facts of a sold-out sale.
     const SOLD_OUT: Facts = Facts {
         state: SaleState::Live,
         window: Window { opens_at: None, closes_at: None },
@@ -286,7 +289,7 @@ mod tests {
         buckets.iter().filter_map(|bucket| Some((bucket.sale()?, SOLD_OUT))).collect()
     }
 
-    /// Reading the winners never ends.
+    /// A source whose list of winners never arrives.
     #[derive(Default)]
     struct EndlessWinners {
         reads: AtomicU32,
@@ -304,7 +307,7 @@ mod tests {
         }
     }
 
-    /// The list of winners, which is empty, comes from a server that had granted this many units.
+    /// A source with an empty list of winners, from a server that had granted this many units.
     struct WinnersAsOf(AtomicU32);
 
     #[async_trait]
@@ -378,7 +381,7 @@ mod tests {
         assert_eq!(gate.status(sale).map(|status| status.phase), Some(Phase::SoldOut));
         assert!(
             gate.request_admission(UserId(Uuid::now_v7()), sale).is_ok(),
-            "meanwhile the master decides about every user"
+            "until then the master decides about every user"
         );
     }
 }

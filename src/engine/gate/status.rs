@@ -17,9 +17,9 @@ pub struct SaleStatus {
     pub total: i64,
     pub per_user_limit: i64,
     pub buckets: u8,
-    /// In a draw the gate admits no request, and no stock backend has loaded the sale.
+    /// How the sale is sold. The gate admits no request of a draw, and no stock backend loads it.
     pub mode: ModeName,
-    /// The refusal of a purchase without a token; `None` where none is needed.
+    /// How a purchase without a token is refused; `None` if no token is needed.
     pub without_token: Option<Refusal>,
     /// The time over which accounts spread their first requests, in milliseconds.
     pub spread_ms: i64,
@@ -47,7 +47,8 @@ struct Button {
     mode: Option<ModeName>,
 }
 
-/// A token proves that the turn of the user has come, or that the user may take part.
+/// The refusal of a purchase without a token. A token proves that the user's turn has come, or that the user may take
+/// part.
 fn refusal_without_token(sale: &Sale) -> Option<Refusal> {
     match sale.mode.name() {
         ModeName::Queue => Some(Refusal::NotCalled),
@@ -60,7 +61,7 @@ impl SaleStatus {
     /// `facts` is `None` while the stock backend has not loaded the sale.
     pub(super) fn of(sale: &Sale, facts: Option<Facts>, now: Timestamp) -> SaleStatus {
         let Some(facts) = facts else { return SaleStatus::unloaded(sale, now) };
-        // Units that came back are for those who wait.
+        // While accounts wait on the waitlist, returned units are kept for them.
         let remaining = if facts.is_waited_for { 0 } else { (facts.total - facts.booked).max(0) };
         SaleStatus {
             phase: Phase::of(facts.state, facts.window, remaining, now),
@@ -78,7 +79,8 @@ impl SaleStatus {
         }
     }
 
-    /// The status of a sale that is not loaded: no units can be bought in any state. A draw never is, and is open for entries.
+    /// The status of a sale that is not loaded: no units can be bought in any state. A draw is never loaded, but stays
+    /// open for entries.
     fn unloaded(sale: &Sale, now: Timestamp) -> SaleStatus {
         let phase = match sale.phase(now) {
             Phase::Open | Phase::SoldOut if !sale.mode.is_draw() => Phase::Paused,
@@ -100,8 +102,8 @@ impl SaleStatus {
         }
     }
 
-    /// From when the user may buy, if that is still to come. It counts from the opening that the sale was loaded with, which
-    /// neither a pause nor a top-up moves. Once the spread is over, nothing is computed.
+    /// From when the user may buy, if that is still to come. It counts from the opening that the sale was loaded with,
+    /// which neither a pause nor a top-up moves. Once the spread is over, nothing is computed.
     pub fn awaited_moment(&self, user: UserId, now: Timestamp) -> Option<Timestamp> {
         let (spread, opens) = self.spread.zip(self.window.opens_at)?;
         if now >= spread.end(opens) {
@@ -116,9 +118,9 @@ impl SaleStatus {
         self.phase != Phase::Upcoming && end.is_some_and(|end| now >= end)
     }
 
-    /// Milliseconds until the client polls again. Clients add up to the same time at random, so that they do not poll in
-    /// step; a waiting page learns within ten seconds that its sale was started early. Caches keep the answer for one
-    /// second, so polling costs the shop nearly nothing.
+    /// Milliseconds until the client polls again. Clients add up to the same time at random, so that they do not poll
+    /// in step; a waiting page learns within ten seconds that its sale was started early. Caches keep the answer for
+    /// one second, so polling costs the shop nearly nothing.
     pub fn poll_after_ms(&self, now: Timestamp) -> i64 {
         const MAX_WAITING_MS: i64 = 5_000;
         match self.phase {
@@ -126,7 +128,7 @@ impl SaleStatus {
                 Some(opens) => ((opens.as_millisecond() - now.as_millisecond()) / 4).clamp(1_000, MAX_WAITING_MS),
                 None => MAX_WAITING_MS,
             },
-            // Nothing runs out.
+            // In a draw nothing runs out, so there is no hurry.
             Phase::Open if self.mode == ModeName::Draw => MAX_WAITING_MS,
             Phase::Open => 1_000,
             Phase::SoldOut | Phase::Paused => 3_000,

@@ -1,5 +1,5 @@
-//! Purchase tokens: proof that a user sent a request after the sale had opened. Verified without I/O, and valid for that
-//! user only.
+//! Purchase tokens: proof that a user sent a request after the sale had opened. Verified without I/O, and valid for
+//! that user only.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Tokens {
         Tokens { signer: Signer::new(secret, "purchase token") }
     }
 
-    /// A token that is valid no longer than `until`, if that is given.
+    /// Issues a token. If `until` is given, the token is not valid longer than that.
     pub(super) fn issue(
         &self,
         sale: SaleId,
@@ -84,7 +84,7 @@ mod fuzz {
         let [mine, other] = [1, 2].map(|n| UserId(Uuid::from_u128(n)));
         let issued = [mine, other].map(|user| tokens.issue(SaleId(7), user, now, None).0);
         texts(&issued, |text| assert_eq!(tokens.verify(text, SaleId(7), mine, now), text == issued[0]));
-        // What a key that leaked could sign is still parsed without a panic.
+        // Even a payload that is signed with a leaked key must be parsed without a panic.
         texts(&["7 00000000-0000-0000-0000-000000000001 1000"], |payload| {
             let signed = Signer::new(&secret, "purchase token").sign(payload);
             tokens.verify(&signed, SaleId(7), mine, now);

@@ -10,13 +10,13 @@ use domain::push::{PUBLIC_KEY_BYTES, PushKeys};
 const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 16;
 const NONCE_BYTES: usize = 12;
-/// The size of records that the message names. Its one record is shorter.
+/// The record size that the header of the message names. Its one record is shorter.
 const RECORD_BYTES: u32 = 4096;
 /// What follows the text in the last record (RFC 8188).
 const LAST_RECORD: u8 = 2;
 
-/// The message as the browser decrypts it, with a key and a salt of its own. `None` when the browser's key is not a point of
-/// the curve.
+/// The message as the browser decrypts it, with a key and a salt of its own. `None` when the browser's key is not a
+/// point of the curve.
 pub fn encrypt(to: &PushKeys, text: &[u8]) -> Option<Vec<u8>> {
     let own = EphemeralPrivateKey::generate(&ECDH_P256, &SystemRandom::new()).ok()?;
     let own_public: [u8; PUBLIC_KEY_BYTES] = own.compute_public_key().ok()?.as_ref().try_into().ok()?;
@@ -48,7 +48,7 @@ fn seal(
     Some(message)
 }
 
-/// A number of bytes that a key is derived to.
+/// The length in bytes of a derived key.
 struct Length(usize);
 
 impl KeyType for Length {

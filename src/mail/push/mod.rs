@@ -1,11 +1,12 @@
-//! Messages to browsers that have subscribed (Web Push): the urgent ones of those that go by mail, from the same outbox.
+//! Messages to browsers that have subscribed (Web Push). Urgent mail messages also go here, from the same outbox.
 //!
 //! - [`VapidKeys`]: the key by which push services know the shop (RFC 8292).
-//! - `encryption`: what only the browser can read (RFC 8291).
+//! - `encryption`: encrypts a message so that only the browser can read it (RFC 8291).
 //! - `transport`: one request to the address that a browser has named (RFC 8030).
 //!
-//! A push service keeps a message until its time is over (`TTL`), so a late "your turn" is dropped there as it is here. The text
-//! is a title, the path of a page and a tag; a newer message with the same tag replaces an older one on the screen.
+//! A push service keeps a message until its `TTL` is over, so a late "your turn" is dropped there, as it is here. The
+//! text is a title, the path of a page and a tag; a newer message with the same tag replaces an older one on the
+//! screen.
 
 mod encryption;
 mod transport;
@@ -30,12 +31,12 @@ use store::{Mail, PushSubscription, Store, StoreError};
 use vapid::VapidKey;
 use words::{fill, text};
 
-/// Messages of one step. Reminders of a popular sale are many.
+/// Messages per step. A popular sale has many reminders.
 const MAX_PUSHES: i64 = 200;
 /// Requests to push services at a time.
 const CONCURRENCY: usize = 16;
 
-/// Sends what waits for browsers.
+/// Sends the messages that wait for browsers.
 pub struct Pusher {
     pub store: Store,
     pub keys: Arc<VapidKeys>,
@@ -76,7 +77,8 @@ impl Pusher {
         Ok(due.len())
     }
 
-    /// Sends a message. A browser that has unsubscribed, which is known by the answer, is forgotten with its messages.
+    /// Sends a message. If the answer says that the browser has unsubscribed, its subscription and messages are
+    /// deleted.
     async fn send(&self, key: &VapidKey, mail: &Mail, to: &PushSubscription) -> Result<(), TransportError> {
         let now = self.store.now().await.map_err(|error| TransportError::new(&error))?;
         let Some(body) = encryption::encrypt(&to.keys, payload(mail).to_string().as_bytes()) else {
@@ -88,7 +90,7 @@ impl Pusher {
             status if status.is_success() => Ok(()),
             StatusCode::NOT_FOUND | StatusCode::GONE => self.forget(to, "the push service does not know it").await,
             status => Err(TransportError {
-                // What another attempt may change: too many requests, and faults of the service.
+                // Another attempt may succeed after too many requests or a fault of the service.
                 is_permanent: status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS,
                 retry_after: answer.retry_after,
                 ..TransportError::text(format!("the push service answered {status}"))

@@ -1,5 +1,5 @@
-//! Sending: to a push service in this process, which can refuse, be busy, or know a browser no more. What it gets is decrypted
-//! as a browser does it, and the sender's signature verified.
+//! Sends to a push service in this process, which can refuse, be busy, or no longer know a browser. The tests decrypt
+//! what it gets as a browser would, and verify the sender's signature.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl Received {
     }
 }
 
-/// A push service with one answer at a time.
+/// A push service that gives the same answer to all requests until the test changes it.
 #[derive(Clone)]
 struct Service {
     port: u16,
@@ -193,7 +193,7 @@ async fn browser_reads_the_message_and_the_service_knows_the_sender() {
     assert_eq!(post.pusher.step().await.unwrap(), 0);
     let received = service.received().remove(0);
     assert!(received.head.starts_with("POST /send/1?x=y HTTP/1.1"), "{}", received.head);
-    // No longer than the turn lasts.
+    // The message lives no longer than the turn.
     assert_eq!((received.header("ttl"), received.header("urgency")), ("120", "high"));
     assert_eq!(received.header("content-encoding"), "aes128gcm");
     let authorization = received.header("authorization").strip_prefix("vapid t=").unwrap();
@@ -264,7 +264,7 @@ async fn key_outlives_a_new_secret_and_is_replaced_without_the_old_one() {
     let key = post.pusher.keys.public().await.unwrap();
     let both = ShopSecret { previous: Some(secret("s").current), ..secret("t") };
     assert_eq!(VapidKeys::new(store.clone(), &both).public().await.unwrap(), key);
-    assert_eq!(VapidKeys::new(store.clone(), &secret("t")).public().await.unwrap(), key, "it was encrypted anew");
+    assert_eq!(VapidKeys::new(store.clone(), &secret("t")).public().await.unwrap(), key, "it was encrypted again");
     assert!(post.is_subscribed().await);
     assert_ne!(VapidKeys::new(store.clone(), &secret("u")).public().await.unwrap(), key);
     assert!(!post.is_subscribed().await, "the browser listens to the old key alone");

@@ -1,5 +1,6 @@
-//! Requests to the addresses that browsers have named. Such an address leads where its owner wants, so a request goes to the public
-//! internet only, follows no redirect, and reads nothing of the answer but its status and when to come again.
+//! Requests to the addresses that browsers have named. The owner of such an address decides where it leads. So a
+//! request goes only to the public internet and follows no redirect, and of the answer only the status and
+//! `Retry-After` are read.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use domain::network::is_public;
 /// How long one request may take, with the connection.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const HTTPS_PORT: u16 = 443;
-/// The longest wait that a push service may ask for. Messages are too old soon.
+/// The longest wait that a push service may ask for. Messages are soon too old to be sent.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 /// Which hosts requests may reach.
@@ -31,11 +32,11 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 pub enum Reach {
     /// Hosts of the public internet, by TLS.
     Public,
-    /// Any host, also without TLS: for tests, whose push service is on this machine.
+    /// Any host, even without TLS: for tests, whose push service is on this machine.
     Anywhere,
 }
 
-/// What is known of an answer.
+/// What is read of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct PushAnswer {
     pub status: StatusCode,
@@ -48,7 +49,8 @@ pub struct PushTransport {
 }
 
 impl PushTransport {
-    /// The certificates of push services are checked against the CAs of `tls`; its own certificate is not shown to them.
+    /// The certificates of push services are checked against the CAs of `tls`; its own certificate is not shown to
+    /// them.
     pub fn new(tls: &ClientTls, reach: Reach) -> PushTransport {
         PushTransport { tls: ClientTls::new(tls.ca().cloned(), None), reach }
     }
@@ -83,8 +85,8 @@ impl PushTransport {
         }
     }
 
-    /// Connects to one of the host's addresses that may be reached. The address that was checked is the one that is used: a name
-    /// that leads elsewhere a moment later changes nothing.
+    /// Connects to one of the host's addresses that may be reached. It connects to the very address that was checked,
+    /// so it does not matter if the name leads elsewhere a moment later.
     async fn connect(&self, host: &str, port: u16) -> anyhow::Result<TcpStream> {
         let found = tokio::net::lookup_host((host, port)).await?;
         let allowed: Vec<SocketAddr> =
@@ -99,7 +101,7 @@ async fn answer(
     request: Request<Full<Bytes>>,
 ) -> anyhow::Result<PushAnswer> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Ends with this function: nothing else uses the connection.
+    // The task ends with this function, because nothing else uses the connection.
     let mut tasks = JoinSet::new();
     tasks.spawn(connection);
     let response = sender.send_request(request).await?;

@@ -1,5 +1,6 @@
-//! The shop's key at push services (VAPID, RFC 8292). Browsers subscribe to its public half, and their services take messages
-//! signed with the other only. It is made once and kept in the database, encrypted with the shop's secret.
+//! The shop's key at push services (VAPID, RFC 8292). Browsers subscribe to its public half, and their services take
+//! only messages that are signed with the private half. It is made once and kept in the database, encrypted with the
+//! shop's secret.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,9 +17,9 @@ use base::cipher::Cipher;
 use base::signing::ShopSecret;
 use store::{Store, StoreError};
 
-/// What the encrypted key is bound to.
+/// The context that the encrypted key is bound to.
 const CONTEXT: &[u8] = b"vapid";
-/// Push services take at most a day.
+/// Push services accept at most a day.
 const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_hours(12);
 
 /// The key of this shop, read at its first use.
@@ -33,7 +34,7 @@ impl VapidKeys {
         VapidKeys { store, cipher: Cipher::new(secret, "push"), loaded: OnceCell::new() }
     }
 
-    /// The public half, as browsers take it.
+    /// The public half in the form that browsers take.
     pub async fn public(&self) -> Result<String, StoreError> {
         Ok(self.load().await?.public_text())
     }
@@ -46,7 +47,7 @@ impl VapidKeys {
         loop {
             let Some(encrypted) = self.store.push_key().await? else {
                 let new = VapidKey::generate().and_then(|document| self.cipher.encrypt(CONTEXT, &document));
-                // Of several processes the first keeps its key, and the others read it.
+                // If several processes make a key, the first one's is stored, and the others read it.
                 self.store.add_push_key(&new.expect("a key can be made and encrypted")).await?;
                 continue;
             };
@@ -86,7 +87,8 @@ impl VapidKey {
         URL_SAFE_NO_PAD.encode(self.0.public_key())
     }
 
-    /// The header that shows a push service the sender: a signed token for its origin. `None` for an address without one.
+    /// The header that shows a push service the sender: a signed token for its origin. `None` for an address without
+    /// one.
     pub(super) fn authorization(&self, endpoint: &str, contact: &str, now: Timestamp) -> Option<String> {
         let audience = Url::parse(endpoint).ok()?.origin().ascii_serialization();
         let expires = now.saturating_add(TOKEN_LIFETIME).ok()?.as_second();

@@ -16,7 +16,7 @@ use base::periodic::run_every;
 /// How long a picture is kept while it is in no gallery: before its form is submitted, and after its removal, for pages
 /// that are open or cached.
 pub const UNUSED_PICTURE_RETENTION: Duration = Duration::from_secs(24 * 3600);
-/// How often unused files are removed: often compared with [`UNUSED_PICTURE_RETENTION`].
+/// How often unused files are removed. It is short compared with [`UNUSED_PICTURE_RETENTION`].
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
 
 impl Pictures {
@@ -29,7 +29,7 @@ impl Pictures {
         if old.is_empty() {
             return Ok(0);
         }
-        // Read after the files: an upload from here on has young files.
+        // Read the names after the files: an upload from here on has young files.
         let known = self.store.picture_names().await?;
         let mut removed = 0;
         for name in old.iter().filter(|name| picture_of(name).is_none_or(|picture| !known.contains(picture))) {
@@ -43,7 +43,8 @@ impl Pictures {
     }
 }
 
-/// Old files of uploads, including temporary files of crashed processes. Other files in the folder are not touched.
+/// Files of uploads that are older than `since`, including temporary files of crashed processes. Other files in the
+/// folder are not touched.
 fn files_older_than(folder: &Path, since: Timestamp) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -82,7 +82,7 @@ impl Pictures {
         Pictures { store, folder, clock, permits: Arc::new(Semaphore::new(MAX_CONCURRENT)) }
     }
 
-    /// Validates, encodes and stores an upload. The files are written even if the caller is dropped meanwhile.
+    /// Validates, encodes and stores an upload. The files are written even if the caller is dropped.
     pub async fn add(&self, bytes: Vec<u8>) -> Result<Picture, PictureRefusal> {
         let validated = validate::validate(bytes)?;
         let permit = timeout(QUEUE_TIMEOUT, self.permits.clone().acquire_owned()).await;
@@ -91,7 +91,7 @@ impl Pictures {
         let stored = tokio::task::spawn_blocking(move || {
             let _held = permit;
             let EncodedPicture { picture, files } = resize::encode(validated)?;
-            // Existing files are rewritten: a fresh file is not removed by cleanup before its row is written.
+            // Rewrite existing files: cleanup does not remove a fresh file before its row is written.
             files.iter().try_for_each(|(name, bytes)| write(&folder, name, bytes))?;
             Ok::<_, PictureRefusal>(picture)
         });

@@ -39,7 +39,7 @@ pub(super) fn encode(validated: ValidatedPicture) -> Result<EncodedPicture, Pict
     let mut picture = Picture { width: copy.width(), height: copy.height(), ..Picture::drawing(name) };
     let mut files = Vec::new();
     let mut widths: Vec<u32> = picture.widths().collect();
-    // From the widest to the narrowest, each scaled from the one before.
+    // Scale from the widest copy to the narrowest, each from the one before.
     while let Some(width) = widths.pop() {
         copy = scaled(&copy, width);
         files.push((picture.copy(width, "jpg"), jpeg(&copy)?));

@@ -105,7 +105,7 @@ fn damaged_or_truncated_picture_is_refused() {
 #[tokio::test]
 async fn copies_are_upright_and_without_metadata() {
     let fixture = TestPictures::open().await;
-    // Rotated by 90°: the left side of the file is the top of the picture.
+    // Orientation 6 rotates by 90°: the left side of the file is the top of the picture.
     let picture = fixture.pictures.add(photo(1500, 1000, 6)).await.unwrap();
     assert_eq!((picture.width, picture.height), (1000, 1500));
     assert!(picture.placeholder.starts_with("data:image/webp;base64,") && picture.placeholder.len() < 500);

@@ -69,7 +69,7 @@ fn is_whole_jpeg(bytes: &[u8]) -> bool {
     loop {
         match bytes.get(at..at + 2) {
             Some([0xff, 0xd9]) => return true,
-            // Padding, then picture data: escaped bytes and restart markers belong to it.
+            // Padding, then picture data, to which escaped bytes and restart markers belong.
             Some([0xff, 0xff]) => at += 1,
             Some([0xff, 0x00 | 0x01 | 0xd0..=0xd7]) => at += 2,
             // A segment has a length. The end marker of a preview picture inside it is not the end.

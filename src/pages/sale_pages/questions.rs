@@ -4,12 +4,12 @@ use super::SalePage;
 use domain::question::{OPEN_ANSWERS, ShownAnswer};
 
 impl SalePage<'_> {
-    /// The answers that are open to read, and those behind them.
+    /// The answers that are shown at once, and the answers that are folded away.
     pub(super) fn split_answers(&self) -> (&[ShownAnswer], &[ShownAnswer]) {
         self.answers.split_at(self.answers.len().min(OPEN_ANSWERS))
     }
 
-    /// The page is the same for all: no question was typed, and none refused.
+    /// Always empty: the page is the same for all visitors, so no question was typed.
     pub(super) fn typed_question(&self) -> &'static str {
         ""
     }

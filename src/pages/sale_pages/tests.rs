@@ -170,7 +170,7 @@ fn links_to_list_and_sales_unfold_with_a_picture() {
         if path.ends_with(REMINDER) {
             continue;
         }
-        // Previews show no drawings, so the shop's own picture stands for them.
+        // Previews show no drawings, so the shop's own picture is used.
         let picture = format!(r#"og:image" content="https://shop.example{}""#, assets::url("icon-512.png"));
         assert!(html.contains(&picture) && html.contains(r#"twitter:card" content="summary""#), "{path}");
         assert!(html.contains(&format!(r#"og:url" content="https://shop.example{path}""#)), "{path}");

@@ -1,4 +1,4 @@
-//! How much a scripted account's chance exceeds a human one's.
+//! How much better a scripted account's chance is than a human's.
 
 use serde::Serialize;
 
@@ -6,7 +6,8 @@ use super::GroupTotals;
 
 /// Standard deviations of a normal distribution within which 95 % lie.
 const WITHIN_95_PERCENT: f64 = 1.96;
-/// Where nothing was counted, fewer than this were to be expected with 95 % confidence ("rule of three", Hanley and Lippman-Hand 1983).
+/// If nothing was counted, fewer than this were to be expected with 95 % confidence ("rule of three", Hanley and
+/// Lippman-Hand 1983).
 const EXPECTED_AT_ZERO: f64 = 3.0;
 
 /// A = (units per bot account) ÷ (units per shopper). 1 is fair.
@@ -19,7 +20,7 @@ pub struct Advantage {
 }
 
 impl Advantage {
-    /// The risk ratio of two groups with its interval (Katz, on a logarithmic scale). `None` where a group is empty, and where
+    /// The risk ratio of two groups with its interval (Katz, on a logarithmic scale). `None` if a group is empty, or if
     /// shoppers got nothing: the ratio is then infinite.
     pub fn of(bots: &GroupTotals, shoppers: &GroupTotals) -> Option<Advantage> {
         if bots.accounts == 0 || shoppers.units == 0 {

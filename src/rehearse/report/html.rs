@@ -93,7 +93,7 @@ fn steps(report: &RehearsalReport, limits: VerdictLimits) -> String {
 }
 
 impl ReportPage<'_> {
-    /// CSS class and accessible name.
+    /// The CSS class and the accessible name of a status.
     fn class(&self, status: &CriterionStatus) -> &'static str {
         match status {
             CriterionStatus::Ok => "ok",

@@ -1,5 +1,6 @@
 //! The report of a rehearsal: one set of numbers, as a table ([`table`]), as a page ([`html`], with the plots of
-//! [`plot`](pages::plot)), and as JSON. The names in JSON are stable; where a field has another name, `serde(rename)` says so.
+//! [`plot`](crate::plot)), and as JSON. The names in JSON are stable; where a field has another name, `serde(rename)`
+//! says so.
 
 pub mod fairness;
 pub mod html;
@@ -33,12 +34,12 @@ pub struct RunSettings {
     pub ramp_s: f64,
     pub bots: u32,
     pub seed: u64,
-    /// From the beginning.
+    /// Seconds from the beginning to the opening.
     pub opens_s: f64,
     pub lasted_s: f64,
-    /// Of the machine that the generator ran on.
+    /// Cores of the machine that the generator ran on.
     pub cores: usize,
-    /// The shop is on the machine of the generator.
+    /// Whether the shop ran on the generator's machine.
     pub shares_machine: bool,
 }
 
@@ -92,7 +93,7 @@ pub struct GroupTotals {
     #[serde(rename = "questions")]
     pub requests: u64,
     pub refused: u64,
-    /// The part of `refused` that was refused for its rate.
+    /// The part of `refused` that the rate limit refused.
     pub rate_limited: u64,
     pub units: usize,
 }
@@ -114,7 +115,7 @@ pub struct RehearsalReport {
     #[serde(rename = "fates")]
     pub outcomes: Vec<(&'static str, u64)>,
     pub steps: Vec<StepRow>,
-    /// From the 202 until the order was readable.
+    /// Time from the 202 until the order was readable.
     #[serde(rename = "landing")]
     pub persistence: Times,
     /// How late the generator sent requests.
@@ -123,7 +124,7 @@ pub struct RehearsalReport {
     #[serde(rename = "people")]
     pub shoppers: GroupTotals,
     pub bots: GroupTotals,
-    /// `None` where a group is empty, and where no shopper got a unit.
+    /// `None` if a group is empty, or if no shopper got a unit.
     pub advantage: Option<Advantage>,
     pub audit: Vec<AuditCheck>,
 }
