@@ -16,12 +16,7 @@
 //! | [`store`] | all SQL |
 //! | [`base`], [`webauthn`], [`domain`] | clock, settings, limits; passkeys; the rules as pure types |
 //!
-//! Red packets take the same path: shares are claimed from [`packets`], as units are claimed from [`stock`].
-//!
-//! # Layers
-//!
-//! A module imports only modules that are declared below it; `tests/layers.rs` checks this. The configured addresses alone
-//! determine the backends of stock and orders.
+//! The configured addresses alone determine the backends of stock and orders ([`app`]).
 
 pub mod cli;
 

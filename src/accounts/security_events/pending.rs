@@ -183,7 +183,7 @@ impl ClassState {
     /// Takes one of the rows that the class may have.
     fn take_row(&mut self, now: Timestamp) -> bool {
         let now = u64::try_from(now.as_millisecond()).unwrap_or_default();
-        match ROWS_PER_CLASS.add(self.restored_at.saturating_sub(now)) {
+        match ROWS_PER_CLASS.charge(self.restored_at.saturating_sub(now)) {
             Ok(ahead) => {
                 self.restored_at = now + ahead;
                 true
