@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
-/// Countries and regions that the shop delivers to, as ISO 3166 codes. The most requested come first.
+/// Countries and regions that the shop delivers to, as ISO 3166 codes. The most requested ones come first.
 pub const COUNTRIES: &[&str] = &[
     "CN", "HK", "MO", "TW", "SG", "MY", "JP", "KR", "TH", "VN", "PH", "ID", "IN", "AE", "SA", "IL", "TR", "AU", "NZ",
     "US", "CA", "MX", "BR", "AR", "CL", "GB", "IE", "DE", "AT", "CH", "FR", "BE", "NL", "LU", "ES", "PT", "IT", "GR",
@@ -113,8 +113,9 @@ impl Address {
         lines.into_iter().filter(|line| !line.is_empty()).collect()
     }
 
-    /// The place that the address names, for comparing: letters and digits only, in one case and one width, without the names
-    /// and numbers of people. A postal code stands for region and city in countries where every address has one.
+    /// The delivery address as a text to compare: letters and digits only, in one case and one width, without the
+    /// recipient's name and telephone number. In countries where every address has a postal code, the code replaces
+    /// region and city.
     pub fn place(&self) -> String {
         let postal_code = self.postal_code.split('-').next().unwrap_or_default();
         let town = if has_postal_code(&self.country) { [postal_code, ""] } else { [&*self.region, &*self.city] };
@@ -122,7 +123,7 @@ impl Address {
         format!("{} {}", self.country, normalized(&parts, char::is_alphanumeric))
     }
 
-    /// The street of the address in its town, for comparing: letters only.
+    /// Country, region, city and street as a text to compare: letters only, so without the house number.
     pub fn street(&self) -> String {
         normalized(&[&*self.country, &*self.region, &*self.city, &*self.line1], char::is_alphabetic)
     }
@@ -161,8 +162,8 @@ fn phone_error(phone: &str) -> Option<&'static str> {
     }
 }
 
-/// The parts of an address as one text: in one width and case, with the characters that `counts`, and a blank between two
-/// numbers only, so that `1-23` is not `12-3`.
+/// The parts of an address as one text, in one width and case. Keeps the characters for which `counts` is true, and a
+/// blank only between two numbers, so that `1-23` differs from `12-3`.
 fn normalized(parts: &[&str], counts: impl Fn(char) -> bool) -> String {
     let joined = parts.join(" ");
     let mut text = String::new();

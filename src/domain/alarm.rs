@@ -1,4 +1,4 @@
-//! What about a sale needs a look, and since when.
+//! Alarms: what staff should look at in a sale, and since when.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -6,13 +6,13 @@ use serde::Serialize;
 use super::wire::wire_enum;
 
 wire_enum! {
-    /// What about a sale needs a look. The cockpit decides it for each sample.
+    /// What staff should look at in a sale. The cockpit decides it for each sample.
     pub enum Alarm {
         /// Purchases are slow.
         Slow = "slow",
         /// Requests are turned away because the shop is overloaded.
         Errors = "errors",
-        /// Redis and the database disagree for longer than orders are on their way.
+        /// Redis and the database have disagreed for longer than an order takes to reach the database.
         Drift = "drift",
         /// Nine tenths of a live sale's stock are reserved.
         NearlySold = "nearly_sold",

@@ -13,14 +13,14 @@ wire_enum! {
         Start = "start",
         Pause = "pause",
         Resume = "resume",
-        /// A sale, or a packet.
+        /// Stops a sale or a packet.
         Stop = "stop",
         TopUp = "top-up",
-        /// The pace of a waiting room.
+        /// Changes the pace of a waiting room.
         Pace = "pace",
-        /// An entry of a draw.
+        /// Excludes an entry of a draw.
         Exclude = "exclude",
-        /// The public randomness of a draw.
+        /// Enters the public randomness of a draw.
         Draw = "draw",
         MakeInvitations = "make-invitations",
         RevokeInvitations = "revoke-invitations",
@@ -43,9 +43,9 @@ wire_enum! {
         HideQuestion = "hide-question",
         UnhideQuestion = "unhide-question",
         RevealRecipient = "reveal-recipient",
-        /// A packet of the shop.
+        /// Gives a packet from the shop's purse.
         Give = "give",
-        /// A dead letter.
+        /// Replays a dead letter.
         Replay = "replay",
         Discard = "discard",
         ExportOrders = "export-orders",
@@ -74,7 +74,7 @@ wire_enum! {
 }
 
 impl AuditAction {
-    /// Whether the action itself tells the new state of its subject.
+    /// Whether the action's name already says which state its subject is in now.
     pub fn tells_state(self) -> bool {
         use AuditAction::*;
         matches!(

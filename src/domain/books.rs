@@ -10,27 +10,27 @@ wire_enum! {
     pub enum AccountKind {
         /// The wallets of all users.
         User = "user",
-        /// What is set aside of wallets while their owners take part in sales.
+        /// Deposits: money set aside from wallets while their owners take part in sales.
         Deposit = "deposit",
         /// The unclaimed money of all red packets.
         Packet = "packet",
-        /// What the shop earned, less what it gave away.
+        /// The shop's earnings, less the money it gave away.
         Shop = "shop",
-        /// What providers captured although another amount was asked for, until it is refunded or settled.
+        /// Payments that providers captured with a wrong amount, until they are refunded or settled.
         Held = "held",
-        /// The outside world: below zero by what came in through payment providers.
+        /// The outside world. Its balance is negative by the sum that came in through payment providers.
         Provider = "provider",
     }
 }
 
-/// What moved on the accounts of a kind, in minor units of a currency. Neither number is below zero.
+/// The movements on the accounts of a kind, in minor units of a currency. Neither number is negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccountSum {
     pub account: AccountKind,
     pub currency: Currency,
-    /// What left the accounts.
+    /// Money that left the accounts.
     pub debits: i64,
-    /// What came in.
+    /// Money that came in.
     pub credits: i64,
 }
 

@@ -127,7 +127,7 @@ impl Bucket {
         }
     }
 
-    /// The bucket's index from 0 on; `None` when it is the only one.
+    /// The bucket's index, from 0; `None` if the owner is not split.
     pub fn part(self) -> Option<u8> {
         self.part
     }

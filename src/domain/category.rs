@@ -13,18 +13,18 @@ pub const MAX_CATEGORIES: usize = 50;
 pub struct Category {
     pub id: CategoryId,
     pub name: Bilingual,
-    /// Later with every change of the name.
+    /// Time of the last change of the name. It increases with every change.
     pub updated_at: Timestamp,
 }
 
 impl Category {
-    /// Changes with every change of the name. The order of the categories belongs to none of them.
+    /// Changes with every change of the name. Reordering the categories changes no version.
     pub fn version(&self) -> i64 {
         self.updated_at.as_millisecond()
     }
 }
 
-/// The category with this id, if it is among them.
+/// The category with this id; `None` if `all` does not contain it.
 pub fn category_of(all: &[Category], id: Option<CategoryId>) -> Option<&Category> {
     let id = id?;
     all.iter().find(|category| category.id == id)

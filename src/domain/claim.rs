@@ -14,7 +14,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The reservation that the claim becomes once it is granted. Its time is that of the order's id.
+    /// The reservation that the claim becomes once it is granted. `reserved_at` is the time in the order's id.
     pub fn reservation(&self, sale_id: SaleId) -> Reservation {
         Reservation {
             order_id: self.order_id,

@@ -1,14 +1,15 @@
-//! Clusters: accounts of one sale that seem to belong together, for a person to look at. A cluster decides nothing.
+//! Linked accounts: accounts of one sale that seem to belong together. Staff look at them; no rule of the shop acts on
+//! them.
 //!
-//! **Strong signals** link accounts by themselves: orders that go to one address, or were paid with one instrument, or one
-//! verified contact.
+//! **Strong evidence** links accounts by itself: orders to the same address, orders paid with the same instrument, or
+//! the same verified contact.
 //!
-//! **Weak signals** link only together: accounts that were registered from one network within [`SIGN_UP_WINDOW`] of each
-//! other, and whose orders go to one street. A network alone says nothing, because a mobile carrier, a campus or an office
-//! puts strangers behind one address; neither does a street, because neighbours buy the same thing. A network with more than
-//! [`MAX_NETWORK_ACCOUNTS`] accounts of the sale says nothing at all.
+//! **Weak evidence** links accounts only in combination: they were registered from one network within
+//! [`SIGN_UP_WINDOW`] of each other, and their orders go to one street. A network alone says nothing, because a mobile
+//! carrier, a campus or an office puts strangers behind one address. A street alone says nothing either, because
+//! neighbours buy the same thing. A network with more than [`MAX_NETWORK_ACCOUNTS`] accounts of the sale is ignored.
 //!
-//! Time and memory grow with the number of signals; sorting adds a logarithm.
+//! Time and memory are linear in the number of [`Signal`]s, except that sorting adds a logarithm.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,17 +18,17 @@ use jiff::{SignedDuration, Timestamp};
 use super::UserId;
 use super::wire::wire_enum;
 
-/// Scripts register their accounts in one go. Longer than the pauses that a price of registration forces on them.
+/// Scripts register their accounts in one go. The window is longer than the pauses that proof of work forces on them.
 pub const SIGN_UP_WINDOW: SignedDuration = SignedDuration::from_mins(10);
-/// More accounts of one sale than a household, a shop for parcels or a small office has.
+/// A household, a parcel shop or a small office has fewer accounts than this in one sale.
 pub const MAX_NETWORK_ACCOUNTS: usize = 100;
 
 wire_enum! {
-    /// What a signal is the digest of.
+    /// What a [`Signal`] is the digest of.
     pub enum SignalKind {
-        /// Of delivery: country, region, city, street and house.
+        /// The delivery address: country, region, city, street and house.
         Address = "address",
-        /// The same without numbers and without what follows the street.
+        /// The delivery address without numbers and without the second address line.
         Street = "street",
         /// A verified mail address.
         Contact = "contact",
@@ -35,18 +36,18 @@ wire_enum! {
         Instrument = "instrument",
         /// The network of the registration: an IPv4 address, or a /64 of IPv6.
         Host = "host",
-        /// The same, wider: a /24, or a /48.
+        /// The wider network of the registration: a /24, or a /48 of IPv6.
         Site = "site",
     }
 }
 
 wire_enum! {
-    /// Why accounts are in one cluster.
+    /// Why accounts are linked.
     pub enum LinkReason {
         Address = "address",
         Contact = "contact",
         Instrument = "instrument",
-        /// Registered from one network within minutes, and delivered to one street.
+        /// The accounts were registered from one network within minutes, and their orders go to one street.
         Registration = "registration",
     }
 }
@@ -58,25 +59,25 @@ pub struct Signal {
     pub digest: String,
 }
 
-/// A signal of one account.
+/// Something that one account has, to be compared with other accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountSignal {
     pub user: UserId,
     pub signal: Signal,
-    /// Of a network: when the account was registered.
+    /// When the account was registered. Only networks use it.
     pub at: Timestamp,
 }
 
 /// Accounts that are linked, directly or through others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    /// Ascending, at least two.
+    /// At least two accounts, ids ascending.
     pub members: Vec<UserId>,
-    /// For each reason the number of members that it links to another one.
+    /// For each reason, how many members it links to another member.
     pub reasons: BTreeMap<LinkReason, usize>,
 }
 
-/// Sets that are joined: each account points towards the one that stands for its set.
+/// Disjoint sets of accounts (union-find): each account points towards the root of its set.
 struct Sets {
     parents: Vec<usize>,
     sizes: Vec<usize>,
@@ -108,7 +109,7 @@ impl Sets {
     }
 }
 
-/// What links accounts, by their numbers.
+/// The links found so far. Accounts are indices into the sorted list of users.
 struct Links {
     sets: Sets,
     linked: BTreeMap<LinkReason, BTreeSet<usize>>,
@@ -123,7 +124,7 @@ impl Links {
     }
 }
 
-/// The clusters of a sale, the largest first.
+/// The groups of linked accounts of a sale, the largest first.
 pub fn clusters(signals: &[AccountSignal]) -> Vec<Cluster> {
     let users: BTreeSet<UserId> = signals.iter().map(|signal| signal.user).collect();
     let users: Vec<UserId> = users.into_iter().collect();

@@ -1,4 +1,5 @@
-//! What a sale by draw (抽签) has beside the mathematics of [`super::draw`]: its plan, its states, and those of its entries.
+//! What a sale by draw (抽签) has besides the mathematics in [`super::draw`]: its plan, its states, and the states of its
+//! entries.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::draw::{Beacon, DrawRules, DrawSecret, EntryId, Exclusion, PublicRound
 use super::wire::wire_enum;
 use super::{OrderId, Phase, Sale, UserId};
 
-/// How a draw is held. Part of the sale's definition, and so fixed once the sale has opened.
+/// How a draw is held. It is part of the sale's definition, so it is fixed once the sale has opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DrawPlan {
     /// How long winners have to pay, in seconds.
@@ -18,7 +19,7 @@ pub struct DrawPlan {
     /// How long staff review the entries after the closing, in seconds. Then the list is locked.
     #[serde(rename = "draw_review_s")]
     pub review_s: i64,
-    /// Where the public randomness comes from. `None`: the shop's secret alone decides.
+    /// Where the public randomness comes from. With `None` the shop's secret alone decides.
     #[serde(rename = "draw_beacon")]
     pub beacon: Option<Beacon>,
 }
@@ -51,8 +52,8 @@ impl DrawPlan {
         later(closes, self.review_s)
     }
 
-    /// The public round, which is the first after twice the review: it is unknown when the list is locked, also if that
-    /// happens somewhat late.
+    /// The public round: the first one after twice the review. It is still unknown when the list is locked, even if
+    /// locking is somewhat late.
     pub fn round(self, closes: Timestamp) -> Option<PublicRound> {
         Some(PublicRound::first_after(self.beacon?, later(closes, self.review_s.saturating_mul(2))))
     }
@@ -63,7 +64,7 @@ fn later(at: Timestamp, seconds: i64) -> Timestamp {
 }
 
 impl Sale {
-    /// The rules of the sale's draw. `None` in another mode, or a sale without a window: its draft was never checked.
+    /// The rules of the sale's draw. `None` for another mode, and for a draft whose window is not complete yet.
     pub fn draw_rules(&self, secret: &DrawSecret) -> Option<DrawRules> {
         let plan = self.mode.draw_plan()?;
         let (opens_at, closes_at) = self.window.opens_at.zip(self.window.closes_at)?;
@@ -82,7 +83,7 @@ impl Sale {
 wire_enum! {
     /// The state of a draw: `announced → locked → drawn → settled`, or `announced → called_off`.
     pub enum DrawState {
-        /// Its rules are public; entries are taken while the sale is open.
+        /// The rules are public. Entries are taken while the sale is open.
         Announced = "announced",
         /// The list of entries is final; the draw waits for its public round.
         Locked = "locked",
@@ -96,16 +97,16 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Where a draw stands at one moment, as people follow it: its state, and within it what the clock says.
+    /// Where a draw stands at one moment: its state, refined by the clock.
     pub enum DrawStage {
         /// Entries are not open yet.
         Announced = "announced",
         Entries = "entries",
-        /// Staff paused the sale; no entries are taken meanwhile.
+        /// Staff paused the sale. No entries are taken until it resumes.
         Paused = "paused",
-        /// Entries are closed, the list is not locked.
+        /// Entries are closed, but the list is not locked yet.
         Review = "review",
-        /// The list is locked, the public round is still to come.
+        /// The list is locked, but the public round has not appeared yet.
         Locked = "locked",
         /// The round is due, or none is needed: the draw is about to be held.
         Due = "due",
@@ -117,7 +118,7 @@ wire_enum! {
 }
 
 impl DrawStage {
-    /// `phase` is that of the sale, `due` the time of the public round.
+    /// `phase` is the sale's phase, `due` the time of the public round.
     pub fn of(state: DrawState, phase: Phase, due: Option<Timestamp>, now: Timestamp) -> DrawStage {
         match (state, phase) {
             (DrawState::Announced, Phase::Upcoming) => DrawStage::Announced,
@@ -142,11 +143,11 @@ wire_enum! {
     /// The state of an entry.
     pub enum EntryState {
         In = "in",
-        /// Its owner took it back. It may be entered again while the sale is open.
+        /// The account took the entry back. It may enter again while the sale is open.
         Withdrawn = "withdrawn",
-        /// Staff took it out before the list was locked.
+        /// Staff excluded the entry before the list was locked.
         Excluded = "excluded",
-        /// Its turn came, and its account could not buy.
+        /// The entry's turn came, but its account could not buy.
         Skipped = "skipped",
     }
 }
@@ -158,9 +159,9 @@ pub struct DrawEntry {
     pub user_id: UserId,
     pub entered_at: Timestamp,
     pub state: EntryState,
-    /// Why it was excluded or skipped.
+    /// Why the entry was excluded or skipped.
     pub reason: Option<Exclusion>,
-    /// From 0. `None` until the draw was held.
+    /// The rank, from 0. `None` until the draw is held.
     pub rank: Option<i64>,
     pub order_id: Option<OrderId>,
 }

@@ -6,24 +6,25 @@ use serde::Serialize;
 use super::Money;
 use super::wire::wire_enum;
 
-/// The rules of a sale. Without any, every account may take part.
+/// The rules of a sale. By default every account may take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct EligibilityRules {
-    /// Accounts that were registered later may not take part.
+    /// Accounts that were registered after this time may not take part.
     pub accounts_before: Option<Timestamp>,
-    /// The account has a verified mail address.
+    /// The account must have a verified mail address.
     pub verified_contact: bool,
-    /// One account for each mailbox.
+    /// Only one account per mailbox may take part.
     pub one_per_contact: bool,
-    /// One account for each delivery address.
+    /// Only one account per delivery address may take part.
     pub one_per_address: bool,
-    /// The account has redeemed an invitation code of the sale.
+    /// The account must have redeemed an invitation code of the sale.
     pub invitation: bool,
-    /// Set aside from the wallet while the account takes part, and given back in full. In the currency of wallets.
+    /// Money that is set aside from the wallet while the account takes part, and returned in full. In the currency of
+    /// wallets.
     pub deposit: Option<Money>,
 }
 
-/// What a change of a sale says about its rules. `None` leaves one as it is.
+/// A change of a sale's rules. `None` leaves a rule as it is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EligibilityChange {
     pub accounts_before: Option<Option<Timestamp>>,
@@ -35,7 +36,7 @@ pub struct EligibilityChange {
 }
 
 wire_enum! {
-    /// A rule, in the order in which rules are told and checked.
+    /// A rule. The order of the variants is the order in which rules are shown and checked.
     pub enum EligibilityRule {
         AccountsBefore = "accounts_before",
         VerifiedContact = "verified_contact",
@@ -47,7 +48,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// What makes a group of accounts, of which one may take part.
+    /// What the accounts of a group have in common. One account of a group may take part.
     pub enum GroupKind {
         Contact = "contact",
         Address = "address",
@@ -59,11 +60,11 @@ wire_enum! {
     pub enum Ineligible {
         AccountTooNew = "account_too_new",
         ContactNotVerified = "contact_not_verified",
-        /// Another account takes part with the mailbox.
+        /// Another account already takes part with this mailbox.
         ContactTaken = "contact_taken",
         /// The account has no saved address.
         AddressNeeded = "address_needed",
-        /// Another account takes part with the delivery address.
+        /// Another account already takes part with this delivery address.
         AddressTaken = "address_taken",
         InvitationNeeded = "invitation_needed",
         /// The wallet has less than the deposit.
@@ -76,7 +77,7 @@ impl EligibilityRules {
         *self == EligibilityRules::default()
     }
 
-    /// Replaces what is given.
+    /// Replaces the rules that the change contains.
     pub fn with(self, change: &EligibilityChange) -> EligibilityRules {
         EligibilityRules {
             accounts_before: change.accounts_before.unwrap_or(self.accounts_before),
@@ -107,7 +108,7 @@ impl EligibilityRules {
 }
 
 impl GroupKind {
-    /// The refusal of an account whose group takes part with another one.
+    /// The refusal of an account if another account of its group takes part already.
     pub fn taken(self) -> Ineligible {
         match self {
             GroupKind::Contact => Ineligible::ContactTaken,

@@ -1,22 +1,23 @@
-//! Whether wins depend on what they should not depend on, such as the order of arrival: Pearson's χ² over groups.
+//! Tests whether wins depend on something that should not matter, such as the order of arrival: Pearson's χ² over
+//! groups.
 //!
-//! The groups are the winners and the others of each part. If a win is as likely in every part, χ² exceeds 16.9 for ten
-//! parts once in twenty times, and 27.9 once in a thousand.
+//! Accounts or requests are divided into groups, and winners and losers of each are counted. If a win is equally likely
+//! in each of ten groups, χ² exceeds 16.9 once in twenty times, and 27.9 once in a thousand.
 
 use serde::{Deserialize, Serialize};
 
 use super::wire::wire_enum;
 
-/// A part of those who took part.
+/// Some of the accounts or requests that took part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// All who took part: accounts, or requests where accounts are not counted.
+    /// Number of accounts, or of requests where accounts are not counted.
     pub all: i64,
     pub won: i64,
 }
 
 impl Group {
-    /// The chance of one of them, from 0 to 1.
+    /// The share that won, from 0 to 1.
     pub fn chance(self) -> f64 {
         if self.all > 0 { self.won as f64 / self.all as f64 } else { 0.0 }
     }
@@ -32,7 +33,7 @@ pub struct Evenness {
 }
 
 wire_enum! {
-    /// What a test says.
+    /// What the test says.
     pub enum EvennessVerdict {
         /// Chance alone explains the differences.
         Even = "even",
@@ -46,7 +47,7 @@ wire_enum! {
 const MIN_EXPECTED: f64 = 5.0;
 
 impl Evenness {
-    /// `None` where the groups say nothing: there are fewer than two, all or none of them won, or too few.
+    /// `None` if the groups allow no statement: there are fewer than two, all or none won, or too few.
     pub fn of(groups: &[Group]) -> Option<Evenness> {
         let all: i64 = groups.iter().map(|group| group.all).sum();
         let won: i64 = groups.iter().map(|group| group.won.min(group.all)).sum();
@@ -76,7 +77,7 @@ impl Evenness {
     }
 }
 
-/// The probability that χ² with so many degrees of freedom is at least `chi2`: the regularized upper incomplete gamma
+/// The probability that χ² with this many degrees of freedom is at least `chi2`: the regularized upper incomplete gamma
 /// function Q(degrees ÷ 2, chi2 ÷ 2), by its recurrence from Q(½) or Q(1).
 fn upper_tail(chi2: f64, degrees: u32) -> f64 {
     let x = chi2 / 2.0;
@@ -115,7 +116,7 @@ fn erfc(z: f64) -> f64 {
     t * (polynomial - z * z).exp()
 }
 
-/// Requests that arrived one after the other, and how many of them won.
+/// Requests that arrived in adjacent slots, and how many of them won.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrivalGroup {
     /// The first slot after the group.
@@ -123,9 +124,9 @@ pub struct ArrivalGroup {
     pub group: Group,
 }
 
-/// Divides the slots of an opening into at most ten groups of about as many requests each. A slot is not divided, because the
-/// order within it is not known. A win is counted when it was decided, `delay` slots after its request; groups that would have won
-/// more than they asked for pass the rest on.
+/// Divides the slots of an opening into at most ten groups with about equally many requests. A slot is not divided,
+/// because the order within it is not known. Wins are counted in the slot in which they were decided, `delay` slots
+/// after the request. A group with more wins than requests passes the rest on.
 pub fn by_arrival(asked: &[u64], won: &[u64], delay: usize) -> Vec<ArrivalGroup> {
     let all: u64 = asked.iter().sum();
     let mut groups: Vec<ArrivalGroup> = Vec::new();
@@ -143,7 +144,7 @@ pub fn by_arrival(asked: &[u64], won: &[u64], delay: usize) -> Vec<ArrivalGroup>
         let group = groups.iter().position(|part| asked_at < part.until).unwrap_or(last);
         groups[group].group.won += *won as i64;
     }
-    // First to later groups, then what is left to earlier ones.
+    // The rest goes to later groups first. What is still left at the end goes back to earlier groups.
     let (forth, back) = ((0..last).map(|n| (n, n + 1)), (0..last).rev().map(|n| (n + 1, n)));
     for (from, to) in forth.chain(back) {
         let rest = (groups[from].group.won - groups[from].group.all).max(0);
@@ -161,7 +162,7 @@ mod tests {
         won.iter().map(|won| Group { all, won: *won }).collect()
     }
 
-    /// Against a table of the χ² distribution.
+    /// Compares with a table of the χ² distribution.
     #[test]
     fn tail_is_that_of_the_table() {
         for (degrees, chi2, p) in [

@@ -33,13 +33,13 @@ pub struct Goods {
     pub name: Bilingual,
     pub description: Bilingual,
     pub category_id: Option<CategoryId>,
-    /// The goods of which these are a variant, in another colour for example. Those are a variant of none.
+    /// The goods of which these are a variant, for example in another colour. They are not a variant themselves.
     pub variant_of: Option<GoodsId>,
-    /// What tells them from the other variants of the product; empty where that was not said.
+    /// What distinguishes them from the product's other variants. Empty if staff did not enter it.
     pub variant: Bilingual,
     /// The gallery in display order. The first picture is the cover.
     pub pictures: Vec<Picture>,
-    /// Later with every change.
+    /// Time of the last change. It increases with every change.
     pub updated_at: Timestamp,
     /// Archived goods stay visible in ended sales and cannot be used in new ones.
     pub archived_at: Option<Timestamp>,
@@ -50,12 +50,12 @@ impl Goods {
         self.pictures.first()
     }
 
-    /// The product, which all its variants share: the id of the goods of which the others are variants.
+    /// The product, which all variants share: the id of the goods that the others are variants of.
     pub fn product(&self) -> GoodsId {
         self.variant_of.unwrap_or(self.id)
     }
 
-    /// The name of the variant, or that of the goods where nothing tells it from the others.
+    /// The name of the variant, or the name of the goods if the variant has none.
     pub fn variant_name(&self, locale: Locale) -> &str {
         let name = self.variant.get(locale);
         if name.is_empty() { self.name.get(locale) } else { name }

@@ -1,8 +1,8 @@
-//! Holds of orders: a member of the staff keeps an order from being delivered, for a reason that its owner reads, until it
-//! is released, refunded or cancelled. The owner may answer with an appeal.
+//! Holds of orders: a member of the staff stops the delivery of an order until it is released, refunded or cancelled.
+//! The owner reads the reason and may answer with an appeal.
 //!
-//! A hold lasts until staff end it, or until the order ends by other means: it is cancelled or expires. It changes no status:
-//! an unpaid order can still be paid, cancelled, and expires in its time.
+//! A hold lasts until staff end it, or until the order is cancelled or expires. It does not change the order's status:
+//! an unpaid order can still be paid or cancelled, and it expires as usual.
 
 use jiff::Timestamp;
 
@@ -18,7 +18,7 @@ wire_enum! {
     /// How staff ended a hold.
     pub enum HoldOutcome {
         Released = "released",
-        /// The money goes back.
+        /// The money goes back to the payer.
         Refunded = "refunded",
         /// The order was not paid.
         Cancelled = "cancelled",
@@ -31,7 +31,7 @@ wire_enum! {
         Released = "released",
         Refunded = "refunded",
         Cancelled = "cancelled",
-        /// The hold lasts.
+        /// The hold stays.
         Upheld = "upheld",
     }
 }
@@ -43,12 +43,12 @@ pub struct OrderHold {
     pub id: String,
     /// Shown verbatim to the owner of the order.
     pub reason: String,
-    /// The member of the staff.
+    /// The member of the staff who began the hold.
     pub held_by: String,
     pub held_at: Timestamp,
     /// `None` while the hold lasts.
     pub end: Option<HoldEnd>,
-    /// Oldest first.
+    /// The appeals, oldest first.
     pub appeals: Vec<Appeal>,
 }
 

@@ -74,7 +74,7 @@ id!(/// An address in a shopper's address book.
     AddressId(Uuid), uuid);
 id!(/// One attempt to pay an order or to top up a wallet.
     PaymentId(Uuid), uuid);
-id!(/// A refund: a part of a payment, or all that is left of it. The latter has the id of the payment.
+id!(/// A refund of a part of a payment, or of all that is left of it. A refund of the rest has the payment's id.
     RefundId(Uuid), uuid);
 id!(/// A question of a shopper about goods.
     QuestionId(Uuid), uuid);

@@ -8,7 +8,7 @@ use super::{SaleId, hex};
 
 /// Crockford's Base32: no `I`, `L`, `O` and `U`.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// 128 bits in five each.
+/// 128 bits, five per character.
 const CODE_CHARS: usize = 26;
 /// Characters between two hyphens.
 const GROUP_CHARS: usize = 5;
@@ -43,8 +43,8 @@ impl InvitationCode {
         (count == CODE_CHARS).then_some(InvitationCode(bits))
     }
 
-    /// What is stored of a code: SHA-256 of sale and code, in hexadecimal digits. 128 random bits cannot be
-    /// tried out, so it needs neither key nor salt.
+    /// The text that is stored for a code: SHA-256 of sale and code, in hexadecimal digits. It needs neither key nor
+    /// salt, because 128 random bits cannot be guessed by trying.
     pub fn hash(self, sale: SaleId) -> String {
         let digest = Sha256::new_with_prefix("invitation").chain_update(sale.0.to_be_bytes());
         hex::encode(&digest.chain_update(self.0.to_be_bytes()).finalize())
@@ -54,7 +54,7 @@ impl InvitationCode {
 impl fmt::Display for InvitationCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for at in 0..CODE_CHARS {
-            // The last group has one character more.
+            // The last group has six characters.
             if at > 0 && at % GROUP_CHARS == 0 && at + 1 < CODE_CHARS {
                 f.write_str("-")?;
             }

@@ -11,21 +11,21 @@ const MAX_LOCAL_BYTES: usize = 64;
 const RECOVERY_LIFETIME: Duration = Duration::from_secs(30 * 60);
 /// How long the link that verifies an address is valid.
 const VERIFICATION_LIFETIME: Duration = Duration::from_secs(24 * 3600);
-/// A notice that is older says nothing that its reader could act on.
+/// How long a notice is worth sending. The reader cannot act on an older one any more.
 const NOTICE_LIFETIME: Duration = Duration::from_secs(3 * 24 * 3600);
 
 wire_enum! {
-    /// What a message tells its reader.
+    /// What a message is about.
     pub enum MailKind {
         /// A link that verifies the address.
         Verification = "verification",
-        /// Another account entered this address, which is verified for the reader's.
+        /// Another account entered this address, but it is verified for the reader's account.
         AddressInUse = "address_in_use",
-        /// A link that verifies the address which pays for a registration.
+        /// A link that confirms a registration with this address. The verified address stands in for proof of work.
         Registration = "registration",
         /// A link that sets a new password.
         Recovery = "recovery",
-        /// To the address that was replaced or removed.
+        /// Sent to the address that was replaced or removed.
         AddressChanged = "address_changed",
         PasswordChanged = "password_changed",
         NewDevice = "new_device",
@@ -35,16 +35,16 @@ wire_enum! {
         RecoveryCodeUsed = "recovery_code_used",
         /// An entry of a draw won an order, which waits for its payment.
         DrawWon = "draw_won",
-        /// A unit that came back is the reader's until a time.
+        /// A unit came back and is reserved for the reader until a certain time.
         UnitOffered = "unit_offered",
-        /// Staff hold an order of the reader's.
+        /// Staff hold one of the reader's orders.
         OrderHeld = "order_held",
         HoldReleased = "hold_released",
-        /// The answer to an appeal: the hold lasts.
+        /// The answer to an appeal: the hold stays.
         HoldUpheld = "hold_upheld",
         HoldRefunded = "hold_refunded",
         HoldCancelled = "hold_cancelled",
-        /// The shop answered a question of the reader's.
+        /// The shop answered one of the reader's questions.
         QuestionAnswered = "question_answered",
         /// A sale that the reader wanted to be reminded of starts soon.
         SaleStarts = "sale_starts",
@@ -57,16 +57,16 @@ wire_enum! {
 
 wire_enum! {
     pub enum MailState {
-        /// Not accepted by the mail server yet.
+        /// The mail server has not accepted the message yet.
         Waiting = "waiting",
         Sent = "sent",
-        /// Given up, because it was refused too often or is too old.
+        /// The message was given up, because it was refused too often or is too old.
         Dead = "dead",
     }
 }
 
 impl MailKind {
-    /// How long sending a message is worth a try. Its link, if it has one, is valid for as long.
+    /// How long the shop tries to send the message. A link in it is valid for as long.
     pub fn lifetime(self) -> Duration {
         match self {
             MailKind::Recovery => RECOVERY_LIFETIME,
@@ -75,13 +75,14 @@ impl MailKind {
         }
     }
 
-    /// Whether the message is about the review of an order.
+    /// Whether the message is about the hold of an order.
     pub fn is_review(self) -> bool {
         use MailKind::{HoldCancelled, HoldRefunded, HoldReleased, HoldUpheld, OrderHeld};
         matches!(self, OrderHeld | HoldReleased | HoldUpheld | HoldRefunded | HoldCancelled)
     }
 
-    /// Whether browsers that have subscribed show the message as well. Only what cannot wait for a look into the mailbox.
+    /// Whether the message is also pushed to subscribed browsers. Only messages that cannot wait until the reader opens
+    /// the mailbox are.
     pub fn is_pushed(self) -> bool {
         use MailKind::{DrawWon, PaymentEnds, SaleStarts, TurnCalled, UnitOffered};
         matches!(self, DrawWon | UnitOffered | SaleStarts | TurnCalled | PaymentEnds)
@@ -99,7 +100,7 @@ impl MailKind {
 pub struct MailAddress(String);
 
 impl MailAddress {
-    /// `None` for texts that are no address. Quoted local parts and addresses of hosts are not accepted.
+    /// `None` if the text is no address. Quoted local parts and IP addresses as domains are not accepted.
     pub fn parse(text: &str) -> Option<MailAddress> {
         let (local, domain) = text.trim().rsplit_once('@')?;
         let atoms_are_valid = local.split('.').all(|atom| !atom.is_empty() && atom.bytes().all(is_atom_byte));
@@ -116,13 +117,14 @@ impl MailAddress {
         &self.0
     }
 
-    /// Addresses with the same key are one address. In lower case, because no provider of note tells letters apart by it.
+    /// Addresses with the same key are one address. The key is in lower case, because no provider of note distinguishes
+    /// upper and lower case.
     pub fn key(&self) -> String {
         self.0.to_ascii_lowercase()
     }
 
-    /// The mailbox that the address reaches, as far as its text tells: without what follows a `+`, and without the dots that
-    /// Gmail ignores.
+    /// The mailbox that the address reaches, as far as its text shows: without the part after a `+`, and without the
+    /// dots that Gmail ignores.
     pub fn mailbox(&self) -> String {
         let key = self.key();
         let (local, domain) = key.rsplit_once('@').unwrap_or((&key, ""));
@@ -143,7 +145,7 @@ fn is_label(label: &str) -> bool {
     is_plain && !label.is_empty() && label.len() <= 63 && !label.starts_with('-') && !label.ends_with('-')
 }
 
-/// An address for eyes that need not know it: `m•••@shop.example`.
+/// The address for readers who need not know it: `m•••@shop.example`.
 pub fn masked(address: &str) -> String {
     let (local, domain) = address.rsplit_once('@').unwrap_or((address, ""));
     let first: String = local.chars().take(1).collect();

@@ -27,13 +27,13 @@ const CURRENCIES: [(u32, &str); 4] = [
 impl Currency {
     pub const CNY: Currency = Currency(*b"CNY");
 
-    /// A code by its form. What is stored was checked when it came in.
+    /// Checks the form of a code only. Stored codes were checked with [`Currency::known`] when they came in.
     pub fn parse(text: &str) -> Option<Currency> {
         let code: [u8; 3] = text.as_bytes().try_into().ok()?;
         code.iter().all(u8::is_ascii_uppercase).then_some(Currency(code))
     }
 
-    /// A currency that exists.
+    /// Reads the code of a currency that exists.
     pub fn known(text: &str) -> Option<Currency> {
         Currency::parse(text).filter(|currency| currency.listed_digits().is_some())
     }
@@ -116,8 +116,8 @@ impl Money {
     }
 }
 
-/// As prices are written in a shop: `¥1,999`, `¥19.90`, or `15 CHF` for a currency without a sign of its own here. A
-/// round price has no decimals. The twin for scripts is `money` in `static/lib.js`.
+/// Writes prices as a shop does: `¥1,999`, `¥19.90`, or `15 CHF` for a currency without a sign here. A round price has
+/// no decimals. The twin for scripts is `money` in `static/lib.js`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.currency.digits();

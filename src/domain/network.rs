@@ -1,5 +1,4 @@
-//! The network of a client: what counts as one party where requests are shared out or limited, and what is recorded of its
-//! address.
+//! The network of a client. Limits count a network as one party, and some records store only the network of an address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -41,8 +40,8 @@ impl Network {
     }
 }
 
-/// Whether an address belongs to the public internet: not to this host, a private or shared network, documentation, a group, or
-/// a tunnel that leads to one of these.
+/// Whether an address belongs to the public internet. False for this host, private and shared networks, documentation,
+/// multicast, and tunnels that lead to one of these.
 pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => {
@@ -59,7 +58,7 @@ pub fn is_public(address: IpAddr) -> bool {
         }
         IpAddr::V6(address) => {
             let [a, b, ..] = address.segments();
-            // What is assigned to the internet, without documentation, Teredo and 6to4.
+            // Addresses assigned to the internet, without documentation, Teredo and 6to4.
             (0x2000..0x4000).contains(&a) && !matches!((a, b), (0x2001, 0x0db8 | 0x0000) | (0x2002 | 0x3fff, _))
         }
     }

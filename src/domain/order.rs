@@ -85,12 +85,12 @@ pub struct Order {
     pub status: OrderStatus,
     /// The reason for a rejection, cancellation or refund: `sold_out`, `repeated`, `unpaid`, `by_owner`, `by_shop`.
     pub reason: Option<String>,
-    /// The shop's message to the owner about that.
+    /// The shop's message to the owner about the reason.
     pub message: Option<String>,
     /// A copy of the delivery address, taken when the owner chose it for this order.
     pub address: Option<Box<Address>>,
     pub reserved_at: Timestamp,
-    /// When it reached the database and became `unpaid` (or `rejected`).
+    /// When the order reached the database and became `unpaid` (or `rejected`).
     pub created_at: Timestamp,
     pub pay_by: Timestamp,
 }
@@ -103,7 +103,7 @@ impl Order {
         }
     }
 
-    /// Whether a payment may begin: unpaid, and before the deadline.
+    /// Whether a payment may begin: the order is unpaid and the deadline has not passed.
     pub fn is_payable(&self, now: Timestamp) -> bool {
         self.status == OrderStatus::Unpaid && self.pay_by > now
     }

@@ -1,4 +1,4 @@
-//! The content of the outbox and of RabbitMQ: what was granted to a user and is not in the database yet.
+//! The content of the outbox and of RabbitMQ: grants that are not in the database yet.
 
 use super::Reservation;
 use super::bucket::Owner;

@@ -1,4 +1,4 @@
-//! What about payments needs the staff, and refunds that staff ask for.
+//! Payments that need the staff's attention, and refunds that staff ask for.
 
 use super::wire::wire_enum;
 
@@ -33,7 +33,7 @@ wire_enum! {
         Mismatched = "mismatched",
         /// The provider cannot give the money back. The refund waits for the staff.
         RefundFailed = "refund_failed",
-        /// Several attempts of a refund failed. They go on.
+        /// Several attempts of a refund failed. The shop keeps trying.
         RefundDelayed = "refund_delayed",
         /// The provider gave money back that the shop did not ask for.
         UnexpectedRefund = "unexpected_refund",
@@ -51,7 +51,7 @@ wire_enum! {
     pub enum RefundKind {
         /// All that is left of a paid order's payment. Its units go back on sale.
         Order = "order",
-        /// A part of it, or all of it while the order stays paid.
+        /// A part of an order's payment, or all of it, while the order stays paid.
         Part = "part",
         /// A payment of a wrong amount, which pays for nothing.
         Case = "case",

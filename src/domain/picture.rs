@@ -15,7 +15,7 @@ pub struct Picture {
     /// Pixels of the widest copy. Zero for drawings, and for uploads that older versions stored without a size.
     pub width: u32,
     pub height: u32,
-    /// A tiny preview as a data URI, shown until the picture is loaded. Empty for none.
+    /// A tiny preview as a data URI, shown until the picture is loaded. Empty if there is none.
     #[serde(skip)]
     pub placeholder: String,
 }

@@ -1,8 +1,8 @@
 //! Proof of work: a puzzle that costs its solver time and its verifier little. A browser solves it with WebCrypto.
 //!
-//! A puzzle has [`PARTS`] parts. A part is solved by a number for which PBKDF2-HMAC-SHA256 (RFC 8018) of the challenge, with the
-//! salt `part:number` and [`ITERATIONS`] iterations, begins with some zero bits. Several easy parts instead of a hard one:
-//! the time that a solver needs varies less.
+//! A puzzle has [`PARTS`] parts. A part is solved by a number for which PBKDF2-HMAC-SHA256 (RFC 8018) of the challenge,
+//! with the salt `part:number` and [`ITERATIONS`] iterations, begins with some zero bits. With several easy parts
+//! instead of a hard one, the time that a solver needs varies less.
 
 use std::num::NonZeroU32;
 
@@ -10,13 +10,14 @@ use ring::pbkdf2;
 
 pub const PARTS: usize = 8;
 pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(1000).unwrap();
-/// Zero bits of the cheapest puzzle, about 64 tries.
+/// Zero bits of the easiest puzzle, about 64 tries for all parts together.
 const MIN_BITS: u32 = 3;
-/// Zero bits of the dearest one, about 1,024 tries: a million iterations, which may take a slow phone two seconds.
+/// Zero bits of the hardest puzzle, about 1,024 tries for all parts together: a million iterations, which may take a
+/// slow phone two seconds.
 pub const MAX_BITS: u32 = 7;
 
-/// The bits of the puzzle that the next of `count` events costs, of which `free` cost nothing. The work doubles whenever the
-/// count does, up to a ceiling. `None`: it is free.
+/// Zero bits of the proof of work for the next event after `count` events. The first `free` events need no proof
+/// (`None`). The work doubles whenever the count does, up to [`MAX_BITS`].
 pub fn price(count: u64, free: u64) -> Option<u32> {
     let times = count / free.max(1);
     (times > 0).then(|| (MIN_BITS + times.ilog2()).min(MAX_BITS))
@@ -65,7 +66,8 @@ mod tests {
         assert!(!is_solved("a challenge", MIN_BITS, &solution[1..]) && !is_solved("a challenge", MIN_BITS, &[]));
     }
 
-    /// What a browser computes: `crypto.subtle.deriveBits({name: 'PBKDF2', hash: 'SHA-256', salt, iterations}, key, 32)`.
+    /// A browser computes the same: `crypto.subtle.deriveBits({name: 'PBKDF2', hash: 'SHA-256', salt, iterations}, key,
+    /// 32)`.
     #[test]
     fn key_is_that_of_the_standard() {
         let key = derive("password", "salt", NonZeroU32::new(4096).unwrap());

@@ -1,4 +1,4 @@
-//! Push: where a browser hears from the shop (RFC 8030, RFC 8291).
+//! Web push: the address and keys with which a browser receives messages of the shop (RFC 8030, RFC 8291).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,9 +6,9 @@ use url::{Host, Url};
 
 use super::network::is_public;
 
-/// Longer than those of all known push services.
+/// Endpoints of all known push services are shorter.
 const MAX_ENDPOINT_BYTES: usize = 1024;
-/// An uncompressed point of P-256.
+/// Length of a public key: an uncompressed point of P-256.
 pub const PUBLIC_KEY_BYTES: usize = 65;
 pub const AUTH_BYTES: usize = 16;
 
@@ -35,7 +35,7 @@ impl PushEndpoint {
     }
 }
 
-/// What a browser decrypts its messages with.
+/// The public key and secret of a browser, with which the shop encrypts messages to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PushKeys {
     pub p256dh: [u8; PUBLIC_KEY_BYTES],
@@ -43,7 +43,7 @@ pub struct PushKeys {
 }
 
 impl PushKeys {
-    /// From base64url, as browsers give them. Whether the key is a point of the curve shows when it is used.
+    /// Reads base64url, as browsers send it. Whether the key is a point of the curve is checked when it is used.
     pub fn parse(p256dh: &str, auth: &str) -> Option<PushKeys> {
         let bytes = |text: &str| URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok();
         let p256dh: [u8; PUBLIC_KEY_BYTES] = bytes(p256dh)?.try_into().ok()?;

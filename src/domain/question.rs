@@ -12,11 +12,11 @@ use super::{GoodsId, Locale, QuestionId, SaleId, UserId};
 pub const MIN_QUESTION_CHARS: usize = 5;
 pub const MAX_QUESTION_CHARS: usize = 300;
 pub const MAX_ANSWER_CHARS: usize = 1000;
-/// Questions of one account that wait for their answers at the same time.
+/// Questions of one account that may wait for an answer at the same time.
 pub const MAX_OPEN_QUESTIONS: i64 = 5;
-/// The latest answers about goods in one language, which their pages show.
+/// How many answers the pages of a catalogue item show per language: the latest ones.
 pub const MAX_SHOWN_ANSWERS: usize = 30;
-/// Of them, those that a page shows before it is asked for more.
+/// How many of these answers a page shows before the reader asks for more.
 pub const OPEN_ANSWERS: usize = 3;
 
 wire_enum! {
@@ -34,9 +34,9 @@ wire_enum! {
 pub struct Question {
     pub id: QuestionId,
     pub goods_id: GoodsId,
-    /// On whose page it was asked. The sale may have been deleted as a draft since.
+    /// The sale on whose page the question was asked. If it was a draft, it may be deleted by now.
     pub sale_id: SaleId,
-    /// `None`: the account was deleted, or the shop asked itself.
+    /// `None` if the account was deleted, or if the shop itself wrote the question.
     pub user_id: Option<UserId>,
     pub locale: Locale,
     pub text: String,
@@ -48,7 +48,7 @@ pub struct Question {
     pub version: i64,
 }
 
-/// What pages show of a question: nothing about who asked or answered.
+/// The part of a question that pages show. It has nothing about the people who asked and answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownAnswer {
     pub question: String,
@@ -56,7 +56,7 @@ pub struct ShownAnswer {
     pub answered_at: Timestamp,
 }
 
-/// The answers that the pages of some goods show, the latest first.
+/// The answers about one catalogue item that pages show, the latest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShownAnswers {
     pub zh: Vec<ShownAnswer>,
@@ -79,7 +79,7 @@ impl ShownAnswers {
     }
 }
 
-/// By their goods.
+/// The shown answers of each catalogue item.
 pub type AnswersByGoods = HashMap<GoodsId, ShownAnswers>;
 
 /// What staff do with a question.

@@ -1,8 +1,9 @@
-//! The waiting room of a sale (排队): the order in which shoppers are called. It depends on the account's entry and on a seed that
-//! stays secret until the list is locked, never on when, how often or from how many browsers an account came.
+//! The waiting room of a sale (排队): the order in which shoppers are called. It depends on the account's entry and on a
+//! seed that stays secret until the list is locked. When, how often or from how many browsers an account came does not
+//! matter.
 //!
-//! Everyone who joins before the lock is in segment 0; each ten seconds after it are a segment of their own. Within a segment
-//! the numbers decide, and a number follows from the seed and the entry.
+//! All shoppers who join before the lock are in segment 0. After the lock every ten seconds begin a new segment. Within
+//! a segment the numbers decide, and a number follows from the seed and the entry.
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -16,23 +17,24 @@ use super::{Phase, SaleId};
 /// The seed of one waiting room.
 pub type QueueSeed = CommittedSecret;
 
-/// How long a segment of latecomers takes in, in milliseconds.
+/// Length of a segment after the lock, in milliseconds.
 pub const SEGMENT_MS: i64 = 10_000;
-/// How long after its end a segment counts as closed: a transaction that began in it has ended by then.
+/// A segment counts as closed this long after its end: by then every transaction that began in it has ended.
 const CLOSING_MS: i64 = 2_000;
-/// How long after its end a seat still counts as taken: an order made at the last moment is in the database by then.
+/// A turn still counts as taken for this long after its end: by then an order made at the last moment is in the
+/// database.
 pub const SEAT_GRACE_MS: i64 = 5_000;
 
-/// How a waiting room is run. Part of the sale's definition.
+/// How a waiting room is run. It is part of the sale's definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct QueuePlan {
     /// How long before the opening shoppers may join, in seconds.
     #[serde(rename = "queue_prequeue_s")]
     pub prequeue_s: i64,
-    /// How long after the opening those who join still count as come at once, in seconds. Then the list is locked.
+    /// How long after the opening shoppers still join segment 0, in seconds. Then the list is locked.
     #[serde(rename = "queue_gather_s")]
     pub gather_s: i64,
-    /// How long a shopper who is called may buy, in seconds.
+    /// How long a called shopper may buy, in seconds.
     #[serde(rename = "queue_seat_s")]
     pub seat_s: i64,
 }
@@ -66,7 +68,7 @@ impl QueuePlan {
         shifted(opens, self.gather_s * 1_000)
     }
 
-    /// Until when a shopper who was called may buy.
+    /// The end of a turn: how long a shopper who was called may buy.
     pub fn seat_ends(self, called: Timestamp) -> Timestamp {
         shifted(called, self.seat_s * 1_000)
     }
@@ -93,13 +95,13 @@ impl Place {
     }
 }
 
-/// The segment of those who join at `now`.
+/// The segment that shoppers join at `now`.
 pub fn present_segment(locked: Option<Timestamp>, now: Timestamp) -> i64 {
     locked.map_or(0, |locked| 1 + now.duration_since(locked).as_millis().max(0) as i64 / SEGMENT_MS)
 }
 
-/// The last segment that takes in no more shoppers. Only closed segments are called: in an open one the next to come may have
-/// the smallest number.
+/// The last segment that takes no more shoppers. Only closed segments are called: in an open one, the next shopper may
+/// have the smallest number.
 pub fn closed_segment(locked: Timestamp, now: Timestamp) -> i64 {
     (now.duration_since(locked).as_millis() as i64 - CLOSING_MS).max(0) / SEGMENT_MS
 }
@@ -114,7 +116,8 @@ pub struct Segment {
     pub marks: Vec<i64>,
 }
 
-/// Marks of the first segment, and of one of latecomers. So many people's places are exact, and a million's within some hundred.
+/// Marks of the first segment, and of later ones. In a segment with at most this many people, places are exact. Among a
+/// million they are right within some hundred.
 const FIRST_MARKS: usize = 65;
 const LATE_MARKS: usize = 9;
 
@@ -146,11 +149,12 @@ impl Segment {
     }
 }
 
-/// How many more shoppers are called, so that each can buy as much as the sale allows: speed decides nothing among them.
+/// How many more shoppers may be called so that each can buy as much as the sale allows. So being fast brings nothing
+/// among them.
 pub fn calls(left: i64, seats: i64, per_user_limit: i64) -> i64 {
     let limit = per_user_limit.max(1);
     let free = (left - seats.saturating_mul(limit)).max(0);
-    // The last units are fewer than an account may buy.
+    // With fewer units left than an account may buy, one shopper is called for them.
     if free < limit && seats == 0 { free.min(1) } else { free / limit }
 }
 
@@ -178,7 +182,7 @@ pub struct QueuePlace {
 }
 
 impl QueuePlace {
-    /// Until when the shopper may buy; `None` before the call.
+    /// When the shopper's turn ends; `None` before the call.
     pub fn seat_ends(&self, plan: QueuePlan) -> Option<Timestamp> {
         self.called_at.map(|called| plan.seat_ends(called))
     }
@@ -192,15 +196,16 @@ impl QueuePlace {
     }
 }
 
-/// What everyone may know of a waiting room: the same for all, so that a cache may answer it. A page finds its own turn in it.
+/// The public state of a waiting room. It is the same for everyone, so a cache may answer it. A page finds its own turn
+/// in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
     pub sale_id: SaleId,
-    /// Of the sale's definition.
+    /// The version of the sale's definition.
     #[serde(skip)]
     pub version: i64,
     pub phase: Phase,
-    /// When shoppers may join, and when the list of those who came in time is locked. `None` until the sale has an opening time.
+    /// When shoppers may join, and when the list of segment 0 is locked. `None` until the sale has an opening time.
     pub joining_from: Option<Timestamp>,
     pub locks_at: Option<Timestamp>,
     pub locked_at: Option<Timestamp>,
@@ -209,23 +214,24 @@ pub struct Line {
     pub commitment: String,
     /// `None` until the list is locked.
     pub seed: Option<String>,
-    /// The root of the entries of segment 0 in the order of their ids, as of a draw. `None` until the list is locked.
+    /// The Merkle root over the entries of segment 0, sorted by id, computed as in a draw. `None` until the list is
+    /// locked.
     pub root: Option<String>,
-    /// How often a place was taken.
+    /// How many places were taken.
     pub joined: i64,
-    /// How many of them were called.
+    /// How many places were called.
     pub called: i64,
     /// The last place that was called.
     pub serving: Option<Place>,
-    /// Closed segments with someone to call, in their order.
+    /// Closed segments with shoppers who are not called yet, in order.
     pub segments: Vec<Segment>,
     /// Shoppers who are called now and have neither bought nor missed their turn.
     pub seats: i64,
-    /// Units in no order.
+    /// Units that are in no order.
     pub left: i64,
-    /// Orders that are not paid yet: their units may return.
+    /// Orders that are not paid yet. Their units may come back.
     pub unpaid: i64,
-    /// Calls of the last minute.
+    /// Calls in the last minute.
     pub called_last_minute: i64,
     /// Whether staff hold the calls.
     pub held: bool,
@@ -235,7 +241,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// Whether it stays as it is until the definition of the sale changes: the waiting room is not about to open, or it is over.
+    /// Whether the state stays as it is until the sale's definition changes, because the waiting room does not open
+    /// soon or is over.
     pub fn rests(&self) -> bool {
         const SOON_S: i64 = 60;
         let opens_soon = self.joining_from.is_some_and(|from| from <= shifted(self.now, SOON_S * 1_000));
@@ -246,7 +253,7 @@ impl Line {
         (self.joined - self.called).max(0)
     }
 
-    /// How many shoppers are called before the owner of a place; `None` until its segment is closed.
+    /// How many shoppers are called before the owner of this place; `None` until its segment is closed.
     pub fn ahead(&self, place: Place) -> Option<i64> {
         let own = self.segments.iter().find(|segment| segment.segment == place.segment)?;
         let earlier = self.segments.iter().take_while(|segment| segment.segment < place.segment);
@@ -254,7 +261,7 @@ impl Line {
         Some(earlier + (own.before(place.number) - own.called).max(0))
     }
 
-    /// Seconds until so many shoppers are called at the pace of the last minute; `None` without one.
+    /// Seconds until `ahead` shoppers are called at the pace of the last minute; `None` if it had no calls.
     pub fn seconds_until(&self, ahead: i64) -> Option<i64> {
         (self.called_last_minute > 0).then(|| ahead.saturating_mul(60) / self.called_last_minute)
     }

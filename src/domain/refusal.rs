@@ -14,11 +14,11 @@ wire_enum! {
         OverLimit = "over_limit",
         /// This user sends too many requests.
         RateLimited = "rate_limited",
-        /// Enough others were admitted for the units there are. Some may be left over: the client tries again.
+        /// As many others were admitted as there are units. Some units may be left over, so the client tries again.
         Busy = "busy",
-        /// It is not known whether the request was granted: the client asks again.
+        /// The outcome is unknown (timeout). The client retries, which is safe.
         Overloaded = "overloaded",
-        /// The account's own moment in the sale's spread has not come.
+        /// The account's own moment in the sale's spread has not come yet.
         TooEarly = "too_early",
         /// The sale has a waiting room, and the account's turn is not now.
         NotCalled = "not_called",

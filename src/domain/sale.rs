@@ -119,7 +119,7 @@ pub enum Demand {
     Gone,
 }
 
-/// From this share on nearly everything is taken, in percent; the twin of `HOT_PERCENT` in `static/list.js`.
+/// From this percentage on, a sale's stock counts as nearly taken. Twin of `HOT_PERCENT` in `static/list.js`.
 const HOT_PERCENT: i64 = 80;
 
 /// How a sale handles the load at its opening: the number of buckets, the size of the lots that buckets receive, and
@@ -140,7 +140,7 @@ impl Rush {
     pub const MAX_BUCKETS: u8 = 64;
     /// As long as the purchase tokens that pages fetch at the opening are valid.
     pub const MAX_SPREAD_MS: i64 = 600_000;
-    /// Connections and hands differ by about as much, so less evens nothing out.
+    /// Connections and reactions of people differ by about as much, so a shorter spread evens nothing out.
     pub const MIN_ENFORCED_SPREAD_MS: i64 = 1_000;
 
     pub fn enforces_spread(self) -> bool {
@@ -191,7 +191,7 @@ pub struct Sale {
     pub version: i64,
     /// Rises with every load into Redis.
     pub epoch: i64,
-    /// Whether it belongs to a rehearsal: it is in no list, and its URL works.
+    /// Whether the sale belongs to a rehearsal. Such a sale is in no list, but its URL works.
     #[serde(skip_serializing_if = "is_false")]
     pub shadow: bool,
     /// `None` only for a sale of an earlier version of the shop that has not been changed since. Secret until the spread is
@@ -212,7 +212,7 @@ impl Sale {
         Phase::of(self.state, self.window, remaining, now)
     }
 
-    /// The demand according to the database alone. In a draw nothing runs out.
+    /// The demand according to the database alone. A draw never runs out.
     pub fn demand(&self) -> Demand {
         match self.mode.is_draw() {
             false if self.sold >= self.total => Demand::Gone,
@@ -244,7 +244,7 @@ impl Sale {
         Some(Spread { seed, width_ms: self.rush.spread_ms })
     }
 
-    /// What the schedule makes of the sale at `now`.
+    /// The move that the schedule makes with the sale at `now`.
     pub fn due_move(&self, now: Timestamp) -> Option<SaleMove> {
         let has_come = |at: Option<Timestamp>| at.is_some_and(|at| at <= now);
         match self.state {

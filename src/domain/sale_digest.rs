@@ -1,4 +1,5 @@
-//! What a sale's report has from its orders, places and entries: numbers only, of no account.
+//! The part of a sale's report that comes from its orders, places and entries. It has numbers only and names no
+//! account.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +12,16 @@ use super::evenness::Group;
 /// Widths of the slots of a plot, in milliseconds, from a second to a day.
 const WIDTHS_MS: [i64; 11] =
     [1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000, 21_600_000, 86_400_000];
-/// A sale is divided into at least about so many slots, where a second is not too wide for that.
+/// Slots are as narrow as they can be with fewer than this many of them. [`MINUTE_MS`] bounds their width.
 const MIN_SLOTS: i64 = 120;
-/// The widest slot of sales that last up to a week.
+/// Slots are no wider than this in sales of up to a week.
 const MINUTE_MS: i64 = 60_000;
-/// A sale is divided into at most so many slots, the minutes of a week. Payments after its end have as many more as the sale.
+/// A sale is divided into at most this many slots, the minutes of a week. Payments after its end have as many slots
+/// again.
 const MAX_SLOTS: i64 = 7 * 24 * 60;
 
-/// The upper bounds of an account's age at the opening, in milliseconds: an hour, a day, a week, 30 days. The last group is
-/// of older ones.
+/// The upper bounds of an account's age at the opening, in milliseconds: an hour, a day, a week, 30 days. Older
+/// accounts are in a last group.
 pub const AGE_BOUNDS_MS: [i64; 4] = [3_600_000, 86_400_000, 604_800_000, 2_592_000_000];
 
 /// An order of the sale.
@@ -27,13 +29,13 @@ pub const AGE_BOUNDS_MS: [i64; 4] = [3_600_000, 86_400_000, 604_800_000, 2_592_0
 pub struct OrderFact {
     pub units: i64,
     pub status: OrderStatus,
-    /// Why it ended.
+    /// Why the order ended.
     pub reason: Option<String>,
     pub reserved_at: Timestamp,
     pub paid_at: Option<Timestamp>,
-    /// When its units came back.
+    /// When the order's units came back.
     pub ended_at: Option<Timestamp>,
-    /// When its owner registered; `None` when the account is gone.
+    /// When the order's owner registered; `None` if the account is gone.
     pub registered_at: Option<Timestamp>,
 }
 
@@ -44,27 +46,27 @@ pub struct SaleDigest {
     /// The opening, in Unix milliseconds.
     pub from_ms: i64,
     pub slot_ms: i64,
-    /// Units that were reserved in each slot from the opening on, whatever became of them.
+    /// Units that were reserved in each slot from the opening on, also if the order ended later.
     pub reserved: Vec<i64>,
     /// Units that were paid for in each slot.
     pub paid: Vec<i64>,
     /// When every unit of the sale was held for the first time, in milliseconds after the opening.
     pub sold_out_ms: Option<i64>,
-    /// Orders that ended by their reason.
+    /// The number of ended orders by reason.
     pub ended: BTreeMap<String, i64>,
-    /// By the age of the account. In a rush only winners are known, so `all` is 0.
+    /// Accounts by their age. In a rush only winners are known, so `all` is 0.
     pub ages: Vec<Group>,
-    /// Of a waiting room or draw: tenths by the order of joining or entering.
+    /// Tenths by the order of joining a waiting room or entering a draw.
     pub tenths: Vec<Group>,
-    /// Accounts on the waitlist by their state.
+    /// The number of accounts on the waitlist by state.
     pub waiters: BTreeMap<String, i64>,
-    /// Later payments are counted in this one.
+    /// The last slot. Later payments are counted in it, too.
     #[serde(skip)]
     last_slot: i64,
     /// Units held at the last order, for [`SaleDigest::sold_out_ms`].
     #[serde(skip)]
     held: i64,
-    /// Those of them that come back, by the Unix milliseconds at which they do.
+    /// The held units that come back later, by the time at which they do, in Unix milliseconds.
     #[serde(skip)]
     returning: BTreeMap<i64, i64>,
 }
@@ -76,7 +78,7 @@ impl Default for SaleDigest {
 }
 
 impl SaleDigest {
-    /// An empty one of a sale that opened and closed, or has not closed yet, at these times.
+    /// An empty digest of a sale that opened at `opened`. `until` is its end, or the present if it has not closed yet.
     pub fn new(opened: Timestamp, until: Timestamp) -> SaleDigest {
         let lasted = until.as_millisecond() - opened.as_millisecond();
         let width = |slots: i64| WIDTHS_MS.into_iter().find(|width| lasted / width < slots).unwrap_or(WIDTHS_MS[10]);
@@ -118,7 +120,7 @@ impl SaleDigest {
         }
     }
 
-    /// Counts the units of an order, after those that came back before it.
+    /// Adds the units of an order to `held`, and first subtracts units that came back before it.
     fn hold(&mut self, order: &OrderFact) {
         let now = order.reserved_at.as_millisecond();
         while let Some(entry) = self.returning.first_entry().filter(|entry| *entry.key() <= now) {

@@ -13,7 +13,7 @@ pub enum SaleMode {
     /// The first requests get the units.
     #[default]
     Rush,
-    /// A waiting room: shoppers are called in an order that is shuffled once the sale has opened.
+    /// A waiting room: shoppers are called in an order that is shuffled once its list is locked.
     Queue(QueuePlan),
     /// A draw among the entries.
     Draw(DrawPlan),
@@ -28,7 +28,7 @@ wire_enum! {
     }
 }
 
-/// What a change of a sale says about its mode. `None` leaves a value as it is.
+/// A change of a sale's mode. `None` leaves a value as it is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ModeChange {
     pub name: Option<ModeName>,
@@ -37,12 +37,12 @@ pub struct ModeChange {
     pub queue_seat_s: Option<i64>,
     pub draw_window_s: Option<i64>,
     pub draw_review_s: Option<i64>,
-    /// Of a sale that becomes a draw.
+    /// The source of randomness if the sale becomes a draw.
     pub draw_beacon: Option<Beacon>,
 }
 
 impl SaleMode {
-    /// Replaces what is given.
+    /// Replaces the values that the change contains.
     pub fn with(self, change: &ModeChange) -> SaleMode {
         let ModeChange { queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, .. } = *change;
         match change.name.unwrap_or(self.name()) {

@@ -1,4 +1,4 @@
-//! Filters of the console's lists that a member of the staff keeps under a name.
+//! Filters of the console's lists that a member of the staff saved under a name.
 
 use uuid::Uuid;
 
@@ -48,14 +48,14 @@ pub struct SavedView {
     pub id: Uuid,
     pub list: ConsoleList,
     pub name: String,
-    /// Keys of the list in their order, URL-encoded, without the language.
+    /// The list's query parameters in the order of [`ConsoleList::keys`], URL-encoded, without the language.
     pub query: String,
 }
 
 impl SavedView {
-    /// Of one member of the staff in one list.
+    /// Saved views of one member of the staff in one list.
     pub const MAX_PER_LIST: usize = 20;
     pub const MAX_NAME_CHARS: usize = 40;
-    /// Bytes of the query.
+    /// Length of the query in bytes.
     pub const MAX_QUERY: usize = 1000;
 }

@@ -1,5 +1,5 @@
-//! A secret that the shop commits to before it matters, and reveals afterwards. The commitment keeps the shop from choosing
-//! another one once it knows who would gain by it.
+//! A secret that the shop commits to before it matters, and reveals afterwards. The commitment keeps the shop from
+//! choosing another secret once it knows which accounts would gain by it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::hex;
 use super::ids::InvalidId;
 
-/// 32 random bytes, in hexadecimal digits where they are stored or published.
+/// 32 random bytes. They are stored and published as hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CommittedSecret([u8; 32]);
 

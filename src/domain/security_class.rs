@@ -9,7 +9,7 @@ wire_enum! {
         LogIn = "log_in",
         /// The name or the password was wrong, or the account is blocked.
         LogInFailed = "log_in_failed",
-        /// Too many guesses, or too many passwords wait to be hashed.
+        /// There were too many guesses, or too many passwords wait to be hashed.
         LogInThrottled = "log_in_throttled",
         /// The password was right and the code was wrong.
         SecondFactorFailed = "second_factor_failed",
@@ -36,7 +36,7 @@ wire_enum! {
         WebhookRefused = "webhook_refused",
         /// A visitor, a shopper, or a role without the permission asked for a page or an operation of the staff.
         StaffAccessRefused = "staff_access_refused",
-        /// Data of many, or everything about one account, was downloaded.
+        /// Data of many accounts, or all data of one account, was downloaded.
         Exported = "exported",
         /// A member of the staff read the recipient of an order in full, for a reason that stands in the audit log.
         RecipientRevealed = "recipient_revealed",

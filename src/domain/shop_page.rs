@@ -1,4 +1,4 @@
-//! Texts of the whole shop that staff write: terms, returns, whom to ask.
+//! Texts about the whole shop that staff write, such as terms and returns.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use super::Bilingual;
 use super::wire::wire_enum;
 
 wire_enum! {
-    /// Which text, as addresses name it.
+    /// The name of a text in its URL.
     pub enum ShopPageName {
         Returns = "returns",
         Contact = "contact",
@@ -23,7 +23,7 @@ wire_enum! {
 pub struct ShopPage {
     pub name: ShopPageName,
     pub text: Bilingual,
-    /// Later with every change. `None` for a page that is not written yet.
+    /// Time of the last change. It increases with every change. `None` for a page that is not written yet.
     pub updated_at: Option<Timestamp>,
 }
 

@@ -2,8 +2,9 @@
 //! moment follows from the account and from a seed, so neither more requests, nor more browsers, nor a faster connection
 //! bring it forward.
 //!
-//! The seed is drawn when the sale is created. Its commitment is public from then on, the seed itself once the spread is
-//! over: until then a made-to-measure account would be worth making, from then on each moment can be recomputed.
+//! The seed is drawn when the sale is created, and its commitment is public from then on. The seed is published once
+//! the spread is over, and every moment can then be recomputed. Before that it is secret: otherwise people would
+//! register accounts until one has an early moment.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -11,12 +12,13 @@ use sha2::{Digest, Sha256};
 use super::UserId;
 use super::secret::CommittedSecret;
 
-/// The ratio of the chances of a scripted and a human account that [`advised_spread_ms`] keeps to: 1.2, as a fraction.
+/// [`advised_spread_ms`] gives a scripted account at most this many times the chance of a human one: 1.2, as a
+/// fraction.
 const ADVISED_RATIO: (i64, i64) = (6, 5);
-/// How much earlier a script's request arrives than a human's, in milliseconds. Rehearsals measured 370; a script at 10 ms
-/// against a shopper at 500 ms are 490. The rest is for the scripts' own share of accounts, which ends a sale sooner.
+/// How much earlier a script's request arrives than a human's, in milliseconds. Rehearsals measured 370. A script at 10
+/// ms and a shopper at 500 ms are 490 apart. The rest is a margin, because the scripts' own accounts end a sale sooner.
 const LATENCY_DIFFERENCE_MS: i64 = 600;
-/// From here on few shoppers wait willingly for their moment.
+/// Few shoppers are willing to wait for their moment longer than this.
 pub const LONG_SPREAD_MS: i64 = 120_000;
 
 /// The seed of one sale's moments.
@@ -34,17 +36,17 @@ fn offset_ms(seed: &SpreadSeed, width_ms: i64, user: UserId) -> i64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
     pub seed: SpreadSeed,
-    /// Above zero.
+    /// Width of the spread in milliseconds, above zero.
     pub width_ms: i64,
 }
 
 impl Spread {
-    /// From when the user may buy. It is before [`Spread::end`].
+    /// The time from which the user may buy. It is before [`Spread::end`].
     pub fn own_moment(&self, opens: Timestamp, user: UserId) -> Timestamp {
         later(opens, offset_ms(&self.seed, self.width_ms, user))
     }
 
-    /// From when everyone may buy.
+    /// The time from which every user may buy.
     pub fn end(&self, opens: Timestamp) -> Timestamp {
         later(opens, self.width_ms)
     }
@@ -54,9 +56,9 @@ fn later(opens: Timestamp, ms: i64) -> Timestamp {
     opens.saturating_add(SignedDuration::from_millis(ms)).unwrap_or(Timestamp::MAX)
 }
 
-/// The shortest spread, in whole seconds, with which a scripted account has at most 1.2 times the chance of a human one.
-/// `accounts` is how many want one of the `units`. The units are gone after `units ÷ accounts` of the spread; during that
-/// time the script is ahead by the difference in latency.
+/// The shortest spread, in whole seconds, with which a scripted account has at most 1.2 times the chance of a human
+/// one. `accounts` want one of the `units` each. The units are gone after `units ÷ accounts` of the spread, and until
+/// then a script is ahead by the difference in latency.
 pub fn advised_spread_ms(accounts: i64, units: i64) -> i64 {
     let (high, low) = ADVISED_RATIO;
     let ms = i128::from(LATENCY_DIFFERENCE_MS) * i128::from(accounts.max(0)) * i128::from(low)

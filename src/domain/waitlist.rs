@@ -1,8 +1,8 @@
-//! The waitlist of a sold-out rush: accounts that wait for units that come back, in an order of their own.
+//! The waitlist of a sold-out rush: accounts that wait for units to come back.
 //!
-//! Accounts are served by segments of [`SEGMENT`] in which they joined, and within a segment in an order that follows from
-//! the account and from a secret seed. So nothing is won by being a moment faster, by more requests or by another browser.
-//! A segment has its turn once it is over.
+//! Time is divided into segments of [`SEGMENT`]. Accounts that joined in an earlier segment are served first; within a
+//! segment the order follows from the account and a secret seed. So nothing is won by being a moment faster, by more
+//! requests or by another browser. A segment has its turn once it is over.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -11,23 +11,25 @@ use super::secret::CommittedSecret;
 use super::wire::wire_enum;
 use super::{OrderId, UserId};
 
-/// Longer than what a script gains on a person who reads that the sale is sold out, and presses.
+/// A person needs less than this to read that the sale is sold out and to join, so a script gains nothing by being
+/// faster.
 pub const SEGMENT: SignedDuration = SignedDuration::from_secs(10);
 
 /// The bits of a place below its segment.
 const SHUFFLE_BITS: u32 = 32;
 
-/// The seed of one waitlist's shuffle. It stays secret: an account with a late place would be dropped for another.
+/// The seed of one waitlist's shuffle. It stays secret. Otherwise people would drop accounts with a late place and
+/// register new ones.
 pub type WaitlistSeed = CommittedSecret;
 
 wire_enum! {
     pub enum WaiterState {
         Waiting = "waiting",
-        /// Its turn came, and it has an order.
+        /// The account's turn came, and it has an order.
         Offered = "offered",
-        /// Its owner left.
+        /// The account left the waitlist.
         Left = "left",
-        /// Its turn came, and the account could not buy: it is closed, or had an order of the sale.
+        /// The account's turn came, but it could not buy: it is closed, or had an order of the sale.
         Skipped = "skipped",
     }
 }
@@ -36,16 +38,16 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiter {
     pub user_id: UserId,
-    /// The most units that it wants. An offer has as many of them as there are, and at least one.
+    /// Units that the account wants at most. An offer has as many of them as there are, and at least one.
     pub quantity: u32,
     pub joined_at: Timestamp,
     pub place: i64,
     pub state: WaiterState,
-    /// Set once its turn has come. Until the order is in the database the account still waits.
+    /// Set once the account's turn has come. Until the order is in the database, the account still waits.
     pub order_id: Option<OrderId>,
 }
 
-/// Where an account that joins now stands. Lower places come first.
+/// The place of an account that joined at this time. Lower places come first.
 pub fn place(seed: &WaitlistSeed, joined: Timestamp, user: UserId) -> i64 {
     let first = first_place_at(joined);
     let digest = Sha256::new()
@@ -57,7 +59,7 @@ pub fn place(seed: &WaitlistSeed, joined: Timestamp, user: UserId) -> i64 {
     first + shuffle
 }
 
-/// The lowest place of the segment of this time. All places of segments that are over are lower.
+/// The lowest place in the segment that contains `now`. All places of earlier segments are lower.
 pub fn first_place_at(now: Timestamp) -> i64 {
     now.as_millisecond().div_euclid(SEGMENT.as_millis() as i64) << SHUFFLE_BITS
 }
@@ -85,7 +87,7 @@ mod tests {
         }
     }
 
-    /// χ² over deciles: who joins first within a segment has no better place.
+    /// Joining early within a segment brings no better place: χ² over deciles.
     #[test]
     fn order_of_joining_within_a_segment_does_not_matter() {
         const ACCOUNTS: i64 = 10_000;

@@ -54,13 +54,13 @@ pub fn check_top_up(amount: Money) -> Result<(), TopUpRefusal> {
 pub enum LedgerAccount {
     /// A user's wallet.
     User(UserId),
-    /// What is set aside of a user's wallet while the user takes part in sales.
+    /// Deposits: money set aside from a user's wallet while the user takes part in sales.
     Deposit(UserId),
     /// The unclaimed money of a red packet.
     Packet(PacketId),
     /// The shop's earnings from wallets, less what it has given away.
     Shop,
-    /// The outside world: negative by the sum that came in through payment providers.
+    /// The outside world. Its balance is negative by the sum that came in through payment providers.
     Provider,
 }
 
@@ -120,7 +120,8 @@ wire_enum! {
         Claim = "claim",
         /// The unclaimed rest was returned to the giver; the reference is the packet.
         Return = "return",
-        /// A user gave up the balance when deleting the account, or money came after that; the reference is the user.
+        /// A user gave up the balance when deleting the account, or money arrived after the deletion; the reference is
+        /// the user.
         GiveUp = "giveup",
         /// A user's deposit was set aside; the reference is the sale.
         Deposit = "deposit",
@@ -138,7 +139,7 @@ pub struct Transfer {
     pub kind: TransferKind,
     /// See [`TransferKind`].
     pub reference: String,
-    /// Minor units that each account receives, negative where it pays. They sum to zero.
+    /// Minor units that each account receives, negative if it pays. They sum to zero.
     pub moves: Vec<(LedgerAccount, i64)>,
 }
 
@@ -156,7 +157,7 @@ impl Transfer {
         Transfer { id, kind, reference, moves: vec![(from, -amount), (to, amount)] }
     }
 
-    /// Passes on to the shop what another transfer brought to a deleted account.
+    /// Moves money that another transfer brought to a deleted account on to the shop.
     pub fn forwarded(of: &str, user: UserId, amount: i64) -> Transfer {
         let simple =
             Transfer::simple(TransferKind::GiveUp, user, amount, LedgerAccount::User(user), LedgerAccount::Shop);

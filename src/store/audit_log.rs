@@ -10,7 +10,7 @@ use super::{Store, StoreError, Tx, row};
 use domain::ids::first_id_of;
 use domain::{AuditAction, Order};
 
-/// One line of the audit log. `before` and `after` are JSON, empty where there is nothing to show.
+/// One line of the audit log. `before` and `after` are JSON, or empty if there is nothing to show.
 #[derive(Debug, Clone, Serialize)]
 pub struct AuditRow {
     pub id: String,
@@ -27,12 +27,12 @@ pub struct AuditRow {
 pub struct AuditFilter {
     pub actor: String,
     pub action: String,
-    /// Such as `sale 7`.
+    /// The subject of a line, such as `sale 7`.
     pub subject: String,
     pub from: Option<Timestamp>,
-    /// Exclusive.
+    /// Lines at this time or later are left out.
     pub to: Option<Timestamp>,
-    /// Ids sort by time, so that every index serves both directions.
+    /// Ids sort by time, so every index serves both directions.
     pub oldest_first: bool,
 }
 
@@ -121,25 +121,26 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Lines of the audit log, newest first unless the filter says otherwise, behind the row `before`.
+    /// Lines of the audit log after the row `before`, newest first unless the filter says otherwise.
     pub async fn audit_log(
         &self,
         filter: &AuditFilter,
         before: Option<&str>,
         limit: i64,
     ) -> Result<Vec<AuditRow>, StoreError> {
-        // A condition that is not asked for is left out: with it in an `OR` no database would use an index.
+        // Conditions that the filter does not use are left out. With `OR` for empty ones no database would use an
+        // index.
         let asked = [
             ("LOWER(actor) =", filter.actor.to_lowercase()),
             ("action =", filter.action.clone()),
             ("subject =", filter.subject.clone()),
-            // Ids sort by the time at which they were made, which is almost the line's time.
+            // Ids sort by the time at which they were made, which is nearly the line's time.
             ("id >=", filter.from.map(|at| first_id_of(apart(at, -CLOCK_TOLERANCE))).unwrap_or_default()),
             ("id <", filter.to.map(|at| first_id_of(apart(at, CLOCK_TOLERANCE))).unwrap_or_default()),
         ];
         let asked: Vec<_> = asked.into_iter().filter(|(_, value)| !value.is_empty()).collect();
         let conditions: Vec<String> = (5..).zip(&asked).map(|(n, (what, _))| format!(" AND {what} ${n}")).collect();
-        // The first id sorts after or before every UUID.
+        // `first` sorts before or after every UUID.
         let (beyond, direction, first) = if filter.oldest_first { (">", "ASC", "") } else { ("<", "DESC", "g") };
         let sql = format!(
             "SELECT id, at_ms, actor, action, subject, before, after FROM audit_log
@@ -168,7 +169,7 @@ impl Store {
 
     /// Every action name that occurs in the log.
     pub async fn audit_actions(&self) -> Result<Vec<String>, StoreError> {
-        // One look into the index for each: `DISTINCT` would read all of it.
+        // This reads the index once per action. `DISTINCT` would read the whole index.
         let query = sqlx::query(
             "WITH RECURSIVE actions(action) AS (SELECT MIN(action) FROM audit_log UNION ALL
                SELECT (SELECT MIN(action) FROM audit_log WHERE action > actions.action) FROM actions

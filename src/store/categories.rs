@@ -1,4 +1,4 @@
-//! Categories of goods. The catalogue's lock serializes their changes with those of goods.
+//! Categories of goods. The catalogue's lock serializes changes of categories and of goods.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use crate::pool::Connection;
 use crate::sales::revision::{next_id, touch};
 use domain::{AuditAction, Bilingual, Category, CategoryId, Locale, MAX_CATEGORIES};
 
-/// A new name of a category, or that of a new one.
+/// The name of a new category, or a new name for an existing one.
 #[derive(Debug, Clone)]
 pub struct CategoryDraft {
     pub name: Bilingual,
-    /// Attempts of one request create a category once.
+    /// The id of the request. All attempts of one request create only one category.
     pub request: Option<RequestId>,
-    /// A category of another version is not changed.
+    /// The category must be in one of these versions; `None` for any.
     pub versions: Option<Vec<i64>>,
 }
 
@@ -36,7 +36,7 @@ pub enum CategoryRefusal {
     TooMany,
     #[error("these are not the shop's categories, each once")]
     OtherCategories,
-    /// With their number.
+    /// The category has this many goods.
     #[error("{0} goods are in the category")]
     InUse(usize),
     #[error(transparent)]
@@ -49,7 +49,7 @@ impl From<sqlx::Error> for CategoryRefusal {
     }
 }
 
-/// The least difference between two versions of a category.
+/// The smallest difference between two versions of a category.
 const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 const ALL: &str = "SELECT id, name_zh, name_en, updated_at_ms FROM categories ORDER BY place, id";
 
@@ -75,7 +75,7 @@ fn find(all: &[Category], id: CategoryId) -> Result<Category, CategoryRefusal> {
     all.iter().find(|category| category.id == id).cloned().ok_or(CategoryRefusal::NoSuchCategory)
 }
 
-/// Refuses a category in none of these versions. `None` takes any.
+/// Refuses a category that is in none of these versions. `None` takes any version.
 fn require_version(category: &Category, versions: Option<&[i64]>) -> Result<(), CategoryRefusal> {
     match versions {
         Some(versions) if !versions.contains(&category.version()) => Err(CategoryRefusal::ChangedMeanwhile),
@@ -83,7 +83,7 @@ fn require_version(category: &Category, versions: Option<&[i64]>) -> Result<(), 
     }
 }
 
-/// Refuses a name that another category has: shoppers could not tell them apart.
+/// Refuses a name that another category has, because shoppers could not distinguish the two.
 fn refuse_taken_name(all: &[Category], id: Option<CategoryId>, name: &Bilingual) -> Result<(), CategoryRefusal> {
     let is_same = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
     let mut others = all.iter().filter(|category| Some(category.id) != id);
@@ -132,7 +132,7 @@ impl Store {
             return Err(CategoryRefusal::TooMany);
         }
         refuse_taken_name(&all, id, &draft.name)?;
-        // Two changes of one millisecond, or by clocks that differ, are two versions.
+        // The version must increase even if two changes happen in one millisecond, or if clocks differ.
         let updated_at = before.as_ref().map_or(now, |before| now.max(before.updated_at + VERSION_STEP));
         let id = match id {
             Some(id) => id,
@@ -147,7 +147,7 @@ impl Store {
         Ok(after)
     }
 
-    /// Puts the categories in this order. Each has to be named once.
+    /// Puts the categories in this order. `ids` must name each of them once.
     pub async fn order_categories(
         &self,
         ids: &[CategoryId],
@@ -177,7 +177,7 @@ impl Store {
         Ok(after)
     }
 
-    /// Deletes a category. Its goods stay, without one. With `only_unused` a category with goods is refused.
+    /// Deletes a category. Its goods stay, without a category. With `only_unused` a category with goods is not deleted.
     pub async fn delete_category(
         &self,
         id: CategoryId,
@@ -189,7 +189,7 @@ impl Store {
         let mut tx = self.begin().await?;
         let before = find(&lock(&mut tx).await?, id)?;
         require_version(&before, versions)?;
-        // The goods are another version too: a form that names the category must not bring it back.
+        // The goods get a new version too, so that a form that still names the category cannot bring it back.
         let sql = "UPDATE goods SET category_id = NULL,
                updated_at_ms = CASE WHEN updated_at_ms < $2 THEN $2 ELSE updated_at_ms + 1 END
              WHERE category_id = $1";
@@ -206,7 +206,7 @@ impl Store {
     }
 }
 
-/// Writes a category, a new one as the last.
+/// Writes a category. A new one becomes the last.
 async fn write(tx: &mut Tx, category: &Category) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO categories (id, name_zh, name_en, updated_at_ms, place)

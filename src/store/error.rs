@@ -1,4 +1,4 @@
-//! The error of every statement, and its cause: a passing condition, the data, or anything else.
+//! The error of a failed statement, and its cause: a passing condition, the data, or anything else.
 
 use std::sync::Arc;
 
@@ -36,8 +36,8 @@ impl StoreError {
         error.code().is_some_and(|code| ["55P03", "40P01", "40001", "57014"].contains(&&*code))
     }
 
-    /// Whether the data caused the failure. Otherwise the statement, the schema or a permission did: once an operator
-    /// has repaired that, the same data can be written.
+    /// Whether the data caused the failure. Otherwise the statement, the schema or a permission did, and once an
+    /// operator has repaired it, the same data can be written.
     pub fn blames_the_data(&self) -> bool {
         match self {
             StoreError::Unavailable(_) => false,
@@ -68,7 +68,7 @@ fn is_passing(error: &sqlx::Error) -> bool {
 enum Fault {
     /// A passing condition: the database is down, busy, full or read-only.
     Passing,
-    /// The data to be written.
+    /// The data that the statement writes.
     Data,
     /// Anything else.
     Lasting,
@@ -79,8 +79,8 @@ impl Fault {
     /// is the primary code.
     fn of(code: &str) -> Fault {
         match (code.len(), code.get(..2), code.parse::<u32>().map(|number| number & 0xff)) {
-            // A lock timeout; a standby, or a primary that was made read-only because its disk is full; a session that ended
-            // because this process was frozen in a transaction.
+            // A lock timeout; a standby, or a primary that was made read-only because its disk is full; a session that
+            // was ended because this process was frozen in a transaction.
             (5, ..) if matches!(code, "55P03" | "25006" | "25P03") => Fault::Passing,
             // Connection, deadlock and serialization, resources, shutdown, file system.
             (5, Some("08" | "40" | "53" | "57" | "58"), _) => Fault::Passing,

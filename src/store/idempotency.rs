@@ -1,10 +1,10 @@
-//! Idempotency keys: a request that is sent again with its key takes effect once, and gets the first answer again.
+//! Idempotency keys: a request that is sent again with its key takes effect only once, and gets the first answer again.
 //!
-//! A row is one request. It is written before the request is handled ([`Store::begin_request`]), and the answer is kept
-//! in it afterwards ([`Store::keep_answer`]). Between the two a process may die, or the answer may be an error although
-//! the effect was committed: the next attempt has the same [`RequestId`]. The transaction with the effect records it
-//! ([`made_before`], [`record_made`]) or writes it into a unique column of what it makes, so that only one of any number
-//! of attempts takes effect.
+//! A row is one request. It is written before the request is handled ([`Store::begin_request`]), and the answer is
+//! stored in it afterwards ([`Store::keep_answer`]). Between the two a process may die, or the answer may be an error
+//! although the effect was committed. So the next attempt has the same [`RequestId`]. The transaction with the effect
+//! records this id ([`made_before`], [`record_made`]), or writes it into a unique column of the row that it creates, so
+//! that only one of any number of attempts takes effect.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use uuid::Uuid;
 use super::{AnyQuery, Store, StoreError, Tx, row};
 use domain::UserId;
 
-/// How long an answer is kept.
+/// How long an answer is stored.
 const KEEP_ANSWERS: Duration = Duration::from_secs(24 * 3600);
-/// How long another attempt waits for one whose process may have died. Longer than any handler takes; if one takes longer,
-/// both run, and one of them takes effect.
+/// How long an attempt counts as under way. After that its process has probably died, and another attempt may run. No
+/// handler should take longer. If one does, two attempts run, and one of them takes effect.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Rows per statement of a purge.
 const PURGE_SIZE: i64 = 1000;
@@ -31,7 +31,7 @@ pub struct RequestId(pub Uuid);
 #[derive(Debug, Clone)]
 pub struct KeyedRequest {
     pub user: UserId,
-    /// Method and path.
+    /// Method and path of the request.
     pub request: String,
     pub key: String,
     /// A digest of the body.
@@ -42,7 +42,7 @@ pub struct KeyedRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptAnswer {
     pub status: u16,
-    /// JSON of names and values.
+    /// The headers as JSON of names and values.
     pub headers: String,
     pub body: String,
 }
@@ -57,11 +57,11 @@ pub struct Attempt {
 /// What to do with a request that carries a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestState {
-    /// The caller carries it out.
+    /// The caller must carry out the request.
     Begun(Attempt),
-    /// It was carried out.
+    /// The request was answered before.
     Answered(KeptAnswer),
-    /// The key came with another body before.
+    /// The key was used with another body before.
     OtherBody,
     /// Another attempt is under way.
     UnderWay,
@@ -104,7 +104,7 @@ impl Store {
                 );
                 match row.fetch_optional(&mut *tx).await? {
                     Some(row) => next_attempt(&mut tx, &row, new, until).await?,
-                    // An attempt that was refused has just given the key free.
+                    // A refused attempt has just freed the key.
                     None => RequestState::UnderWay,
                 }
             }
@@ -113,7 +113,7 @@ impl Store {
         Ok(state)
     }
 
-    /// Keeps the answer. The first one stays.
+    /// Stores the answer, unless the request has one already.
     pub async fn keep_answer(&self, attempt: Attempt, answer: &KeptAnswer) -> Result<(), StoreError> {
         let sql = "UPDATE idempotency_keys SET status = $2, headers = $3, answer = $4, running_until_ms = 0
              WHERE id = $1 AND status IS NULL";
@@ -122,8 +122,8 @@ impl Store {
         Ok(())
     }
 
-    /// Ends an attempt without keeping its answer: the next one is carried out. The key of a request that was `refused`
-    /// at its first attempt is free again, also for another body, because nothing was made.
+    /// Ends an attempt without storing its answer, so that the next attempt is carried out. If the first attempt was
+    /// `refused`, nothing was made, and its key is free again, also for another body.
     pub async fn end_attempt(&self, attempt: Attempt, refused: bool) -> Result<(), StoreError> {
         let sql = match refused && attempt.number == 1 {
             true => "DELETE FROM idempotency_keys WHERE id = $1 AND attempts = $2 AND status IS NULL AND made IS NULL",
@@ -136,7 +136,7 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes a bounded number of answers that were kept long enough. Returns whether there may be more.
+    /// Deletes a bounded number of answers that are older than [`KEEP_ANSWERS`]. Returns whether there may be more.
     pub async fn purge_answers(&self) -> Result<bool, StoreError> {
         let now = self.now().await?;
         let sql = "DELETE FROM idempotency_keys WHERE id IN (SELECT id FROM idempotency_keys
@@ -150,7 +150,7 @@ fn expired_since(now: Timestamp) -> i64 {
     (now - KEEP_ANSWERS).as_millisecond()
 }
 
-/// What the row of an earlier attempt says about a request.
+/// Decides about a request from the row of an earlier attempt.
 async fn next_attempt(
     tx: &mut Tx,
     row: &sqlx::any::AnyRow,
@@ -178,8 +178,8 @@ async fn next_attempt(
     })
 }
 
-/// What an earlier attempt made, if the request has an id. Locks its row: attempts that overlap run one after the other.
-/// Comes first in a transaction.
+/// The record of what an earlier attempt made, if there is one. Locks the request's row, so that attempts run one after
+/// the other. Call it first in a transaction.
 pub(super) async fn made_before(tx: &mut Tx, request: Option<RequestId>) -> Result<Option<String>, sqlx::Error> {
     let Some(RequestId(id)) = request else { return Ok(None) };
     let sql = "UPDATE idempotency_keys SET attempts = attempts WHERE id = $1 RETURNING made";
@@ -219,7 +219,7 @@ mod tests {
         clock.advance(ATTEMPT_TIMEOUT);
         let RequestState::Begun(second) = begin("a").await else { panic!() };
         assert_eq!((first.request, first.number, second.number), (second.request, 1, 2));
-        // The first attempt was only slow: it must not end the second.
+        // The first attempt was only slow. It must not end the second.
         store.end_attempt(first, true).await.unwrap();
         assert_eq!(begin("a").await, RequestState::UnderWay);
         store.end_attempt(second, true).await.unwrap();

@@ -1,17 +1,17 @@
-//! Leases on jobs that one process at a time runs. The database's clock decides when a lease ends, so a host whose clock is
-//! wrong neither keeps one for ever nor loses it early.
+//! Leases on jobs that only one process runs at a time. The database's clock decides when a lease ends, so a host whose
+//! clock is wrong neither holds a lease for ever nor loses it early.
 //!
-//! A lease saves work; it guards nothing. Its holder may be frozen between two statements and work on after another
-//! process has taken over, so every step is guarded where it writes: see `docs/decisions/0025`.
+//! A lease saves work, but it protects nothing. Its holder may be frozen between two statements and continue after
+//! another process has taken over. So every step must protect its own writes: see `docs/decisions/0025`.
 
 use std::time::Duration;
 
 use super::{Store, StoreError};
 
 impl Store {
-    /// Acquires or renews a lease. `false` while another process holds it.
+    /// Acquires or renews a lease. Returns `false` if another process holds it.
     pub async fn acquire_lease(&self, name: &str, holder: &str, duration: Duration) -> Result<bool, StoreError> {
-        // A time that is old by the time it is used ends the lease earlier, and lets no lease be taken early.
+        // The time may be a little old when it is used. Then the lease ends earlier, and no lease is taken too early.
         let now = self.now().await?.as_millisecond();
         // The token counts the holders, for operators.
         let query = sqlx::query(

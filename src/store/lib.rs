@@ -6,15 +6,15 @@
 //! Each table has one column list (`columns!`) and one function that maps its rows.
 //!
 //! **Locking order.** Transactions take locks in this order, so that they cannot deadlock:
-//! 0. the row of the request's idempotency key, which only attempts of that request lock;
+//! 0. the row of the request's idempotency key, which only attempts of this request lock;
 //! 1. the count of revocations ([`accounts`]: sessions), which serializes changes of accounts;
-//! 2. a refund that waits for approval, then the row of a user, then that of a sale or packet;
+//! 2. a refund that waits for approval, then the row of a user, then the row of a sale or packet;
 //! 3. the catalogue's row ([`sales`]: revision), which serializes changes of goods, their categories and sales. After the sale's row, so that
 //!    a change that waits for one sale does not keep the catalogue from all others;
 //! 4. the list of a draw or a waiting room (`ListLock`), or the row of a waitlist, then entries, places or waiters; then rows of orders,
 //!    payments and claims; an order before its payments and its holds; questions ([`questions`]);
-//! 5. transfers by id, then balances of users, deposits and packets by account ([`wallet`]): money moves last. What takes a
-//!    deposit locks the balances before ([`deposits`]);
+//! 5. transfers by id, then balances of users, deposits and packets by account ([`wallet`]): money moves last. A
+//!    transaction that takes a deposit locks the balances earlier ([`deposits`]);
 //! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
 //!
 //! The row of the feed of changed orders ([`orders`]: changes) is locked by transactions that lock nothing else.
@@ -144,7 +144,7 @@ pub use waitlists::line::{MAX_COUNTED_WAITERS, WaitOutcome};
 pub use waitlists::offers::OffersMade;
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 
-/// Rows of one statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
+/// Rows per statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
 /// PostgreSQL 65 535).
 const MAX_ROWS: usize = 512;
 
@@ -157,9 +157,9 @@ type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 #[derive(Clone)]
 pub struct Store {
     pool: Pool,
-    /// The clock of an SQLite file, which is the process's own; `None` where the database has one.
+    /// The process's own clock, for an SQLite file; `None` if the database has a clock.
     own_clock: Option<Clock>,
-    /// Limits writing transactions. SQLite has one writer at a time; this queue is fair, SQLite's busy loop is not.
+    /// Limits writing transactions. SQLite has one writer at a time, and its busy loop is not fair. This semaphore is.
     writer: Arc<Semaphore>,
 }
 
@@ -180,7 +180,7 @@ impl Store {
         })
     }
 
-    /// The same database with this clock, where the database has none of its own.
+    /// The same database with this clock. Changes nothing if the database has a clock of its own.
     pub fn with_clock(mut self, clock: &Clock) -> Store {
         self.own_clock = self.own_clock.map(|_| clock.clone());
         self
@@ -199,12 +199,12 @@ impl Store {
     /// Brings the schema up to date.
     pub async fn migrate(&self) -> Result<(), StoreError> {
         let migrator = migrations::migrator();
-        // Most starts end here. The migrator's connection has a deadline for the longest of migrations only: a start that met
-        // a host which vanishes would wait for as long.
+        // Most starts end here. The migrator's connection has only one deadline, for the longest of all migrations. If
+        // the host vanished, a start would wait for this long.
         if self.is_migrated(&migrator).await? {
             return Ok(());
         }
-        // A failure leaves PostgreSQL's lock around migrations with the connection: it must end.
+        // After a failure the connection still has PostgreSQL's lock around migrations, so it must be closed.
         let mut connection = self.pool.acquire_detached().await?;
         let run = async {
             if self.own_clock.is_none() {
@@ -253,7 +253,7 @@ impl Store {
         self.pool.close().await;
     }
 
-    /// Every row of a query, mapped.
+    /// Reads all rows of a query and maps them.
     async fn all<T>(
         &self,
         query: AnyQuery<'_>,
@@ -262,7 +262,7 @@ impl Store {
         Ok(query.fetch_all(&self.pool).await?.iter().map(map).collect::<Result<_, _>>()?)
     }
 
-    /// The row of a query, mapped; `None` when there is none.
+    /// Reads the row of a query and maps it; `None` if there is none.
     async fn optional<T>(
         &self,
         query: AnyQuery<'_>,
@@ -272,8 +272,8 @@ impl Store {
     }
 }
 
-/// The time of the next attempt after `now`, which is `$1`: `first` milliseconds later, then twice as long after every
-/// failed attempt, at most `first << doublings`.
+/// The SQL for the time of the next attempt after `now`, which is `$1`: `first_ms` later at first, then twice as long
+/// after every failed attempt, at most `first_ms << doublings`.
 fn next_attempt(first_ms: u32, doublings: u32) -> String {
     let doubled = format!("CAST(CASE WHEN attempts < {doublings} THEN attempts ELSE {doublings} END AS INTEGER)");
     format!("attempts = attempts + 1, next_attempt_at_ms = $1 + {first_ms} * (CAST(1 AS BIGINT) << {doubled})")
@@ -334,7 +334,7 @@ mod tests {
         let store = Store::open(&format!("sqlite://{}/test.sqlite", dir.path().display())).unwrap();
         for _ in 0..20 {
             let mut tx = store.begin().await.unwrap();
-            // SQLite does the same when the disk is full.
+            // SQLite also rolls back by itself when the disk is full.
             sqlx::query("ROLLBACK").execute(&mut *tx).await.unwrap();
             drop(tx);
             store.begin().await.unwrap().commit().await.unwrap();

@@ -1,5 +1,5 @@
-//! Messages on their way: an outbox. A message is written in the transaction that it speaks of, and sent later by data
-//! control ([`mail`](mail)).
+//! The outbox of messages. A message is written in the transaction that it is about, and data control sends it later
+//! ([`mail`](mail)).
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use domain::{Locale, MailKind, MailState, UserId};
 
 /// How long messages can be read in the console.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How long after their link has expired those of registrations can be read: their readers may have no account.
+/// How long messages about registrations can be read after their link has expired. Their readers may have no account.
 const KEEP_OF_REGISTRATIONS: Duration = Duration::from_secs(24 * 3600);
-/// Puts messages of one process and millisecond in their order.
+/// Makes ids of messages that one process writes in the same millisecond sort in order.
 static IDS: Mutex<ContextV7> = Mutex::new(ContextV7::new());
 /// Rows per statement that deletes.
 const PURGE_SIZE: i64 = 1000;
-/// No more messages than this are counted.
+/// Messages are counted up to this number.
 const MAX_COUNTED: i64 = 10_000;
 
 /// A message.
@@ -30,43 +30,43 @@ const MAX_COUNTED: i64 = 10_000;
 pub struct Mail {
     /// A UUID of version 7. Rows sort by it.
     pub id: String,
-    /// The account that it speaks of; `None`: it speaks of a registration.
+    /// The account that the message is about; `None` for a registration.
     pub user_id: Option<UserId>,
-    /// The name of that account.
+    /// The name of the account.
     pub username: Option<String>,
     pub recipient: String,
     pub locale: Locale,
     pub kind: MailKind,
-    /// What the text names.
+    /// Values for the text.
     pub facts: Value,
     pub created_at: Timestamp,
-    /// From then on it is not sent any more, and its link is not valid.
+    /// From then on the message is not sent any more, and its link is not valid.
     pub expires_at: Timestamp,
     pub state: MailState,
     pub attempts: i64,
-    /// Of the last attempt.
+    /// The error of the last attempt.
     pub error: Option<String>,
 }
 
 /// A message to be written.
 #[derive(Debug)]
 pub(super) struct NewMail {
-    /// `None`: it speaks of a registration.
+    /// The account that the message is about; `None` for a registration.
     pub user: Option<UserId>,
     pub recipient: String,
     pub locale: Locale,
     pub kind: MailKind,
     pub facts: Value,
-    /// From then on the message is not worth sending, if that is before the end of its kind's lifetime.
+    /// A time from which the message is not worth sending, if it is before the end of its kind's lifetime.
     pub useful_until: Option<Timestamp>,
-    /// The browser that it goes to; `None`: it goes by mail.
+    /// The browser to which the message goes; `None` if it goes by mail.
     pub subscription: Option<String>,
 }
 
-/// What stands in the place of an address in messages to browsers.
+/// The recipient of messages to browsers, instead of an address.
 const PUSH: &str = "push";
 
-/// Writes messages within the transaction that they speak of.
+/// Writes messages within the transaction that they are about.
 pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> Result<(), sqlx::Error> {
     let now = tx.now;
     let seconds = u64::try_from(now.as_second()).unwrap_or_default();
@@ -100,13 +100,13 @@ pub(super) async fn write(tx: &mut Tx, mails: &[NewMail]) -> Result<(), sqlx::Er
     Ok(())
 }
 
-/// Tells an account something: by mail to its verified address, if it has one, and, if it is urgent, in its browsers that have
-/// subscribed. Each in its own language.
+/// Sends an account a message: by mail to its verified address if it has one, and, if the kind is urgent, to its
+/// subscribed browsers. Each message is in the recipient's language.
 pub(super) async fn notify(tx: &mut Tx, user: UserId, kind: MailKind, facts: Value) -> Result<(), sqlx::Error> {
     notify_all(tx, &[user], kind, &facts, None).await
 }
 
-/// As [`notify`] for several accounts, with the time after which the message is not worth sending.
+/// Like [`notify`], but for several accounts, and with a time from which the message is not worth sending.
 pub(super) async fn notify_all(
     tx: &mut Tx,
     users: &[UserId],
@@ -172,7 +172,7 @@ fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
 }
 
 impl Store {
-    /// Messages by mail that wait and are due, those that have waited longest first.
+    /// Messages by mail that wait and are due. Messages that have waited longest come first.
     pub async fn mails_due(&self, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = concat!(
             "SELECT ",
@@ -184,7 +184,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(now).bind(limit), mail).await
     }
 
-    /// As [`Store::mails_due`], messages to browsers.
+    /// Like [`Store::mails_due`], but messages to browsers.
     pub async fn pushes_due(&self, limit: i64) -> Result<Vec<(Mail, PushSubscription)>, StoreError> {
         let sql = concat!(
             "SELECT ",
@@ -198,8 +198,8 @@ impl Store {
         self.all(sqlx::query(sql).bind(now).bind(limit), |row| Ok((mail(row)?, subscription(row)?))).await
     }
 
-    /// Counts an attempt that is about to be made, and puts the next one off for the time that it may take, so that another
-    /// process does not make it too. `false` when another process was first.
+    /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this attempt may
+    /// take. So no other process makes it too. Returns `false` if another process was first.
     pub async fn claim_mail(&self, of: &Mail, duration: Duration) -> Result<bool, StoreError> {
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
         let sql = "UPDATE mails SET attempts = attempts + 1, next_attempt_at_ms = $3
@@ -208,7 +208,7 @@ impl Store {
         Ok(query.execute(&self.pool).await?.rows_affected() == 1)
     }
 
-    /// Records that the mail server accepted a message, or that it is given up.
+    /// Records that the mail server accepted a message, or that the message is given up.
     pub async fn end_mail(&self, id: &str, state: MailState, error: Option<&str>) -> Result<(), StoreError> {
         let sql = "UPDATE mails SET state = $2, ended_at_ms = $3, error = $4 WHERE id = $1 AND state = 'waiting'";
         let now = self.now().await?.as_millisecond();
@@ -217,8 +217,8 @@ impl Store {
         Ok(())
     }
 
-    /// Puts the next attempt off: by two seconds after the first one, then twice as long each time, at most by about an hour, and
-    /// at least by `wait`, which a server has asked for.
+    /// Postpones the next attempt: by two seconds after the first attempt, then twice as long each time, up to about an
+    /// hour. It is postponed by at least `wait`, which a server has asked for.
     pub async fn postpone_mail(&self, id: &str, error: &str, wait: Option<Duration>) -> Result<(), StoreError> {
         // The attempt itself was counted when it began.
         let postponed = next_attempt(1000, 12).replacen("attempts = attempts + 1, ", "", 1);
@@ -241,7 +241,7 @@ impl Store {
         Ok(row::int(&row, "n")?)
     }
 
-    /// Messages by mail before the one with this id, newest first.
+    /// Messages by mail before the message with this id, newest first.
     pub async fn mails(&self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = concat!(
             "SELECT ",
@@ -263,9 +263,8 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), mail).await
     }
 
-    /// Deletes a bounded number of messages that are older than 30 days, those of registrations a day after their link has
-    /// expired, and devices that were not seen for half a year.
-    /// Returns whether there may be more.
+    /// Deletes a bounded number of messages that are older than 30 days, of messages about registrations whose link
+    /// expired a day ago, and of devices that were not seen for half a year. Returns whether there may be more.
     pub async fn purge_mails(&self) -> Result<bool, StoreError> {
         let now = self.now().await?;
         let sql = "DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE created_at_ms < $1

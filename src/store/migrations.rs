@@ -1,8 +1,8 @@
 //! The schema's migrations, built into the program.
 //!
-//! An explicit list instead of `sqlx::migrate!`: the macro needs the database drivers at compile time and compiles all of
-//! them a second time for it. What a database records of a migration (version, description, SHA-384 of the SQL) is the same
-//! either way.
+//! This is an explicit list instead of `sqlx::migrate!`, because the macro needs the database drivers at compile time,
+//! so all of them would be compiled a second time. A database records the same about a migration either way: version,
+//! description and SHA-384 of the SQL.
 
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -64,7 +64,7 @@ const MIGRATIONS: [(i64, &str, &str); 52] = [
     (65, "sale alarms", include_str!("../../migrations/0065_sale_alarms.sql")),
 ];
 
-/// Takes sqlx's lock, applies what is missing, each file in a transaction, and refuses a database with a changed or an
+/// Takes sqlx's lock and applies missing migrations, each file in a transaction. Refuses a database with a changed or
 /// unknown migration.
 pub(super) fn migrator() -> Migrator {
     let migrations = MIGRATIONS.map(|(version, description, sql)| {
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// As in the column `checksum` of `_sqlx_migrations` of databases that `sqlx::migrate!` has brought up to date.
+    /// The column `checksum` of `_sqlx_migrations` in databases that `sqlx::migrate!` migrated.
     const CHECKSUMS: [&str; 13] = [
         "54cd8ec17c1e17d0492ed26c7a8df489cdf6e4bff36a0db9078e3d6b4715a5cad42811203beee9cf397ddc372d3a4db5",
         "9c07a0c8ce2a16707338841685e668d76169926a8ac89cf1596c6d24ab7c1fac82517ee667d887b2f91f6c0636f963c5",

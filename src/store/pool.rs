@@ -1,14 +1,14 @@
-//! Connections with deadlines. sqlx waits for an answer without end, and a host that vanishes sends none: no error, no
-//! closed socket. So every statement here has a deadline at the client, and a connection that missed one is thrown away
-//! instead of returned to the pool.
+//! Connections with deadlines. sqlx waits for an answer without a limit, and a host that vanishes sends neither an
+//! answer nor an error and does not close the socket. So every statement here has a deadline at the client. A
+//! connection that missed one is thrown away instead of returned to the pool.
 //!
-//! On PostgreSQL the server gives up first: its limits ([`SESSION`]) are shorter than the client's. A missed deadline
-//! therefore means that the server is silent, not slow, and that the other connections of that time are dead too. They are
-//! discarded at their next use without waiting for each ([`Silence`]). sqlx does not set keepalives on its sockets; the
-//! deadline takes their place, also in the kernel's stead for connections with a statement in flight.
+//! On PostgreSQL the server gives up first, because its limits ([`SESSION`]) are shorter than the client's. So a missed
+//! deadline means that the server is silent, not slow, and that the other connections from before are dead too. They
+//! are discarded at their next use without waiting for each ([`Silence`]). sqlx does not set keepalives on its sockets.
+//! The deadline replaces them, and also detects a dead host for a connection with a statement in flight.
 //!
-//! A statement whose caller went away is not waited for: its connection goes back to the pool once the server has
-//! answered, within [`RETURN_TIMEOUT`].
+//! If the caller of a statement went away, its connection goes back to the pool once the server has answered, within
+//! [`RETURN_TIMEOUT`].
 
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,30 +22,32 @@ use sqlx::pool::{PoolConnection, PoolConnectionMetadata};
 use sqlx::{Any, AnyConnection, AnyPool, AssertSqlSafe, Either, Execute, Executor, SqlStr};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// How long a caller waits for a free connection, with the time to open one, before the database counts as unavailable.
+/// How long a caller waits for a free connection, including the time to open one, before the database counts as
+/// unavailable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an unused connection stays open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long the client waits for the answer to a statement: longer than PostgreSQL lets one run.
+/// How long the client waits for the answer to a statement. PostgreSQL cancels a statement earlier.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(12);
 /// How long the client waits for PostgreSQL's answer to a ping before it uses a connection again.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
-/// A connection that was used more recently is not tested first, which would cost every statement a round trip.
+/// A connection that was unused for longer is tested before its next use. Testing always would cost every statement a
+/// round trip.
 const TEST_AFTER: Duration = Duration::from_secs(1);
 /// How long a connection may take to roll back and become idle.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What every session of PostgreSQL is limited to.
+/// The limits of every session of PostgreSQL.
 ///
 /// - A statement runs for at most ten seconds; the slowest page takes less than one. Migrations have a limit of their own.
-/// - A transaction whose client says nothing for four seconds ends: a process that is frozen with a sale's lock must not
-///   stop that sale. Transactions here pause for microseconds.
-/// - A lock is waited for longer than that, so that waiting for a frozen process ends with the lock.
+/// - A transaction whose client says nothing for four seconds ends, because a process that is frozen with a sale's lock
+///   must not stop the sale. Transactions here pause for microseconds.
+/// - A statement waits for a lock for longer than four seconds, so that it gets the lock of a frozen process.
 const SESSION: &str = "SET statement_timeout = '10s'; SET idle_in_transaction_session_timeout = '4s'; \
      SET lock_timeout = '5s'";
 
-/// PostgreSQL ends a session whose host has vanished, and its locks with it, after 10 + 3 × 5 seconds of silence, or when
-/// an answer was not received for 15 seconds. A server that does not know a setting goes without it.
+/// PostgreSQL ends a session whose host has vanished, and releases its locks, after 10 + 3 × 5 seconds of silence, or
+/// if an answer was not received for 15 seconds. A setting that the server does not know is left out.
 const KEEPALIVES: &str = "SELECT set_config(known.name, wanted.value, false) FROM (VALUES ('tcp_keepalives_idle', '10'), \
      ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'), ('tcp_user_timeout', '15000')) \
      AS wanted(name, value) JOIN pg_settings AS known ON known.name = wanted.name";
@@ -54,7 +56,7 @@ const KEEPALIVES: &str = "SELECT set_config(known.name, wanted.value, false) FRO
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     inner: AnyPool,
-    /// `None` on SQLite, which is a file: no host can vanish, and a call into it cannot be abandoned.
+    /// `None` on SQLite. It is a file, so no host can vanish, and a call into it cannot be abandoned.
     answer_timeout: Option<Duration>,
     silence: Silence,
 }
@@ -89,7 +91,7 @@ impl Pool {
         })
     }
 
-    /// A connection that does not return to the pool, and has no deadline.
+    /// A connection that does not return to the pool and has no deadline.
     pub(super) async fn acquire_detached(&self) -> Result<AnyConnection, sqlx::Error> {
         Ok(self.inner.acquire().await?.detach())
     }
@@ -118,7 +120,7 @@ async fn configure(connection: &mut AnyConnection, sqlite: bool) -> Result<(), s
     Ok(())
 }
 
-/// When the server was last silent. Connections that are older than that are not used again.
+/// When the server was last silent. Connections that are older are not used again.
 #[derive(Debug, Clone, Default)]
 struct Silence(Arc<Mutex<Option<Instant>>>);
 
@@ -154,10 +156,10 @@ pub(super) struct Connection {
     live: Option<PoolConnection<Any>>,
     answer_timeout: Option<Duration>,
     silence: Silence,
-    /// An answer did not come: what the server does with this connection is unknown.
+    /// Whether an answer is missing, so that the state of this connection at the server is unknown.
     is_lost: bool,
     in_transaction: bool,
-    /// Given back when the transaction has ended.
+    /// The permit of the writing transaction, released when the transaction has ended.
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -173,7 +175,7 @@ impl Connection {
         sqlx::raw_sql(AssertSqlSafe(begin)).fetch_all(self).await
     }
 
-    /// Commits; `last` is carried out before that, in the same round trip.
+    /// Commits. `last` is carried out before the commit, in the same round trip.
     pub(super) async fn commit_transaction(&mut self, last: Option<String>) -> Result<(), sqlx::Error> {
         let sql = last.map_or_else(|| "COMMIT".to_owned(), |last| format!("{last}; COMMIT"));
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *self).await?;
@@ -181,7 +183,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for the answer to a statement until the deadline.
+    /// Waits for the answer to a statement, at most until the deadline.
     async fn answer<'a, T>(
         &'a mut self,
         call: impl FnOnce(&'a mut AnyConnection) -> BoxFuture<'a, Result<T, sqlx::Error>>,
@@ -202,7 +204,7 @@ impl Drop for Connection {
     fn drop(&mut self) {
         let Some(mut live) = self.live.take() else { return };
         if self.is_lost {
-            // Without a word to the server, which would not hear it.
+            // Dropped without a message to the silent server.
             drop(live.detach());
             return;
         }
@@ -214,13 +216,13 @@ impl Drop for Connection {
             };
             match rolled_back {
                 true => live.return_to_pool().await,
-                // SQLite ends a transaction by itself when the disk is full. What else happened is unknown.
+                // SQLite ends a transaction by itself if the disk is full. The state of the connection is then unknown.
                 false => drop(live.detach()),
             }
         };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
-            // When the time is over, the connection is dropped, and with it closed.
+            // After the time-out the connection is dropped, which closes it.
             let _ = tokio::time::timeout(RETURN_TIMEOUT, end).await;
             drop(permit);
         });
@@ -275,7 +277,7 @@ impl<'c> Executor<'c> for &'c mut Connection {
     }
 }
 
-/// Each statement on a connection of its own.
+/// Executes each statement on a connection of its own.
 impl<'p> Executor<'p> for &'p Pool {
     type Database = Any;
 

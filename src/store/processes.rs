@@ -15,14 +15,14 @@ impl Store {
         Ok(())
     }
 
-    /// The processes that have reported within this time.
+    /// The processes that have reported within the time `within`.
     pub async fn living_processes(&self, within: Duration) -> Result<HashSet<String>, StoreError> {
         let since = self.now().await? - within;
         let query = sqlx::query("SELECT name FROM processes WHERE seen_at_ms >= $1").bind(since.as_millisecond());
         Ok(self.all(query, |row| row::text(row, "name")).await?.into_iter().collect())
     }
 
-    /// Removes a process that stops, and those that have not reported within this time.
+    /// Removes a process that stops, and processes that have not reported within the time `dead_after`.
     pub async fn remove_process(&self, process: &str, dead_after: Duration) -> Result<(), StoreError> {
         let dead_since = self.now().await? - dead_after;
         let query = sqlx::query("DELETE FROM processes WHERE name = $1 OR seen_at_ms < $2");

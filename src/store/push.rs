@@ -1,4 +1,4 @@
-//! Browsers that show messages of the shop, and the key by which push services know it.
+//! Browsers that show messages of the shop, and the key by which push services know the shop.
 
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
@@ -8,7 +8,7 @@ use super::{Store, StoreError, row};
 use domain::push::{PushEndpoint, PushKeys};
 use domain::{Locale, UserId};
 
-/// Browsers of one account. The earliest give way.
+/// Browsers that one account may subscribe. Beyond this the oldest subscription ends.
 pub const MAX_SUBSCRIPTIONS_PER_USER: i64 = 10;
 
 /// A browser of an account.
@@ -29,8 +29,8 @@ pub(super) fn subscription(row: &AnyRow) -> Result<PushSubscription, sqlx::Error
 }
 
 impl Store {
-    /// Subscribes the browser of a session, in the place of an earlier subscription of that session or of that browser under
-    /// another account. `false` when the session has ended.
+    /// Subscribes the browser of a session. Replaces an earlier subscription of the session, or of the same browser
+    /// under another account. Returns `false` if the session has ended.
     pub async fn subscribe(
         &self,
         (user, session): (UserId, Uuid),
@@ -65,7 +65,7 @@ impl Store {
         Ok(self.optional(query, |_| Ok(())).await?.is_some())
     }
 
-    /// Ends the subscription of a session's browser, and with it the messages that wait for it.
+    /// Ends the subscription of a session's browser and deletes the messages that wait for it.
     pub async fn unsubscribe(&self, session: Uuid) -> Result<(), StoreError> {
         let query = sqlx::query("DELETE FROM push_subscriptions WHERE session_id = $1").bind(session.to_string());
         query.execute(&self.pool).await?;
@@ -79,7 +79,7 @@ impl Store {
         Ok(())
     }
 
-    /// The browsers of an account, without what messages are encrypted with.
+    /// The browsers of an account, without the keys that encrypt their messages.
     pub(super) async fn push_for_export(&self, user: UserId) -> Result<Vec<Value>, StoreError> {
         let sql = "SELECT endpoint, locale, created_at_ms FROM push_subscriptions WHERE user_id = $1
              ORDER BY created_at_ms, id";
@@ -97,21 +97,21 @@ impl Store {
         self.optional(sqlx::query("SELECT encrypted FROM push_keys"), |row| row::text(row, "encrypted")).await
     }
 
-    /// Keeps the first key. Another process may have kept one before.
+    /// Stores a key, unless another process has stored one first.
     pub async fn add_push_key(&self, encrypted: &str) -> Result<(), StoreError> {
         let sql = "INSERT INTO push_keys (id, encrypted) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
         sqlx::query(sql).bind(encrypted.to_owned()).execute(&self.pool).await?;
         Ok(())
     }
 
-    /// Keeps the same key, encrypted anew.
+    /// Replaces the encrypted form of the same key.
     pub async fn re_encrypt_push_key(&self, old: &str, new: &str) -> Result<(), StoreError> {
         let sql = "UPDATE push_keys SET encrypted = $2 WHERE encrypted = $1";
         sqlx::query(sql).bind(old.to_owned()).bind(new.to_owned()).execute(&self.pool).await?;
         Ok(())
     }
 
-    /// Forgets a key that cannot be decrypted, and the browsers, which listen to that key alone.
+    /// Deletes a key that cannot be decrypted, and all subscriptions, which are valid for this key only.
     pub async fn drop_push_key(&self, encrypted: &str) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let query = sqlx::query("DELETE FROM push_keys WHERE encrypted = $1").bind(encrypted.to_owned());

@@ -1,5 +1,5 @@
-//! Notices before something begins or ends: reminders of the start of sales, and of the end of the time to pay. Data control
-//! writes them ([`control`](control)); each is written once, in the transaction that notes it.
+//! Notices before something begins or ends: reminders of the start of sales, and of the end of the time to pay. Data
+//! control writes them ([`control`](control)). Each is written in the transaction that records it, so only once.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -11,14 +11,14 @@ use domain::{MailKind, OrderId, SaleId, SaleState, UserId};
 
 /// How long before the start, and before the end of the time to pay, notices are written.
 const LEAD_TIME: SignedDuration = SignedDuration::from_mins(5);
-/// Accounts of one transaction.
+/// Accounts per transaction.
 const MAX_NOTICES: i64 = 256;
 
 /// A reminder as its account sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnReminder {
     pub is_set: bool,
-    /// How many accounts have one.
+    /// How many accounts have a reminder of the sale.
     pub accounts: i64,
     /// The verified address of the account.
     pub address: Option<String>,
@@ -39,7 +39,7 @@ pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Er
 }
 
 impl Store {
-    /// Notes that an account wants to be told of the start of a sale.
+    /// Records that an account wants a reminder of the start of a sale.
     pub async fn set_reminder(&self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let sql = "INSERT INTO reminders (sale_id, user_id, created_at_ms) VALUES ($1, $2, $3)
@@ -64,7 +64,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Whether an account has a reminder of a sale, and what reaches it.
+    /// Whether an account has a reminder of a sale, and where the reminder goes.
     pub async fn reminder(&self, sale: SaleId, user: UserId) -> Result<OwnReminder, StoreError> {
         let sql = "SELECT COALESCE((SELECT accounts FROM reminder_counts WHERE sale_id = $1), 0) AS accounts,
                (SELECT COUNT(*) FROM reminders WHERE sale_id = $1 AND user_id = $2) AS own,
@@ -103,7 +103,7 @@ impl Store {
         self.all(query, |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
-    /// Tells a bounded number of accounts that a sale starts soon. Returns whether there may be more.
+    /// Writes notices to a bounded number of accounts that a sale starts soon. Returns whether there may be more.
     pub async fn tell_of_start(&self, id: SaleId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(false) };
@@ -126,16 +126,16 @@ impl Store {
         Ok(users.len() as i64 == MAX_NOTICES)
     }
 
-    /// Tells the owners of a bounded number of unpaid orders that their time to pay ends within [`LEAD_TIME`]. An order
-    /// whose window is shorter has no notice. Returns whether there may be more.
+    /// Writes notices to the owners of a bounded number of unpaid orders that their time to pay ends within
+    /// [`LEAD_TIME`]. An order with a shorter payment window gets no notice. Returns whether there may be more.
     pub async fn tell_of_payment_end(&self) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let until = (tx.now + LEAD_TIME).as_millisecond();
-        // Also locks the row, and begins with the orders that can still be paid.
+        // This also locks the row. A new row begins with orders that can still be paid.
         let sql = "INSERT INTO payment_notices (id, pay_by_ms, order_id) VALUES (1, $1, '')
              ON CONFLICT (id) DO UPDATE SET order_id = payment_notices.order_id RETURNING pay_by_ms, order_id";
         let told = sqlx::query(sql).bind(tx.now.as_millisecond()).fetch_one(&mut *tx).await?;
-        // Orders of accounts that can be told, past the last one.
+        // Orders after the last one whose accounts can get messages.
         let sql = "SELECT id, sale_id, user_id, pay_by_ms FROM orders WHERE status = 'unpaid'
              AND pay_by_ms >= $1 AND pay_by_ms < $2 AND (pay_by_ms > $1 OR id > $3)
              AND (EXISTS (SELECT 1 FROM push_subscriptions WHERE push_subscriptions.user_id = orders.user_id)

@@ -8,7 +8,7 @@ use super::{Store, StoreError, row};
 use domain::UserId;
 use domain::saved_view::{ConsoleList, SavedView};
 
-/// What became of a view that was to be saved or renamed.
+/// The outcome of saving or renaming a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaveViewOutcome {
     Saved,
@@ -52,7 +52,7 @@ impl Store {
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(owner.to_string()), view).await
     }
 
-    /// Saves a new view. One of the list with the same name gets the new query.
+    /// Saves a new view. If the list has a view with the same name, it gets the new query.
     pub async fn save_view(
         &self,
         owner: UserId,
@@ -60,7 +60,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<SaveViewOutcome, StoreError> {
         let mut tx = self.begin().await?;
-        // Two views that one person saves at once are counted one after the other.
+        // Serializes views of one person, so that they are counted correctly.
         tx.lock_user(owner).await?;
         let sql = "SELECT COUNT(*) AS n FROM saved_views WHERE user_id = $1 AND list = $2 AND name <> $3";
         let query = sqlx::query(sql).bind(owner.to_string()).bind(new.list.as_str()).bind(new.name.clone());
@@ -96,7 +96,7 @@ impl Store {
         Ok(SaveViewOutcome::Saved)
     }
 
-    /// Deletes a view, if the owner has it.
+    /// Deletes a view if it belongs to the owner.
     pub async fn delete_view(&self, owner: UserId, id: Uuid) -> Result<(), StoreError> {
         let query = sqlx::query("DELETE FROM saved_views WHERE id = $1 AND user_id = $2");
         query.bind(id.to_string()).bind(owner.to_string()).execute(&self.pool).await?;

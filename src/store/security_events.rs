@@ -1,4 +1,4 @@
-//! Security events, as `security_events` of the crate collects them: a row for the events of a minute that are alike, and
+//! Security events, which the crate's module `security_events` collects: a row for the similar events of a minute, and
 //! totals per hour and class.
 
 use std::time::Duration;
@@ -10,12 +10,12 @@ use super::{MAX_ROWS, Store, StoreError, placeholders, row};
 use domain::ids::first_id_of;
 use domain::{SecurityClass, UserId};
 
-/// How long events are kept: long enough to look into what was noticed late.
+/// How long events are stored. It is long enough to investigate something that was noticed late.
 const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Rows per statement that deletes.
 const PURGE_SIZE: i64 = 1000;
 
-/// Events of one minute that are alike.
+/// Similar events of one minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecurityEventRow {
     /// A UUID of version 7 from the time of the first event. Rows sort by it.
@@ -23,15 +23,15 @@ pub struct SecurityEventRow {
     /// A [`SecurityClass`], or a class of another version.
     pub class: String,
     pub account: Option<UserId>,
-    /// A /24 of IPv4 or a /48 of IPv6; empty where it is not known.
+    /// A /24 of IPv4 or a /48 of IPv6; empty if it is not known.
     pub network: String,
     pub detail: String,
-    /// The first event.
+    /// The time of the first event.
     pub at: Timestamp,
     pub events: i64,
 }
 
-/// The events of one class in one hour.
+/// The number of events of one class in one hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecurityTotal {
     pub hour: Timestamp,
@@ -46,7 +46,7 @@ pub struct SecurityEventFilter {
     pub account: Option<UserId>,
     pub network: String,
     pub from: Option<Timestamp>,
-    /// Exclusive.
+    /// Events at this time or later are left out.
     pub to: Option<Timestamp>,
 }
 
@@ -92,14 +92,15 @@ impl Store {
         Ok(())
     }
 
-    /// Events that match, newest first, older than the row `before`.
+    /// Events that match, newest first, after the row `before` in this order.
     pub async fn security_events(
         &self,
         filter: &SecurityEventFilter,
         before: Option<&str>,
         limit: i64,
     ) -> Result<Vec<SecurityEventRow>, StoreError> {
-        // A condition that is not asked for is left out: with it in an `OR` no database would use an index.
+        // Conditions that the filter does not use are left out. With `OR` for empty ones no database would use an
+        // index.
         let asked = [
             ("class =", filter.class.map(|class| class.to_string()).unwrap_or_default()),
             ("account =", filter.account.map(|id| id.to_string()).unwrap_or_default()),

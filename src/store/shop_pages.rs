@@ -1,4 +1,4 @@
-//! Texts of the whole shop.
+//! Texts about the whole shop.
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::any::AnyRow;
@@ -8,7 +8,7 @@ use crate::audit_log::log;
 use domain::shop_page::{ShopPage, ShopPageName};
 use domain::{AuditAction, Bilingual};
 
-/// The least difference between two versions of a page.
+/// The smallest difference between two versions of a page.
 const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 
 macro_rules! columns {
@@ -36,8 +36,8 @@ impl Store {
         self.optional(sqlx::query(sql).bind(name.as_str()), page).await
     }
 
-    /// Replaces the version `before` of a page by this text and logs the actor. `false` when the page has another version by
-    /// now.
+    /// Replaces the version `before` of a page by this text and logs the actor. Returns `false` if the page has another
+    /// version by now.
     pub async fn put_shop_page(
         &self,
         before: &ShopPage,

@@ -1,6 +1,7 @@
-//! Signals of accounts: digests of what accounts may have in common. They are noted at a registration, when an order gets
-//! its address and when it is paid, never while units are sold. Those of a registration are copied to each sale in which the account has an order
-//! with an address, so that the signals of a sale stand for themselves and go together.
+//! Digests of things that accounts may have in common ([`Signal`]), for finding linked accounts. They are written at a
+//! registration, when an order gets its address and when it is paid, but never while units are sold. Digests of a
+//! registration are copied to each sale in which the account has an order with an address, so that the digests of a
+//! sale are complete and can be deleted together.
 
 use std::time::Duration;
 
@@ -11,15 +12,15 @@ use sqlx::any::AnyRow;
 use super::{Store, StoreError, Tx, placeholders, row};
 use domain::{AccountSignal, PaymentId, SaleId, Signal, UserId};
 
-/// How long the signals of a sale are kept after it.
+/// How long the digests of a sale are stored after its end.
 const KEEP_SALE: Duration = Duration::from_secs(30 * 24 * 3600);
-/// How long those of a registration are: accounts for a sale are often registered weeks before it.
+/// How long the digests of a registration are stored. Accounts for a sale are often registered weeks before it.
 const KEEP_REGISTRATION: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Accounts per statement of a purge.
 const PURGE_SIZE: i64 = 1000;
-/// Signals per statement of a reading.
+/// Rows per statement that reads.
 const PART_SIZE: i64 = 4_000;
-/// The sale of signals that were noted with a registration.
+/// The sale id of digests that were written with a registration.
 const REGISTRATION: SaleId = SaleId(0);
 
 fn account_signal(row: &AnyRow) -> Result<AccountSignal, sqlx::Error> {
@@ -27,7 +28,7 @@ fn account_signal(row: &AnyRow) -> Result<AccountSignal, sqlx::Error> {
     Ok(AccountSignal { user: row::parsed(row, "user_id")?, signal, at: row::time(row, "at_ms")? })
 }
 
-/// Notes the signals of a registration.
+/// Writes the digests of a registration.
 pub(super) async fn note_registration(
     tx: &mut Tx,
     user: UserId,
@@ -37,8 +38,8 @@ pub(super) async fn note_registration(
     insert(tx, user, REGISTRATION, signals, at).await
 }
 
-/// Notes the signals of an order that gets its address, in place of those of an address before. Those of the registration
-/// are copied.
+/// Writes the digests of an order that gets its address. They replace the digests of an earlier address. The digests of
+/// the registration are copied to the sale.
 pub(super) async fn note_order(
     tx: &mut Tx,
     (sale, user): (SaleId, UserId),
@@ -74,11 +75,11 @@ async fn insert(tx: &mut Tx, user: UserId, sale: SaleId, signals: &[Signal], at:
 }
 
 impl Store {
-    /// Notes what a captured payment says of its instrument, with the sale of its order. Nothing for a top-up, whose money
-    /// belongs to no sale. May be repeated.
+    /// Writes the digests of a captured payment's instrument, with the sale of its order. Does nothing for a top-up,
+    /// whose money belongs to no sale. May be repeated.
     pub async fn note_payment(&self, payment: PaymentId, signals: &[Signal]) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
-        // The lock keeps a deletion of the account out, which deletes signals too.
+        // The lock excludes a concurrent deletion of the account, which deletes digests too.
         let sql =
             "UPDATE users SET role = role WHERE deleted_at_ms IS NULL AND id = (SELECT orders.user_id FROM payments
                JOIN orders ON orders.id = payments.order_id WHERE payments.id = $1 AND payments.status = 'captured')
@@ -92,13 +93,13 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// The signals of a sale that more than one account has. All signals are read along their index, in parts, because those
-    /// of a large sale take longer than a statement may.
+    /// The digests in a sale that more than one account has. All digests are read along their index, in parts, because
+    /// reading a large sale takes longer than a statement may.
     pub async fn shared_signals(&self, sale: SaleId) -> Result<Vec<AccountSignal>, StoreError> {
         let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals
              WHERE sale_id = $1 AND (kind, digest, user_id) > ($2, $3, $4) ORDER BY kind, digest, user_id LIMIT $5";
         let mut shared = Vec::new();
-        // The signal of the last account, while no second account has it.
+        // The last digest, as long as no second account has it.
         let mut single: Option<AccountSignal> = None;
         let mut after = [String::new(), String::new(), String::new()];
         loop {
@@ -128,7 +129,7 @@ impl Store {
         }
     }
 
-    /// The signals of one account, for its export, with the sale if they belong to one.
+    /// The digests of one account, for its export, with the sale if they belong to one.
     pub async fn signals_of(&self, user: UserId) -> Result<Vec<(Option<SaleId>, AccountSignal)>, StoreError> {
         let sql = "SELECT user_id, sale_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
@@ -139,8 +140,8 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
-    /// Deletes a bounded number of signals that are older than 30 days after their sale, or 90 days after the registration.
-    /// Returns whether there may be more.
+    /// Deletes a bounded number of digests 30 days after their sale, or 90 days after the registration. Returns whether
+    /// there may be more.
     pub async fn purge_signals(&self) -> Result<bool, StoreError> {
         let now = self.now().await?;
         let old = "DELETE FROM account_signals WHERE sale_id = 0 AND user_id IN (SELECT user_id FROM account_signals

@@ -1,8 +1,8 @@
 //! Transactions, and the database's time.
 //!
-//! What several processes must agree on (leases, payment windows, what is overdue) is decided by the database's clock:
-//! the clocks of hosts differ. PostgreSQL tells its time with the answer to `BEGIN`, so it costs no round trip. An SQLite
-//! file belongs to one host, whose clock is that of the process; there tests advance it.
+//! The database's clock decides everything that several processes must agree on, such as leases and payment windows,
+//! because the clocks of hosts differ. PostgreSQL sends its time with the answer to `BEGIN`, so it costs no round trip.
+//! An SQLite file belongs to one host, so the process's own clock is used, and tests can advance it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::wallet::BusyBalances;
 use super::{Store, StoreError, row};
 use domain::{SaleId, UserId};
 
-/// How long a writing transaction waits for those before it. SQLite has one writer at a time, so a queue is normal there.
+/// How long a writing transaction waits for earlier ones. SQLite has one writer at a time, so waiting is normal there.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
 
 macro_rules! now {
@@ -30,33 +30,34 @@ const LIST_LOCKS: i32 = 1;
 
 /// How a transaction begins on PostgreSQL.
 const BEGIN: &str = concat!("BEGIN; ", now!());
-/// A transaction that rather fails than waits for a lock: other work is due, and this part can be repeated.
+/// Begins a transaction that fails after a second instead of waiting longer for a lock, because other work is due and
+/// this part can be repeated.
 const BEGIN_IMPATIENT: &str = concat!("BEGIN; SET LOCAL lock_timeout = '1s'; ", now!());
-/// Takes SQLite's lock for writing at once: a transaction that reads first could not get it later.
+/// Takes SQLite's lock for writing at once, because a transaction that reads first could not get it later.
 const BEGIN_SQLITE: &str = "BEGIN IMMEDIATE";
 
 /// How long a transaction waits for a row's lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockPatience {
-    /// Until a frozen process has lost its locks.
+    /// Waits until a frozen process has lost its locks.
     Long,
-    /// For a second.
+    /// Waits for a second.
     Short,
 }
 
 /// How a transaction holds the list of a sale: its places in the waiting room, or its entries in the draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ListLock {
-    /// With others that add to it.
+    /// Together with other transactions that add to the list.
     Shared,
-    /// Alone.
+    /// Alone: no other transaction holds the list.
     Exclusive,
 }
 
 impl ListLock {
-    /// The call that takes the lock on PostgreSQL. Its result is empty, not NULL.
+    /// The call that takes the lock on PostgreSQL. Its result is an empty text, not NULL.
     ///
-    /// PostgreSQL grants advisory locks in turn. A row's lock that others share is never free while a crowd joins.
+    /// PostgreSQL grants advisory locks in turn. A shared row lock would never be free while a crowd joins.
     fn call(self, sale: SaleId) -> String {
         let function = match self {
             ListLock::Shared => "pg_advisory_xact_lock_shared",
@@ -66,28 +67,29 @@ impl ListLock {
     }
 }
 
-/// A writing transaction. Rolled back on drop unless it was committed.
+/// A writing transaction. It is rolled back on drop unless it was committed.
 pub(super) struct Tx {
     inner: Connection,
-    /// Whether no other transaction writes meanwhile, as on SQLite.
+    /// Whether no other transaction can write at the same time, as on SQLite.
     is_alone: bool,
     /// The database's time when the transaction began.
     pub(super) now: Timestamp,
-    /// Written by the commit.
+    /// Changes of orders. The commit writes them.
     pub(super) changes: OrderChanges,
-    /// Written by the commit, before them.
+    /// Changes of busy balances. The commit writes them before `changes`.
     pub(super) busy_balances: BusyBalances,
 }
 
 impl Tx {
-    /// Locks an account's row until the end: what transactions count per account, they count one after the other.
+    /// Locks an account's row until the end of the transaction, so that transactions that count something per account
+    /// run one after the other.
     pub(super) async fn lock_user(&mut self, user: UserId) -> Result<(), sqlx::Error> {
         let sql = "UPDATE users SET role = role WHERE id = $1";
         sqlx::query(sql).bind(user.to_string()).execute(&mut **self).await?;
         Ok(())
     }
 
-    /// Locks the list of a sale until the end. A transaction that is alone has it anyway.
+    /// Locks the list of a sale until the end of the transaction. A transaction that is alone needs no lock.
     pub(super) async fn lock_list(&mut self, lock: ListLock, sale: SaleId) -> Result<(), sqlx::Error> {
         if !self.is_alone {
             let sql = format!("SELECT 1 WHERE {} IS NULL", lock.call(sale));
@@ -155,20 +157,20 @@ impl Store {
         Ok(self.begin_and(patience, "").await?.0)
     }
 
-    /// Begins a transaction that locks the list of a sale, and reads with statements without parameters under that lock, all in one round
-    /// trip. Returns the rows that were read.
+    /// Begins a transaction that locks the list of a sale and reads under this lock, all in one round trip. `reading`
+    /// are statements without parameters. Returns the rows that were read.
     pub(super) async fn begin_with_list(
         &self,
         lock: ListLock,
         sale: SaleId,
         reading: &str,
     ) -> Result<(Tx, Vec<AnyRow>), StoreError> {
-        // The time is that of the lock.
+        // The transaction's time is read after the lock is taken.
         let lock = if self.shares_clock() { String::new() } else { format!(" WHERE {} IS NOT NULL", lock.call(sale)) };
         self.begin_and(LockPatience::Long, &format!("{lock}; {reading}")).await
     }
 
-    /// Begins a transaction. `rest` ends the statement that begins it, which on PostgreSQL selects the time.
+    /// Begins a transaction. `rest` is appended to the statement that begins it, which on PostgreSQL selects the time.
     async fn begin_and(&self, patience: LockPatience, rest: &str) -> Result<(Tx, Vec<AnyRow>), StoreError> {
         let queue = tokio::time::timeout(QUEUE_TIMEOUT, self.writer.clone().acquire_owned()).await;
         let permit = queue.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;

@@ -104,7 +104,7 @@ fn large_network_says_nothing() {
     assert!(clusters(&of(MAX_NETWORK_ACCOUNTS + 1)).is_empty());
 }
 
-/// The rules, word by word: whether two accounts are linked.
+/// Whether two accounts are linked, by the rules taken literally.
 fn are_linked(signals: &[AccountSignal], one: UserId, other: UserId) -> bool {
     let of = |user, kind| signals.iter().filter(move |s| s.user == user && s.signal.kind == kind);
     let shares = |kind| of(one, kind).any(|a| of(other, kind).any(|b| a.signal == b.signal));

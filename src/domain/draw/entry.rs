@@ -10,8 +10,8 @@ use crate::hex;
 use crate::ids::InvalidId;
 use crate::wire::wire_enum;
 
-/// The pseudonym of an account in one draw: 16 random bytes, which the shop draws when the account enters. In text they are
-/// 32 hexadecimal digits, whose order is that of the bytes.
+/// The pseudonym of an account in one draw: 16 random bytes, which the shop draws when the account enters. As text they
+/// are 32 hexadecimal digits, which sort like the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId([u8; 16]);
 
@@ -52,7 +52,7 @@ impl<'de> Deserialize<'de> for EntryId {
 }
 
 wire_enum! {
-    /// Why an entry takes no part. The list names it in public, so it says nothing about a person.
+    /// Why an entry takes no part. The list is public and names the reason, so the reason says nothing about a person.
     pub enum Exclusion {
         /// The same person has another entry.
         Duplicate = "duplicate",
@@ -66,15 +66,15 @@ wire_enum! {
     }
 }
 
-/// What the published list says of an entry.
+/// What the published list says about an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryStatus {
     In,
-    /// Listed and counted, but no leaf of the Merkle tree and without a rank.
+    /// The entry is listed and counted, but it is no leaf of the Merkle tree and has no rank.
     Excluded(Exclusion),
 }
 
-/// `in`, or `excluded` and the reason after a colon.
+/// Prints `in`, or `excluded:` and the reason.
 impl fmt::Display for EntryStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -16,7 +16,7 @@ pub struct ListedEntry {
     pub status: EntryStatus,
 }
 
-/// The list is not one that a shop publishes.
+/// Why a file is not a list that a shop publishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WrongList {
     #[error("the list of entries does not begin with the line {HEADER:?}")]
@@ -58,7 +58,7 @@ impl EntryList {
         Ok(EntryList(entries))
     }
 
-    /// CSV with the columns `entry` and `status`, lines ended by a line feed.
+    /// The list as CSV with the columns `entry` and `status`. Lines end with a line feed.
     pub fn to_csv(&self) -> String {
         let mut csv = format!("{HEADER}\n");
         for ListedEntry { id, status } in &self.0 {
@@ -81,7 +81,7 @@ impl EntryList {
         self.0.iter().filter(|entry| entry.status == EntryStatus::In).map(|entry| entry.id).collect()
     }
 
-    /// Excluded entries by reason.
+    /// The number of excluded entries by reason.
     pub fn excluded(&self) -> BTreeMap<Exclusion, u64> {
         let mut counts = BTreeMap::new();
         for entry in &self.0 {

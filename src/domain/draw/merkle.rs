@@ -8,7 +8,7 @@ use super::EntryId;
 
 type Hash = [u8; 32];
 
-/// The root over entries, which are sorted. It stays the same only if every entry does.
+/// The root over sorted entries. Any change of an entry changes the root.
 pub fn root(entries: &[EntryId]) -> Hash {
     debug_assert!(entries.is_sorted_by(|one, next| one < next), "sorted, each once");
     match entries {

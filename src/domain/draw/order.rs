@@ -29,8 +29,8 @@ pub fn seed(
         .into()
 }
 
-/// Indices of `entries`, the first to win first: ascending by SHA-256(seed ‖ 0 ‖ entry ‖ ticket), where the ticket is a
-/// number of 32 bits. Should two keys be equal, the smaller id is first.
+/// Indices into `entries`, the best rank first: ascending by SHA-256(seed ‖ 0 ‖ entry ‖ ticket), where the ticket is a
+/// number of 32 bits. If two keys are equal, the smaller id is first.
 pub fn ranking(seed: &[u8; 32], entries: &[EntryId]) -> Vec<usize> {
     let mut keys: Vec<([u8; 32], EntryId, usize)> =
         entries.iter().enumerate().map(|(index, entry)| (rank_key(seed, *entry), *entry, index)).collect();

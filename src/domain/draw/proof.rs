@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use super::{DrawRules, DrawSecret, EntryList, Exclusion, PROTOCOL, Randomness, root, seed};
 use crate::hex;
 
-/// Longest document that is read. A proof has some 1,500 characters.
+/// The longest document that is read. A proof has some 1,500 characters.
 const MAX_BYTES: usize = 65_536;
 
-/// `proof.json`. Hashes, signature and secret are hexadecimal digits. Made once, when the seed is known, for the locked
-/// list.
+/// The content of `proof.json`. Hashes, signature and secret are hexadecimal digits. The shop makes it once, from the
+/// locked list, when the seed is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
-    /// [`PROTOCOL`].
+    /// Always [`PROTOCOL`].
     pub protocol: String,
     /// The canonical text of the rules.
     pub rules: String,
     /// The number of entries that take part.
     pub n: u64,
-    /// The Merkle root over them.
+    /// The Merkle root over the entries that take part.
     pub root: String,
-    /// Entries that were excluded, by reason.
+    /// The number of excluded entries by reason.
     pub excluded: BTreeMap<Exclusion, u64>,
     /// SHA-256 of the list of entries, excluded ones included.
     pub entries_sha256: String,
-    /// The round of the public randomness; none without.
+    /// The round of the public randomness; `None` if the shop's secret alone decides.
     pub round: Option<i64>,
     pub signature: Option<String>,
     /// The shop's secret.

@@ -1,7 +1,7 @@
-//! Public randomness: a number that appears at a time known beforehand, and that cannot be known before it.
+//! Public randomness: a number that appears at a time known beforehand and that cannot be predicted.
 //!
 //! It is a round of drand's quicknet, a network of independent operators. A round's signature can be verified with the
-//! public key of the network alone, so staff may paste it, from wherever they got it, and the shop needs no way out.
+//! network's public key alone. So staff may paste it from any source, and the shop needs no outgoing connection.
 
 use drand_verify::{G2PubkeyRfc, Pubkey};
 use jiff::Timestamp;
@@ -12,16 +12,16 @@ use crate::hex;
 use crate::wire::wire_enum;
 
 const QUICKNET_CHAIN: &str = "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971";
-/// Of scheme `bls-unchained-g1-rfc9380`.
+/// The public key of quicknet, which uses the scheme `bls-unchained-g1-rfc9380`.
 const QUICKNET_PUBLIC_KEY: &str = "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c\
     8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5\
     a6e9c76a4bc09e76eae8991ef5ece45a";
 /// When round 1 appeared.
 const GENESIS_MS: i64 = 1_692_803_367_000;
 const PERIOD_MS: i64 = 3_000;
-/// A compressed point of BLS12-381's G1.
+/// A signature is a compressed point of BLS12-381's G1.
 const SIGNATURE_BYTES: usize = 48;
-/// The JSON of a round has some 300 characters.
+/// The longest pasted text that is read. The JSON of a round has some 300 characters.
 const MAX_PASTED: usize = 4_096;
 
 wire_enum! {
@@ -33,11 +33,11 @@ wire_enum! {
     }
 }
 
-/// One round, named before it appears. Both beacons number their rounds alike.
+/// One round, named before it appears. Both beacons number their rounds in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicRound {
     pub beacon: Beacon,
-    /// From 1 on.
+    /// The number of the round, from 1.
     pub round: i64,
 }
 
@@ -67,13 +67,13 @@ pub enum WrongRandomness {
     Unreadable,
     #[error("it is round {given}, not round {awaited}")]
     OtherRound { given: i64, awaited: i64 },
-    #[error("its signature is not that of the round")]
+    #[error("its signature is not valid for the round")]
     Signature,
     #[error("its randomness is not the SHA-256 of its signature")]
     Randomness,
 }
 
-/// What drand answers for a round. Older rounds of other chains have more fields.
+/// drand's answer for a round. Older rounds of other chains have more fields.
 #[derive(Deserialize)]
 struct RoundJson {
     round: i64,
@@ -82,7 +82,7 @@ struct RoundJson {
 }
 
 impl PublicRound {
-    /// The first round that appears later than a time.
+    /// The first round that appears after `time`.
     pub fn first_after(beacon: Beacon, time: Timestamp) -> PublicRound {
         let periods = (time.as_millisecond() - GENESIS_MS).div_euclid(PERIOD_MS);
         PublicRound { beacon, round: (periods + 2).max(1) }
@@ -94,7 +94,7 @@ impl PublicRound {
         Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
     }
 
-    /// Where the round can be read, once it is due. `None` for a round that is computed.
+    /// Where the round can be read once it is due. `None` for the sandbox, whose rounds are computed.
     pub fn url(&self) -> Option<String> {
         let is_published = self.beacon == Beacon::Quicknet;
         is_published.then(|| format!("https://api.drand.sh/{QUICKNET_CHAIN}/public/{}", self.round))
@@ -125,7 +125,7 @@ impl PublicRound {
         }
     }
 
-    /// The signature of a round of the sandbox. `None` for a beacon that is not one.
+    /// The sandbox's signature of the round. `None` if the round is not of the sandbox.
     pub fn sandbox_randomness(&self) -> Option<Randomness> {
         let signature = Sha256::new().chain_update("seckill-sandbox-round").chain_update(self.round.to_be_bytes());
         (self.beacon == Beacon::Sandbox)

@@ -10,28 +10,29 @@ use sha2::{Digest, Sha256};
 use super::{PROTOCOL, PublicRound};
 use crate::{SaleId, hex};
 
-/// Longest text that is read. Rules have some 250 characters.
+/// The longest text that is read. Rules have some 250 characters.
 const MAX_TEXT: usize = 4_096;
 
-/// What is decided before entries open. Every entry has one ticket.
+/// Everything that is decided before entries open. Every entry has one ticket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawRules {
     pub sale: SaleId,
     /// Units to win, one per winner. Units that are added later go to the next in the order.
     pub units: i64,
-    /// From when entries are taken.
+    /// The time from which entries are taken.
     pub opens_at: Timestamp,
-    /// Until when entries are taken.
+    /// The time until which entries are taken.
     pub closes_at: Timestamp,
-    /// Seconds that a winner has to pay.
+    /// How long a winner has to pay, in seconds.
     pub window_s: i64,
-    /// The round whose randomness goes into the seed. `None`: the shop must be trusted not to have tried secrets.
+    /// The round whose randomness goes into the seed. With `None` people must trust the shop not to have tried several
+    /// secrets.
     pub randomness: Option<PublicRound>,
     /// [`super::DrawSecret::commitment`] of the shop's secret.
     pub commitment: String,
 }
 
-/// A text is not the canonical text of rules.
+/// The text is not the canonical text of a draw's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the canonical text of the rules of a draw")]
 pub struct WrongRules;
@@ -96,7 +97,7 @@ fn public_round(text: &str) -> Option<PublicRound> {
     Some(PublicRound { beacon: beacon.parse().ok()?, round })
 }
 
-/// Reads a canonical text, and no other.
+/// Reads canonical texts only.
 impl FromStr for DrawRules {
     type Err = WrongRules;
 

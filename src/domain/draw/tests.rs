@@ -1,4 +1,4 @@
-//! Draws as a whole: golden vectors, which another program computed, and everything that a changed byte breaks.
+//! Draws as a whole: golden vectors that another program computed, and what a changed byte breaks.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -48,7 +48,7 @@ fn proof_is_made_from_rules_list_randomness_and_secret() {
     }
 }
 
-/// Every other byte at every place of a text.
+/// All texts that differ from this one in a single byte.
 fn changes(text: &str) -> impl Iterator<Item = String> {
     (0..text.len()).flat_map(move |at| {
         let old = text.as_bytes()[at];
@@ -211,7 +211,7 @@ fn list_is_sorted_and_names_each_entry_once() {
     assert_eq!(EntryList::parse(b"\xff"), Err(WrongList::Header));
 }
 
-/// What entered early has no better rank: χ² over tenths of the order of entering, with fixed seeds.
+/// Entering early brings no better rank: χ² over tenths of the order of entering, with fixed seeds.
 #[test]
 fn position_of_entering_does_not_matter() {
     const TENTHS: usize = 10;

@@ -1,4 +1,4 @@
-//! Verification of a proof against the published list of entries. It needs nothing but the two.
+//! Verification of a proof against the published list of entries. It needs nothing else.
 
 use sha2::{Digest, Sha256};
 
@@ -10,14 +10,14 @@ use crate::hex;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     pub promise: &'static str,
-    /// Why it does not hold.
+    /// Why the promise does not hold; `None` if it holds.
     pub failure: Option<String>,
 }
 
-/// What came out.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verification {
-    /// Up to the first one that the following ones rest on and that does not hold.
+    /// The checks in order. They end at a failure that the following checks would depend on.
     pub checks: Vec<Check>,
     /// The rules, if they could be read.
     pub rules: Option<DrawRules>,
@@ -30,7 +30,7 @@ impl Verification {
         self.checks.iter().all(|check| check.failure.is_none())
     }
 
-    /// What a draw that holds still leaves to be trusted.
+    /// What one must still trust in a draw whose checks all hold.
     pub fn caveat(&self) -> Option<&'static str> {
         match self.rules.as_ref()?.randomness.map(|public| public.beacon) {
             Some(Beacon::Quicknet) => None,
@@ -102,7 +102,7 @@ impl Proof {
             (Some(public), Some(round), Some(signature)) => {
                 same(&round.to_string(), &public.round.to_string())?;
                 let known = public.verify(signature).map_err(|wrong| wrong.to_string())?;
-                // A pasted signature has several texts, one in a proof has one.
+                // Staff may paste a signature in several forms, but a proof must have it in one form only.
                 same(signature, &known.signature_hex())?;
                 Ok(Some(known))
             }

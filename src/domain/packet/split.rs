@@ -314,8 +314,9 @@ mod tests {
 
     #[test]
     fn most_shares_are_near_the_average() {
-        // Bounds symmetric around the average; then far more room above. With few shares, one large share makes the
-        // others smaller and moves the peak a little below the average; with many shares it does not.
+        // The bounds are symmetric around the average at first; then there is far more room above. With few shares, one
+        // large share makes the others smaller and moves the peak a little below the average; with many shares it does
+        // not.
         for (total, count, min, max, packets, below) in [
             (20_000, 20, 100, 1_900, 10_000, 1),
             (20_000, 20, 100, 4_000, 10_000, 3),

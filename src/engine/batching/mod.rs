@@ -1,8 +1,9 @@
 //! Micro-batches: one call to the backend decides all claims that arrived during the previous call.
 //!
-//! While the shop is idle, a claim finds its queue empty and is sent alone, at once. Under load batches grow by themselves.
-//! Where one server decides about many sales, claims on all of them share a call, and buckets take turns, so that no sale
-//! starves the others. Batches run in tasks of their own: a client that disconnects does not revoke its claim.
+//! While the shop is idle, a claim finds no other pending claim and is sent alone, at once. Under load batches grow by
+//! themselves. Where one server decides about many sales, claims on all of them share a call, and buckets take turns,
+//! so that no sale starves the others. Batches run in tasks of their own: a client that disconnects does not revoke its
+//! claim.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ pub struct Unavailable(pub String);
 const MAX_BUCKETS_PER_CALL: usize = 64;
 /// Pending claims per bucket. Further claims are refused at once: they would wait longer than shoppers do.
 const MAX_PENDING_PER_BUCKET: usize = 8192;
-/// Queues that are kept in memory while they are idle.
+/// Queues in memory before idle ones are dropped.
 const MAX_QUEUES: usize = 10_000;
 
 /// Why there is no decision.
@@ -50,12 +51,12 @@ pub struct Batch<C> {
     pub claims: Vec<C>,
 }
 
-/// Names a queue. Claims with the same key are batched together.
+/// Names a batch queue. Claims with the same key are batched together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BatchKey {
-    /// One queue for all buckets, because one server decides about all of them.
+    /// One batch queue for all buckets, because one server decides about all of them.
     Shared,
-    /// A queue for this bucket alone.
+    /// A batch queue for this bucket alone.
     Bucket(Bucket),
 }
 
@@ -73,15 +74,17 @@ pub trait BatchHandler: Send + Sync + 'static {
     /// Decides batches that have the same key. Returns a result per batch: one decision per claim, in their order.
     async fn decide(&self, batches: &[Batch<Self::Claim>]) -> Vec<Result<Vec<Self::Decision>, Unavailable>>;
 
-    /// The queue for claims on this bucket.
+    /// The batch queue for claims on this bucket.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
-    /// Calls of one queue that run side by side. With one, claims on a bucket are decided in the order in which they arrive.
+    /// Calls of one batch queue that run side by side. With one, claims on a bucket are decided in the order in which
+    /// they arrive.
     fn max_calls(&self) -> usize {
         1
     }
 
-    /// Counts one decision, also after the client has disconnected; `None` when there is none.
+    /// Counts one claim, also after its client has disconnected. `decision` is `None` if the bucket was full or the
+    /// outcome is unknown.
     fn count(metrics: &Metrics, counters: Option<&Self::Counters>, decision: Option<&Self::Decision>, waited: Duration);
 
     /// Counts one call to the backend.
@@ -103,9 +106,9 @@ struct Pending<D: BatchHandler> {
     by_bucket: HashMap<Bucket, VecDeque<PendingClaim<D>>, RandomState>,
     /// The buckets in the order in which they are served.
     turns: VecDeque<Bucket>,
-    /// Claims of all buckets.
+    /// Number of pending claims in all buckets.
     len: usize,
-    /// Tasks that are draining the queue.
+    /// Tasks that are draining the batch queue.
     workers: usize,
 }
 
@@ -150,7 +153,7 @@ impl<D: BatchHandler> Pending<D> {
     }
 }
 
-/// The queue of one batch key.
+/// The batch queue of one key.
 struct BatchQueue<D: BatchHandler>(Mutex<Pending<D>>);
 
 impl<D: BatchHandler> Default for BatchQueue<D> {
@@ -198,7 +201,7 @@ impl<D: BatchHandler> Clone for Batcher<D> {
     }
 }
 
-/// Drains one queue. If it panics, a new worker takes over, so that pending claims are still decided.
+/// Drains one batch queue. If it panics, a new worker takes over, so that pending claims are still decided.
 struct Worker<D: BatchHandler> {
     batcher: Batcher<D>,
     queue: Arc<BatchQueue<D>>,
@@ -217,7 +220,7 @@ impl<D: BatchHandler> Batcher<D> {
         Batcher { backend, queues: Arc::default(), tasks: TaskTracker::new(), metrics }
     }
 
-    /// Adds a claim to its queue and waits for the decision. Dropping the future does not revoke the claim.
+    /// Adds a claim to its batch queue and waits for the decision. Dropping the future does not revoke the claim.
     pub async fn claim(
         &self,
         bucket: Bucket,
@@ -256,7 +259,8 @@ impl<D: BatchHandler> Batcher<D> {
         }
         let mut queues = self.queues.write().unwrap_or_else(PoisonError::into_inner);
         if queues.len() >= MAX_QUEUES {
-            // A caller that just got an idle queue may still use it; then two batches of one key run side by side.
+            // A caller that just got an idle batch queue may still use it. Then two batches of one key run side by
+            // side.
             queues.retain(|_, queue| queue.pending().workers > 0);
         }
         queues.entry(key).or_default().clone()

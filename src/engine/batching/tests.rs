@@ -127,7 +127,7 @@ async fn calls_of_one_queue_run_side_by_side_up_to_their_limit() {
     for n in 0..5 {
         let one = batcher.clone();
         answers.push(tokio::spawn(async move { one.claim(Bucket::whole(SaleId(1)), n, None).await }));
-        // Enough for a call to begin.
+        // Yields often enough for a call to begin.
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }

@@ -13,7 +13,7 @@ use domain::packet::{Packet, PacketPhase, Share};
 use domain::{PacketId, UserId};
 use store::{ShareGrant, Store};
 
-/// Shares that only the database keeps.
+/// Shares on the database alone, without Redis.
 pub struct DatabaseShares {
     store: Store,
 }

@@ -1,5 +1,6 @@
-//! The packet directory: an in-memory copy of what a claim needs to know about a packet, so that a claim costs only the call
-//! that decides it. It holds only facts that never change after a packet is given, and `settled`, which is never undone.
+//! The packet directory: an in-memory copy of what a claim needs to know about a packet, so that a claim costs only the
+//! call that decides it. It has only facts that never change after a packet is given, and `settled`, which never
+//! becomes false again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,12 +23,12 @@ use store::{Store, StoreError};
 
 /// How often the list of open packets is read; also the delay until the relay reads the outbox of a new packet.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
-/// How often all open packets are read. Between, the packets that were given or settled meanwhile.
+/// How often all open packets are read. Between two full reads, only packets that were given or settled since are read.
 const FULL_READ_INTERVAL: Duration = Duration::from_secs(300);
-/// Longer than any transaction takes: what it wrote becomes visible this long after the time that it recorded, at most.
+/// A row becomes visible at most this long after the time recorded in it. Every transaction is shorter.
 const LATE_COMMIT: Duration = Duration::from_secs(30);
-/// Up to so many open packets, every outbox is read each time. Of more, those with recent claims, and as many of the
-/// others in turn.
+/// Up to this many open packets, every outbox is read each time. If there are more, only outboxes of packets with
+/// recent claims and of a random sample of this many packets are read.
 const MAX_IDLE_READ: usize = 256;
 /// How long after a claim the outbox of a packet is read each time.
 const ACTIVE_FOR: Duration = Duration::from_secs(60);
@@ -35,10 +36,10 @@ const ACTIVE_FOR: Duration = Duration::from_secs(60);
 const PACKET_IDS: std::ops::Range<i64> = super::give::PACKET_IDS;
 /// Looked-up packets that are cached besides the open ones. When the cache is full it is cleared.
 const MAX_CACHED_LOOKUPS: usize = 10_000;
-/// How long a lookup is cached of a packet that is not settled or does not exist.
+/// How long a lookup is cached if it found no packet or one that is not settled.
 const LOOKUP_TTL: Duration = Duration::from_millis(100);
 
-/// What the directory knows of a packet.
+/// What the directory knows about a packet.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedPacket {
     pub id: PacketId,
@@ -81,14 +82,15 @@ struct OpenPacket {
 
 /// How far the list of open packets has been read.
 struct Progress {
-    /// When all of them were read: here, and by the database's clock.
+    /// When all open packets were last read: by this process's clock and by the database's clock.
     read_all: (Instant, Timestamp),
     /// When the last reading began.
     last: Instant,
 }
 
 impl Progress {
-    /// What is on the list is older, unless its transaction was late.
+    /// The database's time from which changes must be read. It goes back by [`LATE_COMMIT`], because a transaction may
+    /// have committed late.
     fn since(&self) -> Timestamp {
         let (here, there) = self.read_all;
         there + (self.last - here) - LATE_COMMIT
@@ -103,11 +105,11 @@ pub struct PacketDirectory {
     /// Open packets with claims within [`ACTIVE_FOR`].
     active: std::sync::Mutex<HashMap<PacketId, Arc<AtomicU64>>>,
     progress: Mutex<Option<Progress>>,
-    /// Packets that are settled, too new for the list of open ones, or absent.
+    /// Lookups of packets that are settled, too new for the list of open ones, or absent.
     lookups: Mutex<HashMap<PacketId, Lookup>>,
 }
 
-/// What a query of the database found.
+/// The result of a query of the database.
 struct Lookup {
     packet: Option<ListedPacket>,
     at: Instant,
@@ -119,8 +121,8 @@ impl Lookup {
     }
 }
 
-/// The buckets of packets that are not settled. Of many, those with recent claims and a random sample of the others: a packet
-/// whose first claim another process granted is met within seconds.
+/// The buckets of packets that are not settled. If there are many, only packets with recent claims and a random sample.
+/// The sample finds a packet within seconds if another process granted its first claim.
 impl ActiveBuckets for PacketDirectory {
     fn buckets(&self) -> Vec<Bucket> {
         let open = self.open.load();
@@ -154,7 +156,7 @@ impl PacketDirectory {
         }
     }
 
-    /// Records that a packet has claims. Takes the lock only when it was idle.
+    /// Records that a packet has claims. Takes the lock only if the packet was idle before.
     fn note_active(&self, listed: &OpenPacket) {
         let now = self.began.elapsed().as_millis() as u64;
         let before = listed.active_ms.swap(now, Ordering::Relaxed);
@@ -178,7 +180,7 @@ impl PacketDirectory {
             self.note_active(listed);
             return Ok(Some(listed.packet));
         }
-        // Held across the query, so that concurrent callers cause one query.
+        // The lock is held across the query, so that concurrent callers cause only one.
         let mut lookups = self.lookups.lock().await;
         let cached = lookups.get(&id);
         if let Some(cached) = cached.filter(|cached| cached.is_settled() || cached.at.elapsed() < LOOKUP_TTL) {

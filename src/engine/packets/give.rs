@@ -17,7 +17,8 @@ use store::{GiveOutcome, ShopSpender, StoreError};
 
 /// Shares of one packet that a user may give. The shop may give a million.
 pub const MAX_SHARES_PER_USER: i64 = 1_000;
-/// Packets of one user, and of the shop, that are not settled. Each is looked at until it is over.
+/// Packets of one user, and of the shop, that may be open at a time. Each costs the directory and data control work
+/// until it is settled.
 pub const MAX_OPEN_PER_USER: i64 = 100;
 pub const MAX_OPEN_OF_SHOP: i64 = 10_000;
 /// Characters, not bytes.
@@ -29,16 +30,16 @@ const MIN_SHARES_TO_SPLIT: i64 = 50_000;
 pub const SPLIT_BUCKETS: u8 = 8;
 /// Packets up to this size are loaded into Redis before the giver is answered; data control loads larger ones.
 const MAX_SHARES_LOADED_INLINE: i64 = 1_000;
-/// Minor units that an operator may give from the shop's purse within a day: ¥10,000. Owners have no bound.
+/// Minor units that an operator may give from the shop's purse within a day: ¥10,000. Owners have no limit.
 pub const MAX_OPERATOR_SPENDING: i64 = 1_000_000;
 /// Packet ids are random and have twelve digits.
 pub(super) const PACKET_IDS: std::ops::Range<i64> = 100_000_000_000..1_000_000_000_000;
 
-/// Whose money becomes a packet.
+/// Whose money goes into a packet.
 #[derive(Debug, Clone, Copy)]
 pub enum Purse<'a> {
     Wallet(UserId),
-    /// The shop's, opened by a member of the staff.
+    /// The shop's money, given by a member of the staff.
     Shop(ShopSpender<'a>),
 }
 
@@ -84,7 +85,7 @@ pub struct GiveRequest {
     pub key: Option<String>,
 }
 
-/// Why nothing was given.
+/// Why no packet was given.
 #[derive(Debug, thiserror::Error)]
 pub enum GiveRefusal {
     /// Invalid fields with a code each: `bad_amount`, `bad_number`, `too_many_shares`, `too_long`, `bad_text`, `in_past`,
@@ -93,7 +94,7 @@ pub enum GiveRefusal {
     Invalid(Vec<(&'static str, &'static str)>),
     #[error("the balance of the wallet is too low")]
     NotEnough,
-    /// The key gave another packet before.
+    /// An earlier request with the same key gave a different packet.
     #[error("the key belongs to another request")]
     KeyReused,
     #[error("this member of the staff may give {0} of the shop's money within a day")]
@@ -119,7 +120,7 @@ impl GiveRequest {
         let min = self.min.unwrap_or(1);
         let max = self.max.unwrap_or_else(|| {
             let (total, count) = (i128::from(self.total), i128::from(self.count.max(1)));
-            // Twice the average minus the least share: as far above the average as the least share is below it.
+            // Twice the average minus the smallest share: as far above the average as the smallest share is below it.
             let twice = ((2 * total + count - 1) / count) - i128::from(min);
             let least = (total + count - 1) / count;
             i64::try_from(twice.max(least)).unwrap_or(i64::MAX)
@@ -139,7 +140,7 @@ impl GiveRequest {
         let (min, max) = self.bounds();
         let plan = SplitPlan::new(self.total, self.count, min, max);
         match plan {
-            // The least share is then a single minor unit: the money does not reach for so many shares.
+            // The smallest share is a single minor unit here, so there are more shares than minor units.
             Err(SplitError::Min) if self.min.is_none() => invalid.push(("count", "too_many_shares")),
             Err(SplitError::Min) => invalid.push(("min", "bad_amount")),
             Err(SplitError::Max) => invalid.push(("max", "bad_amount")),
@@ -178,7 +179,7 @@ impl Packets {
         }
         let now = self.store.now().await?;
         let ValidRequest { plan, greeting, opens_at } = request.validate(giver, now)?;
-        // Securely seeded and dropped after use, so that amounts cannot be predicted.
+        // The generator is securely seeded and dropped after use, so that amounts cannot be predicted.
         let mut random = rand::make_rng::<StdRng>();
         let split = request.split;
         let shares = tokio::task::spawn_blocking(move || plan.split(split, &mut random));
@@ -233,7 +234,7 @@ impl Packets {
         }
     }
 
-    /// A sample of the amounts that a packet like this is split into. The packet itself is split anew.
+    /// A sample of the amounts that a packet like this is split into. Giving the packet draws other amounts.
     pub fn preview(&self, giver: Giver, request: &GiveRequest) -> Result<Vec<i64>, GiveRefusal> {
         let ValidRequest { plan, .. } = request.validate(giver, self.clock.now())?;
         Ok(plan.split(request.split, &mut rand::make_rng::<StdRng>()))

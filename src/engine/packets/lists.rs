@@ -1,27 +1,28 @@
-//! What users and staff read of packets: lists page by page, each packet with the names that belong to it.
+//! Lists of packets for users and staff, page by page. Each packet comes with the names of its giver and its luckiest
+//! user.
 
 use super::Packets;
 use domain::packet::{Giver, Packet, ShareClaim};
 use domain::{PacketId, Page, UserId};
 use store::{PacketClaim, StoreError};
 
-/// Why there is no page of packets.
+/// Why a page of packets cannot be returned.
 #[derive(Debug, thiserror::Error)]
 pub enum PacketPageError {
-    /// The list has no such packet.
+    /// The packet that the cursor names is not in the list.
     #[error("unknown cursor")]
     UnknownCursor,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A packet with the names that belong to it.
+/// A packet with the names of its giver and its luckiest user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PacketView {
     pub packet: Packet,
     /// `None` for the shop and for deleted accounts.
     pub giver: Option<String>,
-    /// The name of the luckiest, once the packet is settled.
+    /// The name of the luckiest user, once the packet is settled.
     pub luckiest: Option<String>,
 }
 
@@ -32,7 +33,7 @@ impl Packets {
         Ok(self.with_names(vec![packet]).await?.pop())
     }
 
-    /// The claims on a packet, latest first, of shares before `before`.
+    /// The claims on a packet, latest first. The page begins after the claim on share `before`.
     pub async fn claims(
         &self,
         id: PacketId,
@@ -43,20 +44,20 @@ impl Packets {
         Ok(Page::cut(claims, limit, |claim| claim.claim.share))
     }
 
-    /// The packets that a user or the shop gave, newest first, given before `before`.
+    /// The packets that a user or the shop gave, newest first, beginning after packet `before`.
     pub async fn given(
         &self,
         giver: Giver,
         before: Option<PacketId>,
         limit: usize,
     ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
-        // A packet of another giver is as unknown as one that does not exist, so cursors do not find packets.
+        // A packet of another giver is an unknown cursor too, so cursors cannot be used to find packets.
         let before = self.cursor(before, |packet| packet.giver == giver).await?;
         let packets = self.store.packets_given(giver, before.as_ref(), limit as i64 + 1).await?;
         self.page_of(packets, limit).await
     }
 
-    /// All packets, for the staff: newest first, given before `before`.
+    /// All packets, for the staff: newest first, beginning after packet `before`.
     pub async fn all(
         &self,
         before: Option<PacketId>,
@@ -67,7 +68,7 @@ impl Packets {
         self.page_of(packets, limit).await
     }
 
-    /// The shares that a user claimed, newest first, claimed before that of packet `before`.
+    /// The shares that a user claimed, newest first, beginning after the share of packet `before`.
     pub async fn received(
         &self,
         user: UserId,
@@ -87,7 +88,7 @@ impl Packets {
         Ok(Page::cut(claims.into_iter().zip(views).collect(), limit, |(claim, _)| claim.packet_id))
     }
 
-    /// The packet before which a page ends, if it is in the list.
+    /// The packet after which a page begins. An error if it is not in the list.
     async fn cursor(
         &self,
         id: Option<PacketId>,

@@ -1,4 +1,5 @@
-//! Red packets (红包): a user or the shop gives money away in shares; users claim one share each; what is left returns.
+//! Red packets (红包): a user or the shop gives money away in shares, and users claim one share each. The unclaimed rest
+//! returns to the giver.
 //!
 //! A packet is split when it is given ([`domain::packet::split`]). Claims take the path of purchases: they are
 //! gathered into batches, a [`ShareBackend`] decides a batch at a time ([`redis`] by a script, [`database`] by a
@@ -36,11 +37,12 @@ use domain::packet::{Packet, PacketState, Share};
 use domain::{PacketId, UserId};
 use store::{StopOutcome, Store, StoreError};
 
-/// Claims on settled packets that query the database at the same time; further ones are answered `Overloaded`.
+/// Claims on settled packets that may query the database at the same time. Further ones are refused as `Overloaded`.
 const MAX_SETTLED_LOOKUPS: usize = 4;
 
-/// Packets that do not exist, which one user or address may ask for: ten at once, then one every ten seconds. The numbers of
-/// packets have twelve digits so that they cannot be guessed; without this bound a million packets could be.
+/// How often one user or address may ask for a packet that does not exist: ten times at once, then once every ten
+/// seconds. Packet ids have twelve digits so that they cannot be guessed. Without this limit, some of a million packets
+/// could be.
 const MISS_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_MISSES_AT_ONCE: u64 = 10;
 
@@ -48,21 +50,22 @@ const MAX_MISSES_AT_ONCE: u64 = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShareDecision {
     Granted(Share),
-    /// The user had this share already.
+    /// The user already has this share.
     Repeated(Share),
     /// Every share of the bucket is claimed.
     Empty,
     NotOpen,
     Expired,
-    /// The backend does not hold the packet, or waits until grants have been replayed to it. The claim is undecided.
+    /// The packet is not loaded in the backend, or the backend waits until grants have been replayed to it. The claim
+    /// is undecided.
     NotLoaded,
 }
 
-/// Where unclaimed shares are kept: Redis or the database.
+/// The backend that has the unclaimed shares: Redis or the database.
 #[async_trait]
 pub trait ShareBackend: Send + Sync + 'static {
-    /// The buckets to claim from, in order; the next one is tried when one is empty. An empty bucket stays empty, so a
-    /// user who claims again meets the share of the first time before any other.
+    /// The buckets to claim from, in order. If one is empty, the next one is tried. An empty bucket stays empty, so a
+    /// user who claims again reaches the bucket with their first share before any bucket with another one.
     fn buckets_for(&self, packet: PacketId, buckets: u8, user: UserId) -> Vec<Bucket>;
 
     /// Decides batches of users, each batch on one bucket. Returns one result per batch, with one decision per user in
@@ -72,7 +75,7 @@ pub trait ShareBackend: Send + Sync + 'static {
     /// Claims on buckets with the same key are gathered together.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
-    /// The share that a user has in a bucket and that may not have reached the database.
+    /// The user's share in a bucket, also if the claim has not reached the database yet.
     async fn share_of(&self, bucket: Bucket, user: UserId) -> Result<Option<Share>, Unavailable>;
 }
 
@@ -104,7 +107,7 @@ impl BatchHandler for ShareClaims {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimedShare {
     New(Share),
-    /// The user had it already.
+    /// The user already had this share.
     Repeated(Share),
 }
 
@@ -127,11 +130,11 @@ pub enum ClaimRefusal {
     Own,
     /// This user sends too many claims per second.
     RateLimited,
-    /// The claim is undecided and may have been granted: the client asks again.
+    /// The outcome is unknown, and the claim may have been granted. The client retries, which is safe.
     Overloaded,
 }
 
-/// Why a visitor is not shown a packet.
+/// Why a packet is not shown to a visitor.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupRefusal {
     #[error("there is no such packet")]
@@ -142,7 +145,7 @@ pub enum LookupRefusal {
     Store(#[from] StoreError),
 }
 
-/// Everything that users and staff do with packets.
+/// All operations of users and staff on packets.
 #[derive(Clone)]
 pub struct Packets {
     store: Store,
@@ -158,18 +161,18 @@ pub struct Packets {
     lifetime: Duration,
 }
 
-/// What [`Packets::new`] needs.
+/// The arguments of [`Packets::new`].
 pub struct PacketDependencies {
     pub store: Store,
     pub backend: Arc<dyn ShareBackend>,
     pub directory: Arc<PacketDirectory>,
-    /// `None` where the database keeps the shares.
+    /// `None` if the database is the share backend.
     pub packet_sync: Option<Arc<sync::PacketSync>>,
     pub clock: Clock,
     pub metrics: Arc<Metrics>,
     /// Claims per second and user.
     pub user_rate: u32,
-    /// How long a packet can be claimed from, counted from its opening.
+    /// How long shares of a packet can be claimed, counted from its opening.
     pub lifetime: Duration,
 }
 
@@ -222,7 +225,7 @@ impl Packets {
             ShareDecision::Empty => Err(ClaimRefusal::Empty),
             ShareDecision::NotOpen => Err(ClaimRefusal::NotOpen),
             ShareDecision::Expired => Err(ClaimRefusal::Expired),
-            // A settled packet leaves the backend after a while.
+            // The packet was settled a while ago and is unloaded from the backend.
             ShareDecision::NotLoaded if packet.settled => self.settled_claim(user, id).await,
             ShareDecision::NotLoaded => Err(ClaimRefusal::Overloaded),
         }
@@ -240,7 +243,7 @@ impl Packets {
         decision
     }
 
-    /// Answers a claim on a settled packet from the database, for a few claims at a time.
+    /// Answers a claim on a settled packet from the database, for [`MAX_SETTLED_LOOKUPS`] claims at a time.
     async fn settled_claim(&self, user: UserId, id: PacketId) -> Result<ClaimedShare, ClaimRefusal> {
         let Ok(_permit) = self.settled_lookups.try_acquire() else { return Err(ClaimRefusal::Overloaded) };
         if let Some(claim) = or_overloaded(self.store.packet_claim_of(id, user).await)? {
@@ -262,7 +265,7 @@ impl Packets {
         })
     }
 
-    /// The share that a user has, even before it reaches the database. Also `None` while the backend does not answer.
+    /// The user's share, also before the claim reaches the database. `None` as well if the backend does not answer.
     pub async fn share_of(&self, user: UserId, packet: &Packet) -> Result<Option<Share>, StoreError> {
         if let Some(claim) = self.store.packet_claim_of(packet.id, user).await? {
             return Ok(Some(claim.share()));
@@ -278,7 +281,7 @@ impl Packets {
         Ok(None)
     }
 
-    /// Expires a packet now, for the staff. Data control then settles it and returns what is left.
+    /// Expires a packet now, for the staff. Data control then settles it and returns the unclaimed rest.
     pub async fn stop(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
         let stopped = self.store.stop_packet(id, actor).await?;
         if let (StopOutcome::Done(packet), Some(packet_sync)) = (&stopped, &self.packet_sync)

@@ -1,7 +1,7 @@
 //! Redis as the share backend. The scripts in `lua/` decide; this file encodes their arguments and decodes their answers.
 //!
-//! A bucket has, beside the packet hash, the list of unclaimed shares, the hash of users with the share of each, and the
-//! outbox, a stream that keeps a claim until it has been seen in the database.
+//! A bucket consists of the packet hash, the list of unclaimed shares, the hash of users with their shares, and the
+//! outbox. The outbox is a stream in which a claim stays until it has been seen in the database.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -44,16 +44,16 @@ pub struct RedisShares {
 
 /// Shares or users per command; more would block the server for too long.
 const PAGE_SIZE: usize = 1000;
-/// Expiry of the staging keys, for a load that is never finished.
+/// Staging keys expire after this time, in case a load is never finished.
 const STAGING_TTL_SECONDS: i64 = 600;
 
 /// The state of a bucket on the master.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedShares {
-    /// The server that has the keys now, and their epoch.
+    /// The server that has the keys now, and the epoch of the keys.
     pub generation: Generation,
-    /// Whether that server may grant shares. It may not after a recovery, or if it may have lost grants, until they have been
-    /// replayed.
+    /// Whether this server may grant shares. After a recovery, or if it may have lost grants, it may not until grants
+    /// have been replayed to it.
     pub is_granting: bool,
     /// `false` once the packet is being settled.
     pub open: bool,
@@ -66,7 +66,7 @@ pub struct LoadedShares {
 }
 
 impl RedisShares {
-    /// The store is asked which grants it has.
+    /// The replay queries `store` for the grants that the database has already.
     pub fn new(master: RedisConnection, store: Store, clock: Clock) -> RedisShares {
         let scripts = Scripts {
             claim: HotScript::new(include_str!("lua/claim.lua")),
@@ -116,8 +116,8 @@ impl RedisShares {
         Ok(())
     }
 
-    /// Creates a bucket from its staging keys; `false` when another process did first. A bucket that is loaded `closed`
-    /// grants nothing until [`RedisShares::reopen`] is called.
+    /// Creates a bucket from its staging keys. Returns `false` if another process has created it already. A bucket that
+    /// is loaded `closed` grants nothing until [`RedisShares::reopen`] is called.
     pub async fn load(&self, bucket: Bucket, packet: &Packet, epoch: i64, closed: bool) -> Result<bool, Unavailable> {
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::unclaimed(bucket)).key(keys::users(bucket));
@@ -159,7 +159,7 @@ impl RedisShares {
         Ok((next, parsed.collect::<Option<_>>().ok_or_else(|| malformed("users"))?))
     }
 
-    /// Appends claims to the outbox again that were lost before they reached the database.
+    /// Appends claims that were lost before they reached the database to the outbox again.
     pub async fn send_again(&self, bucket: Bucket, claims: &[(UserId, Share)], at_ms: i64) -> Result<(), Unavailable> {
         let words: Vec<String> =
             claims.iter().map(|(user, share)| format!("{} {share}", ShortId::of(user.0))).collect();
@@ -316,7 +316,7 @@ impl ReplayGrants for RedisShares {
         Ok(packets.iter().flat_map(|packet| Bucket::all(packet.id, packet.buckets)).collect())
     }
 
-    /// A packet is unloaded only after the database has every claim.
+    /// Always active: a packet is unloaded only after the database has every claim.
     fn is_active(&self, _bucket: Bucket) -> bool {
         true
     }

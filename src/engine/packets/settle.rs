@@ -1,4 +1,4 @@
-//! Settling packets that are empty or over, on every rung.
+//! Settles packets that are empty or over, on every rung.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use store::{SettleOutcome, Store};
 /// Data control's step for packets. Every part of it is idempotent.
 pub struct PacketSettler {
     pub store: Store,
-    /// `None` where the database keeps the shares.
+    /// `None` if the database is the share backend.
     pub packet_sync: Option<Arc<PacketSync>>,
     pub metrics: Arc<Metrics>,
 }
 
 impl PacketSettler {
-    /// One step: keeps Redis in step with the database and settles packets that are empty or over.
+    /// One step: syncs Redis with the database and settles packets that are empty or over.
     pub async fn step(&self) -> anyhow::Result<()> {
         match &self.packet_sync {
             Some(packet_sync) => packet_sync.step().await,

@@ -1,7 +1,7 @@
 //! Connections to RabbitMQ, with TLS for `amqps://`.
 //!
-//! The client has no TLS of its own here, and would then speak plain AMQP for `amqps://` too. So it is given a reactor whose
-//! TCP streams are TLS streams: nothing is sent, not even the header, before the server's certificate is checked.
+//! The client is built without TLS and would speak plain AMQP even for `amqps://`. So it gets a reactor whose TCP
+//! streams are TLS streams: nothing is sent, not even the header, before the server's certificate is checked.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -45,7 +45,7 @@ async fn open(uri: AMQPUri, runtime: Runtime<TlsKit>) -> lapin::Result<AsyncTcpS
 
 type TlsTcpStream = Compat<TlsStream<TcpStream>>;
 
-/// Tokio, with TLS on every TCP stream.
+/// The Tokio reactor, with TLS on every TCP stream.
 #[derive(Clone)]
 struct TlsKit {
     tokio: Tokio,

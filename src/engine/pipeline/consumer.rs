@@ -1,5 +1,6 @@
-//! The consumer: takes orders, and claims on shares of packets, from a source, has them persisted, and acknowledges them
-//! after the commit. Deliveries of a sale that is in trouble are held until they are persisted; those of the others go on.
+//! The consumer: takes orders, and claims on shares of packets, from a source, has them persisted, and acknowledges
+//! them after the commit. If one sale can't be written (a lock, for instance), its deliveries wait; other sales are not
+//! delayed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +19,8 @@ use store::Store;
 const MAX_BATCH: usize = 1024;
 /// Delay before the next attempt after a failure.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
-/// Deliveries of sales in trouble that are held. Further ones stay at the source, which delivers them again later.
+/// Deliveries that the consumer holds for sales that can't be written. Further ones stay at the source, which delivers
+/// them again later.
 const MAX_HELD: usize = 1000;
 /// How long deliveries are held while the database fails. After that they return to the source, which may deliver them to a
 /// consumer with a working connection. RabbitMQ ends consumers that hold messages for half an hour.
@@ -53,8 +55,8 @@ impl Consumer {
         outcome
     }
 
-    /// One batch, from its delivery to its acknowledgement. `held` are deliveries of earlier steps whose sale was in
-    /// trouble.
+    /// One batch, from its delivery to its acknowledgement. `held` are deliveries of earlier steps whose sale could not
+    /// be written.
     async fn step(
         &self,
         source: &mut dyn OrderSource,
@@ -62,7 +64,7 @@ impl Consumer {
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
         let mut deliveries = source.next(MAX_BATCH).await?;
-        // The outbox delivers an entry again that was not finished for a while.
+        // The outbox redelivers an entry that was not finished for a while, so it may be in `held` too.
         held.retain(|held| deliveries.iter().all(|delivery| delivery.tag != held.tag));
         deliveries.append(held);
         let items: Vec<OutboxItem> =

@@ -1,6 +1,6 @@
-//! Messages in RabbitMQ: JSON, readable for operators. A message carries one entry of an outbox, so its cost is shared by up
-//! to 256 orders. Versions before sent one message per order; such messages are still read, and dead letters about single
-//! orders of an entry have their form.
+//! Messages in RabbitMQ: JSON, readable for operators. A message carries one entry of an outbox, so up to 256 orders
+//! share its cost. Earlier versions sent one message per order. Such messages are still read, and a dead letter about a
+//! single order of an entry has the same form.
 
 use jiff::Timestamp;
 use lapin::BasicProperties;
@@ -27,12 +27,12 @@ pub const ORDER: MessageKind = MessageKind { name: "order.reserved.v2", key: "or
 /// The claimed shares of one entry.
 pub const SHARE: MessageKind = MessageKind { name: "packet.claimed.v2", key: "packet.claimed", count: "claims" };
 pub const KINDS: [MessageKind; 2] = [ORDER, SHARE];
-/// One order, as versions before sent it.
+/// One order, as earlier versions sent it.
 pub const ORDER_V1: MessageKind = MessageKind { name: "order.reserved.v1", ..ORDER };
-/// One claimed share, as versions before sent it.
+/// One claimed share, as earlier versions sent it.
 pub const SHARE_V1: MessageKind = MessageKind { name: "packet.claimed.v1", ..SHARE };
 
-/// The routing key of messages of that type; that of orders if the type is unknown.
+/// The routing key of messages of this type. Messages of an unknown type are routed like orders.
 pub fn routing_key(name: Option<&str>) -> &'static str {
     let is_share = name.is_some_and(|name| name == SHARE.name || name == SHARE_V1.name);
     if is_share { SHARE.key } else { ORDER.key }
@@ -42,7 +42,7 @@ pub fn routing_key(name: Option<&str>) -> &'static str {
 #[derive(Serialize, Deserialize)]
 struct OrdersBody {
     sale_id: SaleId,
-    /// Bucket and entry are for operators.
+    /// Bucket and entry are only for operators to read.
     bucket: String,
     entry: String,
     reserved_at: Timestamp,
@@ -77,11 +77,11 @@ struct ClaimLine {
 #[derive(Debug, Clone)]
 pub struct Message {
     pub kind: MessageKind,
-    /// The same whenever the content is published again.
+    /// The id stays the same if the content is published again.
     pub id: String,
     /// The instant of the reservation.
     pub at: Timestamp,
-    /// Orders or claims.
+    /// Number of orders or claims.
     pub count: usize,
     pub body: Vec<u8>,
 }
@@ -160,7 +160,8 @@ impl ClaimLine {
     }
 }
 
-/// Parses the body of a message of that type; `None` when it is invalid. One invalid item makes the whole message invalid.
+/// Parses the body of a message of type `name`. `None` if it is invalid; one invalid item makes the whole message
+/// invalid.
 pub fn parse(name: Option<&str>, body: &[u8]) -> Option<Vec<OutboxItem>> {
     let items: Vec<OutboxItem> = match name? {
         name if name == ORDER.name => {
@@ -261,7 +262,7 @@ mod tests {
             assert_eq!(message.kind, kind);
             assert_eq!(parse(Some(kind.name), &message.body), Some(vec![item]));
         }
-        // As version 1 was first published.
+        // The body as version 1 first published it.
         let old = json!({
             "order_id": Uuid::from_u128(1), "sale_id": "7", "user_id": Uuid::from_u128(1001), "quantity": 2,
             "reserved_at": "2023-11-14T22:13:20.123Z",

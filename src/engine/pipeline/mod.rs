@@ -1,9 +1,9 @@
-//! The way of an order from the outbox to the database.
+//! An order's way from the outbox to the database.
 //!
-//! The reserving script appends to the [`outbox`]. The [`relay`] publishes each entry as one
-//! [`message`] to [`rabbit`]; the [`consumer`] reads
-//! from a [`source`], RabbitMQ or the outbox itself, and persists. The [`sweep`] deletes persisted entries and publishes
-//! overdue ones again. What cannot be parsed becomes one of the [`dead_letters`]. Keys that a Redis master lost return through [`recovery`].
+//! The reserving script appends to the [`outbox`]. The [`relay`] publishes each entry as one [`message`] to [`rabbit`].
+//! The [`consumer`] reads from a [`source`], RabbitMQ or the outbox itself, and persists. The [`sweep`] deletes
+//! persisted entries and publishes overdue ones again. Content that cannot be parsed goes to the [`dead_letters`]. Keys
+//! that a Redis master lost return through [`recovery`].
 
 mod amqp;
 pub mod consumer;

@@ -1,9 +1,9 @@
-//! Persisting items: one transaction for a whole batch, and each sale or packet on its own once that fails for the sake of
-//! one of them.
+//! Persists items: one transaction for a whole batch. If that fails because of one sale or packet, each is tried on its
+//! own.
 //!
-//! A frozen process, or an operator's session, may hold the lock on one sale. Persisting does not wait for it: the sale's
-//! orders are postponed, those of the others go on. While a sale is in trouble, its orders stay out of the common
-//! transaction.
+//! A frozen process, or an operator's session, may hold the lock on one sale. Persisting does not wait for it: the
+//! sale's orders are postponed, and other sales are not delayed. As long as a sale's attempts fail, its orders stay out
+//! of the common transaction.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -30,12 +30,12 @@ pub struct Persister {
     backoff: Backoff<Owner>,
 }
 
-/// What became of the items of a batch. All others are in the database.
+/// The items of a batch that are not in the database after persisting it.
 #[derive(Debug, Default)]
 pub struct Persisted {
-    /// Can never be persisted.
+    /// Items that can never be persisted.
     pub invalid: Vec<OutboxItem>,
-    /// Their items are to be persisted later.
+    /// Sales and packets whose items must be persisted later.
     pub postponed: HashSet<Owner>,
 }
 
@@ -47,7 +47,7 @@ impl Persister {
     /// Persists a batch. Idempotent.
     ///
     /// # Errors
-    /// The database does not work. The batch is to be persisted again.
+    /// The database does not work. Persist the batch again.
     pub async fn persist(&self, items: &[OutboxItem]) -> Result<Persisted, StoreError> {
         let (alone, common): (Vec<OutboxItem>, Vec<OutboxItem>) =
             items.iter().partition(|item| self.backoff.is_failing(&item.owner()));
@@ -68,7 +68,8 @@ impl Persister {
         Ok(persisted)
     }
 
-    /// Persists the items of each sale and packet on their own, except those whose next attempt is not due.
+    /// Persists the items of each sale and packet on their own. A sale or packet whose next attempt is not due is
+    /// postponed.
     async fn persist_each_owner(&self, items: &[OutboxItem]) -> Result<Persisted, StoreError> {
         let mut by_owner: BTreeMap<Owner, Vec<OutboxItem>> = BTreeMap::new();
         for item in items {
@@ -168,7 +169,8 @@ impl Persister {
                     self.metrics.persisted.inc();
                 }
                 PersistedOrder::Known(status) if status.is_live() => {}
-                // The order has ended, but a replayed grant may have taken its units again.
+                // The order has ended, but a replayed grant may have taken its units again, so they are released once
+                // more.
                 PersistedOrder::Known(_) => ended.push(HeldUnits::of(order)),
                 PersistedOrder::Rejected => {
                     self.metrics.rejected.inc();

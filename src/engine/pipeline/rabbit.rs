@@ -24,7 +24,8 @@ pub const ORDER_QUEUE: &str = "seckill.orders";
 pub const DEAD_LETTER_QUEUE: &str = "seckill.orders.dead";
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time-out of a confirm. After it, whether the broker has the message is unknown, and it is published again.
+/// How long to wait for a confirm. After that it is unknown whether the broker has the message, and it is published
+/// again.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time-out of the confirm of a probe message.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -108,7 +109,7 @@ async fn declare(channel: &Channel) -> Result<(), lapin::Error> {
     let mut quorum = FieldTable::default();
     quorum.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
     let mut orders = quorum.clone();
-    // Through the default exchange, straight into the dead-letter queue.
+    // Dead letters go through the default exchange straight into the dead-letter queue.
     orders.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
     orders.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(DEAD_LETTER_QUEUE.into()));
     // The consumer rejects invalid messages explicitly. A valid message must survive any number of consumer crashes, but
@@ -156,7 +157,8 @@ impl Publisher {
         }
     }
 
-    /// Fails if the broker takes no messages. A broker that is short of memory or disk still answers all other requests.
+    /// Fails if the broker takes no messages. A broker that is short of memory or disk still responds to everything
+    /// else.
     pub async fn probe(&self) -> anyhow::Result<()> {
         // The message goes to no queue: the broker confirms and drops it. An empty body would pass even while blocked.
         let (options, properties) = (BasicPublishOptions::default(), BasicProperties::default());
@@ -171,7 +173,7 @@ impl Publisher {
         self.rabbit.connection.status().blocked()
     }
 
-    /// The error for a missing confirm.
+    /// The error if no confirm arrives.
     fn no_confirm(&self) -> anyhow::Error {
         match self.is_blocked() {
             true => anyhow!("RabbitMQ takes no messages: it is short of memory or disk (rabbitmq-diagnostics alarms)"),
@@ -184,7 +186,7 @@ impl Publisher {
     }
 }
 
-/// The lengths of the queues, in messages. Each carries up to 256 orders.
+/// The lengths of the queues, in messages. A message carries up to 256 orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depths {
     pub ready: u32,
@@ -204,8 +206,8 @@ impl Monitor {
         Monitor { url, rabbit: Arc::default() }
     }
 
-    /// The lengths now. A caller may give up; the broker's answer is waited for all the same, so that the next caller finds
-    /// a connection, and a slow broker is not asked for one connection after the other.
+    /// The lengths now. If the caller gives up, the task still waits for the broker's answer. So the next caller finds
+    /// a connection, and a slow broker does not get one new connection after the other.
     pub async fn depths(&self) -> anyhow::Result<Depths> {
         let slot = self.rabbit.clone().lock_owned().await;
         tokio::spawn(read_depths(self.url.clone(), slot)).await?

@@ -1,14 +1,16 @@
-//! Recovery of keys that a Redis master lost, or of which it may have lost writes: one state machine for sales and packets.
+//! Recovery of keys that a Redis master lost or whose last writes it may have lost: one state machine for sales and
+//! packets.
 //!
-//! A grant that was answered must stay valid, so keys that are gone return in four steps:
+//! A grant that was answered must stay valid, so lost keys return in four steps:
 //!
 //! 1. Wait until orders in flight have reached the database: RabbitMQ has been empty for [`DRAINED_FOR`].
 //! 2. Load the keys from the database and the outbox, closed: they grant nothing.
 //! 3. Wait until each process has replayed its grants ([`crate::redis::replay`]), for a bounded time.
 //! 4. Open the keys.
 //!
-//! Keys that survived on a server with another history may lack its last writes; they are closed then and enter at step 3.
-//! Steps follow from surveys of the master, so a process that takes over data control only starts the present wait anew.
+//! Keys that survived on a server with another replication history may lack the last writes. They are closed and enter
+//! at step 3. Steps follow from surveys of the master, so if another process takes over data control, only the current
+//! wait starts again.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -21,23 +23,23 @@ use tracing::{info, warn};
 
 use super::rabbit::Monitor;
 
-/// How long keys whose server may have lost grants stay closed at most, although a process that is alive has not replayed its
-/// grants. The grants of a process that is frozen or cut off for longer are decided about by the database.
+/// Keys whose server may have lost grants are opened after this time even if a living process has not replayed its
+/// grants. If a process is frozen or cut off for longer, the database has the final say about its grants.
 pub const MAX_REPLAY_WAIT: Duration = Duration::from_secs(10);
 /// A process of the role `serve` that has not reported for this long counts as dead. It reports every second.
 pub const SERVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long RabbitMQ must stay empty before a load. Consumers persist what they hold within milliseconds.
+/// How long RabbitMQ must stay empty before a load. Consumers persist the messages that they took within milliseconds.
 const DRAINED_FOR: Duration = Duration::from_millis(1_500);
-/// The keys of one item, a bucket of a sale or a whole packet, as a survey found them.
+/// The state in which a survey found the keys of one item, which is a bucket of a sale or a whole packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyState<G> {
     /// Never loaded, so nothing was ever granted.
     New,
-    /// Loaded before, and gone.
+    /// Loaded before, but gone now.
     Lost,
     /// Loaded, and closed until grants have been replayed to this generation.
     Closed(G),
-    /// As `Closed`, and each living process has replayed its grants.
+    /// Closed, but every living process has replayed its grants.
     Replayed(G),
     Open,
 }
@@ -54,7 +56,7 @@ pub enum Action {
     Maintain,
 }
 
-/// The present state of keys, since when it lasts, and since when RabbitMQ has been empty during it.
+/// The present state of keys, when it began, and since when RabbitMQ has been empty in this state.
 struct Observed<G> {
     state: KeyState<G>,
     since: Instant,
@@ -69,12 +71,13 @@ pub struct Recovery<I, G> {
 }
 
 impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
-    /// After `max_drain_wait` keys are loaded even if RabbitMQ was never empty. Without a `monitor` there is none to drain.
+    /// After `max_drain_wait` keys are loaded even if RabbitMQ was never empty. Without RabbitMQ `monitor` is `None`,
+    /// and there is nothing to drain.
     pub fn new(monitor: Option<Arc<Monitor>>, max_drain_wait: Option<Duration>) -> Recovery<I, G> {
         Recovery { monitor, max_drain_wait, observed: HashMap::new() }
     }
 
-    /// Decides on each item of a survey of all items.
+    /// Decides what to do with each item. `survey` must contain all items.
     pub async fn step(&mut self, survey: Vec<(I, KeyState<G>)>) -> Vec<Action> {
         let is_lost = survey.iter().any(|(_, state)| *state == KeyState::Lost);
         let drained = match &self.monitor {
@@ -84,7 +87,7 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
         self.decide(survey, drained, Instant::now())
     }
 
-    /// Forgets how long an item was lost: if it is lost again, it waits anew.
+    /// Forgets how long an item was lost. If it is lost again, its wait starts again.
     pub fn loaded(&mut self, item: I) {
         self.observed.remove(&item);
     }

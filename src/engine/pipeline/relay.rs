@@ -24,10 +24,10 @@ const ENTRIES_PER_READ: usize = 64;
 const READ_TIMEOUT: Duration = Duration::from_millis(200);
 /// Delay before the next attempt after a failure.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
-/// How long the relay waits for confirms after a stop was requested. Orders that are not confirmed by then become overdue,
-/// and the sweep of another process publishes them.
+/// How long the relay waits for confirms after a stop was requested. Orders that are not confirmed by then become
+/// overdue, and another process's sweep publishes them.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
-/// A RabbitMQ that takes no messages is reported after this time.
+/// If RabbitMQ takes no messages for this long, the relay logs a warning.
 const BLOCKED_WARNING_DELAY: Duration = Duration::from_secs(2);
 
 /// Publishes outbox entries.
@@ -58,8 +58,8 @@ impl Relay {
         Ok(())
     }
 
-    /// One read, the publications and the acknowledgement. If the process dies in between, the sweep of another process
-    /// finds the entries overdue.
+    /// One read, the publications and the acknowledgement. If the process dies in between, the entries become overdue,
+    /// and another process's sweep publishes them.
     async fn relay_once(
         &self,
         publisher: &Publisher,
@@ -87,7 +87,7 @@ impl Relay {
     }
 }
 
-/// Publishes entries and waits for the confirms; after a stop was requested for [`STOP_TIMEOUT`] at most.
+/// Publishes entries and waits for the confirms. Once a stop is requested, it waits at most [`STOP_TIMEOUT`] longer.
 pub(super) async fn publish(publisher: &Publisher, entries: &[Entry], stop: &CancellationToken) -> anyhow::Result<()> {
     let stopped = async {
         stop.cancelled().await;

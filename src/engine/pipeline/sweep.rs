@@ -20,17 +20,17 @@ use domain::{Bucket, OrderId, OrderStatus, OutboxItem, PacketId, UserId};
 use store::{HeldUnits, Store};
 
 const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
-/// Of several relays one sweeps at a time.
+/// If there are several relays, one of them sweeps at a time.
 const LEASE_NAME: &str = "sweep";
 const LEASE_DURATION: Duration = Duration::from_secs(5);
 /// Entries per page of an outbox.
 const PAGE_SIZE: usize = 64;
-/// An entry whose orders are not in the database this long after their publication is published again; the delay doubles
-/// every time.
+/// An entry is published again if its orders are not in the database this long after the last publication. The delay
+/// doubles every time.
 const OVERDUE_AFTER: Duration = Duration::from_secs(5);
-/// The same while RabbitMQ has a backlog, in which the orders probably wait.
+/// Replaces [`OVERDUE_AFTER`] while RabbitMQ has a backlog, because the orders probably wait in it.
 const OVERDUE_AFTER_IN_BACKLOG: Duration = Duration::from_secs(60);
-/// Bounds the doubling of the delay.
+/// The delay doubles up to this factor.
 const MAX_DELAY_FACTOR: u32 = 64;
 
 /// Sweeps the outboxes.
@@ -123,7 +123,8 @@ impl Sweep {
                 if entry.items.is_some() {
                     overdue.push(entry);
                 } else {
-                    // The relay that read it died before it moved the entry to the dead letters.
+                    // The entry cannot be parsed, and the relay that read it died before it moved it to the dead
+                    // letters.
                     outbox::set_aside(&mut master, &entry).await?;
                     self.metrics.dead_lettered.inc();
                 }
@@ -131,8 +132,8 @@ impl Sweep {
         }
     }
 
-    /// Separates entries whose orders are all in the database from the others. The orders of an entry travel together: the
-    /// database is asked about all of them only once it has the last one.
+    /// Separates entries whose orders are all in the database from the others. The orders of an entry travel together,
+    /// so the database is queried for all of them only once it has the last one.
     async fn partition(&self, page: Vec<Entry>) -> anyhow::Result<(Vec<Entry>, Vec<Entry>)> {
         let last: Vec<OutboxItem> = page.iter().filter_map(|entry| entry.items.as_ref()?.last().copied()).collect();
         let known = self.persisted(&last).await?;
@@ -149,8 +150,8 @@ impl Sweep {
         Ok((persisted, unpersisted))
     }
 
-    /// Requests the release of units whose order has ended. A replayed grant may have taken them again, and nothing else
-    /// would ever release them.
+    /// Requests the release of units whose order has ended. A replayed grant may have taken them again, and nothing
+    /// else would release them.
     async fn release_ended(&self, items: &[OutboxItem], known: &PersistedItems) -> anyhow::Result<()> {
         let (orders, _) = OutboxItem::partition(items);
         let ended = orders.iter().filter(|order| known.statuses.get(&order.order_id).is_some_and(|s| !s.is_live()));
@@ -193,11 +194,11 @@ pub struct MissingEntries {
 }
 
 struct MissingEntry {
-    /// When it was first seen or last published again.
+    /// When the entry was first seen or last published again.
     since: Instant,
-    /// Doubles with every publication.
+    /// Factor of the delay. It doubles with every publication.
     delay_factor: u32,
-    /// Whether the present sweep has seen it.
+    /// Whether the current sweep has seen the entry.
     seen: bool,
 }
 

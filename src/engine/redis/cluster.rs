@@ -1,8 +1,8 @@
-//! The connection to the members of a cluster, shared by all tasks of a process.
+//! The connection to the servers of a Redis Cluster, shared by all tasks of a process.
 //!
-//! The client follows slots that move and members that come back. It goes on waiting, however, for a member that says nothing
-//! on an open connection, and does not open another one. So the first command without an answer makes the process connect to
-//! the whole cluster anew, in the background. Commands use the old connection until the new one stands.
+//! The client follows slots that move and members that come back. But if a member stays silent on an open connection,
+//! the client keeps waiting and opens no other one. So the first command without an answer makes the process reconnect
+//! to the whole cluster in the background. Commands use the old connection until the new one is ready.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,19 +17,19 @@ use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 use tokio::time::{Instant, timeout};
 use tracing::info;
 
-/// Between the beginnings of two attempts to connect anew. A member that stays silent costs little then.
+/// The shortest time between the beginnings of two reconnects, so that a member that stays silent costs little.
 const MIN_RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
-/// Includes connecting to every member that answers.
+/// How long a reconnect may take. It includes connecting to every member that answers.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The connection; clones share it.
+/// The connection. Clones share it.
 #[derive(Clone)]
 pub struct ClusterServers(Arc<Inner>);
 
 struct Inner {
     client: ClusterClient,
     present: ArcSwap<ClusterConnection>,
-    /// The next attempt to connect anew does not begin before this instant.
+    /// The next reconnect does not begin before this instant.
     next_at: Mutex<Instant>,
 }
 
@@ -44,14 +44,14 @@ impl ClusterServers {
         }))
     }
 
-    /// Sends a command to the members that the routing names.
+    /// Sends a command to the members that `routing` selects.
     pub(super) async fn route_command(&self, cmd: Cmd, routing: RoutingInfo) -> RedisResult<Value> {
         let answer = self.present().route_command(cmd, routing).await;
         self.note(answer.as_ref().err());
         answer
     }
 
-    /// Connects to the cluster anew, in the background, unless that was done a moment ago.
+    /// Reconnects to the cluster in the background, unless the last reconnect began within [`MIN_RENEWAL_INTERVAL`].
     pub(super) fn renew(&self) {
         {
             let (mut next_at, now) = (self.0.next_at.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
@@ -65,7 +65,7 @@ impl ClusterServers {
             let connect = inner.client.get_async_connection_with_config(ClusterConfig::new());
             if let Ok(Ok(connection)) = timeout(RENEWAL_TIMEOUT, connect).await {
                 inner.present.store(Arc::new(connection));
-                info!("connected to the Redis cluster anew, because a member did not answer");
+                info!("reconnected to the Redis cluster, because a member did not answer");
             }
         });
     }

@@ -20,18 +20,18 @@ use crate::batching::BatchKey;
 use base::config::{RedisAddress, ServiceAddress};
 use domain::Bucket;
 
-/// Time-out of one command. After it, whether the command was executed is unknown.
+/// Time-out of one command. After a time-out it is unknown whether the command was executed.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection. Clones share it. All keys of a command must belong to one bucket, because a cluster spreads buckets over
 /// its servers.
 #[derive(Clone)]
 pub enum RedisConnection {
-    /// To one server, for commands that return at once.
+    /// A connection to one server, for commands that return at once.
     Shared(ServerConnection),
-    /// To one server, for one owner and commands that block.
+    /// A connection to one server, for one owner and commands that block.
     Private(MultiplexedConnection),
-    /// To all servers of a cluster. Each command goes to the server that has its keys.
+    /// A connection to all servers of a cluster. Each command goes to the server that has its keys.
     Cluster(ClusterServers),
 }
 
@@ -75,13 +75,13 @@ pub fn shared(url: &ServiceAddress) -> anyhow::Result<RedisConnection> {
     }
 }
 
-/// As [`shared`], for one server whatever its role.
+/// Like [`shared`], but to one server whatever its role.
 pub fn any_role(url: &ServiceAddress) -> anyhow::Result<RedisConnection> {
     Ok(one_server(Source::Server(server(url)?)))
 }
 
-/// A connection for reading only, to the replicas that come with the address: a cluster routes commands to replicas where
-/// there are any, Sentinels know one. `None` for a single server.
+/// A connection for reading only, to a replica: in a cluster, commands go to replicas if there are any; Sentinels name
+/// one. `None` for a single server.
 pub fn reading(url: &ServiceAddress) -> anyhow::Result<Option<RedisConnection>> {
     match RedisAddress::parse(url)? {
         RedisAddress::Server(_) => Ok(None),
@@ -98,7 +98,7 @@ fn cluster(members: &[ServiceAddress]) -> anyhow::Result<ClusterClientBuilder> {
         members.first().filter(|member| member.is_encrypted()).map(|member| tls::certificates(&member.tls));
     let members = members.iter().map(server).collect::<anyhow::Result<Vec<_>>>()?;
     let builder = ClusterClientBuilder::new(members);
-    // Members that are found through the others get them too.
+    // Connections to members that are found through other members use these certificates too.
     let builder = match certificates {
         Some(certificates) => builder.certs(certificates?),
         None => builder,
@@ -112,8 +112,8 @@ fn cluster(members: &[ServiceAddress]) -> anyhow::Result<ClusterClientBuilder> {
         .max_retry_wait(200))
 }
 
-/// A connection to the master for one owner and commands that block for at most `max_block` at the server. Its owner
-/// replaces it when it fails. A cluster gets a shared connection, because commands do not block there.
+/// A connection to the master for one owner and commands that block for at most `max_block` at the server. The owner
+/// replaces it if it fails. For a cluster it is a shared connection, because commands do not block there.
 pub async fn private(url: &ServiceAddress, max_block: Duration) -> anyhow::Result<RedisConnection> {
     match Master::at(url)? {
         Master::One(source) => {
@@ -133,7 +133,7 @@ impl RedisConnection {
         matches!(self, RedisConnection::Cluster(_))
     }
 
-    /// Looks for the server again, for the next command. Connects to a cluster anew, in the background.
+    /// Looks for the server again before the next command. Reconnects to a cluster in the background.
     pub fn reconnect(&self) {
         match self {
             RedisConnection::Shared(connection) => connection.reconnect(),
@@ -142,7 +142,8 @@ impl RedisConnection {
         }
     }
 
-    /// Changes when another server, or another process of the same one, answers. A cluster finds its servers by itself.
+    /// Changes when another server, or another process of the same server, answers. Always 0 for a cluster, whose
+    /// client finds the servers itself.
     pub fn incarnation(&self) -> u64 {
         match self {
             RedisConnection::Shared(connection) => connection.number(),
@@ -150,30 +151,30 @@ impl RedisConnection {
         }
     }
 
-    /// Fails unless the server takes writes; of a cluster, unless every master answers.
+    /// Fails unless the server takes writes. For a cluster, fails unless every master answers.
     pub async fn check_writable(&self) -> RedisResult<()> {
         match self {
             RedisConnection::Cluster(_) => redis::cmd("PING").query_async(&mut self.clone()).await,
-            // Writes nothing, but a server that refuses writes refuses it.
+            // This writes nothing, but a server that refuses writes refuses it.
             _ => redis::cmd("SETRANGE").arg("seckill:probe").arg(0).arg("").query_async(&mut self.clone()).await,
         }
     }
 
-    /// Fails unless some master of a cluster answers.
+    /// Fails unless at least one master of a cluster answers.
     pub async fn check_any_master(&self) -> RedisResult<()> {
         let RedisConnection::Cluster(connection) = self else { return self.check_writable().await };
         let one = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, Some(ResponsePolicy::OneSucceeded)));
         connection.route_command(redis::cmd("PING"), one).await.map(drop)
     }
 
-    /// Names the queue of a bucket's claims: all buckets share one on a single server. In a cluster each bucket has its own,
-    /// because a call reaches one server only.
+    /// The batch key of a bucket. On a single server claims on all buckets share calls. In a cluster each bucket has
+    /// its own calls, because a call reaches one server only.
     pub fn batch_key(&self, bucket: Bucket) -> BatchKey {
         if self.is_cluster() { BatchKey::Bucket(bucket) } else { BatchKey::Shared }
     }
 
-    /// Sends the same commands for every bucket: in one pipeline to a single server, otherwise in one per bucket. Returns a
-    /// result per bucket, with one value per command.
+    /// Sends the same commands for every bucket: in one pipeline to a single server, and in one pipeline per bucket to
+    /// a cluster. Returns a result per bucket, with one value per command.
     pub async fn each(
         &self,
         buckets: &[Bucket],
@@ -204,7 +205,7 @@ impl RedisConnection {
         pipe.query_async(&mut self.clone()).await
     }
 
-    /// As [`RedisConnection::each`] of a cluster, where each bucket fails on its own after `limit`.
+    /// Like [`RedisConnection::each`] on a cluster, but each bucket fails on its own after `limit`.
     pub async fn each_within(
         &self,
         limit: Duration,

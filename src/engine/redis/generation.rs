@@ -1,10 +1,10 @@
-//! Generations of a bucket's keys, and the door that closes when a master may have lost grants.
+//! Generations of a bucket's keys, and the check that stops a master from granting if it may have lost grants.
 //!
-//! A generation is an epoch, in which the keys were loaded, and the history of the server that has them. Redis draws a new
-//! replication id whenever a process starts as a master or a replica becomes one, so a changed id means that writes may be
-//! missing. The hash of a bucket names the history that may grant (`Server`). A server with another history grants nothing
-//! until each living process of the role `serve` has replayed its grants and announced so under the bucket's own keys, where
-//! every process of data control finds it ([`crate::pipeline::recovery`]).
+//! A generation is an epoch, which counts the loads of the keys, and the replication id of the server that has them.
+//! Redis draws a new id whenever a process starts as a master or a replica becomes one, so a changed id means that
+//! writes may be missing. The field `Server` of a bucket's hash has the id that may grant. A server with another id
+//! grants nothing until each living process of the role `serve` has replayed its grants. Processes announce this under
+//! the bucket's own keys, where every process of data control finds it ([`crate::pipeline::recovery`]).
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::{keys, malformed, parse};
 use crate::batching::Unavailable;
 use domain::Bucket;
 
-/// The replication id of a master: 160 random bits that Redis draws anew when its history changes.
+/// The replication id of a master: 160 random bits. Redis draws new ones when the server's history changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId([u8; 20]);
 
@@ -75,7 +75,7 @@ impl Generation {
         Ok(Generation { epoch, server: server.ok_or_else(|| malformed("a replication id"))? })
     }
 
-    /// As an announcement names it.
+    /// The text of a generation in an announcement.
     fn text(self) -> String {
         format!("{}:{}", self.epoch, self.server)
     }
@@ -85,12 +85,11 @@ impl Generation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadedGeneration {
     pub present: Generation,
-    /// Whether the server may grant. Otherwise it waits until grants have been replayed.
+    /// Whether the server may grant. If not, it waits until grants have been replayed.
     pub open: bool,
 }
 
-/// The generation of each bucket, `None` where it is not loaded. Buckets of other servers do not suffer from one that does
-/// not answer.
+/// The generation of each bucket; `None` if it is not loaded. A server that doesn't answer fails only its own buckets.
 pub async fn generations(
     master: &RedisConnection,
     buckets: &[Bucket],
@@ -114,7 +113,8 @@ pub fn parse_loaded(answer: &Value) -> Result<Option<LoadedGeneration>, Unavaila
     Ok(Some(LoadedGeneration { present: Generation { epoch, server: server_id }, open: granting == server }))
 }
 
-/// Announces that a process has replayed all its grants to this generation. `false` when the generation has ended meanwhile.
+/// Announces that a process has replayed all its grants to this generation. Returns `false` if it is not the present
+/// generation any more.
 pub async fn announce(
     master: &RedisConnection,
     bucket: Bucket,
@@ -140,7 +140,7 @@ pub async fn announced(
     Ok(all.into_iter().filter(|(_, text)| *text == present).map(|(process, _)| process).collect())
 }
 
-/// Lets the server grant. Changes nothing when the generation has ended meanwhile.
+/// Lets the server grant. Changes nothing if this is not the present generation any more.
 pub async fn open(master: &RedisConnection, bucket: Bucket, generation: Generation) -> Result<(), Unavailable> {
     let script = Script::new(include_str!("lua/open.lua"));
     let mut call = script.key(keys::hash(bucket));

@@ -1,7 +1,8 @@
-//! Keeps the grants of a process that stops for its next start, in files of the data directory.
+//! Files in the data directory with the grants that a stopping process still remembers, for its next start.
 //!
-//! One file per process and backend: lines of JSON, each with grants of one bucket and generation. A file is deleted once the database has all
-//! its grants. Reading a file twice does no harm, because a replay changes nothing where the master has the grants.
+//! There is one file per process and backend, with lines of JSON. Each line has grants of one bucket and generation. A
+//! file is deleted once the database has all its grants. Reading a file twice does no harm, because a replay changes
+//! nothing about grants that the master has.
 
 use std::fs;
 use std::hash::Hash;
@@ -19,7 +20,7 @@ use domain::Bucket;
 
 /// The folder inside the data directory.
 const FOLDER: &str = "grants";
-/// Bounds the memory for a line: about half a megabyte.
+/// Bounds the memory for a line to about half a megabyte.
 const MAX_GRANTS_PER_LINE: usize = 4_096;
 
 #[derive(Serialize, Deserialize)]
@@ -29,11 +30,11 @@ struct Line<G> {
     grants: Vec<G>,
 }
 
-/// The files of one backend, whose buckets belong to owners of one kind.
+/// The files of one backend. All its buckets have the same kind of owner.
 pub struct GrantFiles {
     folder: PathBuf,
     kind: &'static str,
-    /// Files whose grants are in the log.
+    /// Files that were read. Their grants are in the log.
     read: Vec<PathBuf>,
 }
 
@@ -42,7 +43,7 @@ impl GrantFiles {
         GrantFiles { folder: data_dir.join(FOLDER), kind, read: Vec::new() }
     }
 
-    /// Remembers the grants in all files. Fails at a file that cannot be read, which stays for an operator.
+    /// Adds the grants in all files to the log. Fails at a file that cannot be read and leaves it for an operator.
     pub fn load<G: DeserializeOwned + Copy + Eq + Hash>(&mut self, log: &GrantLog<G>) -> anyhow::Result<usize> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -84,7 +85,7 @@ impl GrantFiles {
         Ok(())
     }
 
-    /// Writes what the log remembers to the file of this process, and deletes those that were read. Returns the number of
+    /// Writes the remembered grants to this process's file, and deletes the files that were read. Returns the number of
     /// grants. The file is complete or absent.
     pub fn write<G: Serialize + Copy + Eq + Hash>(mut self, process: &str, log: &GrantLog<G>) -> anyhow::Result<usize> {
         let mut count = 0;
@@ -113,7 +114,7 @@ impl GrantFiles {
     fn delete_read(&mut self) -> anyhow::Result<()> {
         for path in self.read.drain(..) {
             match fs::remove_file(&path) {
-                // Another process with the same folder has read and deleted it, too.
+                // Another process with the same folder has read and deleted the file, too.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 deleted => deleted.with_context(|| format!("{} cannot be deleted", path.display()))?,
             }

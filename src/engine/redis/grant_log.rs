@@ -1,10 +1,11 @@
-//! Remembers every grant that this process has told to a client, until the database has it.
+//! Remembers every grant that this process has reported to a client, until the database has it.
 //!
-//! A 202 is a promise. A master that restarts without its last writes, or without any data, has forgotten it; then
-//! [`super::replay`] sends the remembered grants again. Grants that were answered once more to a repeated request are remembered
-//! as well, because the process that granted them may have ended.
+//! A 202 is a promise. A master that restarts without its last writes, or without any data, has forgotten the grant,
+//! and [`super::replay`] sends the remembered grants to it again. Grants that were the answer to a repeated request are
+//! remembered as well, because the process that first granted them may have ended.
 //!
-//! Memory: a grant on units takes 56 bytes, so [`MAX_GRANTS`] take 56 MB, and up to twice that while a queue grows.
+//! Memory: a grant on units takes 56 bytes, so [`MAX_GRANTS`] take 56 MB, and up to twice that while a `VecDeque`
+//! grows.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::Hash;
@@ -16,15 +17,15 @@ use tokio::time::Instant;
 use super::generation::Generation;
 use domain::Bucket;
 
-/// Bounds the memory of the log. Beyond it the oldest grants are dropped, but only of generations that the master has just
-/// been seen to have.
+/// Bounds the memory of the log. Beyond it the oldest grants are dropped, but only if a check has just found their
+/// generation on the master.
 const MAX_GRANTS: usize = 1_000_000;
-/// How long after a grant the database is first asked for it.
+/// How long after a grant the first check whether the database has it is made.
 const FIRST_CHECK_DELAY: Duration = Duration::from_secs(1);
-/// How long after a check a grant that was not in the database is checked again. Bounds the load during a backlog.
+/// How long after a check a grant that was not in the database is checked again. It bounds the load during a backlog.
 const RECHECK_DELAY: Duration = Duration::from_secs(5);
 
-/// Key of the grants on a bucket that a generation has.
+/// The key under which grants are remembered: the bucket and the generation that has them.
 pub type Place = (Bucket, Generation);
 
 struct Remembered<G> {
@@ -35,24 +36,24 @@ struct Remembered<G> {
 /// The grants of one generation of a bucket, roughly oldest first.
 struct Grants<G> {
     queue: VecDeque<Remembered<G>>,
-    /// Those of the queue that were told to a repeated request, so that many repetitions are remembered once.
+    /// Grants in `queue` that came from repeated requests, so a client that retries a hundred times is stored once.
     repeated: HashSet<G>,
 }
 
-/// The grants that this process has reported to clients and the database does not have yet.
+/// The grants that this process has reported to clients and that the database does not have yet.
 pub struct GrantLog<G> {
     places: Mutex<BTreeMap<Place, Grants<G>>>,
     calls: Mutex<Calls>,
 }
 
-/// Calls to the master, by the order of their start.
+/// Calls to the master, numbered in the order of their start.
 #[derive(Default)]
 struct Calls {
     started: u64,
     unanswered: BTreeSet<u64>,
 }
 
-/// A call whose answer may still bring grants. Ends on drop.
+/// A call whose answer may still contain grants. It ends on drop.
 pub struct CallGuard<'a> {
     calls: &'a Mutex<Calls>,
     number: u64,
@@ -87,7 +88,7 @@ impl<G: Copy + Eq + Hash> Grants<G> {
 }
 
 impl<G: Copy + Eq + Hash> GrantLog<G> {
-    /// Begins a call to the master. Its grants are remembered before the guard is dropped.
+    /// Begins a call to the master. The caller must remember its grants before it drops the guard.
     pub fn begin_call(&self) -> CallGuard<'_> {
         let mut calls = lock(&self.calls);
         calls.started += 1;
@@ -106,7 +107,7 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
         lock(&self.calls).unanswered.first().is_none_or(|oldest| *oldest > number)
     }
 
-    /// Remembers new grants, and grants that were reported again to repeated requests.
+    /// Remembers new grants, and grants that were reported again in the answers to repeated requests.
     pub fn remember(&self, place: Place, granted: impl IntoIterator<Item = G>, repeated: impl IntoIterator<Item = G>) {
         let (mut granted, mut repeated) = (granted.into_iter().peekable(), repeated.into_iter().peekable());
         if granted.peek().is_none() && repeated.peek().is_none() {
@@ -142,8 +143,8 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
         places.get(&place).into_iter().flat_map(|grants| &grants.queue).map(|one| one.grant).collect()
     }
 
-    /// Records that the generation `to` now has the first `count` grants of `from`. They go before the grants that `to` has
-    /// made since.
+    /// Records that generation `to` now has the first `count` grants of `from`. They are older than the grants of `to`,
+    /// so they go in front.
     pub(super) fn reassign(&self, bucket: Bucket, from: Generation, to: Generation, count: usize) {
         if from == to {
             return;
@@ -162,7 +163,7 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
         }
     }
 
-    /// The first grants of a place, as far as their check is due.
+    /// The first grants of a place whose check is due, at most `max`.
     pub(super) fn due(&self, place: Place, max: usize) -> Vec<G> {
         let now = Instant::now();
         let places = lock(&self.places);
@@ -170,7 +171,8 @@ impl<G: Copy + Eq + Hash> GrantLog<G> {
         queue.take_while(|one| one.check_at <= now).take(max).map(|one| one.grant).collect()
     }
 
-    /// Forgets those of the first grants of a place that are in the database. The others are checked again later.
+    /// Forgets grants that are in the database. `persisted` has the results for the first grants of a place. The grants
+    /// that are not in the database are checked again later.
     pub(super) fn settle(&self, place: Place, persisted: &[bool]) {
         let recheck_at = Instant::now() + RECHECK_DELAY;
         let mut places = lock(&self.places);

@@ -27,17 +27,17 @@ pub fn outbox(bucket: Bucket) -> String {
     named(bucket, ":outbox")
 }
 
-/// Unclaimed shares of a packet.
+/// The list of unclaimed shares of a packet.
 pub fn unclaimed(bucket: Bucket) -> String {
     named(bucket, ":unclaimed")
 }
 
-/// The shares of a packet by user.
+/// The hash with the users of a packet and their shares.
 pub fn users(bucket: Bucket) -> String {
     named(bucket, ":users")
 }
 
-/// The places of a waiting room by account.
+/// The hash with the accounts in a waiting room and their places.
 pub fn places(bucket: Bucket) -> String {
     named(bucket, ":places")
 }
@@ -47,17 +47,17 @@ pub fn replayed(bucket: Bucket) -> String {
     named(bucket, ":replayed")
 }
 
-/// Outbox entries that could not be parsed, for operators to inspect.
+/// The stream of outbox entries that could not be parsed, for operators to inspect.
 pub fn dead(bucket: Bucket) -> String {
     named(bucket, ":outbox:dead")
 }
 
-/// Stages the holders of a bucket that is being loaded, one key per attempt.
+/// The staging key for the holders of a bucket that is being loaded. Each attempt has its own.
 pub fn loading(bucket: Bucket, epoch: i64) -> String {
     format!("{}:{epoch}", named(bucket, ":loading"))
 }
 
-/// Stages the users of a packet that is being loaded, one key per attempt.
+/// The staging key for the users of a packet that is being loaded. Each attempt has its own.
 pub fn loading_users(bucket: Bucket, epoch: i64) -> String {
     format!("{}:{epoch}", named(bucket, ":loading-users"))
 }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn slots_are_those_of_redis() {
-        // CLUSTER KEYSLOT
+        // The expected values come from CLUSTER KEYSLOT.
         assert_eq!(["123456789", "foo", "user1000"].map(slot), [12_739, 12_182, 3_443]);
     }
 

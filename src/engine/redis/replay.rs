@@ -1,10 +1,10 @@
-//! Replays remembered grants to a master that may have forgotten them, announces that to data control, and forgets grants that
-//! the database has.
+//! Replays remembered grants to a master that may have forgotten them, announces the replay to data control, and
+//! forgets grants that the database has.
 //!
-//! A master with an unknown history grants nothing ([`super::generation`]). Every check of this process finds such buckets,
-//! sends what it remembers, waits for the answers to calls that it had sent before, because they may bring grants of the old
-//! history, and announces itself. The script of the backend finds grants that survived and changes nothing for them; the
-//! others it grants again and appends to the outbox.
+//! A master with an unknown history grants nothing ([`super::generation`]). Each check of this process finds such
+//! buckets and sends the remembered grants. It also waits for the answers to earlier calls, because they may contain
+//! grants of the old history. Then it announces itself. The backend's script changes nothing about grants that
+//! survived; it grants the others again and appends them to the outbox.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -27,7 +27,7 @@ use domain::Bucket;
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Grants per call to Redis or to the database.
 const MAX_BATCH: usize = 256;
-/// Grants of one bucket that the database is asked for in one check.
+/// Grants of one bucket that one check looks up in the database.
 const MAX_SETTLED_PER_CHECK: usize = 20_000;
 
 /// The outcome of replaying grants.
@@ -48,7 +48,7 @@ pub trait ReplayGrants: Send + Sync {
 
     fn master(&self) -> &RedisConnection;
 
-    /// The buckets that wait for an announcement of every process when they are closed.
+    /// The buckets that, when closed, wait for the announcement of every process.
     async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>>;
 
     /// Replays a batch of at most 256 grants. Grants that the master remembers stay as they are.
@@ -57,23 +57,25 @@ pub trait ReplayGrants: Send + Sync {
     /// Whether the bucket is in use: if it is not loaded, it will be.
     fn is_active(&self, bucket: Bucket) -> bool;
 
-    /// Writes grants to the database. It decides what becomes of them, as about those that come through the outbox.
+    /// Writes grants to the database. The database decides about them as it does about grants that come through the
+    /// outbox.
     async fn persist(&self, bucket: Bucket, grants: &[Self::Grant]) -> anyhow::Result<()>;
 
-    /// Which of the grants the database has.
+    /// Whether the database has each of the grants.
     async fn are_persisted(&self, bucket: Bucket, grants: &[Self::Grant]) -> anyhow::Result<Vec<bool>>;
 }
 
-/// The checks of one process, with what they have found before.
+/// The checks of one process, with the state that they remember.
 pub struct Replay<'a, B> {
     backend: &'a B,
     /// The name of this process.
     process: &'a str,
-    /// Closed buckets: their generation, and the calls that had been started when it was first seen.
+    /// Closed buckets with their generation, and the number of calls that had been started when this generation was
+    /// first seen.
     closed: HashMap<Bucket, (Generation, u64)>,
 }
 
-/// Checks until `stop` is cancelled. Deletes files whose grants are settled.
+/// Checks until `stop` is cancelled. Deletes grant files once their grants are in the database.
 pub async fn replay_grants<B: ReplayGrants>(
     backend: &B,
     process: &str,
@@ -94,10 +96,10 @@ impl<'a, B: ReplayGrants> Replay<'a, B> {
         Replay { backend, process, closed: HashMap::new() }
     }
 
-    /// One check of all buckets. Trouble with one of them does not keep the others waiting.
+    /// One check of all buckets. A bucket that fails does not delay the others.
     pub async fn check(&mut self, metrics: &Metrics) -> anyhow::Result<()> {
         let log = self.backend.grant_log();
-        // What is remembered is replayed also while the others are unknown.
+        // Without the list of announced buckets, remembered grants are still replayed.
         let (announced, mut failure) = match self.backend.announced_buckets().await {
             Ok(buckets) => (buckets, None),
             Err(error) => (Vec::new(), Some(error)),
@@ -178,7 +180,7 @@ impl<'a, B: ReplayGrants> Replay<'a, B> {
         Ok(())
     }
 
-    /// Writes grants that are in Redis no more, and will not be again, straight to the database.
+    /// Writes grants straight to the database, because their bucket is gone from Redis and will not be loaded again.
     async fn hand_over(&self, bucket: Bucket, remembered: Vec<Generation>) -> anyhow::Result<()> {
         for generation in remembered {
             let log = self.backend.grant_log();
@@ -202,7 +204,7 @@ impl<'a, B: ReplayGrants> Replay<'a, B> {
                 }
                 let persisted = self.backend.are_persisted(place.0, &grants).await?;
                 log.settle(place, &persisted);
-                // Where none has arrived, the following grants have probably not either.
+                // If none of these has arrived, the following grants probably have not either.
                 if !persisted.contains(&true) {
                     break;
                 }

@@ -19,9 +19,9 @@ impl HotScript {
         call
     }
 
-    /// Sends calls; a cluster takes one at a time. Returns a result per call. If the connection fails, the error covers all
-    /// calls, and which of them were executed is unknown. A server that does not know the script gets it loaded, and then
-    /// the unanswered calls again.
+    /// Sends calls; to a cluster, send one call at a time. Returns a result per call. If the connection fails, the
+    /// error covers all calls, and it is unknown which of them were executed. If the server does not know the script,
+    /// it is loaded, and the unanswered calls are sent again.
     pub async fn send(
         &self,
         calls: Vec<Cmd>,
@@ -55,7 +55,8 @@ fn pipeline(calls: impl IntoIterator<Item = Cmd>) -> Pipeline {
 async fn ask(pipe: &Pipeline, connection: &mut RedisConnection) -> RedisResult<Vec<RedisResult<Vec<Value>>>> {
     let mut calls = pipe.cmd_iter();
     match (calls.next(), calls.next()) {
-        // Redirections of a cluster are followed for single commands only, not for pipelines.
+        // A single call is sent as a command, because the client follows a cluster's redirections for commands but not
+        // for pipelines.
         (Some(call), None) => Ok(vec![call.query_async(connection).await]),
         _ => pipe.query_async(connection).await,
     }

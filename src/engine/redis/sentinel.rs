@@ -15,15 +15,15 @@ use secrecy::ExposeSecret;
 use super::tls;
 use base::config::SentinelAddress;
 
-/// A Sentinel that takes longer is passed over for the next one.
+/// If a Sentinel takes longer, the next one is asked.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The Sentinels of one service. Clones share the turn.
+/// The Sentinels of one service. Clones share `turn`.
 #[derive(Clone)]
 pub(super) struct Sentinels {
     address: Arc<SentinelAddress>,
-    /// The Sentinel to ask first. It advances with every question, so that one which is cut off from the others does not
-    /// give every answer.
+    /// The Sentinel to ask first. It advances with every question, so that a Sentinel that is cut off from the others
+    /// does not give every answer.
     turn: Arc<AtomicUsize>,
 }
 
@@ -36,7 +36,8 @@ impl Sentinels {
         self.address.db
     }
 
-    /// The server that the Sentinels take for the master. During a failover it may not be the master yet, or any more.
+    /// The server that the Sentinels take for the master. During a failover it may not be the master yet, or not any
+    /// more.
     pub(super) async fn master(&self) -> RedisResult<ConnectionInfo> {
         let mut question = redis::cmd("SENTINEL");
         question.arg("get-master-addr-by-name").arg(&self.address.service);
@@ -58,7 +59,7 @@ impl Sentinels {
         }
     }
 
-    /// The answer of the first Sentinel that gives one.
+    /// The first answer that a Sentinel gives.
     async fn ask<T: FromRedisValue>(&self, question: &Cmd) -> RedisResult<T> {
         let sentinels = &self.address.sentinels;
         let first = self.turn.fetch_add(1, Ordering::Relaxed);

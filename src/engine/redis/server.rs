@@ -1,9 +1,10 @@
 //! The connection to one server, shared by all tasks of a process.
 //!
-//! It is made anew when it breaks, when the server does not answer, and when the server refuses a write because it has
+//! It is replaced when it breaks, when the server does not answer, and when the server refuses a write because it has
 //! become a replica. Each time the name is resolved again, or the Sentinels are asked again, and the server's role is
-//! checked before the first command: a connection to the master never ends at a replica. Attempts have a minimum distance
-//! and a random delay, so that processes do not return all at once. Between two attempts commands fail at once.
+//! checked before the first command, so a connection to the master never ends at a replica. Attempts have a minimum
+//! distance and a random delay, so that not all processes reconnect at the same time. Between two attempts commands
+//! fail at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,10 +25,10 @@ use tracing::info;
 use super::sentinel::Sentinels;
 
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// Between the beginnings of two attempts, at least; as much again at most is added at random.
+/// The shortest time between the beginnings of two attempts. A random delay of up to the same length is added.
 const MIN_RECONNECT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Where the server is found, and what it must be.
+/// Where to find the server, and which role it must have.
 #[derive(Clone)]
 pub(super) enum Source {
     /// A server by its name, whatever its role.
@@ -70,7 +71,7 @@ impl Source {
 
 async fn check_role(connection: &mut MultiplexedConnection, required: &str, address: String) -> RedisResult<()> {
     let answer = match redis::cmd("ROLE").query_async::<Vec<Value>>(connection).await {
-        // A user without this right meets READONLY later.
+        // A Redis user without the right to call ROLE gets READONLY later if the server is a replica.
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => return Ok(()),
         answer => answer?,
     };
@@ -87,7 +88,7 @@ async fn check_role(connection: &mut MultiplexedConnection, required: &str, addr
 
 /// One attempt to connect, and its outcome.
 struct Attempt {
-    /// Counts attempts.
+    /// The number of this attempt, from 0.
     number: u64,
     connection: Shared<BoxFuture<'static, RedisResult<MultiplexedConnection>>>,
     /// The next attempt does not begin before this instant.
@@ -105,7 +106,7 @@ impl Attempt {
     }
 }
 
-/// The connection; clones share it.
+/// The connection. Clones share it.
 #[derive(Clone)]
 pub struct ServerConnection(Arc<Inner>);
 
@@ -127,12 +128,12 @@ impl ServerConnection {
         self.0.attempt.load().number
     }
 
-    /// Finds a server anew, for the next command.
+    /// Looks for the server again before the next command.
     pub(super) fn reconnect(&self) {
         self.replace(&self.0.attempt.load_full());
     }
 
-    /// The connection of the present attempt. An attempt that failed long enough ago is followed by another one here.
+    /// The connection of the present attempt. If it failed long enough ago, another attempt begins here.
     async fn connection(&self) -> RedisResult<(Arc<Attempt>, MultiplexedConnection)> {
         let attempt = self.0.attempt.load_full();
         match attempt.connection.clone().await {
@@ -154,7 +155,7 @@ impl ServerConnection {
         if !Arc::ptr_eq(&previous, old) {
             return previous.clone();
         }
-        // The attempt goes on even if the command that waits for it is given up.
+        // The attempt goes on even if the command that waits for it is cancelled.
         tokio::spawn(new.connection.clone().map(drop));
         new
     }
@@ -167,14 +168,16 @@ impl ServerConnection {
     }
 }
 
-/// Whether another connection may do better: this one is broken, its server is silent, or it is not the master any more.
+/// Whether to try another connection: this one is broken, its server is silent, or its server is not the master any
+/// more.
 fn is_broken(error: &RedisError) -> bool {
     error.is_io_error()
         || error.is_unrecoverable_error()
         || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
 }
 
-/// The READONLY among answers. A server's errors are values here; callers see them as errors later.
+/// The READONLY error among the answers, if any. Here the server's errors are still values; callers see them as errors
+/// later.
 fn read_only(answers: &[Value]) -> Option<RedisError> {
     answers.iter().find_map(|answer| match answer {
         Value::ServerError(error) if error.kind() == Some(ServerErrorKind::ReadOnly) => Some(error.clone().into()),

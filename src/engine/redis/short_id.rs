@@ -1,5 +1,5 @@
-//! The short form of ids in Redis: 16 bytes as 22 characters (URL-safe base64 of RFC 4648, without padding) instead of 36.
-//! Every hold and every outbox item has two ids; shorter ones need smaller allocations and compare faster.
+//! The short form of ids in Redis: 16 bytes as 22 characters instead of 36 (URL-safe base64 of RFC 4648, without
+//! padding). Every hold and every outbox item has two ids. Shorter ids need smaller allocations and compare faster.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
-//! Certificates of connections to Redis, in the form that its client takes.
+//! Certificates for connections to Redis, in the form that the Redis client takes.
 
 use redis::{Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, RedisResult, TlsCertificates};
 
 use base::tls::ClientTls;
 
-/// Adds the certificates to an address with TLS. Others stay as they are.
+/// Adds the certificates to an address with TLS. Addresses without TLS stay as they are.
 pub(super) fn with_certificates(info: ConnectionInfo, tls: &ClientTls) -> RedisResult<ConnectionInfo> {
     match info.addr() {
         ConnectionAddr::TcpTls { .. } => {
@@ -14,7 +14,7 @@ pub(super) fn with_certificates(info: ConnectionInfo, tls: &ClientTls) -> RedisR
     }
 }
 
-/// Without a CA of its own the client trusts the system's; with one it trusts only what it is given.
+/// Without a configured CA the client trusts the system's CAs. With one it trusts only this CA.
 pub(super) fn certificates(tls: &ClientTls) -> RedisResult<TlsCertificates> {
     let roots = tls.ca().map(|_| tls.roots_pem()).transpose();
     let roots = roots.map_err(|error| std::io::Error::other(format!("{error:#}")))?;

@@ -63,13 +63,13 @@ impl Stock for DatabaseStock {
         answers
     }
 
-    /// All buckets of a sale share one row, so their claims share one queue and one transaction.
+    /// All buckets of a sale share one row, so their claims share one batch and one transaction.
     fn batch_key(&self, bucket: Bucket) -> BatchKey {
         BatchKey::Bucket(Bucket::whole(bucket.owner))
     }
 
     async fn hold(&self, _sale: SaleId, _user: UserId) -> Result<Option<Hold>, Unavailable> {
-        // Every hold is an order here, and the caller has looked for the order first.
+        // Every hold is an order here, and the caller has already looked for the order.
         Ok(None)
     }
 
@@ -89,7 +89,7 @@ impl Stock for DatabaseStock {
     }
 
     async fn standing_still(&self, _sale: &Sale) -> Vec<Bucket> {
-        // A caller that has the database has the stock.
+        // The stock is reachable whenever the database is.
         Vec::new()
     }
 }
@@ -97,7 +97,7 @@ impl Stock for DatabaseStock {
 #[async_trait]
 impl WaitedStock for DatabaseStock {
     async fn follow_waitlist(&self, _sale: &Sale) -> Result<(), Unavailable> {
-        // Every batch asks the database whether accounts wait.
+        // Nothing to do: every batch reads from the database whether accounts wait.
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl WaitedStock for DatabaseStock {
     }
 }
 
-/// Whose claims a batch has.
+/// Which accounts the claims of a batch come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Claimants {
     Anyone,
@@ -127,7 +127,7 @@ fn decide(
     now: Timestamp,
 ) -> (Vec<Reservation>, Vec<Decision>) {
     let closed = match Phase::of(sale.state, sale.window, 1, now) {
-        // The gate refuses it as well. Units of a draw are given by rank only.
+        // Units of a draw are given by rank only. The gate refuses such claims as well.
         _ if sale.mode.is_draw() => Some(Decision::NotOpen),
         Phase::Open => None,
         Phase::Ended => Some(Decision::Ended),

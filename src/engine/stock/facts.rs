@@ -19,18 +19,18 @@ use crate::redis::{keys, malformed, parse, parse_time};
 use domain::sale::SaleState;
 use domain::{Bucket, SaleId, Window};
 
-/// A replica that was left must keep up for this long before it is read again.
+/// A replica that the gate left must keep up for this long before it is read again.
 const RETURN_AFTER: Duration = Duration::from_secs(2);
-/// A bucket of a cluster that takes longer must not delay the others.
+/// Time-out for one bucket of a cluster, so that a slow bucket does not delay the others.
 const BUCKET_TIMEOUT: Duration = Duration::from_secs(1);
-/// A bucket whose server does not answer is passed over for this long.
+/// A bucket whose server does not answer is not read again for this long.
 const BUCKET_RETRY_INTERVAL: Duration = Duration::from_secs(3);
 
-/// Reads facts from the first replica that answers and keeps up with the master, otherwise from the master. A replica that
-/// does not is left; it is read again once it has kept up for a while.
+/// Reads facts from the first replica that answers and keeps up with the master, otherwise from the master. If a
+/// replica fails or lags, the gate leaves it, and reads it again once it has kept up for [`RETURN_AFTER`].
 pub struct RedisFacts {
     servers: Arc<Servers>,
-    /// Buckets that no server answered for, and when.
+    /// Buckets for which no server answered, and when that was.
     silent: Mutex<HashMap<Bucket, Instant>>,
 }
 
@@ -54,15 +54,15 @@ struct Replica {
 #[derive(Default)]
 struct ReplicaState {
     is_left: bool,
-    /// It was left because it lagged, so it must show that it does not any more.
+    /// Whether the replica was left because it lagged. It must then show that it has caught up.
     lagged: bool,
-    /// Of a replica that was left: since when it keeps up.
+    /// Since when a replica that was left keeps up.
     keeps_up_since: Option<Instant>,
     checked_at: Option<Instant>,
 }
 
 impl RedisFacts {
-    /// Replicas by name, in the order in which they are tried. `left` is set to the number of those that are not read.
+    /// `replicas` have names and are tried in this order. `left` is set to the number of replicas that are not read.
     pub fn new(replicas: Vec<(String, RedisConnection)>, master: RedisConnection, left: Gauge) -> RedisFacts {
         let replicas = replicas
             .into_iter()
@@ -79,7 +79,7 @@ impl RedisFacts {
         RedisFacts { servers: Arc::new(servers), silent: Mutex::default() }
     }
 
-    /// The answers of one server. An error when it has no answer at all: of a cluster some members may be down, and the
+    /// The answers of one server. An error only if it has no answer at all: in a cluster some members may be down, and
     /// sales on the others go on.
     async fn read(&self, server: &RedisConnection, buckets: &[Bucket]) -> Result<Answers, Unavailable> {
         if !server.is_cluster() {
@@ -92,7 +92,8 @@ impl RedisFacts {
         }
     }
 
-    /// The buckets that are asked for; without those of a cluster that did not answer a moment ago.
+    /// The buckets to read now, without buckets that did not answer within the last [`BUCKET_RETRY_INTERVAL`]. If no
+    /// other bucket is left, all of them.
     fn answering(&self, buckets: &[Bucket]) -> Vec<Bucket> {
         let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
         silent.retain(|_, at| at.elapsed() < BUCKET_RETRY_INTERVAL);
@@ -102,7 +103,7 @@ impl RedisFacts {
         buckets.iter().filter(|bucket| !silent.contains_key(bucket)).copied().collect()
     }
 
-    /// Asks the masters of a cluster for the buckets that its replicas did not answer for.
+    /// Reads the buckets from a cluster's masters for which its replicas did not answer.
     async fn fill_in(&self, buckets: &[Bucket], answers: &mut Answers) {
         let missing: Vec<usize> = (0..answers.len()).filter(|&n| answers[n].is_err()).collect();
         let of_missing: Vec<Bucket> = missing.iter().map(|&n| buckets[n]).collect();
@@ -156,7 +157,7 @@ impl FactSource for RedisFacts {
     }
 
     async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable> {
-        // A list takes many calls, each of which may reach a different replica of a cluster.
+        // Replicas of a cluster are left out: a list takes many calls, and each may reach a different replica.
         let replicas = self.servers.replicas.iter().filter(|replica| !replica.state().is_left);
         let replicas = replicas.map(|replica| &replica.connection).filter(|server| !server.is_cluster());
         let mut last = no_redis();
@@ -177,7 +178,7 @@ impl Replica {
 }
 
 impl Servers {
-    /// Begins a heartbeat in the background, at most one at a time. It also looks after the replicas that were left.
+    /// Begins a heartbeat in the background, at most one at a time. It also checks the replicas that were left.
     fn beat_if_due(self: &Arc<Self>) {
         if self.replicas.is_empty() || self.beating.load(Ordering::Relaxed) {
             return;
@@ -196,7 +197,7 @@ impl Servers {
         });
     }
 
-    /// Whether the replica keeps up; true between two checks.
+    /// Whether the replica keeps up. Always true between two checks.
     async fn verdict_if_due(&self, replica: &Replica) -> RedisResult<bool> {
         let expected = self.heartbeat.expected();
         let checked_at = replica.state().checked_at;
@@ -204,7 +205,7 @@ impl Servers {
             return Ok(true);
         }
         replica.state().checked_at = Some(Instant::now());
-        // What is silent for longer is known from the facts.
+        // A time-out counts as keeping up, because reading the facts shows whether the replica is silent.
         tokio::time::timeout(BUCKET_TIMEOUT, keeps_up(&replica.connection, &expected)).await.unwrap_or(Ok(true))
     }
 
@@ -223,7 +224,7 @@ impl Servers {
         let keeps_up = keeps_up(&replica.connection, &expected).await;
         let mut state = replica.state();
         state.lagged |= matches!(keeps_up, Ok(false));
-        // While the master takes no heartbeats, nothing shows that a replica has caught up.
+        // If the master takes no heartbeats, nothing shows that a replica has caught up.
         let unknown = state.lagged && expected.is_empty();
         if unknown || !keeps_up.unwrap_or(false) {
             state.keeps_up_since = None;
@@ -240,7 +241,8 @@ impl Servers {
     }
 }
 
-/// The list is trusted only together with facts of the same `granted`, so that is read first, from the same server.
+/// The list is trusted only together with facts of the same `granted`, so `granted` is read first, and from the same
+/// server.
 async fn winners_of(server: &RedisConnection, bucket: Bucket) -> Result<Winners, Unavailable> {
     let incarnation = server.incarnation();
     let granted: Option<i64> = server.clone().hget(keys::hash(bucket), "Granted").await?;
@@ -254,7 +256,7 @@ async fn winners_of(server: &RedisConnection, bucket: Bucket) -> Result<Winners,
         }
         cursor = next;
     }
-    // The pages of two servers do not make one list.
+    // If we failed over mid-scan, the pages come from two servers and the list may have holes.
     if server.incarnation() != incarnation {
         return Err(Unavailable("the server has changed while the winners were read".into()));
     }
@@ -270,7 +272,7 @@ fn ask_facts(pipe: &mut Pipeline, bucket: Bucket) -> &mut Pipeline {
     )
 }
 
-/// Adds up the buckets of each sale. State, window and total are those of the bucket with the newest definition.
+/// Adds up the buckets of each sale. State, window and total come from the bucket with the newest definition.
 fn read_facts(
     buckets: &[Bucket],
     answers: &[Result<Vec<Value>, RedisError>],
@@ -313,7 +315,8 @@ fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Fact
         return None;
     };
     let state: SaleState = state.parse().unwrap_or(SaleState::Paused);
-    // The start flag overrules the state. A sale that was loaded again grants nothing until a server may.
+    // The start flag overrules the state. With an empty `Server`, the sale was loaded again and no server may grant
+    // yet.
     let closed = start != Some(1) || server.as_ref().is_some_and(String::is_empty);
     let state = if state == SaleState::Live && closed { SaleState::Paused } else { state };
     let facts = Facts {

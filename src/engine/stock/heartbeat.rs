@@ -1,8 +1,8 @@
-//! Whether a replica keeps up with its master.
+//! Checks whether a replica keeps up with its master.
 //!
-//! Every process that reads facts writes a heartbeat to the master: a number of its own, under a key of its own. A replica
-//! that still lacks a number which the master took [`MAX_LAG`] ago is stale. No clock of another host is read. While the
-//! master takes no heartbeats, replicas are not judged: what is missing there is unknown.
+//! Every process that reads facts writes a heartbeat to the master: an increasing number under a key of its own. A
+//! replica that still lacks a number which the master took [`MAX_LAG`] ago is stale. Clocks of other hosts do not
+//! matter. If the master takes no heartbeats, replicas are not judged, because it is unknown what they should have.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,16 +16,16 @@ use uuid::Uuid;
 use crate::redis::connection::RedisConnection;
 use crate::redis::keys;
 
-/// How often the heartbeat is written, and how often it is looked for on a replica.
+/// How often the heartbeat is written to the master, and how often a replica is checked for it.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
-/// Longer than any pause of a healthy replication; short beside a sale.
+/// A replica may lag this much. Pauses of a healthy replication are shorter, and a sale lasts much longer.
 pub(super) const MAX_LAG: Duration = Duration::from_secs(3);
-/// After a longer pause between two heartbeats nothing older is expected on a replica: the master was away or has lost
-/// data, or this process stood still.
+/// After a longer gap between two heartbeats, older ones are not expected on a replica any more: the master was away or
+/// has lost data, or this process stood still.
 const MAX_GAP: Duration = Duration::from_secs(2);
-/// The keys of a process that has ended expire.
+/// Expiry of the keys, which removes the keys of processes that have ended.
 const EXPIRY_SECONDS: u64 = 60;
-/// One silent master of a cluster must not keep the others from getting the next number in time.
+/// Time-out of a write, so that a silent master of a cluster does not delay the next number for the others.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the servers of a cluster are listed.
 const SHARDS_INTERVAL: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ struct State {
 
 struct HeartbeatKey {
     name: String,
-    /// The numbers that the master took and when it had answered, oldest first.
+    /// The numbers that the master took, with the time of its answer, oldest first.
     taken: VecDeque<(Instant, u64)>,
 }
 
@@ -105,7 +105,7 @@ impl Heartbeat {
         }
     }
 
-    /// What a replica must have by now; empty while nothing is known.
+    /// The numbers that a replica must have by now. Empty as long as nothing is known.
     pub(super) fn expected(&self) -> Expected {
         let now = Instant::now();
         let state = self.lock();
@@ -117,8 +117,8 @@ impl Heartbeat {
     }
 }
 
-/// Whether a server has all numbers that it must have. A number that cannot be read is an error; on a cluster, where other
-/// servers may answer, only if none can.
+/// Whether a server has all numbers that it must have. An error if a number cannot be read; in a cluster, where other
+/// servers may answer, only if none can be read.
 pub(super) async fn keeps_up(server: &RedisConnection, expected: &Expected) -> RedisResult<bool> {
     let read = join_all(expected.iter().map(async |(name, least)| {
         let number: Option<u64> = redis::cmd("GET").arg(name).query_async(&mut server.clone()).await?;
@@ -143,7 +143,7 @@ impl HeartbeatKey {
             self.taken.clear();
         }
         self.taken.push_back((at, number));
-        // The newest number that is old enough is the one that is expected.
+        // Only the newest number that is old enough is expected, so older ones are dropped.
         while self.taken.get(1).is_some_and(|(next, _)| at - *next >= MAX_LAG) {
             self.taken.pop_front();
         }
@@ -158,13 +158,13 @@ impl HeartbeatKey {
     }
 }
 
-/// A hash tag for each master: one whose slot is in the master's first range.
+/// For each master a hash tag whose slot lies in the master's first range.
 fn tags(slots: &[Vec<Value>]) -> Vec<u32> {
     let mut masters: Vec<(Vec<Value>, (u16, u16))> = Vec::new();
     for range in slots {
         let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = range.as_slice() else { continue };
         let (Ok(first), Ok(last)) = (u16::try_from(*first), u16::try_from(*last)) else { continue };
-        // Host and port; the server's id and its other names may follow.
+        // The first two values are host and port. The server's id and other names may follow.
         let address: Vec<Value> = master.iter().take(2).cloned().collect();
         if masters.iter().all(|(known, _)| *known != address) {
             masters.push((address, (first, last)));

@@ -18,7 +18,8 @@ use domain::sale::SaleState;
 use domain::{Sale, UserId};
 use store::{Allotment, HeldUnits};
 
-/// The gate counts whom it lets in, and admits no more than there are units: those who get none must be forgotten soon.
+/// How often access counters are reset. The gate counts the requests it admits, and admits no more than there are
+/// units; so requests that got no units must soon be subtracted again.
 const ACCESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Holds per call; larger calls would block the server for too long.
@@ -27,7 +28,7 @@ const MAX_HOLDS_PER_CALL: usize = 500;
 /// The counters of a bucket on the master, or of all buckets of a sale together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StockCounters {
-    /// The generation of the keys; of a whole sale, that of its last bucket.
+    /// The generation of the keys. For a whole sale, the generation of its last bucket.
     pub generation: LoadedGeneration,
     /// The version of the definition that was applied last.
     pub version: i64,
@@ -44,7 +45,7 @@ pub struct StockCounters {
 pub enum BucketState {
     Loaded(StockCounters),
     NotLoaded,
-    /// Its server does not answer. Buckets of other servers of a cluster are not affected.
+    /// The bucket's server does not answer. In a cluster, buckets on other servers are not affected.
     Unreachable,
 }
 
@@ -82,13 +83,13 @@ pub struct LoadOptions {
     pub closed: bool,
     /// The allotment of a bucket of a split sale.
     pub share: Option<Allotment>,
-    /// Whether accounts wait for units: others get none. Read after the holders, so that a unit that came back meanwhile is
-    /// kept for those who waited for it.
+    /// Whether accounts wait for units; other accounts then get none. It is read after the holders, so that a unit that
+    /// comes back in between is reserved for accounts that waited for it.
     pub is_waited_for: bool,
 }
 
 impl StockCounters {
-    /// Adds up all buckets of one sale, with the oldest version of any; `None` when one of them is not loaded.
+    /// Adds up all buckets of one sale. The version is the oldest one of any bucket. `None` if a bucket is not loaded.
     pub fn of_sale(survey: &[(Bucket, BucketState)]) -> Option<StockCounters> {
         let add = |all: StockCounters, one: StockCounters| StockCounters {
             version: all.version.min(one.version),
@@ -111,7 +112,7 @@ pub enum HoldRepair {
 }
 
 impl RedisStock {
-    /// The state of each bucket. Fails when no server answers.
+    /// The state of each bucket. Fails if no server answers.
     pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, BucketState)>, Unavailable> {
         let answers = self.master.each(buckets, |pipe, bucket| {
             pipe.hmget(keys::hash(bucket), &["Version", "State", "Booked", "Total"]).xlen(keys::outbox(bucket));
@@ -179,15 +180,15 @@ impl RedisStock {
                 })
                 .collect();
             let mut pipe = redis::pipe();
-            // The staging key of an attempt that dies expires.
+            // The staging key expires, in case this process dies before the load.
             pipe.hset_multiple(keys::loading(bucket, epoch), &fields).expire(keys::loading(bucket, epoch), 600);
             let _: redis::Value = pipe.query_async(&mut self.master.clone()).await?;
         }
         Ok(())
     }
 
-    /// Loads a bucket with the staged holders. `false` when another process has loaded it meanwhile. A `closed` bucket grants
-    /// nothing until [`crate::redis::generation::open`] is called.
+    /// Loads a bucket with the staged holders. Returns `false` if another process has loaded it first. A `closed`
+    /// bucket grants nothing until [`crate::redis::generation::open`] is called.
     pub async fn load(&self, sale: &Sale, bucket: Bucket, options: LoadOptions) -> Result<bool, Unavailable> {
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::holders(bucket)).key(keys::loading(bucket, options.epoch)).key(keys::start(bucket));
@@ -208,8 +209,8 @@ impl RedisStock {
         }
     }
 
-    /// Resets the access counters of all active sales to what is booked, until `stop` is cancelled. Each process of the role
-    /// `serve` does it, because it needs nothing but Redis; the script changes a bucket once a second.
+    /// Resets the access counters of all active sales to the booked units, until `stop` is cancelled. Each process of
+    /// the role `serve` does this, because it needs only Redis. The script changes a bucket at most once a second.
     pub async fn sync_access(&self, stop: CancellationToken) {
         run_every(ACCESS_INTERVAL, &stop, "access counters", async || {
             let buckets = self.catalogue.active_buckets();
@@ -244,7 +245,7 @@ impl RedisStock {
         holds_page(&self.master, bucket, cursor).await
     }
 
-    /// Repairs holds. The script checks each again; the result is how many still needed the repair.
+    /// Repairs holds. The script checks each hold again. Returns how many still needed the repair.
     pub async fn repair(&self, bucket: Bucket, epoch: i64, repairs: &[HoldRepair]) -> Result<i64, Unavailable> {
         let mut repaired = 0;
         for chunk in repairs.chunks(MAX_HOLDS_PER_CALL) {

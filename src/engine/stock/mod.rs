@@ -1,9 +1,9 @@
 //! Stock: decides which users get units. One trait, two backends: Redis, where a Lua script decides, and the database, where
 //! a transaction decides.
 //!
-//! Claims arrive in batches from [`crate::batching::Batcher`]. A backend decides a bucket's batch atomically: every check
-//! precedes the first write. A user has at most one hold per sale. A repeated claim returns the order of the first one, so
-//! a client that timed out repeats its request.
+//! Claims arrive in batches from [`crate::batching::Batcher`]. A backend decides a bucket's batch atomically: every
+//! check precedes the first write. A user has at most one hold per sale. A repeated claim returns the order of the
+//! first one, so a client that timed out can retry.
 
 pub mod database;
 pub mod facts;
@@ -30,12 +30,12 @@ pub struct Facts {
     pub window: Window,
     pub total: i64,
     pub booked: i64,
-    /// `booked` at the last sync plus the requests admitted since; equals `booked` where the backend has no such counter.
+    /// `booked` at the last sync plus the requests admitted since. Equals `booked` if the backend has no such counter.
     pub access: i64,
-    /// Increases with every unit granted and with every epoch of the sale. Only useful to detect changes.
+    /// Increases with every unit granted and with every epoch of the sale. Useful only to detect changes.
     pub granted: i64,
     pub per_user_limit: i64,
-    /// Whether accounts wait for units that come back: others get none, as if the sale were sold out.
+    /// Whether accounts wait for units that come back. Other accounts then get none, as if the sale were sold out.
     pub is_waited_for: bool,
 }
 
@@ -53,7 +53,8 @@ impl Facts {
 #[derive(Debug, Clone, Default)]
 pub struct Winners {
     pub users: Vec<UserId>,
-    /// [`Facts::granted`] as the server that gave the list had it before: the list contains everyone who had units then.
+    /// [`Facts::granted`], read from the same server before the list. So the list contains all users who had units
+    /// then.
     pub granted: i64,
 }
 
@@ -70,9 +71,9 @@ impl Winners {
 pub struct DefineOutcome {
     pub parts: usize,
     pub applied: usize,
-    /// Parts that have to be loaded first.
+    /// Parts that must be loaded before they can take the definition.
     pub not_loaded: usize,
-    /// Why another part has not taken the definition, if any.
+    /// Why a loaded part has not taken the definition, if there is one.
     pub failure: Option<Unavailable>,
 }
 
@@ -88,52 +89,53 @@ pub trait Stock: WaitedStock {
     /// Decides batches of claims, each on one bucket. Returns a result per batch: one decision per claim, in their order.
     async fn reserve(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>>;
 
-    /// The queue in which claims on this bucket are batched.
+    /// Claims on buckets with the same key are batched together.
     fn batch_key(&self, bucket: Bucket) -> BatchKey;
 
-    /// What the user holds of the sale. An error also when the sale is not loaded, because then the answer is unknown.
+    /// The user's hold in the sale. Also an error if the sale is not loaded, because the answer is then unknown.
     async fn hold(&self, sale: SaleId, user: UserId) -> Result<Option<Hold>, Unavailable>;
 
-    /// Grants a lost claim once more, in disregard of stock and window: the database decides about it in the end. `false` when
-    /// the backend has nothing to do with the sale any more.
+    /// Re-grants a lost claim without checking stock or window. The database has the final say. Returns `false` if the
+    /// sale is not in the backend any more.
     async fn grant_again(&self, sale: SaleId, claim: Claim) -> Result<bool, Unavailable>;
 
-    /// Applies the definition of a sale (state, window, total, limit) unless the backend has a newer one.
-    /// Goes on past a part that fails.
+    /// Applies the definition of a sale (state, window, total, limit) unless the backend has a newer one. A part that
+    /// fails does not stop the others.
     async fn define(&self, sale: &Sale) -> DefineOutcome;
 
     /// Returns the units of each hold that still belongs to its order. The result is the orders that are done; call again
     /// for the others.
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable>;
 
-    /// The buckets of a sale that decide no claims at present: their server is away, or may have forgotten grants.
+    /// The buckets of a sale that decide no claims at present, because their server is away or may have forgotten
+    /// grants.
     async fn standing_still(&self, sale: &Sale) -> Vec<Bucket>;
 }
 
-/// What the waitlist of a sale needs of a backend. While accounts wait for its units, only they get any: a backend that is told
-/// so, or asks the database itself, answers the claims of others as if the sale were sold out.
+/// The part of a backend that the waitlist of a sale needs. If accounts wait for units, only they get any, and the
+/// backend answers claims of other accounts as if the sale were sold out. Redis has a mark for this; the database
+/// backend reads it with every batch.
 #[async_trait]
 pub trait WaitedStock: Send + Sync {
-    /// Keeps the units of a sale for those who wait, if the database says that accounts wait, and otherwise sells to everyone
-    /// again.
+    /// Reads from the database whether accounts wait. If so, reserves the units of the sale for them; otherwise sells
+    /// to all accounts again.
     async fn follow_waitlist(&self, sale: &Sale) -> Result<(), Unavailable>;
 
     /// Units that no account holds.
     async fn free_units(&self, sale: &Sale) -> Result<i64, Unavailable>;
 
-    /// Decides claims of accounts that wait, as [`Stock::reserve`] does those of others. Returns one decision per claim, in
-    /// their order.
+    /// Like [`Stock::reserve`], but for claims of waiting accounts. Returns one decision per claim, in their order.
     async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable>;
 }
 
 /// Where the gate reads facts: a Redis replica or the database.
 #[async_trait]
 pub trait FactSource: Send + Sync {
-    /// The facts about the sales of these buckets, without the sales that are not loaded. `buckets` contains all buckets of
-    /// each sale, next to each other.
+    /// The facts about the sales of these buckets, without sales that are not loaded. `buckets` must contain all
+    /// buckets of each sale, next to each other.
     async fn facts(&self, buckets: &[Bucket]) -> Result<Vec<(SaleId, Facts)>, Unavailable>;
 
-    /// All users who hold units of a sale, given all its buckets.
+    /// All users who hold units of a sale. `buckets` must be all its buckets.
     async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable>;
 }
 

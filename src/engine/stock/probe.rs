@@ -12,15 +12,15 @@ use base::clock::Clock;
 use domain::Bucket;
 use domain::Sale;
 
-/// A server that takes longer counts as silent.
+/// A server that takes longer counts as not answering.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the servers answered; `None` for a server that did not answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProbeReport {
-    /// The sale's counters on the master; the inner `None` when it is not loaded.
+    /// The sale's counters on the master; the inner `None` if the sale is not loaded.
     pub master: Option<Option<StockCounters>>,
-    /// The version of the sale on each replica; the inner `None` when it is not loaded there.
+    /// The version of the sale on each replica; the inner `None` if the sale is not loaded there.
     pub replicas: Vec<Option<Option<i64>>>,
     /// How far the master's clock is ahead of this process's, in milliseconds.
     pub clock_ahead_ms: Option<i64>,
@@ -58,7 +58,7 @@ impl RedisProbe {
         ProbeReport { master, replicas, clock_ahead_ms }
     }
 
-    /// Compares the master's time with the middle of the round trip.
+    /// Compares the master's time with this process's time in the middle of the round trip.
     async fn clock_ahead(&self) -> Option<i64> {
         let before = self.clock.now().as_millisecond();
         let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut self.master.connection()).await.ok()?;

@@ -62,14 +62,14 @@ const PAGE_INTERVAL: Duration = Duration::from_millis(2);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Claim,
-    /// The same for accounts whose turn has come on the waitlist.
+    /// Decides claims of accounts whose turn has come on the waitlist.
     Offer,
-    /// Repeat grants that the master may have forgotten, in disregard of stock and window.
+    /// Replays grants that the master may have forgotten, without checking stock or window.
     Replay,
 }
 
 impl Mode {
-    /// As the script names it.
+    /// The mode's name in the script.
     fn name(self) -> &'static str {
         match self {
             Mode::Claim => "claim",
@@ -80,8 +80,8 @@ impl Mode {
 }
 
 impl RedisStock {
-    /// The catalogue provides the number of buckets of each sale. The store is asked which grants it has, and is given those
-    /// of sales that are over, with this payment window.
+    /// `catalogue` provides the number of buckets of each sale. The replay queries `store` for the grants that the
+    /// database has already, and writes grants of sales that are over there, with this payment window.
     pub fn new(
         master: RedisConnection,
         catalogue: Arc<Catalogue>,
@@ -101,7 +101,7 @@ impl RedisStock {
         RedisStock { master, scripts: Arc::new(scripts), grants: Arc::default(), catalogue, store, payment_window }
     }
 
-    /// Calls the reserve script for each bucket. `None` where the bucket is not loaded.
+    /// Calls the reserve script for each bucket. `None` if the bucket is not loaded.
     pub(super) async fn call_reserve(
         &self,
         mode: Mode,
@@ -137,9 +137,9 @@ impl RedisStock {
         entry.map(|entry| entry.sale.rush.buckets).ok_or_else(|| Unavailable("there is no such sale".into()))
     }
 
-    /// As [`Stock::define`], for one bucket. `false` when the bucket is not loaded.
+    /// Like [`Stock::define`], for one bucket. Returns `false` if the bucket is not loaded.
     pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<bool, Unavailable> {
-        // The definition may add units.
+        // The definition may add units, so accounts that wait for them must be marked first.
         self.keep_for_waiters(&[sale.id], &[bucket]).await?;
         let mut call = self.scripts.define.key(keys::hash(bucket));
         call.key(keys::start(bucket)).key(keys::count(bucket)).arg(sale.version).arg(sale.state.as_str());
@@ -183,7 +183,7 @@ fn batch_decisions(answer: Vec<Value>, claims: &[Claim]) -> Result<Option<BatchD
     Ok(Some(BatchDecisions { generation, decisions }))
 }
 
-/// Units of all claims; 0 when a user occurs twice.
+/// The sum of units of all claims; 0 if a user occurs twice.
 fn units_of(batch: &[Claim]) -> u64 {
     let users: HashSet<UserId> = batch.iter().map(|claim| claim.user_id).collect();
     if users.len() == batch.len() { batch.iter().map(|claim| u64::from(claim.quantity)).sum() } else { 0 }

@@ -1,4 +1,4 @@
-//! The stock of sales as a handler of the batcher.
+//! Adapts the stock backend to the batcher.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,13 @@
 //! The waitlist on Redis: every bucket of a sale has a mark that says whether accounts wait for its units.
 //!
-//! **No unit reaches a stranger.** An account that waits is in the database before it is told so. Whatever adds free units to
-//! a bucket asks the database first, and marks every bucket: a release, a new definition, a load, the opening of a master
-//! that may have forgotten the mark. Units move between buckets, so one mark is not enough.
+//! **Only waiting accounts get units.** An account is on the waitlist in the database before its request is answered.
+//! Every operation that adds free units to a bucket first reads the waitlist from the database, and marks every bucket
+//! if accounts wait: a release, a new definition, a load, and the opening of a master that may have forgotten the mark.
+//! Units move between buckets, so one mark per sale is not enough.
 //!
-//! **The mark goes** when no account waits any more. It is read before the database is asked, and removed only if it is still
-//! the same: an account may have joined, and a unit come back, between the answer and the removal.
+//! **The mark is removed** when no account waits any more. It is read before the database is asked, and removed only if
+//! it is still the same, because between the answer and the removal an account may have joined and a unit may have come
+//! back.
 
 use std::collections::BTreeMap;
 
@@ -23,12 +25,12 @@ use store::HeldUnits;
 /// The mark of a loaded bucket.
 struct Mark {
     is_set: bool,
-    /// Which mark it is.
+    /// Identifies the mark: the epoch and the number of times that the bucket was marked.
     text: String,
 }
 
 impl RedisStock {
-    /// Marks buckets of those sales that accounts wait for.
+    /// Marks the buckets whose sale has waiting accounts.
     pub async fn keep_for_waiters(&self, sales: &[SaleId], buckets: &[Bucket]) -> Result<(), Unavailable> {
         let waited = self.store.waited_for(sales).await?;
         for bucket in buckets.iter().filter(|bucket| bucket.sale().is_some_and(|sale| waited.contains(&sale))) {
@@ -37,8 +39,8 @@ impl RedisStock {
         Ok(())
     }
 
-    /// As [`RedisStock::keep_for_waiters`], before units are released. The releases are in the database, so accounts
-    /// that waited then are found.
+    /// Like [`RedisStock::keep_for_waiters`], for all buckets of sales whose units are about to be released. The
+    /// releases are already in the database, so accounts that waited when they were requested are found.
     pub(super) async fn keep_releases_for_waiters(&self, releases: &[HeldUnits]) -> Result<(), Unavailable> {
         let mut sales: Vec<SaleId> = releases.iter().map(|release| release.sale_id).collect();
         sales.sort_unstable();
@@ -56,7 +58,7 @@ impl RedisStock {
         Ok(())
     }
 
-    /// The marks of buckets; `None` where one is not loaded or its server does not answer.
+    /// The mark of each bucket; `None` if it is not loaded or its server does not answer.
     async fn marks(&self, buckets: &[Bucket]) -> Result<Vec<Option<Mark>>, Unavailable> {
         let answers =
             self.master.each(buckets, |pipe, bucket| pipe.hmget(keys::hash(bucket), &["Epoch", "Waits", "Waited"]));
@@ -105,7 +107,7 @@ impl WaitedStock for RedisStock {
             let bucket = Bucket::of_user(sale.id, sale.rush.buckets, claim.user_id);
             by_bucket.entry(bucket).or_default().push((number, *claim));
         }
-        // What is granted here is not remembered by this process: the line in the database remembers whom it called.
+        // These grants need no grant log: the waitlist in the database records which accounts got an offer.
         let mut decisions = vec![Decision::NotLoaded; claims.len()];
         for (bucket, numbered) in by_bucket {
             let batch = Batch { bucket, claims: numbered.iter().map(|(_, claim)| *claim).collect() };

@@ -1,11 +1,13 @@
-//! The list of a waiting room while it is open, in Redis: the crowd takes places there as fast as it buys units, and data control
-//! writes them into the database soon after (`control::queues`).
+//! The list of places of a waiting room in Redis, while shoppers may join: places are taken there as fast as units are
+//! bought, and data control writes them to the database soon after ([`control::queues`]).
 //!
-//! Redis gives places only while it certainly knows every account that has one: the list is opened before shoppers may join, and closed
-//! for good when the server may have lost writes ([`crate::redis::generation`]). Otherwise, and once the list is locked, the database gives
-//! them. Where both have given a place to an account, its row stands: before the lock one place is worth as much as another.
+//! Redis gives places only as long as it certainly knows every account that has one. So the list is opened before
+//! shoppers may join, and closed for good if the server may have lost writes ([`crate::redis::generation`]). Then, and
+//! once the list is locked, the database gives the places. If both have given a place to an account, the database's row
+//! counts: before the lock one place is worth as much as another.
 //!
-//! A process remembers the places that it has told until the database has them, and writes them itself when Redis has forgotten them.
+//! A process remembers the places that it has reported until the database has them. If Redis has forgotten them, the
+//! process itself writes them to the database.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -47,7 +49,7 @@ pub struct Gathering {
     store: Store,
 }
 
-/// What Redis answers to a request for a place.
+/// Redis's answer to a request for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gathered {
     New(GatheredPlace),
@@ -61,16 +63,16 @@ pub enum Gathered {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListState {
     pub(super) places: i64,
-    /// Of the account that was asked for.
+    /// The place of the account in the request. `None` if it has none, or if no account was given.
     pub(super) place: Option<GatheredPlace>,
 }
 
-/// When a list takes places, and what it begins with.
+/// When a list takes places, and the epoch that it begins with.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenList {
     pub from: Timestamp,
     pub until: Timestamp,
-    /// The database's time, if it has no places of the list.
+    /// The database's time. `None` if the database already has places of the sale.
     pub epoch: Option<Timestamp>,
 }
 
@@ -79,23 +81,23 @@ pub struct OpenList {
 pub struct ClosedList {
     /// Whether the database has all places that Redis still has.
     pub is_written: bool,
-    /// Whether Redis has lost none, so that no process has to write what it told.
+    /// Whether Redis has lost no places. If so, no process has to write the places that it reported.
     pub is_whole: bool,
 }
 
-/// Places that the database does not have yet, with the stream entries that name them.
+/// Places that the database does not have yet, with the ids of the stream entries that contain them.
 #[derive(Debug, Default)]
 pub struct Arrivals {
     ids: Vec<String>,
     pub places: Vec<GatheredPlace>,
 }
 
-/// By then the processes have written the places that Redis has lost.
+/// How long after Redis lost places the processes have certainly written them to the database.
 pub const HANDED_OVER_AFTER: Duration = Duration::from_secs(10);
 
-/// Batches of places that are read at once.
+/// Stream entries, each with a batch of places, per read.
 const MAX_ARRIVALS: usize = 128;
-/// How long after its end a list is kept at least, should data control not delete it.
+/// The keys of a list expire this long after the list's end, in case data control does not delete them.
 const KEPT_MS: i64 = 24 * 3_600_000;
 
 impl Gathering {
@@ -118,8 +120,8 @@ impl Gathering {
         self.master.batch_key(bucket)
     }
 
-    /// Gives places. `None` for a batch that the database has to decide, also where it is not known what Redis did: a place with the
-    /// same entry is the same place.
+    /// Gives places. `None` for a batch that the database has to decide. That includes batches whose outcome in Redis
+    /// is unknown, which is safe: a place with the same entry is the same place.
     pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Option<Vec<Gathered>>> {
         let _unanswered = self.places.begin_call();
         let calls = batches.iter().map(|Batch { bucket, claims }| {
@@ -144,7 +146,7 @@ impl Gathering {
         gathered.collect()
     }
 
-    /// The list, with the place of an account if one is asked for; `None` where the database gives the places.
+    /// The list, with the place of `user` if given. `None` if the database gives the places.
     pub(super) async fn read(&self, sale: SaleId, user: Option<UserId>) -> Result<Option<ListState>, Unavailable> {
         let [hash, places, _] = list_keys(Gathering::bucket(sale));
         let mut call = self.scripts.read.key(hash);
@@ -157,7 +159,8 @@ impl Gathering {
         Ok(Some(ListState { places: parse(places, "a count")?, place: place.transpose()? }))
     }
 
-    /// Lets Redis give places from a time that has not come, or goes on doing so. `false` where the database has to.
+    /// Opens the list for a time that has not come yet, or updates an open one. Returns `false` if the database has to
+    /// give the places.
     pub async fn open(&self, sale: SaleId, list: OpenList) -> Result<bool, Unavailable> {
         let mut call = self.scripts.open.key(&list_keys(Gathering::bucket(sale)));
         call.arg(list.from.as_millisecond()).arg(list.until.as_millisecond());
@@ -167,15 +170,16 @@ impl Gathering {
         Ok(open == 1)
     }
 
-    /// Has no more places given, and deletes the list once the database has all that is left.
+    /// Stops Redis from giving places, and deletes the list once the database has all places that are left in it.
     pub async fn close(&self, sale: SaleId) -> Result<ClosedList, Unavailable> {
         let call = self.scripts.close.key(&list_keys(Gathering::bucket(sale)));
         let (left, is_whole): (i64, bool) = call.invoke_async(&mut self.master.clone()).await?;
         Ok(ClosedList { is_written: left == 0, is_whole })
     }
 
-    /// The oldest places that the database does not have yet: `enough` or a batch more, or what there is. A batch that cannot be parsed
-    /// is set aside for operators, and keeps no list from being locked.
+    /// The oldest places that the database does not have yet. Reads batches until it has `enough` places, at most
+    /// [`MAX_ARRIVALS`] batches. A batch that cannot be parsed is set aside for operators, so that it cannot keep the
+    /// list from being locked.
     pub async fn arrivals(&self, sale: SaleId, enough: usize) -> Result<Arrivals, Unavailable> {
         let bucket = Gathering::bucket(sale);
         let mut arrivals = Arrivals::default();
@@ -197,7 +201,7 @@ impl Gathering {
         Ok(arrivals)
     }
 
-    /// Forgets arrivals that the database has.
+    /// Deletes arrivals from the stream once the database has them.
     pub async fn forget(&self, sale: SaleId, arrivals: &Arrivals) -> Result<(), Unavailable> {
         let mut delete = redis::cmd("XDEL");
         delete.arg(keys::outbox(Gathering::bucket(sale))).arg(&arrivals.ids);
@@ -212,12 +216,12 @@ impl Arrivals {
     }
 }
 
-/// The hash of a list, the places by account, and the stream of those that are no rows yet.
+/// The hash of a list, the places by account, and the stream of places that are not in the database yet.
 fn list_keys(bucket: Bucket) -> [String; 3] {
     [keys::hash, keys::places, keys::outbox].map(|name| name(bucket))
 }
 
-/// The entry that a request asks for: one that the shop has signed before a new one.
+/// The entry for a request: the entry in its signed pass if it has one, otherwise the new one.
 fn wished(request: &Joining) -> EntryId {
     request.signed.map_or(request.entry, |(entry, _)| entry)
 }
@@ -237,7 +241,7 @@ fn parse_places(fields: &[String]) -> Option<Vec<GatheredPlace>> {
     words.chunks(2).map(place).collect()
 }
 
-/// The generation that has the places, and an answer for each; `None` when no places are given.
+/// The generation that has the places, and an answer for each claim. `None` if Redis does not give places.
 fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<Option<(Generation, Vec<Gathered>)>, Unavailable> {
     let (epoch, server, now, of_each) = match answer {
         [] => return Ok(None),
@@ -256,7 +260,7 @@ fn read_answer(answer: &[Value], claims: &[Joining]) -> Result<Option<(Generatio
         Some(known) => {
             let place = parse_place(claim.user_id, &parse::<String>(known, "a place")?);
             let place = place.ok_or_else(|| malformed("a place"))?;
-            // The entry of this request, which was sent twice.
+            // The same entry means that this request was sent twice.
             Ok(if place.entry == wished(claim) { Gathered::New(place) } else { Gathered::Known(place) })
         }
     };
@@ -280,12 +284,13 @@ impl ReplayGrants for Gathering {
         Ok(Vec::new())
     }
 
-    /// A list under another history of the server has been closed: its places go to the database once data control has deleted it.
+    /// A list whose server has another history is closed. Its places go to the database once data control has deleted
+    /// it, so nothing is replayed.
     async fn replay(&self, _bucket: Bucket, _places: &[GatheredPlace]) -> Result<Replayed, Unavailable> {
         Ok(Replayed::NotLoaded)
     }
 
-    /// Data control loads no list, so what a list lacks goes to the database.
+    /// Data control loads no list, so lost places go to the database.
     fn is_active(&self, _bucket: Bucket) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Requests for places that arrive together, decided at once.
+//! Decides requests for places that arrive together in one call.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use store::{JoinOutcome, Joining, Store};
 /// Calls that run side by side in this process.
 const MAX_CALLS: usize = 2;
 
-/// Takes places, a batch at a time: from Redis while it gives them, otherwise from the database.
+/// Takes places, a batch at a time: from Redis as long as it gives them, otherwise from the database.
 pub(super) struct Joins {
     pub(super) store: Store,
-    /// `None` where the database gives all places.
+    /// `None` if the database gives all places.
     pub(super) gathering: Option<Gathering>,
 }
 
@@ -57,7 +57,7 @@ impl BatchHandler for Joins {
     }
 
     fn max_calls(&self) -> usize {
-        // While one waits for the disk, another one is written; an SQLite file has one writer.
+        // With two calls, one is written while the other waits for the disk. An SQLite file has one writer.
         if self.store.shares_clock() { 1 } else { MAX_CALLS }
     }
 

@@ -1,8 +1,8 @@
-//! Waiting rooms: an account takes a place, everyone follows the line, and a shopper who is called may buy for a while. What happens
-//! in between is data control's part (`control/queues.rs`).
+//! Waiting rooms: an account takes a place, all shoppers follow the public state ([`Line`]), and a called shopper may
+//! buy for a while. Data control locks the list and calls shoppers (`control/queues.rs`).
 //!
-//! Requests for places that arrive together are one call of Redis while the list is open ([`gathering`]), and otherwise one transaction.
-//! The line is read once a second for all.
+//! Requests for places that arrive together are one call to Redis as long as the list is open ([`gathering`]), and
+//! otherwise one transaction. Each process reads the state of all waiting rooms once a second.
 
 pub mod gathering;
 mod joins;
@@ -33,9 +33,9 @@ use gathering::{Gathered, Gathering, HANDED_OVER_AFTER};
 use joins::{JoinDecision, Joins};
 use store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
 
-/// The age of the line in memory, as of the button in caches.
+/// How often the state of waiting rooms is read. The button in caches has the same age.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
-/// The age of a line that cannot change by itself.
+/// How often a state that cannot change by itself is read.
 const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Why an account has no place.
@@ -44,9 +44,9 @@ pub enum JoinRefusal {
     RateLimited,
     NoSuchQueue,
     Ineligible(EligibilityRefusal),
-    /// The waiting room takes in no one in this phase.
+    /// Shoppers cannot join the waiting room in this phase.
     Closed(Phase),
-    /// It is not known whether the place was taken. Asking again tells.
+    /// It is unknown whether a place was taken. The client retries, which is safe.
     Unknown,
 }
 
@@ -56,12 +56,12 @@ impl From<EligibilityRefusal> for JoinRefusal {
     }
 }
 
-/// The place of an account that asked for one.
+/// The answer to an account that joined: its place and its turn.
 #[derive(Debug)]
 pub struct Joined {
     pub place: QueuePlace,
     pub state: TurnState,
-    /// Whether it was not there before the request.
+    /// Whether the account had no place before the request.
     pub is_new: bool,
 }
 
@@ -70,18 +70,19 @@ pub struct Joined {
 pub struct OwnTurn {
     pub place: QueuePlace,
     pub state: TurnState,
-    /// The order of an account that has bought.
+    /// The order, if the account has bought.
     pub order: Option<OrderId>,
 }
 
-/// A line, and the JSON that everyone gets.
+/// The state of a waiting room, and its JSON, which is the same for all shoppers.
 #[derive(Clone)]
 struct PublishedLine {
     line: Arc<Line>,
     body: Bytes,
-    /// Public once the line says so.
+    /// Secret until [`Line::seed`] has it.
     seed: QueueSeed,
-    /// When Redis was last known to give the places, unless every process has written since what Redis may have forgotten.
+    /// When Redis last gave, or may have given, places. `None` if it never did, or once every process has written the
+    /// places that Redis may have forgotten.
     gathered: Option<Instant>,
 }
 
@@ -122,13 +123,13 @@ impl WaitingRooms {
         }
     }
 
-    /// Gives the account its place and returns it. Safe to repeat, on any device. With its pass a place that the database has
-    /// lost is taken again.
+    /// Gives the account a place, or finds the one that it has. Safe to repeat, on any device. If the database has lost
+    /// the place, the pass restores it.
     pub async fn join(&self, sale: SaleId, user: UserId, pass: Option<&str>) -> Result<Joined, JoinRefusal> {
         if !self.per_account.allows(user) {
             return Err(JoinRefusal::RateLimited);
         }
-        // A sale that this process does not know gets no queue of requests.
+        // Checked first, so that a sale that this process does not know gets no batch queue.
         let known = self.catalogue.entry(sale).await.map_err(|_| JoinRefusal::Unknown)?;
         if !known.is_some_and(|entry| entry.sale.mode.is_queue()) {
             return Err(JoinRefusal::NoSuchQueue);
@@ -152,7 +153,8 @@ impl WaitingRooms {
         Ok(joined)
     }
 
-    /// The place that Redis has given. One that it gave before may be a row meanwhile, which has the last word.
+    /// The answer for a place that Redis has given. If the account had it before, it may be a row in the database by
+    /// now, and the row counts.
     async fn gathered(&self, sale: SaleId, given: GatheredPlace, is_new: bool) -> Result<Joined, JoinRefusal> {
         let read = async {
             let row = if is_new { None } else { self.store.queue_place(sale, given.user_id).await? };
@@ -165,7 +167,8 @@ impl WaitingRooms {
         Ok(Joined { place, state: TurnState::Waiting, is_new })
     }
 
-    /// A place that may be no row yet; `None` in a sale without a waiting room.
+    /// The full place for one that Redis has given and that may not be in the database yet. `None` for a sale without a
+    /// waiting room.
     async fn gathered_place(&self, sale: SaleId, given: GatheredPlace) -> Result<Option<QueuePlace>, StoreError> {
         let GatheredPlace { entry, joined_at, .. } = given;
         let followed = self.lines.load().get(&sale).map(|published| published.seed);
@@ -177,10 +180,11 @@ impl WaitingRooms {
         Ok(seed.map(place))
     }
 
-    /// The account's place: its row, or what Redis has given it a moment ago.
+    /// The account's place: its row in the database, or the place that Redis gave it a moment ago.
     ///
     /// # Errors
-    /// [`Unavailable`] also while Redis may have given a place and does not answer, or has forgotten it and it is no row yet.
+    /// [`Unavailable`] also if Redis may have given a place and does not answer, or has forgotten places that are not
+    /// in the database yet.
     async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, Unavailable> {
         let row = self.store.queue_place(sale, user).await?;
         let is_open = self.line(sale).is_none_or(|line| line.locked_at.is_none());
@@ -208,14 +212,14 @@ impl WaitingRooms {
         Ok(Some(OwnTurn { place, state: if order.is_some() { TurnState::Bought } else { state }, order }))
     }
 
-    /// Until when the account, which was called, may buy; `None` in a sale without a waiting room.
+    /// The end of the account's turn. `None` for a sale without a waiting room.
     ///
     /// # Errors
     /// [`Refusal::NotCalled`] before and after the account's turn.
     pub async fn seat(&self, sale: SaleId, user: UserId) -> Result<Option<Timestamp>, Refusal> {
         let Some(known) = self.catalogue.known(sale) else { return Ok(None) };
         let Some(plan) = known.sale.mode.queue_plan() else { return Ok(None) };
-        // Most that ask too early are refused without I/O.
+        // Before the first call, every request is refused without I/O.
         if self.lines.load().get(&sale).is_none_or(|published| published.line.called == 0) {
             return Err(Refusal::NotCalled);
         }
@@ -228,22 +232,22 @@ impl WaitingRooms {
         end.map(Some).ok_or(Refusal::NotCalled)
     }
 
-    /// What everyone may know of the waiting room, as it was at most a second ago.
+    /// The public state of the waiting room, at most a second old.
     pub fn line(&self, sale: SaleId) -> Option<Arc<Line>> {
         self.lines.load().get(&sale).map(|published| published.line.clone())
     }
 
-    /// The line as JSON.
+    /// The same state as JSON.
     pub fn line_body(&self, sale: SaleId) -> Option<Bytes> {
         self.lines.load().get(&sale).map(|published| published.body.clone())
     }
 
-    /// What the shopper keeps: proof of the place, signed by the shop.
+    /// The pass: a signed proof of the place, which the shopper's browser stores.
     pub fn pass(&self, sale: SaleId, user: UserId, QueuePlace { entry, place, .. }: &QueuePlace) -> String {
         self.passes.sign(&format!("{sale} {user} {entry} {}", place.segment))
     }
 
-    /// The entry and the segment of a pass for this sale and user.
+    /// The entry and the segment in a pass. `None` if it is not valid for this sale and user.
     fn signed_place(&self, pass: &str, sale: SaleId, user: UserId) -> Option<(EntryId, i64)> {
         let payload = self.passes.verify(pass)?;
         let mut parts = payload.splitn(4, ' ');
@@ -253,13 +257,13 @@ impl WaitingRooms {
         ((for_sale, for_user) == (sale, user)).then_some((entry, segment))
     }
 
-    /// Reads all lines now.
+    /// Reads the state of all waiting rooms now.
     pub async fn refresh(&self) -> Result<(), StoreError> {
         self.read_lines(Duration::ZERO).await
     }
 
-    /// Reads all lines. One that cannot change by itself, because the waiting room is not open yet or the sale is over, is read again only when
-    /// it is older than `resting`.
+    /// Reads the state of all waiting rooms. A state that cannot change by itself, because the waiting room does not
+    /// open soon or the sale is over, is read again only if it is older than `resting`.
     async fn read_lines(&self, resting: Duration) -> Result<(), StoreError> {
         let sales: Vec<_> = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id)).collect();
         let sales: Vec<_> = sales.iter().filter(|known| known.sale.mode.is_queue()).collect();
@@ -299,7 +303,7 @@ impl WaitingRooms {
             && queue.locked_at.is_none()
         {
             match gathering.read(sale.id, None).await {
-                // Some of them may be no rows yet.
+                // Some of these places may not be in the database yet.
                 Ok(Some(list)) => (gathered, places) = (Some(Instant::now()), places.max(list.places)),
                 Ok(None) => gathered = gathered.filter(|at| at.elapsed() < HANDED_OVER_AFTER),
                 Err(_) => gathered = gathered.map(|_| Instant::now()),
@@ -340,7 +344,7 @@ impl WaitingRooms {
         Ok(totals.map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders))
     }
 
-    /// Keeps the lines up to date until `stop` is cancelled.
+    /// Keeps the state of all waiting rooms up to date until `stop` is cancelled.
     pub async fn follow(&self, stop: CancellationToken) {
         let mut periodic = Periodic::new("waiting rooms", REFRESH_INTERVAL, &stop);
         while periodic.tick().await {
@@ -354,7 +358,8 @@ impl WaitingRooms {
     }
 }
 
-/// Milliseconds until a page asks for the line again. Pages add up to as much at random, and wait longer for a turn that is far.
+/// Milliseconds until a page reads the state again. Pages add a random delay of up to the same length, and wait longer
+/// if their turn is far away.
 fn poll_after_ms(phase: Phase, locked: Option<Timestamp>, locks: Option<Timestamp>, now: Timestamp) -> i64 {
     match (phase, locked, locks) {
         (Phase::Ended, ..) => 60_000,

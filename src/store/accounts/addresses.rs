@@ -22,7 +22,7 @@ pub struct SavedAddress {
 }
 
 impl SavedAddress {
-    /// A number of the content: another content has another number.
+    /// A hash of the content, so that it changes with the content.
     pub fn version(&self) -> i64 {
         let Address { recipient, phone, country, region, city, line1, line2, postal_code } = &self.address;
         let fields = [recipient, phone, country, region, city, line1, line2, postal_code];
@@ -31,16 +31,16 @@ impl SavedAddress {
             hash.update((field.len() as u64).to_be_bytes());
             hash.update(field);
         }
-        // 63 bits, so that it is no negative number.
+        // Takes 63 bits, so that the number is not negative.
         hash.finalize().iter().take(8).fold(0, |number: i64, &byte| (number << 8 | i64::from(byte)) & i64::MAX)
     }
 }
 
-/// The saved address that is changed or deleted.
+/// The saved address to change or delete.
 #[derive(Debug, Clone)]
 pub struct AddressEdit {
     pub id: AddressId,
-    /// It must be in one of these versions; `None` for any.
+    /// The address must be in one of these versions; `None` for any.
     pub versions: Option<Vec<i64>>,
 }
 
@@ -69,7 +69,7 @@ macro_rules! columns {
     };
 }
 
-/// One address of a user.
+/// Selects one address of a user.
 const ONE: &str = concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 AND id = $2");
 
 fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
@@ -131,7 +131,7 @@ impl Store {
         Ok(saved)
     }
 
-    /// Makes an address the default; `false` when it is not this user's.
+    /// Makes an address the default. Returns `false` if it is not this user's.
     pub async fn set_default_address(&self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         lock_user(&mut tx, user).await?;
@@ -155,8 +155,8 @@ impl Store {
     }
 }
 
-/// Locks the user's row, so that concurrent changes of the address book run one after the other. `false` when the account
-/// was deleted, with its addresses.
+/// Locks the user's row, so that concurrent changes of the address book run one after the other. Returns `false` if the
+/// account, and with it its addresses, was deleted.
 async fn lock_user(tx: &mut Tx, user: UserId) -> Result<bool, sqlx::Error> {
     let lock = sqlx::query("UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL");
     Ok(lock.bind(user.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
@@ -184,7 +184,7 @@ async fn read(tx: &mut Tx, user: UserId, id: AddressId) -> Result<Option<SavedAd
     query.fetch_optional(&mut **tx).await?.as_ref().map(saved).transpose()
 }
 
-/// Checks that the address exists in one of the expected versions. The user's row is locked.
+/// Checks that the address exists in one of the expected versions. The caller has locked the user's row.
 async fn expect(tx: &mut Tx, user: UserId, edit: &AddressEdit) -> Result<(), AddressRefusal> {
     let present = read(tx, user, edit.id).await?.ok_or(AddressRefusal::NoSuchAddress)?;
     match edit.versions.as_ref().is_none_or(|versions| versions.contains(&present.version())) {

@@ -34,7 +34,7 @@ impl From<sqlx::Error> for AccountChangeRefusal {
     }
 }
 
-/// In the audit log: a command on the machine. No account has such a name.
+/// The actor in the audit log for a command on the server. No account can have this name.
 const COMMAND_LINE: &str = "command line";
 
 /// A member of staff who changes an account.
@@ -53,11 +53,11 @@ fn audit_details(user: &User) -> Value {
     })
 }
 
-/// The account that is changed.
+/// The account to change.
 #[derive(Debug, Clone)]
 pub struct AccountEdit {
     pub id: UserId,
-    /// It must be in one of these versions; `None` for any.
+    /// The account must be in one of these versions; `None` for any.
     pub versions: Option<Vec<i64>>,
 }
 
@@ -105,7 +105,7 @@ impl AccountChange {
 }
 
 impl Store {
-    /// Sets a user's password and ends all of the user's sessions. The session `keep` is opened in their place.
+    /// Sets a user's password, ends all of the user's sessions and opens the session `keep` instead.
     pub async fn set_password(
         &self,
         id: UserId,
@@ -141,7 +141,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(User, Option<Revocation>), AccountChangeRefusal> {
         let mut tx = self.begin().await?;
-        // Serializes changes of staff: the checks below stay true until the commit.
+        // Serializes changes by staff, so that the checks below stay true until the commit.
         let number = sessions::next_number(&mut tx).await?;
         let before = existing(&mut tx, edit.id).await?;
         let is_current =
@@ -158,7 +158,7 @@ impl Store {
         Ok(changed)
     }
 
-    /// As [`Store::change_account`], for a command on the machine, which needs no permission of the shop.
+    /// Like [`Store::change_account`], for a command on the server, which needs no role in the shop.
     pub async fn change_account_by_command(
         &self,
         id: UserId,
@@ -173,7 +173,7 @@ impl Store {
         Ok(after)
     }
 
-    /// Adds a member of staff. `false` when the name is taken.
+    /// Adds a member of staff. Returns `false` if the name is taken.
     pub async fn add_staff(&self, actor: &Actor, user: &User, now: Timestamp) -> Result<bool, AccountChangeRefusal> {
         let mut tx = self.begin().await?;
         sessions::next_number(&mut tx).await?;
@@ -192,7 +192,7 @@ impl Store {
     }
 }
 
-/// The first time of issue that a revocation does not cover.
+/// The first time of issue at which a cookie is not covered by the revocation.
 pub fn first_valid_issue(revoked_until: Timestamp) -> Timestamp {
     revoked_until.saturating_add(jiff::SignedDuration::from_millis(1)).unwrap_or(revoked_until)
 }
@@ -202,7 +202,7 @@ async fn existing(tx: &mut Tx, id: UserId) -> Result<User, AccountChangeRefusal>
     user.ok_or(AccountChangeRefusal::NoSuchUser)
 }
 
-/// Changes an account and logs it. `number` is that of the revocation of its sessions.
+/// Changes an account and logs it. `number` becomes the number of the revocation of its sessions.
 async fn carry_out(
     tx: &mut Tx,
     number: i64,
@@ -238,7 +238,7 @@ async fn check_allowed(
     if about_staff && !owner || !matches!(actor.role, Role::Admin | Role::Support) {
         return Err(AccountChangeRefusal::NotAllowed);
     }
-    // Shoppers would lose their accounts to whoever talks an owner into it.
+    // Staff cannot reset a shopper's password. Otherwise an impostor who convinces an owner would get the account.
     if matches!(change, AccountChange::ResetPassword { .. }) && !of.role.is_staff() {
         return Err(AccountChangeRefusal::NotAllowed);
     }
@@ -254,7 +254,7 @@ async fn check_allowed(
     Ok(())
 }
 
-/// Tells the account's address of a change that its owner would make otherwise.
+/// Sends mail to the account's address about a change that its owner usually makes.
 async fn tell(tx: &mut Tx, before: &User, change: &AccountChange) -> Result<(), sqlx::Error> {
     let kind = match change {
         AccountChange::ResetSecondFactor if before.second_factor.is_some() => MailKind::SecondFactorOff,

@@ -1,5 +1,6 @@
-//! Mail addresses that pay for registrations. With a challenge one is entered at a time; once its owner has opened the link,
-//! the challenge pays for an account, whose address it becomes.
+//! Mail addresses that are verified for a registration, instead of proof of work. A challenge has one address at a
+//! time. Once its owner has opened the link, an account can be registered with the challenge, and the address becomes
+//! the account's address.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -15,16 +16,16 @@ use domain::{Locale, MailAddress, MailKind};
 pub struct RegistrationContact {
     /// The number of the challenge.
     pub id: String,
-    /// As it was issued.
+    /// The challenge as it was issued.
     pub challenge: String,
     pub address: MailAddress,
     pub locale: Locale,
     pub is_verified: bool,
-    /// That of the challenge.
+    /// When the challenge expires.
     pub expires_at: Timestamp,
 }
 
-/// The browser of a registration, which its account knows from then on.
+/// The browser that registers an account. It becomes a known device of the account.
 #[derive(Debug, Clone, Copy)]
 pub struct RegistrationDevice<'a> {
     pub agent: &'a str,
@@ -44,8 +45,8 @@ fn contact(row: &AnyRow) -> Result<RegistrationContact, sqlx::Error> {
 }
 
 impl Store {
-    /// Keeps an address for a challenge and sends the link for it; links of earlier ones end. If the address is verified for
-    /// an account, that one is told instead.
+    /// Stores an address for a challenge and sends the link to it. Links to earlier addresses become invalid. If the
+    /// address is verified for an account, the account's owner gets a notice instead.
     pub async fn enter_contact(&self, new: &RegistrationContact) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query(
@@ -74,14 +75,15 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// The address that was entered last with a challenge, until an account has it.
+    /// The address that was entered last with a challenge, until an account is registered with it.
     pub async fn contact_of(&self, id: &str) -> Result<Option<RegistrationContact>, StoreError> {
         let sql = "SELECT id, challenge, address, locale, verified_at_ms, expires_at_ms FROM registration_contacts
              WHERE id = $1";
         self.optional(sqlx::query(sql).bind(id.to_owned()), contact).await
     }
 
-    /// Records that the owner of an address has confirmed it. `false` when another one was entered since, or an account has it.
+    /// Records that the owner of an address has confirmed it. Returns `false` if another address was entered since, or
+    /// if an account was registered with it.
     pub async fn verify_contact(&self, id: &str, address: &MailAddress) -> Result<bool, StoreError> {
         let now = self.now().await?.as_millisecond();
         let sql = "UPDATE registration_contacts SET verified_at_ms = COALESCE(verified_at_ms, $3)
@@ -90,7 +92,7 @@ impl Store {
         Ok(query.execute(&self.pool).await?.rows_affected() == 1)
     }
 
-    /// Deletes addresses of challenges that are refused in any case.
+    /// Deletes addresses of expired challenges, which are refused anyway.
     pub async fn purge_contacts(&self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
         sqlx::query("DELETE FROM registration_contacts WHERE expires_at_ms <= $1")
@@ -101,8 +103,8 @@ impl Store {
     }
 }
 
-/// Gives a new account the verified address that has paid for it. `false` when the address is another account's by now, or
-/// is no longer the one that was entered last.
+/// Gives a new account the verified address with which it was registered. Returns `false` if the address belongs to
+/// another account by now, or another one was entered since.
 pub(super) async fn hand_over(
     tx: &mut Tx,
     user: &User,

@@ -1,4 +1,4 @@
-//! Deleting an account: what is personal goes, and the row to which its orders belong stays.
+//! Deleting an account: personal data is deleted, and the row to which its orders belong stays.
 
 use jiff::Timestamp;
 
@@ -16,16 +16,16 @@ pub enum DeletionOutcome {
     Done(Revocation),
     /// An order is unpaid, or a refund is pending.
     OrdersOpen,
-    /// The wallet has a balance, or may get back what is left of an open packet, and its owner has not given it up.
+    /// The wallet has a balance, or may get back the rest of an open packet, and the owner has not given up this money.
     WalletNotEmpty,
-    /// Staff must be dismissed first.
+    /// The account is of the staff. It must be dismissed first.
     IsStaff,
     Gone,
 }
 
 impl Store {
-    /// Deletes everything personal of an account and keeps the row to which its orders belong. With `give_up`, the
-    /// balance of the wallet goes to the shop, and later what returns from open packets ([`wallet`]).
+    /// Deletes all personal data of an account and keeps the row to which its orders belong. With `give_up` the balance
+    /// of the wallet goes to the shop, and so does money that returns later from open packets ([`wallet`]).
     pub async fn delete_account(
         &self,
         id: UserId,
@@ -61,7 +61,7 @@ impl Store {
         .execute(&mut *tx)
         .await?;
         reminders::remove_all(&mut tx, id).await?;
-        // One statement for each other table with personal data.
+        // There is one statement for each other table with personal data.
         for sql in [
             "DELETE FROM recovery_codes WHERE user_id = $1",
             "DELETE FROM passkeys WHERE user_id = $1",
@@ -72,16 +72,16 @@ impl Store {
             "DELETE FROM mails WHERE user_id = $1",
             "DELETE FROM known_devices WHERE user_id = $1",
             "DELETE FROM sale_groups WHERE user_id = $1",
-            // A code that was used stays so.
+            // A used code stays used: it is revoked.
             "UPDATE invitations SET revoked_at_ms = COALESCE(revoked_at_ms, redeemed_at_ms), user_id = NULL WHERE user_id = $1",
             "DELETE FROM account_signals WHERE user_id = $1",
             "DELETE FROM saved_views WHERE user_id = $1",
-            // What pages show stays there, of no account.
+            // Answered questions stay on the pages, without the account.
             "DELETE FROM questions WHERE user_id = $1 AND status <> 'answered'",
             "UPDATE questions SET user_id = NULL WHERE user_id = $1",
             "UPDATE hold_appeals SET text = '' WHERE hold_id IN (SELECT id FROM order_holds WHERE order_id IN
                (SELECT id FROM orders WHERE user_id = $1))",
-            // Kept answers name addresses and amounts.
+            // Stored responses contain addresses and amounts.
             "DELETE FROM idempotency_keys WHERE user_id = $1",
         ] {
             sqlx::query(sql).bind(id.to_string()).execute(&mut *tx).await?;
@@ -89,7 +89,7 @@ impl Store {
         // A paid order still has to be delivered.
         let sql = "UPDATE orders SET address = NULL WHERE user_id = $1 AND status <> 'paid' AND address IS NOT NULL";
         sqlx::query(sql).bind(id.to_string()).execute(&mut *tx).await?;
-        // Each shows the name of its owner.
+        // Cached pages of the orders show the name of their owner.
         let sql = "SELECT id FROM orders WHERE user_id = $1";
         for order in sqlx::query(sql).bind(id.to_string()).fetch_all(&mut *tx).await? {
             tx.changes.edited(row::parsed(&order, "id")?);
@@ -99,8 +99,8 @@ impl Store {
     }
 }
 
-/// `false` when the wallet has a balance, or money in open packets, that is not given up. Packets are read once the
-/// balance is locked, from which they are funded.
+/// Empties the wallet. Returns `false` if it has a balance, or money in open packets, that is not given up. Packets are
+/// funded from the balance, so they are read once it is locked.
 async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) -> Result<bool, sqlx::Error> {
     let account = LedgerAccount::User(id);
     let deposits = returns::of_user(tx, id).await?;
@@ -109,7 +109,7 @@ async fn empty_wallet(tx: &mut Tx, id: UserId, give_up: bool, now: Timestamp) ->
     if !deposits.is_empty() {
         accounts.insert(0, LedgerAccount::Deposit(id).to_string());
     }
-    // What is set aside comes back in the same call.
+    // Deposits come back in the same call, so their money counts as well.
     let balance: i64 = wallet::lock(tx, &accounts).await?.into_values().sum();
     let in_packets = sqlx::query(UNCLAIMED).bind(id.to_string()).fetch_one(&mut **tx).await?;
     let mut transfers = returns::transfers(&deposits);

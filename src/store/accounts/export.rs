@@ -8,15 +8,13 @@ use domain::packet::{Giver, Packet};
 use domain::wallet::{LedgerAccount, money};
 use domain::{OrderHold, QueuePlace, UserId};
 
-/// Rows that are read per query.
+/// Rows per query.
 const PAGE: i64 = 500;
 
 impl Store {
-    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, entries of draws, waitlists,
-    /// reminders, browsers that show messages, groups and invitations of sales, signals, sessions, and
-    /// groups and invitations of sales, signals, saved views, questions, sessions, and
-    /// passkeys without their keys.
-    /// `None` when there is no such account.
+    /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, places in
+    /// waiting rooms, entries of draws, waitlists, reminders, subscribed browsers, groups and invitations of sales,
+    /// signals, questions, saved views, sessions, and passkeys without their keys. `None` if there is no such account.
     pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
         let sessions = self.sessions_of(id, now).await?.into_iter().map(|session| {
@@ -226,7 +224,7 @@ impl Store {
     }
 }
 
-/// A hold as its owner is told of it: without the names of the staff.
+/// A hold as the order's owner sees it, without the names of the staff.
 fn hold_json(hold: &OrderHold) -> Value {
     let appeals = hold.appeals.iter().map(|appeal| {
         let answer = appeal.answer.as_ref();

@@ -5,24 +5,24 @@ use std::time::Duration;
 use crate::{Store, StoreError, Tx, row};
 use base::rate_limit::CellRate;
 
-/// A count of guesses: what they have in common, and how many are allowed.
+/// A count of guesses: a key for what they have in common, and the allowed rate.
 #[derive(Debug, Clone)]
 pub struct GuessCount {
     pub key: String,
-    /// In milliseconds.
+    /// The allowed rate. Its interval is in milliseconds.
     pub rate: CellRate,
 }
 
 /// A count that allows no further guess for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuessLimitReached {
-    /// The place of the count among those that were given.
+    /// The index of the count in the list that the caller passed.
     pub place: usize,
     pub wait: Duration,
 }
 
 impl Store {
-    /// Adds a guess to each of the counts, or to none if one of them allows no more.
+    /// Adds a guess to each of the counts. If one of them allows no more, adds it to none.
     pub async fn take_guess(&self, counts: &[GuessCount]) -> Result<Option<GuessLimitReached>, StoreError> {
         let mut tx = self.begin().await?;
         for (place, count) in counts.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Store {
     }
 }
 
-/// The milliseconds until a count is zero. Locks its row, so that parallel attempts come one after the other.
+/// The milliseconds until a count is zero. Locks the count's row, so that parallel attempts come one after the other.
 pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> Result<u64, sqlx::Error> {
     let now = tx.now.as_millisecond();
     let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
@@ -65,7 +65,7 @@ pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> Result<u64, sqlx::Erro
     Ok(u64::try_from(row::int(&row, "restored_at_ms")? - now).unwrap_or_default())
 }
 
-/// Lets a count be zero after so many milliseconds.
+/// Sets a count so that it is zero after this many milliseconds.
 pub(super) async fn set_count(tx: &mut Tx, key: &str, ahead_ms: i64) -> Result<(), sqlx::Error> {
     let until = tx.now.as_millisecond().saturating_add(ahead_ms);
     let query = sqlx::query("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1").bind(key.to_owned());

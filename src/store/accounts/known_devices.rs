@@ -1,5 +1,5 @@
-//! Devices that an account was used from: kinds of browsers and their networks. Only of accounts with a verified address,
-//! which is told of others.
+//! Devices from which an account was used: kinds of browsers with their networks. They are stored only for accounts
+//! with a verified address, to which mail about new devices is sent.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::{NewSession, SessionRow, Store, StoreError, Tx, mail, row};
 use domain::network::Network;
 use domain::{MailKind, UserId};
 
-/// A device that was not seen for so long is new again.
+/// A device that was not seen for this long counts as new again.
 const KEEP: Duration = Duration::from_secs(180 * 24 * 3600);
 
-/// The network that a device is known by.
+/// The network under which a device is stored.
 fn network(address: &str) -> String {
     address.parse::<IpAddr>().map_or_else(|_| address.to_owned(), |address| Network::of(address).site_text())
 }
 
-/// Remembers the device of a new session, and tells the account's address of one that was not known.
+/// Remembers the device of a new session. If it is a new device, sends mail to the account's address.
 pub(super) async fn note(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
     let verified = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND address IS NOT NULL";
     if sqlx::query(verified).bind(user.to_string()).fetch_optional(&mut **tx).await?.is_none() {
@@ -41,7 +41,7 @@ pub(super) async fn remember_all(tx: &mut Tx, user: UserId, sessions: &[SessionR
     Ok(())
 }
 
-/// Whether the device was not known.
+/// Remembers a device. Returns whether it is new.
 pub(super) async fn remember(tx: &mut Tx, user: UserId, agent: &str, address: &str) -> Result<bool, sqlx::Error> {
     let (user, now) = (user.to_string(), tx.now.as_millisecond());
     let seen = "UPDATE known_devices SET seen_at_ms = $4 WHERE user_id = $1 AND agent = $2 AND network = $3";

@@ -11,13 +11,13 @@ use crate::mail::{NewMail, notify, write};
 use crate::{SessionRow, Store, StoreError, Tx, User, row};
 use domain::{AuditAction, Locale, MailAddress, MailKind, UserId};
 
-/// What an account has of mail.
+/// An account's mail address and language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountMail {
     /// The verified address.
     pub address: Option<String>,
     pub verified_at: Option<Timestamp>,
-    /// Entered, and not verified yet.
+    /// An address that was entered and is not verified yet.
     pub pending: Option<String>,
     /// The language of messages.
     pub locale: Locale,
@@ -47,8 +47,8 @@ impl Store {
         self.optional(query, |row| row::parsed(row, "user_id")).await
     }
 
-    /// Keeps an address until it is verified, and sends the link for that to it. If it is verified for another account, that
-    /// one is told instead.
+    /// Stores an address until it is verified, and sends it the link for this. If it is verified for another account,
+    /// the owner of this account gets a notice instead.
     pub async fn enter_address(&self, user: UserId, new: &MailAddress, locale: Locale) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
@@ -78,9 +78,9 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Verifies the address that is pending with this number. The one before is told, and links of recoveries that were sent to
-    /// it end. `sessions` are those of the account, whose devices are known from now on. `false` when the link is not the
-    /// latest, was used, or another account was faster.
+    /// Verifies the address that is pending with this number. The address before it gets a notice, and recovery links
+    /// that were sent there become invalid. `sessions` are all sessions of the account; their devices are known from
+    /// now on. Returns `false` if the link is not the latest, was used, or another account was faster.
     pub async fn verify_address(
         &self,
         user: &User,
@@ -114,7 +114,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Removes both addresses of an account. The verified one is told.
+    /// Removes both addresses of an account. The verified one gets a notice.
     pub async fn remove_address(&self, user: &User) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         tx.lock_user(user.id).await?;
@@ -134,8 +134,8 @@ impl Store {
     }
 }
 
-/// Tells the account for which an address is verified, unless it is the one that asks, that the address was entered again.
-/// Whether there is such an account.
+/// Sends a notice that an address was entered again to the account for which it is verified, unless this is the asking
+/// account. Returns whether there is such an account.
 pub(super) async fn tell_holder(
     tx: &mut Tx,
     address: &MailAddress,

@@ -33,7 +33,7 @@ use domain::{AuditAction, Role, Signal, UserId};
 pub enum RegisterOutcome {
     Added,
     NameTaken,
-    /// The address that was to pay belongs to another account by now.
+    /// The address that was verified for the registration belongs to another account by now.
     ContactTaken,
 }
 
@@ -48,17 +48,17 @@ pub struct User {
     pub logged_in_at: Option<Timestamp>,
     pub blocked_at: Option<Timestamp>,
     pub blocked_reason: Option<String>,
-    /// When the owner deleted the account. Only its orders are left.
+    /// When the owner deleted the account. Only its orders are left then.
     pub deleted_at: Option<Timestamp>,
-    /// The password was set by another person and must be replaced.
+    /// Whether the password was set by another person and must be replaced.
     pub must_change_password: bool,
-    /// When such a password expires.
+    /// When a password that was set by another person expires.
     pub password_expires_at: Option<Timestamp>,
     /// The encrypted secret of the authenticator app.
     pub second_factor: Option<String>,
     /// The number of passkeys.
     pub passkeys: i64,
-    /// Every change that staff make is the next one.
+    /// Increases by one with every change that staff make.
     pub version: i64,
 }
 
@@ -93,10 +93,10 @@ impl User {
     }
 }
 
-/// A search over accounts: all, by the beginning of the name, or by id.
+/// A search over accounts: all of them, by the beginning of the name, or by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserSearch {
-    /// Newest first, oldest first, or by name: each has an index.
+    /// All accounts: newest first, oldest first or by name. Each order has an index.
     All,
     Oldest,
     ByName,
@@ -158,7 +158,7 @@ pub(super) fn tombstone(username: &str) -> String {
     digest.iter().fold("deleted ".to_owned(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// Logs a change that staff make to their own account. Those of shoppers are not logged.
+/// Logs a change that staff make to their own account. Changes by shoppers are not logged.
 async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Timestamp) -> Result<(), sqlx::Error> {
     if !user.role.is_staff() {
         return Ok(());
@@ -167,7 +167,7 @@ async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Time
 }
 
 impl Store {
-    /// Adds an account. `false` when the name is taken, also by a deleted account.
+    /// Adds an account. Returns `false` if the name is taken, also by a deleted account.
     pub async fn add_user(&self, user: &User) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let added = add(&mut tx, user).await?;
@@ -175,8 +175,8 @@ impl Store {
         Ok(added)
     }
 
-    /// As [`Store::add_user`], for an account that registers. `signals` are what it may have in common with others; `contact`
-    /// is the verified address that has paid for it.
+    /// Like [`Store::add_user`], for an account that registers. `signals` are for finding linked accounts; `contact` is
+    /// the verified address that stood in for proof of work.
     pub async fn register_user(
         &self,
         user: &User,
@@ -197,7 +197,7 @@ impl Store {
         Ok(RegisterOutcome::Added)
     }
 
-    /// The names of users. Removed users are missing.
+    /// The names of users. Deleted users are missing.
     pub async fn usernames(&self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
         let mut names = HashMap::new();
         for chunk in padded(ids) {
@@ -220,8 +220,8 @@ impl Store {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
-    /// Accounts without test accounts after the account `before`: all of them in the order of the search, those whose name begins like a
-    /// searched one by name, along the index of names.
+    /// Accounts after the account `before`, without the accounts of rehearsals, in the order of the search. A search
+    /// for a name reads the accounts whose name begins like it along the index of names.
     pub async fn find_users(
         &self,
         search: &UserSearch,
@@ -254,11 +254,12 @@ impl Store {
                     columns!(),
                     " FROM users WHERE id < $2 AND rehearsal IS NULL ORDER BY id DESC LIMIT $1"
                 );
-                // Sorts after every UUID.
+                // "g" sorts after every UUID.
                 sqlx::query(sql).bind(limit).bind(before.unwrap_or_else(|| "g".to_owned()))
             }
             UserSearch::Named(name) => {
-                // SQLite compares with LIKE without an index. It orders texts by their bytes, so a range has the same names.
+                // SQLite uses no index for LIKE. It orders texts by their bytes, so a range over the index finds the
+                // same names.
                 let range = if self.shares_clock() { " AND username_key < $3 || $5" } else { "" };
                 let sql = format!(
                     concat!(
@@ -279,7 +280,7 @@ impl Store {
         self.all(query, user).await
     }
 
-    /// All staff.
+    /// The accounts of all staff.
     pub async fn staff(&self) -> Result<Vec<User>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM users WHERE role <> 'user' ORDER BY id");
         self.all(sqlx::query(sql), user).await

@@ -1,4 +1,5 @@
-//! Passkeys of accounts, and their use: a challenge is spent in the transaction that its answer changes something in.
+//! Passkeys of accounts, and their use. A challenge is spent in the same transaction as the change that its answer
+//! allows.
 
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
@@ -10,7 +11,7 @@ use crate::{Store, StoreError, User, row};
 use domain::{AuditAction, UserId};
 use webauthn::has_advanced;
 
-/// Passkeys of one account.
+/// Passkeys that one account may have.
 pub const MAX_PASSKEYS_PER_USER: i64 = 10;
 
 /// A passkey.
@@ -18,9 +19,9 @@ pub const MAX_PASSKEYS_PER_USER: i64 = 10;
 pub struct Passkey {
     pub id: Uuid,
     pub user_id: UserId,
-    /// In base64url, as is the key.
+    /// The id in base64url, like the key.
     pub credential_id: String,
-    /// In COSE.
+    /// The key in COSE.
     pub public_key: String,
     pub sign_count: u32,
     pub name: String,
@@ -32,7 +33,7 @@ pub struct Passkey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnsweredChallenge {
     pub id: String,
-    /// From then on it is refused in any case.
+    /// When the challenge expires. From then on it is refused anyway.
     pub expires_at: Timestamp,
 }
 
@@ -42,7 +43,7 @@ pub enum PasskeyAddition {
     Added,
     /// The challenge was answered before.
     Spent,
-    /// The account has [`MAX_PASSKEYS_PER_USER`], or is gone.
+    /// The account has [`MAX_PASSKEYS_PER_USER`] passkeys, or is gone.
     TooMany,
     /// The credential belongs to an account already.
     Taken,
@@ -54,7 +55,7 @@ pub enum PasskeyUse {
     Used,
     /// The challenge was answered before.
     Spent,
-    /// The counter stands still or went back: the authenticator was copied.
+    /// The counter did not increase, so the authenticator was copied.
     Copied,
     /// The passkey was removed.
     Gone,
@@ -91,7 +92,7 @@ impl Store {
         self.optional(sqlx::query(sql).bind(credential_id.to_owned()), passkey).await
     }
 
-    /// Adds a passkey, with a line in the audit log if the account is of the staff.
+    /// Adds a passkey, with a line in the audit log if it is an account of the staff.
     pub async fn add_passkey(
         &self,
         user: &User,
@@ -134,7 +135,7 @@ impl Store {
         Ok(PasskeyAddition::Added)
     }
 
-    /// Removes a passkey of a user. `false` when the user has no such passkey.
+    /// Removes a passkey of a user. Returns `false` if the user has no such passkey.
     pub async fn remove_passkey(&self, user: &User, id: Uuid) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
@@ -147,7 +148,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Records a use: spends the challenge and moves the counter on, or changes nothing.
+    /// Records a use: spends the challenge and sets the new counter, or changes nothing.
     pub async fn use_passkey(
         &self,
         id: Uuid,

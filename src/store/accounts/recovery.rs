@@ -18,8 +18,8 @@ pub enum StaffRecovery {
 }
 
 impl Store {
-    /// Sends the link of a new recovery to the verified address of an account, in this language. Links of earlier ones are not
-    /// valid any more. `false` without a verified address.
+    /// Sends the link of a new recovery to the verified address of an account, in this language. Earlier links become
+    /// invalid. Returns `false` if the account has no verified address.
     pub async fn start_recovery(&self, user: UserId, locale: Locale) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let started = start(&mut tx, user, Some(locale)).await?;
@@ -27,7 +27,8 @@ impl Store {
         Ok(started)
     }
 
-    /// The same on behalf of a member of the staff, for shoppers only, in the account's language. It is logged.
+    /// Like [`Store::start_recovery`], but on behalf of a member of the staff, for shoppers only, and in the account's
+    /// language. It is logged.
     pub async fn start_recovery_by_staff(
         &self,
         actor: &Actor,
@@ -35,7 +36,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<StaffRecovery, AccountChangeRefusal> {
         let mut tx = self.begin().await?;
-        // Serializes changes of staff: the checks below stay true until the commit.
+        // Serializes changes by staff, so that the checks below stay true until the commit.
         sessions::next_number(&mut tx).await?;
         let is_current = |user: &User| user.role == actor.role && !user.is_blocked();
         let may_help = matches!(actor.role, Role::Admin | Role::Support);
@@ -64,8 +65,8 @@ impl Store {
         Ok(StaffRecovery::Started)
     }
 
-    /// Sets the password of an account by the link with this number, and ends all its sessions. `None` when the link was used
-    /// or is not the latest one.
+    /// Sets the password of an account by the link with this number, and ends all its sessions. `None` if the link was
+    /// used or is not the latest one.
     pub async fn finish_recovery(
         &self,
         user: &User,
@@ -75,7 +76,7 @@ impl Store {
     ) -> Result<Option<Revocation>, StoreError> {
         let mut tx = self.begin().await?;
         let revocation = sessions::next_number(&mut tx).await?;
-        // What the second factor was checked against must still be so.
+        // The second factor must still be the one that was checked.
         let unchanged = sqlx::query(
             "UPDATE users SET password_hash = $2, must_change_password = 0, password_expires_at_ms = NULL
              WHERE id = $1 AND password_hash = $3 AND role = $4 AND COALESCE(second_factor, '') = $5
@@ -107,7 +108,7 @@ impl Store {
     }
 }
 
-/// `locale`: the account's own if it is not given.
+/// Starts a recovery. Without `locale` the message is in the account's language.
 async fn start(tx: &mut Tx, user: UserId, locale: Option<Locale>) -> Result<bool, sqlx::Error> {
     tx.lock_user(user).await?;
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1, locale = COALESCE($2, locale)
@@ -119,7 +120,7 @@ async fn start(tx: &mut Tx, user: UserId, locale: Option<Locale>) -> Result<bool
     Ok(true)
 }
 
-/// Ends the links of recoveries, because the password was changed in another way.
+/// Makes recovery links invalid, because the password was changed in another way.
 pub(super) async fn end_links(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1 WHERE user_id = $1";
     sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;

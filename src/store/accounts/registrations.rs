@@ -1,6 +1,6 @@
-//! How many accounts networks have registered of late, counted for all processes together, and the proofs of work that were
-//! spent. A count falls by one after each of its intervals; it stands in the table of guesses as the time at which it will
-//! be zero.
+//! How many accounts networks have registered recently, counted for all processes together, and which proofs of work
+//! were spent. A count falls by one after each of its intervals. It is stored in the table of guesses as the time at
+//! which it will be zero.
 
 use jiff::Timestamp;
 
@@ -13,7 +13,7 @@ pub struct RegistrationCount {
     pub key: String,
     /// Milliseconds after which one registration is forgotten.
     pub interval_ms: i64,
-    /// It counts no further.
+    /// The count grows up to this number.
     pub most: i64,
 }
 
@@ -21,14 +21,14 @@ pub struct RegistrationCount {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountOutcome {
     Counted,
-    /// The counts have grown meanwhile, and what was paid is too little for them.
+    /// The counts have grown since the challenge was issued, and its proof of work is too small for them.
     TooCheap,
-    /// The proof paid for another account.
+    /// The proof was already spent on another account.
     Spent,
 }
 
 impl Store {
-    /// The counts as they are, in the order of `of`.
+    /// The present counts, in the order of `of`.
     pub async fn registrations(&self, of: &[RegistrationCount]) -> Result<Vec<u64>, StoreError> {
         let now = self.now().await?.as_millisecond();
         let mut counts = Vec::with_capacity(of.len());
@@ -40,7 +40,7 @@ impl Store {
         Ok(counts)
     }
 
-    /// Counts a registration if `is_paid` for the counts before it, and spends its proof.
+    /// Counts a registration and spends its proof, if `is_paid` says that the proof is enough for the counts before it.
     pub async fn count_registration(
         &self,
         of: &[RegistrationCount],
@@ -67,7 +67,7 @@ impl Store {
         Ok(CountOutcome::Counted)
     }
 
-    /// Deletes challenges that are refused in any case.
+    /// Deletes expired challenges, which are refused anyway.
     pub async fn purge_spent_proofs(&self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
         sqlx::query("DELETE FROM spent_proofs WHERE expires_at_ms <= $1").bind(now).execute(&self.pool).await?;
@@ -75,7 +75,7 @@ impl Store {
     }
 }
 
-/// Spends a challenge, until it is refused in any case. `false` when it was spent before.
+/// Marks a challenge as spent until it expires. Returns `false` if it was spent before.
 pub(super) async fn spend(tx: &mut Tx, challenge: &str, expires_at: Timestamp) -> Result<bool, sqlx::Error> {
     let sql = "INSERT INTO spent_proofs (id, expires_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     let query = sqlx::query(sql).bind(challenge.to_owned()).bind(expires_at.as_millisecond());

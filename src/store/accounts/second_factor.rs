@@ -11,7 +11,7 @@ use domain::{AuditAction, MailKind, UserId};
 
 impl Store {
     /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that
-    /// confirmed it. Ends all sessions but `keep`.
+    /// confirmed the secret. Ends all sessions but `keep`.
     pub async fn set_second_factor(
         &self,
         user: &User,
@@ -67,7 +67,7 @@ impl Store {
         Ok(ended)
     }
 
-    /// The encrypted secrets of users behind `after`, by id. Reads the table of users along its key.
+    /// The encrypted secrets of users after `after`, by id. Reads the table of users along its key.
     pub async fn second_factors(&self, after: Option<UserId>, limit: i64) -> Result<Vec<(UserId, String)>, StoreError> {
         let sql =
             "SELECT id, second_factor FROM users WHERE id > $1 AND second_factor IS NOT NULL ORDER BY id LIMIT $2";
@@ -77,21 +77,21 @@ impl Store {
         Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
     }
 
-    /// Replaces an encrypted secret that is still the same. `false` when it was changed or removed.
+    /// Replaces an encrypted secret if it is still `old`. Returns `false` if it was changed or removed.
     pub async fn replace_second_factor(&self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError> {
         let sql = "UPDATE users SET second_factor = $3 WHERE id = $1 AND second_factor = $2";
         let done = sqlx::query(sql).bind(user.to_string()).bind(old).bind(new).execute(&self.pool).await?;
         Ok(done.rows_affected() == 1)
     }
 
-    /// Marks a time step and all earlier ones as used. `false` when it was used before.
+    /// Marks a time step and all earlier ones as used. Returns `false` if it was used before.
     pub async fn consume_code_step(&self, user: UserId, step: i64) -> Result<bool, StoreError> {
         let sql = "UPDATE users SET second_factor_step = $2 WHERE id = $1 AND second_factor_step < $2";
         let done = sqlx::query(sql).bind(user.to_string()).bind(step).execute(&self.pool).await?;
         Ok(done.rows_affected() == 1)
     }
 
-    /// Deletes a recovery code, and tells the account's address. `false` when there is no such code.
+    /// Deletes a recovery code, and sends mail to the account's address. Returns `false` if there is no such code.
     pub async fn consume_recovery_code(&self, user: UserId, hash: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2";

@@ -1,4 +1,4 @@
-//! Sessions, which users see in their account, and revocations, which every process polls.
+//! Sessions, which users see in their account, and revocations, for which every process polls.
 //!
 //! Locking order: the count of revocations, the user's row, the rest.
 
@@ -29,7 +29,8 @@ pub struct NewSession {
 pub struct SessionRow {
     pub id: Uuid,
     pub created_at: Timestamp,
-    /// In the database's time. Approximate: processes store it every half minute.
+    /// When the session was last used, in the database's time. It is approximate, because processes store it every half
+    /// minute.
     pub seen_at: Timestamp,
     pub address: String,
     pub agent: String,
@@ -41,7 +42,7 @@ pub struct Revocation {
     /// The id of a user or of a session. Both are UUIDs and never equal.
     pub subject: Uuid,
     pub revoked_until: Timestamp,
-    /// Rises with every revocation.
+    /// The number increases with every revocation.
     pub number: i64,
 }
 
@@ -57,8 +58,8 @@ impl Store {
     /// Opens a session if the account has not changed since its password was checked. Log-ins of staff are logged.
     pub async fn open_session(&self, user: &User, session: &NewSession) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        // Locks the row: a block or a new password either comes before and is seen here, or comes after and ends this
-        // session.
+        // This locks the row. So a block or a new password either comes before and is seen here, or comes after and
+        // ends this session.
         let unchanged = sqlx::query(
             "UPDATE users SET logged_in_at_ms = $3
              WHERE id = $1 AND password_hash = $2 AND role = $4 AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL",
@@ -118,13 +119,14 @@ impl Store {
         self.optional(query, |row| row::time(row, "seen_at_ms")).await
     }
 
-    /// When the holder of a session last proved to be its owner, in the database's time. `None` when the session has ended.
+    /// When the holder of a session last proved to be its owner, in the database's time. `None` if the session has
+    /// ended.
     pub async fn session_proved_at(&self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
         let query = sqlx::query("SELECT proved_at_ms FROM sessions WHERE id = $1").bind(session.to_string());
         self.optional(query, |row| row::time(row, "proved_at_ms")).await
     }
 
-    /// Records that the holder of a session has proved to be its owner. `false` when the session has ended.
+    /// Records that the holder of a session has proved to be its owner. Returns `false` if the session has ended.
     pub async fn prove_session(&self, session: Uuid) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let query = sqlx::query("UPDATE sessions SET proved_at_ms = $2 WHERE id = $1").bind(session.to_string());
@@ -133,9 +135,10 @@ impl Store {
         Ok(proved.rows_affected() == 1)
     }
 
-    /// Stores when sessions were last used, in the database's time, a bounded number in each transaction, in the order of
-    /// their ids. The count of revocations is locked first, so that neither another process with the same sessions nor the end of all sessions of
-    /// a user can deadlock with it: a statement with many rows locks them in an order that only the database knows.
+    /// Stores when sessions were last used, in the database's time, in the order of their ids and a bounded number per
+    /// transaction. The count of revocations is locked first. Otherwise this could deadlock with another process that
+    /// has the same sessions, or with the end of all sessions of a user, because a statement with many rows locks them
+    /// in an order that only the database knows.
     pub async fn sessions_seen(&self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
         let mut sorted = seen.to_vec();
         sorted.sort_unstable();
@@ -158,7 +161,7 @@ impl Store {
         Ok(())
     }
 
-    /// Ends one session. It need not have a row: a cookie that was issued without one is revoked as well.
+    /// Ends one session. A cookie that was issued without a row for its session is revoked as well.
     pub async fn end_session(&self, session: Uuid, now: Timestamp) -> Result<Revocation, StoreError> {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
@@ -187,7 +190,7 @@ impl Store {
         self.all(query, revocation).await
     }
 
-    /// Deletes expired sessions, and revocations of cookies that have expired. `lifetime` is that of a cookie.
+    /// Deletes expired sessions, and revocations of cookies that have expired. `lifetime` is the lifetime of a cookie.
     pub async fn purge_sessions(&self, now: Timestamp, lifetime: SignedDuration) -> Result<(), StoreError> {
         let past = now.saturating_sub(lifetime).unwrap_or(Timestamp::MIN);
         let mut tx = self.begin().await?;
@@ -201,7 +204,7 @@ impl Store {
     }
 }
 
-/// Locks the count of revocations until the end of the transaction, as [`next_number`] does.
+/// Locks the count of revocations until the end of the transaction, like [`next_number`].
 async fn lock_count(tx: &mut Tx) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE revocation_count SET last = last WHERE id = 1").execute(&mut **tx).await?;
     Ok(())
@@ -245,7 +248,7 @@ pub(super) async fn end_others(
     Ok(revocations)
 }
 
-/// Later than any issue of a session that exists now: another process, whose clock is ahead, may have issued it.
+/// A time after the issue of every session that exists now, even if a process whose clock is ahead issued it.
 fn ahead_of(now: Timestamp) -> Timestamp {
     now.saturating_add(SignedDuration::from_hours(1)).unwrap_or(now)
 }

@@ -1,4 +1,4 @@
-//! What the owners ask of all staff.
+//! The rules that owners set for all staff.
 
 use serde_json::json;
 use sqlx::any::AnyRow;
@@ -7,10 +7,10 @@ use super::key;
 use crate::{Actor, Store, StoreError, audit_log, row};
 use domain::AuditAction;
 
-/// What the owners ask of all staff.
+/// The rules that owners set for all staff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaffPolicy {
-    /// Whether only staff with a second factor use the console.
+    /// Whether staff need a second factor to use the console.
     pub second_factor_required: bool,
     pub version: i64,
 }
@@ -26,14 +26,15 @@ impl Store {
         Ok(policy(&sqlx::query(sql).fetch_one(&self.pool).await?)?)
     }
 
-    /// Requires it as long as there is no account of this name. Whether there was none.
+    /// Requires a second factor if no account has this name. Returns whether it did.
     pub async fn require_second_factor_without(&self, username: &str) -> Result<bool, StoreError> {
         let sql = "UPDATE staff_policy SET second_factor_required = 1, version = version + 1
                    WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM users WHERE username_key = $1)";
         Ok(sqlx::query(sql).bind(key(username)).execute(&self.pool).await?.rows_affected() == 1)
     }
 
-    /// Sets it, with a line in the audit log. `None`, and nothing happens, when the policy is in none of the `versions`.
+    /// Sets the rule, with a line in the audit log. Returns `None` and changes nothing if the policy is in none of the
+    /// `versions`.
     pub async fn require_second_factor(
         &self,
         actor: &Actor,
@@ -42,7 +43,7 @@ impl Store {
     ) -> Result<Option<StaffPolicy>, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
-        // Locks the row.
+        // This locks the row.
         let next =
             "UPDATE staff_policy SET version = version + 1 WHERE id = 1 RETURNING second_factor_required, version";
         let next = policy(&sqlx::query(next).fetch_one(&mut *tx).await?)?;

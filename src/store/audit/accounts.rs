@@ -3,7 +3,7 @@
 use super::{Snapshot, Steps};
 use crate::StoreError;
 
-/// What comes to a wallet after its account was deleted goes on to the shop in the same transaction, so a balance there is
+/// Money that comes to a deleted account's wallet is moved to the shop in the same transaction, so a balance there is
 /// always wrong.
 const LEFT_IN_WALLETS: &str =
     "SELECT 'account ' || u.id || ' is deleted and has ' || CAST(b.balance AS TEXT) || ' in its wallet' AS problem

@@ -1,4 +1,4 @@
-//! Books: the sums of days that are closed.
+//! Books: the sums of closed days.
 
 use jiff::Timestamp;
 
@@ -7,19 +7,19 @@ use crate::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_da
 use crate::{StoreError, row};
 use domain::books::AccountSum;
 
-/// A day is added up in so many steps.
+/// A day is added up in this many steps.
 const STEPS_OF_A_DAY: i64 = 4;
 
 impl Snapshot {
-    /// Describes closed days whose sums are not what moved on them. Empty when a balance that reads the sums is the one that would
-    /// read every movement.
+    /// Describes closed days whose sums are not the sums of their movements. Empty if a balance from the sums equals a
+    /// balance from all movements.
     pub async fn book_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
         let closed = self.all(sqlx::query(CLOSED), |row| row::int(row, "closed_before_ms")).await?;
         let closed = closed.first().copied().unwrap_or_default();
         let days = "SELECT DISTINCT day_ms FROM book_days WHERE day_ms < $1 ORDER BY day_ms";
         let mut days = self.all(sqlx::query(days).bind(closed), |row| row::int(row, "day_ms")).await?;
         let (mut problems, mut end) = (Vec::new(), 0);
-        // After the last day, too, there may be movements without sums.
+        // Movements after the last day with sums would be missed otherwise.
         days.push(closed);
         for day in days {
             if let Some(at) = first_movement(&mut self.connection, end, day).await? {

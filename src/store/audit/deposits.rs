@@ -1,9 +1,9 @@
-//! Deposits: what is set aside is what the ledger says, and goes back in time.
+//! Deposits: the money set aside agrees with the ledger, and deposits are returned in time.
 
 use super::{Snapshot, Steps};
 use crate::StoreError;
 
-/// Accounts of a step whose ledger account of deposits has something else than their deposits.
+/// Accounts of a step whose ledger account of deposits does not have the sum of their deposits.
 const WRONG_SUMS: &str =
     "SELECT 'account deposit:' || held.user_id || ' has ' || CAST(COALESCE(b.balance, 0) AS TEXT) || ', its deposits sum to '
        || CAST(held.total AS TEXT) AS problem
@@ -12,7 +12,7 @@ const WRONG_SUMS: &str =
      LEFT JOIN wallet_balances b ON b.account = 'deposit:' || held.user_id
      WHERE COALESCE(b.balance, 0) <> held.total";
 
-/// Data control returns them within a second.
+/// Deposits that are still held after their sale. Data control returns them within a second.
 const AFTER_THE_SALE: &str =
     "SELECT 'sale ' || CAST(sales.id AS TEXT) || ' is over and still has a deposit of ' || d.user_id AS problem
      FROM deposits d JOIN sales ON sales.id = d.sale_id

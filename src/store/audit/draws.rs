@@ -1,4 +1,4 @@
-//! Draws: lists, ranks and orders follow from what was published.
+//! Draws: lists, ranks and orders agree with the published proof.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use crate::{StoreError, row};
 use domain::draw::{EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, root};
 use domain::{DrawEntry, DrawState, EntryState, SaleId, hex};
 
-/// Entries of one statement.
+/// Entries per statement.
 const PAGE_SIZE: usize = 20_000;
-/// Contradictions that are named of one draw.
+/// Contradictions that are reported per draw.
 const MAX_NAMED: usize = 20;
 
 impl Snapshot {
-    /// Describes draws whose list has not the published root, whose ranks are not those of the proof, or whose units were
-    /// not offered to entries in the order of ranks.
+    /// Describes draws whose list does not have the published root, whose ranks differ from the proof, or whose units
+    /// were not offered to entries in the order of ranks.
     pub async fn draw_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
         for draw in self.all(sqlx::query(ALL_LOCKED), draw).await? {
@@ -50,7 +50,7 @@ impl Snapshot {
     }
 }
 
-/// What contradicts what a locked draw has published. `entries` are all of it, sorted by id.
+/// How a locked draw contradicts what was published about it. `entries` are all its entries, sorted by id.
 fn contradictions(draw: &Draw, entries: &[DrawEntry]) -> Vec<String> {
     let listed = entries.iter().filter(|entry| entry.state != EntryState::Withdrawn).map(|entry| {
         let status = match entry.state {
@@ -85,7 +85,8 @@ fn contradictions(draw: &Draw, entries: &[DrawEntry]) -> Vec<String> {
     found
 }
 
-/// Entries whose rank is not that of the order, or that had their turn and got no order, or the reverse.
+/// Entries whose rank differs from `order`, entries that had their turn and got no order, and entries that got an order
+/// before their turn.
 fn wrong_ranks(draw: &Draw, entries: &[DrawEntry], order: &[EntryId]) -> Vec<String> {
     let ranks: HashMap<EntryId, i64> = order.iter().copied().zip(0..).collect();
     let wrong = entries.iter().filter_map(|entry| {

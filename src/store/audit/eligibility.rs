@@ -1,4 +1,4 @@
-//! Who may take part in a sale: each buyer kept its rules.
+//! Who may take part in a sale: each buyer met the sale's rules.
 
 use super::{Snapshot, Steps};
 use crate::{KEEP_GROUPS, StoreError, row};
@@ -7,8 +7,8 @@ use crate::{KEEP_GROUPS, StoreError, row};
 const SALES_WITH_RULES: &str = "SELECT id FROM sales WHERE accounts_before_ms IS NOT NULL OR invitation = 1
      OR one_per_contact = 1 OR one_per_address = 1 OR deposit IS NOT NULL ORDER BY id";
 
-/// Live orders of open accounts, of a step of the orders of one sale. Accounts that were deleted have taken what proves it
-/// with them.
+/// Selects live orders in a step of the orders of one sale. Orders of deleted accounts are left out, because the rows
+/// that prove their right to buy were deleted with the account.
 macro_rules! live_orders {
     ($problem:literal, $condition:literal) => {
         concat!(
@@ -41,7 +41,7 @@ const UNGROUPED: &str = live_orders!(
          WHERE sale_groups.user_id = orders.user_id AND sale_groups.sale_id = sales.id AND kind = 'address')))"
 );
 
-/// One that was returned counts.
+/// A returned deposit counts as well.
 const WITHOUT_DEPOSIT: &str = live_orders!(
     "its owner had no deposit",
     "sales.deposit IS NOT NULL AND NOT EXISTS (SELECT 1 FROM deposits
@@ -49,8 +49,9 @@ const WITHOUT_DEPOSIT: &str = live_orders!(
 );
 
 impl Snapshot {
-    /// Describes live orders whose owners had no right to buy by the rules of their sale. Groups of sales that ended long ago
-    /// are gone. At most one account has a group: it is the key of a table.
+    /// Describes live orders whose owners had no right to buy by the rules of their sale. Groups of sales that ended
+    /// long ago are deleted, so they are not checked. That only one account has a group needs no check, because the
+    /// group is the key of a table.
     pub async fn ineligible_buyers(&mut self, now: jiff::Timestamp) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
         let kept_since = (now - KEEP_GROUPS).as_millisecond();

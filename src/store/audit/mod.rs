@@ -1,6 +1,6 @@
-//! The audit's view of the database. Every check reads one snapshot, in steps: statements over a range of keys, each far below
-//! the time that a statement may take, however large a table is. What is changed meanwhile is in none of a check's steps,
-//! so sums over all steps can be compared.
+//! The audit's view of the database. Every check reads one snapshot in steps. A step is a statement over a range of
+//! keys that takes far less than a statement may, however large the table is. All steps of a check see the same
+//! snapshot, so sums over all steps can be compared.
 
 mod accounts;
 mod books;
@@ -26,26 +26,27 @@ pub use orders::CountedOrders;
 use super::pool::Connection;
 use super::{AnyQuery, Store, StoreError, row};
 
-/// Rows of the first step. Later ones have as many as take about [`STEP_TIME`]. So few that the first one also ends in time where
-/// PostgreSQL lacks statistics and compares each row with each; the next ones do not grow then.
+/// Rows of the first step. Later steps have as many rows as take about [`STEP_TIME`]. The first step is small, so that
+/// it ends in time even if PostgreSQL lacks statistics and compares each row with each; the next steps do not grow
+/// then.
 const FIRST_STEP: u64 = 1_000;
 const STEP_SIZES: std::ops::RangeInclusive<u64> = 100..=200_000;
 const STEP_TIME: Duration = Duration::from_millis(400);
 
-/// A snapshot is not begun by reading: PostgreSQL takes it with the first statement.
-/// Compiling a statement, which PostgreSQL does for those it thinks are long, takes longer than a step.
+/// Begins a transaction. PostgreSQL takes the snapshot with the first statement after this. JIT is off, because
+/// compiling a statement that PostgreSQL expects to be long takes longer than a step.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off";
 const BEGIN_SQLITE: &str = "BEGIN";
 
 /// The database as it was at one moment.
 pub struct Snapshot {
     connection: Connection,
-    /// Rows that the steps have walked over.
+    /// The number of rows that the steps have covered.
     progress: Arc<AtomicU64>,
 }
 
 impl Store {
-    /// The database as it is at the first statement. `progress` is raised by the rows that are walked over.
+    /// A snapshot of the database at the first statement. `progress` counts the rows that the steps have covered.
     pub async fn snapshot(&self, progress: Arc<AtomicU64>) -> Result<Snapshot, StoreError> {
         let mut connection = self.pool.acquire().await?;
         connection.begin_transaction(if self.shares_clock() { BEGIN_SQLITE } else { BEGIN }.to_owned(), None).await?;
@@ -62,12 +63,12 @@ impl Snapshot {
         Ok(query.fetch_all(&mut self.connection).await?.iter().map(map).collect::<Result<_, _>>()?)
     }
 
-    /// The column `problem` of every row of one step, whose bounds are `$1` and `$2`.
+    /// The column `problem` of every row of one step. In `sql`, `$1` and `$2` are the bounds of the step.
     async fn problems<K: Key>(&mut self, sql: &'static str, step: &Step<K>) -> Result<Vec<String>, StoreError> {
         self.all(step.bind(sqlx::query(sql)), |row| row::text(row, "problem")).await
     }
 
-    /// The column `problem` of every row of each of these queries, over all of a table.
+    /// The column `problem` of every row of each of these queries, over a whole table.
     async fn problems_of<K: Key>(
         &mut self,
         mut steps: Steps<K>,
@@ -85,7 +86,7 @@ impl Snapshot {
 
 /// The type of a key: a BIGINT or TEXT column.
 trait Key: Clone + Send + for<'r> sqlx::Decode<'r, sqlx::Any> + sqlx::Type<sqlx::Any> {
-    /// Sorts before every key.
+    /// A value that sorts before every key.
     fn first() -> Self;
     fn bind(self, query: AnyQuery<'_>) -> AnyQuery<'_>;
 }
@@ -124,7 +125,7 @@ impl<K: Key> Step<K> {
 
 /// Divides a table into steps along an index.
 struct Steps<K> {
-    /// `FROM`, up to the condition of the key.
+    /// The `FROM` clause, up to the condition on the key.
     rows: String,
     key: &'static str,
     after: K,
@@ -133,7 +134,7 @@ struct Steps<K> {
 }
 
 impl<K: Key> Steps<K> {
-    /// Over all rows of a table.
+    /// Steps over all rows of a table.
     fn over(table: &str, key: &'static str) -> Steps<K> {
         Steps::along(format!("{table} WHERE"), key)
     }

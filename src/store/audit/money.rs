@@ -19,7 +19,8 @@ const CHARGES: &str =
        AND CASE WHEN o.status = 'paid' THEN COALESCE(p.payments, 0) <> 1 OR p.amount <> o.amount
            ELSE p.payments IS NOT NULL END";
 
-/// What the provider gave back is what was refunded here. Refunds that are under way may be made there already.
+/// The provider gave back exactly the amount that was refunded here. A refund that is under way may be done at the
+/// provider already.
 const AT_THE_PROVIDER: &str = "SELECT 'payment ' || id || ' is ' || status || ' here with ' || CAST(here AS TEXT)
        || ' refunded, ' || CAST(there AS TEXT) || ' of it at the provider' AS problem
      FROM (SELECT p.id, p.status, CASE WHEN s.status = 'refunded' THEN s.amount ELSE s.refunded END AS there,
@@ -35,7 +36,7 @@ const AT_THE_PROVIDER: &str = "SELECT 'payment ' || id || ' is ' || status || ' 
        WHERE s.id > $1 AND s.id <= $2 AND p.id > $1 AND p.id <= $2) sums
      WHERE there < here OR there > here + pending";
 
-/// A payment counts its partial refunds, and those into wallets have their transfers.
+/// A payment's count of partial refunds is right, and partial refunds into wallets have their transfers.
 const IN_PARTS: &str = "SELECT 'payment ' || p.id || ' counts ' || CAST(p.refunded_in_parts AS TEXT)
        || ' refunded in parts, the parts sum to ' || CAST(COALESCE(r.total, 0) AS TEXT) AS problem
      FROM payments p LEFT JOIN (SELECT payment_id, SUM(amount) AS total FROM partial_refunds
@@ -57,8 +58,9 @@ const PAYMENTS_WITHOUT_TRANSFER: &str =
                AND amount > refunded_in_parts) p
      WHERE NOT EXISTS (SELECT 1 FROM wallet_transfers t WHERE t.id = p.transfer)";
 
-/// Transfers of a kind in a step without what they are about, which is a row `p` whose column has the transfer's reference.
-/// Ids of transfers begin with their kind, so the references of a step are one range, and no step reads all of a table.
+/// Transfers of a kind in a step whose subject is missing. The subject is a row `p` whose column has the transfer's
+/// reference. Ids of transfers begin with their kind, so the references of a step are one range, and no step reads a
+/// whole table.
 macro_rules! transfers_without {
     ($kind:literal, $of:literal, $reference:literal, $rows:literal) => {
         concat!(
@@ -125,7 +127,7 @@ const BALANCES: &str = "SELECT account, balance, entries FROM (
      WHERE balance <> entries";
 
 impl Snapshot {
-    /// Describes disagreements between payments, orders and the sandbox provider. Empty when every captured payment has
+    /// Describes disagreements between payments, orders and the sandbox provider. Empty if every captured payment has
     /// its paid order and every paid order its payment.
     pub async fn money_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
         let mut problems = self.problems_of(Steps::<String>::over("orders", "id"), &[CHARGES]).await?;
@@ -133,7 +135,8 @@ impl Snapshot {
         Ok(problems)
     }
 
-    /// Describes payments into or out of wallets without their transfer, and such transfers without their payment.
+    /// Describes payments into or out of wallets without their transfer, and transfers of these kinds without their
+    /// payment.
     pub async fn wallet_payment_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
         let payments = Steps::<String>::over("payments", "id");
         let mut problems = self.problems_of(payments, &[PAYMENTS_WITHOUT_TRANSFER, IN_PARTS]).await?;
@@ -144,7 +147,7 @@ impl Snapshot {
         Ok(problems)
     }
 
-    /// Describes inconsistencies of the ledger. Empty when no money was created or lost: every transfer sums to zero, and
+    /// Describes inconsistencies of the ledger. Empty if no money was created or lost: every transfer sums to zero, and
     /// every balance is the sum of its entries.
     pub async fn wallet_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
         let (mut problems, mut busy) = (Vec::new(), [0; BUSY.len()]);

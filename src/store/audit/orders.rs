@@ -1,4 +1,4 @@
-//! Orders: what is sold, totals, one live order per user.
+//! Orders: sold units, totals, and one live order per user.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use super::{Snapshot, Steps};
 use crate::{StatusCount, Store, StoreError, row};
 use domain::{OrderStatus, SaleId};
 
-/// Live orders of sales that are checked in one statement.
+/// Live orders that one statement may check.
 const MAX_ORDERS_AT_ONCE: i64 = 50_000;
 
 /// Orders and units by sale and status.
 type Totals = BTreeMap<(SaleId, &'static str), StatusCount>;
 
-/// A total that is not the number of its orders, as (sale, status, kept, counted).
+/// A stored total that is not the number of its orders, as (sale, status, stored, counted).
 type WrongTotal = (SaleId, OrderStatus, StatusCount, StatusCount);
 
-/// What was found by counting all orders.
+/// The result of counting all orders.
 #[derive(Debug, Default)]
 pub struct CountedOrders {
     pub miscounted_sales: Vec<String>,
@@ -26,8 +26,8 @@ pub struct CountedOrders {
 }
 
 impl Snapshot {
-    /// Counts all orders. Describes sales whose `sold` is not the units of their live orders, and totals that are not the
-    /// number of their orders.
+    /// Counts all orders. Describes sales whose `sold` differs from the units of their live orders, and totals that
+    /// differ from the number of their orders.
     pub async fn count_orders(&mut self) -> Result<CountedOrders, StoreError> {
         let counted = self.counted().await?;
         let mut found = CountedOrders::default();
@@ -85,7 +85,7 @@ impl Snapshot {
                 orders += sold;
             }
             if orders > MAX_ORDERS_AT_ONCE || sold > MAX_ORDERS_AT_ONCE {
-                // Without a sale that was checked alone.
+                // A large sale was checked alone just now, so the range ends before it.
                 let last = if sold > MAX_ORDERS_AT_ONCE { sale - 1 } else { sale };
                 problems.extend(self.two_orders(first, last).await?);
                 (first, orders) = (sale + 1, 0);
@@ -95,7 +95,7 @@ impl Snapshot {
         Ok(problems)
     }
 
-    /// In all sales with ids from `first` to `last`.
+    /// Checks all sales with ids from `first` to `last` in one statement.
     async fn two_orders(&mut self, first: i64, last: i64) -> Result<Vec<String>, StoreError> {
         let query = sqlx::query(
             "SELECT 'user ' || user_id || ' has several live orders of sale ' || CAST(sale_id AS TEXT) AS problem
@@ -105,7 +105,7 @@ impl Snapshot {
         self.all(query.bind(first).bind(last), |row| row::text(row, "problem")).await
     }
 
-    /// In a large sale, by ranges of its users.
+    /// Checks a large sale by ranges of its users.
     async fn two_orders_of(&mut self, sale: i64) -> Result<Vec<String>, StoreError> {
         let rows = format!("orders WHERE sale_id = {sale} AND status IN ('unpaid', 'paid') AND");
         let sql = format!(
@@ -122,9 +122,9 @@ impl Snapshot {
 }
 
 impl Store {
-    /// Corrects totals that are not the number of their orders, and returns their number. Processes of a version that kept no
-    /// totals leave such behind when they change orders beside newer ones. Totals and orders change together, so the
-    /// difference at one moment is what is wrong at any later one.
+    /// Corrects totals that differ from the number of their orders, and returns how many there were. They come from
+    /// processes of an earlier version, which stored no totals, running beside newer ones. Totals and orders change
+    /// together, so the difference at one moment is still the error at any later moment.
     pub async fn correct_order_totals(&self) -> Result<usize, StoreError> {
         let wrong = {
             let mut snapshot = self.snapshot(Arc::default()).await?;

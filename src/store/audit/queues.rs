@@ -1,4 +1,4 @@
-//! Waiting rooms: who has bought was called, the order of calls was kept, and numbers follow from the seed.
+//! Waiting rooms: all buyers were called, calls were in order, and numbers follow from the seed.
 
 use sqlx::any::AnyRow;
 
@@ -18,8 +18,8 @@ impl Snapshot {
         self.problems_of(Steps::<i64>::over("sales", "id"), &[sql]).await
     }
 
-    /// Describes places that still wait although a later one was called when they were there already, and numbers that do not
-    /// follow from seed and entry.
+    /// Describes places that still wait although a later place was called after they were taken, and numbers that do
+    /// not follow from seed and entry.
     pub async fn wrong_places(&mut self) -> Result<Vec<String>, StoreError> {
         let passed_over =
             "SELECT 'sale ' || first.sale_id || ': place ' || first.entry || ' was passed over' AS problem

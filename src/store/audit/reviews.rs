@@ -1,4 +1,4 @@
-//! Reviews of orders: what staff do to an order of a shopper has a reason, a person and a line in the log.
+//! Holds of orders: every hold has a reason, a person and a line in the audit log.
 
 use super::{Snapshot, Steps};
 use crate::StoreError;
@@ -22,7 +22,8 @@ const NOT_ENDED: &str = "SELECT 'order ' || o.id || ' is ' || o.status || ', its
          OR h.outcome = 'cancelled' AND o.status NOT IN ('cancelled', 'refund_pending', 'refunded'))";
 
 impl Snapshot {
-    /// Describes holds without a reason, a person or a line in the audit log, and ended ones whose order says otherwise.
+    /// Describes holds without a reason, a person or a line in the audit log, and ended holds that contradict their
+    /// order.
     pub async fn unexplained_reviews(&mut self) -> Result<Vec<String>, StoreError> {
         let holds = Steps::<String>::over("order_holds", "id");
         self.problems_of(holds, &[WITHOUT_REASON, WITHOUT_LINE, ENDED_WITHOUT_LINE, NOT_ENDED]).await

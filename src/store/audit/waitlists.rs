@@ -1,13 +1,14 @@
-//! Waitlists: none that waits was passed over.
+//! Waitlists: no waiting account was passed over.
 
 use super::Snapshot;
 use crate::{StoreError, row};
 use domain::SaleId;
 
-/// Accounts at the front of a line that are compared with the offers of its sale. Who is passed over stays at the front.
+/// Accounts at the front of a waitlist that are compared with the offers of its sale. An account that is passed over
+/// stays at the front.
 const MAX_FRONT: i64 = 100;
 
-/// Accounts that were in the line when one behind them was called.
+/// Accounts that were on the waitlist when an account behind them got an offer.
 const PASSED_OVER: &str =
     "SELECT 'sale ' || CAST($1 AS TEXT) || ': user ' || user_id || ' was passed over' AS problem FROM
        (SELECT user_id, place, since_ms FROM waiters WHERE sale_id = $1 AND state = 'waiting'
@@ -18,7 +19,7 @@ const PASSED_OVER: &str =
          AND called_at_ms > front.since_ms AND place > front.place)";
 
 impl Snapshot {
-    /// Describes accounts that wait although a unit was offered to one behind them.
+    /// Describes accounts that wait although a unit was offered to an account behind them.
     pub async fn passed_over_waiters(&mut self) -> Result<Vec<String>, StoreError> {
         let sales = "SELECT sale_id FROM waitlists ORDER BY sale_id";
         let sales = self.all(sqlx::query(sales), |row| Ok(SaleId(row::int(row, "sale_id")?))).await?;

@@ -14,10 +14,10 @@ pub struct JournalLine {
     pub at: Timestamp,
     pub transfer: String,
     pub kind: String,
-    /// The payment, order, packet or user that it is about.
+    /// The payment, order, packet or user that the line is about.
     pub reference: String,
     pub account: String,
-    /// Below zero when it left the account.
+    /// Negative if the money left the account.
     pub amount: Money,
 }
 
@@ -26,21 +26,21 @@ pub struct JournalLine {
 pub enum JournalSource {
     /// The ledger of wallets.
     Ledger,
-    /// Captures of payments that the ledger does not have.
+    /// Captures of payments that are not in the ledger.
     Charges,
-    /// Refunds of what was left of them.
+    /// Refunds of the rest of these payments.
     Refunds,
-    /// Their partial refunds.
+    /// Partial refunds of these payments.
     PartialRefunds,
     /// Captures of a wrong amount.
     Held,
-    /// Those that were settled without a refund.
+    /// Captures of a wrong amount that were settled without a refund.
     Kept,
-    /// Those that were refunded.
+    /// Refunds of captures of a wrong amount.
     HeldRefunds,
 }
 
-/// Payments that moved money past the ledger, by the time of one of their steps.
+/// Selects payments that moved money outside the ledger, by the time of one of their steps.
 macro_rules! payments_by {
     ($at:literal, $amount:literal) => {
         concat!(
@@ -65,7 +65,7 @@ macro_rules! payments_by {
     };
 }
 
-/// Captures of a wrong amount, by the time of one of their steps.
+/// Selects captures of a wrong amount, by the time of one of their steps.
 macro_rules! held_by {
     ($at:literal) => {
         concat!(
@@ -119,7 +119,7 @@ impl JournalSource {
         }
     }
 
-    /// The lines of a row: one of the ledger, two of a payment.
+    /// The lines of a row: one for a row of the ledger, two for a payment.
     fn lines(self, row: &AnyRow) -> Result<Vec<JournalLine>, sqlx::Error> {
         let (at, id) = (row::time(row, "at_ms")?, row::text(row, "id")?);
         let account = row::text(row, "account")?;
@@ -154,7 +154,7 @@ impl JournalSource {
     }
 }
 
-/// The last row that was read of a source.
+/// The last row that was read from a source.
 #[derive(Debug, Clone)]
 pub struct JournalCursor {
     at_ms: i64,
@@ -163,7 +163,7 @@ pub struct JournalCursor {
 }
 
 impl JournalCursor {
-    /// Before everything of a period.
+    /// The cursor before the first row of a period.
     pub fn before(period: Period) -> JournalCursor {
         JournalCursor { at_ms: period.from.as_millisecond(), id: String::new(), account: String::new() }
     }

@@ -1,14 +1,13 @@
 //! The books: the ledger of wallets, and what payment providers moved for orders, by period.
 //!
-//! The ledger knows money that the shop keeps for users. An order that is paid at a provider moves money past it: a capture
-//! brings its amount from the provider to the shop, a refund takes what is left of it back, after partial refunds. All of
-//! them are read from their own tables. A top-up whose
-//! wallet was deleted counts in the same way, because the ledger does not have it. A capture of another amount than was
-//! asked for pays for nothing: it is held, until it is refunded or a member of the staff settles its case, which leaves it to
-//! the shop.
+//! The ledger has the money that the shop holds for users. An order that is paid at a provider moves money outside the
+//! ledger: a capture brings its amount from the provider to the shop, and a refund takes back what partial refunds have
+//! left of it. These are read from their own tables. A top-up whose wallet was deleted counts in the same way, because
+//! it is not in the ledger. A capture of a wrong amount pays for nothing: it is held until it is refunded, or until a
+//! member of the staff settles its case, which leaves the money to the shop.
 //!
-//! Sums of whole days are kept once the day is over ([`Store::close_books`]), so that a balance reads at most the movements of
-//! the days that are not closed, and of one day more.
+//! Sums of whole days are stored once the day is over ([`Store::close_books`]). So a balance reads at most the
+//! movements of the days that are not closed, and of one more day.
 
 pub mod journal;
 
@@ -25,10 +24,11 @@ use domain::wallet::CURRENCY;
 pub(crate) const DAY_MS: i64 = 24 * 3600 * 1000;
 /// How long after its end a day is closed. Transactions that began in it are over by then.
 const CLOSING_DELAY: Duration = Duration::from_secs(3600);
-/// How much of a day a statement sums up at once: of a day with millions of payments, no more than its time-out allows.
+/// The part of a day that one statement sums up: short enough for the statement's time-out on a day with millions of
+/// payments.
 const PART_MS: i64 = DAY_MS / 48;
 
-/// The payments that move money past the ledger.
+/// The condition for payments that move money outside the ledger.
 macro_rules! beside_the_ledger {
     () => {
         "provider <> 'wallet' AND amount > 0 AND captured_at_ms IS NOT NULL \
@@ -37,7 +37,7 @@ macro_rules! beside_the_ledger {
 }
 use beside_the_ledger;
 
-/// A period: from a time, up to but without another one.
+/// A period. It includes `from` and excludes `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Period {
     pub from: Timestamp,
@@ -55,7 +55,7 @@ impl Store {
         Ok(trial_balance(&before, &within))
     }
 
-    /// What moved within a period, without the balances before it.
+    /// The movements within a period, without the balances before it.
     pub async fn moved_within(&self, period: Period) -> Result<Vec<AccountSum>, StoreError> {
         let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
         let mut connection = self.pool.acquire().await?;
@@ -106,7 +106,8 @@ fn whole_days(at_ms: i64) -> i64 {
     at_ms.div_euclid(DAY_MS) * DAY_MS
 }
 
-/// The sums of a period: from the closed days as far as they lie in it as a whole, from the movements for the rest.
+/// The sums of a period: from the stored sums for closed days that lie wholly within it, and from the movements for the
+/// rest.
 async fn sums_between(c: &mut Connection, from: i64, to: i64, closed: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
     let first = whole_days(from + DAY_MS - 1);
     let last = whole_days(to).min(closed);
@@ -132,24 +133,24 @@ const REFUNDS: &str = concat!(
     " GROUP BY currency"
 );
 
-/// Captures of a wrong amount.
+/// Sums of captures of a wrong amount.
 const HELD: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
      WHERE held_at_ms >= $1 AND held_at_ms < $2 GROUP BY held_currency";
-/// Those of them that were settled without a refund.
+/// Sums of captures of a wrong amount that were settled without a refund.
 const KEPT: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
      WHERE kept_at_ms >= $1 AND kept_at_ms < $2 GROUP BY held_currency";
-/// Those that were refunded, from where the money was.
+/// Sums of captures of a wrong amount that were refunded while they were still held.
 const HELD_REFUNDS: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
      WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND held_at_ms IS NOT NULL AND kept_at_ms IS NULL
      GROUP BY held_currency";
 const KEPT_REFUNDS: &str = "SELECT held_currency AS currency, CAST(SUM(held_amount) AS BIGINT) AS total FROM payments
      WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND kept_at_ms IS NOT NULL GROUP BY held_currency";
 
-/// Refunds into wallets are in the ledger.
+/// Sums of partial refunds outside the ledger. Refunds into wallets are in the ledger.
 const PARTIAL_REFUNDS: &str = "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM partial_refunds
      WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND via <> 'wallet' GROUP BY currency";
 
-/// The sums of what moved between two times.
+/// The sums of the movements between two times.
 pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
     if from >= to {
         return Ok(Vec::new());
@@ -207,7 +208,7 @@ fn currency(row: &sqlx::any::AnyRow) -> Result<Currency, sqlx::Error> {
     Currency::parse(&row::text(row, "currency")?).ok_or_else(|| row::undecodable("currency"))
 }
 
-/// The kept sums of closed days, of which the first begins at `from` and the last one ends at `to`.
+/// The stored sums of closed days. The first day begins at `from`, the last one ends at `to`.
 pub(crate) async fn sums_of_days(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
     let sql = "SELECT account, currency, CAST(SUM(debits) AS BIGINT) AS debits, CAST(SUM(credits) AS BIGINT) AS credits
          FROM book_days WHERE day_ms >= $1 AND day_ms < $2 GROUP BY account, currency";

@@ -1,11 +1,13 @@
-//! Deposits: money of a wallet that is set aside while its owner takes part in a sale, and goes back in full ([`returns`]).
+//! Deposits: money from a wallet that is set aside while its owner takes part in a sale, and returned in full
+//! ([`returns`]).
 //!
-//! An account has one of a sale at a time. It is taken with the place or the entry, in the same transaction, and moves from
-//! the account's wallet to its ledger account of deposits. The transfers of the account's n-th deposit of a sale are named
-//! after sale, account and n, so each is made once.
+//! An account has one deposit per sale at a time. It is taken in the same transaction as the place or the entry, and
+//! moves from the account's wallet to its ledger account of deposits. The transfers for the account's n-th deposit in a
+//! sale are named after sale, account and n, so each is made only once.
 //!
-//! The balances of both ledger accounts are locked before a deposit is taken, in the order of their names, and the rows are
-//! read again under these locks: of transactions that take one for the same account the second finds that of the first.
+//! The balances of both ledger accounts are locked before a deposit is taken, in the order of their names, and the rows
+//! are read again under these locks. So if two transactions take a deposit for the same account, the second finds the
+//! first one's.
 
 pub(super) mod returns;
 
@@ -19,26 +21,26 @@ use super::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholder
 use domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use domain::{SaleId, UserId};
 
-/// A deposit of an account in a sale, the last one that it had.
+/// The last deposit that an account had in a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deposit {
     pub sale_id: SaleId,
     pub user_id: UserId,
-    /// How often the account had one of this sale, this one included.
+    /// How many deposits the account has had in this sale, including this one.
     pub number: i64,
     /// Minor units of the currency of wallets.
     pub amount: i64,
     pub held_at: Timestamp,
-    /// `None` while it is set aside.
+    /// `None` as long as the money is set aside.
     pub returned_at: Option<Timestamp>,
 }
 
-/// What an account has for the deposit of a sale.
+/// Whether an account can give the deposit of a sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DepositStanding {
     /// The balance of the wallet.
     pub balance: i64,
-    /// The deposit is set aside, or the account has a live order and needs none.
+    /// Whether the deposit is set aside, or the account has a live order and needs none.
     pub is_covered: bool,
 }
 
@@ -61,13 +63,13 @@ fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
 }
 
 impl Store {
-    /// The deposits of an account in all sales, also returned ones, for its export.
+    /// The deposits of an account in all sales, including returned ones, for its export.
     pub async fn deposits_of(&self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE user_id = $1 ORDER BY sale_id");
         self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
     }
 
-    /// What of an account's money is set aside, the newest first.
+    /// An account's deposits that are set aside now, the newest first.
     pub async fn held_deposits_of(&self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
         let sql = concat!(
             "SELECT ",
@@ -88,7 +90,8 @@ impl Store {
         Ok(DepositStanding { balance: row::int(&row, "balance")?, is_covered: row::int(&row, "covers")? > 0 })
     }
 
-    /// Sets the deposit of a sale aside for an account, once. `false` when the balance of the wallet is too low. Safe to repeat.
+    /// Sets the deposit of a sale aside for an account. Safe to repeat. Returns `false` if the balance of the wallet is
+    /// too low.
     pub async fn hold_deposit(&self, id: SaleId, user: UserId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let found = sqlx::query("SELECT deposit FROM sales WHERE id = $1").bind(id.0).fetch_optional(&mut *tx).await?;
@@ -101,8 +104,9 @@ impl Store {
     }
 }
 
-/// Sets a deposit of this amount aside for accounts. One that has it already, or a live order of the sale, keeps what it has.
-/// Returns the accounts whose wallets have too little, for which nothing has changed. Without an amount nothing is done.
+/// Sets a deposit of this amount aside for accounts. Accounts that have one already, or a live order of the sale, are
+/// left out. Returns the accounts whose wallets have too little; nothing has changed for them. Does nothing without an
+/// amount.
 pub(crate) async fn take(
     tx: &mut Tx,
     sale: SaleId,
@@ -140,7 +144,7 @@ pub(crate) async fn take(
     let transfers: Vec<Transfer> = new.iter().map(|deposit| transfer(TransferKind::Deposit, deposit)).collect();
     match wallet::post(tx, &transfers, now).await? {
         wallet::Posted::Done { .. } => Ok(unable.into_iter().collect()),
-        // The balances are locked since they were read.
+        // The balances were locked when they were read, so they cannot have changed.
         wallet::Posted::NotEnough => Err(sqlx::Error::Protocol("a locked balance has changed".into())),
     }
 }
@@ -184,7 +188,7 @@ async fn buyers(tx: &mut Tx, sale: SaleId, users: &[UserId]) -> Result<HashSet<U
     Ok(found)
 }
 
-/// Writes deposits in the place of the accounts' earlier ones.
+/// Writes deposits. They replace the accounts' earlier ones.
 async fn insert(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
     for chunk in deposits.chunks(MAX_ROWS) {
         let sql = format!(

@@ -1,7 +1,8 @@
-//! Deposits go back: at once when their order is paid, when their entry is withdrawn and when their account is deleted, and for
-//! all others once the sale is over or a draft again.
+//! Returning deposits. A deposit is returned at once if its order is paid, its entry is withdrawn or its account is
+//! deleted. All others are returned once the sale is over or a draft again.
 //!
-//! Returning may run twice: its transfer has the number of the deposit, and a row is marked only with the same number.
+//! Returning may safely run twice: the transfer has the number of the deposit, and only a row with the same number is
+//! marked.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +13,19 @@ use crate::{Store, StoreError, Tx, row, wallet};
 use domain::wallet::{Transfer, TransferKind};
 use domain::{OrderId, SaleId, UserId};
 
-/// Deposits of one transaction: short enough that payments of the same wallets wait for it.
+/// Deposits per transaction: few enough that payments from the same wallets can wait for it.
 const MAX_RETURNS: i64 = 256;
 
 impl Store {
-    /// Sales that hold deposits although they are over or are drafts. A sale is over when it is retired: its time to pay has
-    /// ended, and a draw is settled.
+    /// Sales that hold deposits although they are over or are drafts. A sale is over when it is retired, which means
+    /// that its time to pay has ended or its draw is settled.
     pub async fn sales_to_return_deposits(&self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT id FROM sales WHERE (retired_at_ms IS NOT NULL OR state = 'draft') AND EXISTS
                (SELECT 1 FROM deposits WHERE deposits.sale_id = sales.id AND returned_at_ms IS NULL) ORDER BY id";
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
-    /// Returns deposits of a sale, a bounded number of them. Returns how many there were.
+    /// Returns at most [`MAX_RETURNS`] deposits of a sale to the wallets. The result is their number.
     pub async fn return_deposits(&self, sale: SaleId) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
         let sql = concat!(
@@ -40,7 +41,7 @@ impl Store {
     }
 }
 
-/// Returns the deposit of an account that withdraws, unless it has a live order of the sale, which it was taken for.
+/// Returns the deposit of an account that withdraws, unless the account has a live order of the sale.
 pub(crate) async fn withdraw(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<(), sqlx::Error> {
     let sql = concat!(
         "SELECT ",
@@ -62,13 +63,13 @@ pub(crate) async fn of_order(tx: &mut Tx, order: OrderId) -> Result<Option<Depos
     found.as_ref().map(deposit).transpose()
 }
 
-/// What is set aside of an account, in all sales.
+/// The deposits of an account that are set aside, in all sales.
 pub(crate) async fn of_user(tx: &mut Tx, user: UserId) -> Result<Vec<Deposit>, sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE user_id = $1 AND returned_at_ms IS NULL");
     sqlx::query(sql).bind(user.to_string()).fetch_all(&mut **tx).await?.iter().map(deposit).collect()
 }
 
-/// Returns what is set aside of a draft that is deleted, and deletes the rows.
+/// Returns the deposits of a draft that is deleted, and deletes the rows.
 pub(crate) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
     let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE sale_id = $1 AND returned_at_ms IS NULL");
     let held = sqlx::query(sql).bind(sale.0).fetch_all(&mut **tx).await?;
@@ -86,19 +87,19 @@ async fn give_back(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error>
     }
 }
 
-/// The transfers that return deposits. Posted together with [`mark_returned`].
+/// The transfers that return deposits. Post them in the same transaction as [`mark_returned`].
 pub(crate) fn transfers(deposits: &[Deposit]) -> Vec<Transfer> {
     deposits.iter().map(|deposit| transfer(TransferKind::DepositReturn, deposit)).collect()
 }
 
-/// Marks deposits as returned. The locks of money come after those of the rows.
+/// Marks deposits as returned. Rows are locked before balances.
 pub(crate) async fn mark_returned(tx: &mut Tx, deposits: &[Deposit]) -> Result<(), sqlx::Error> {
     let mut by_sale: BTreeMap<SaleId, Vec<String>> = BTreeMap::new();
     for Deposit { sale_id, user_id, number, .. } in deposits {
         by_sale.entry(*sale_id).or_default().push(format!("('{user_id}',{number})"));
     }
     for (sale, rows) in by_sale {
-        // UUIDs and numbers, so that the statement needs no parameters.
+        // These are UUIDs and numbers, so they are safe in the statement without parameters.
         let sql = format!(
             "UPDATE deposits SET returned_at_ms = {} WHERE sale_id = {sale} AND returned_at_ms IS NULL
                AND (user_id, number) IN (VALUES {})",

@@ -10,10 +10,10 @@ use crate::{ListLock, Store, StoreError, Tx, deposits, row, sales};
 use domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
 use domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 
-/// Entries of one page of the public list.
+/// Entries per page of the public list.
 pub const LIST_PAGE_SIZE: i64 = 10_000;
 
-/// What became of a request to enter.
+/// The outcome of a request to enter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EnterOutcome {
     Entered(DrawEntry),
@@ -21,12 +21,12 @@ pub enum EnterOutcome {
     Known(DrawEntry),
     /// The sale takes no entries now.
     Closed(Phase),
-    /// The wallet has less than the deposit.
+    /// The wallet's balance is below the deposit.
     DepositNeeded,
     NoSuchDraw,
 }
 
-/// What became of a request to take an entry back.
+/// The outcome of a request to take an entry back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WithdrawOutcome {
     Done,
@@ -34,13 +34,13 @@ pub enum WithdrawOutcome {
     NoSuchEntry,
 }
 
-/// What became of an exclusion.
+/// The outcome of an exclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExcludeOutcome {
     Done,
     /// The list is locked, or the draw was called off.
     Locked,
-    /// There is none, or its owner took it back.
+    /// There is no such entry, or its owner took it back.
     NoSuchEntry,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn entry(row: &AnyRow) -> Result<DrawEntry, sqlx::Error> {
     })
 }
 
-/// A page of all entries of a draw, in the order of ids.
+/// Selects a page of all entries of a draw, in the order of ids.
 pub(crate) const AUDIT_PAGE: &str =
     concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND entry > $2 ORDER BY entry LIMIT $3");
 
@@ -83,7 +83,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
-    /// Enters an account, once: an entry that is there already stays. One that its owner took back counts again.
+    /// Enters an account. If it has an entry already, the entry stays; an entry that its owner took back counts again.
     pub async fn enter_draw(&self, sale: SaleId, user: UserId, id: EntryId) -> Result<EnterOutcome, StoreError> {
         if let Some(known) = self.draw_entry(sale, user).await?.filter(|known| known.state != EntryState::Withdrawn) {
             return Ok(EnterOutcome::Known(known));
@@ -107,7 +107,7 @@ impl Store {
         Ok(if written == 1 { EnterOutcome::Entered(own) } else { EnterOutcome::Known(own) })
     }
 
-    /// Takes an entry back while the sale is open. Repeating it changes nothing.
+    /// Takes an entry back if the sale is open. Safe to repeat.
     pub async fn withdraw_entry(&self, sale: SaleId, user: UserId) -> Result<WithdrawOutcome, StoreError> {
         let mut tx = self.begin().await?;
         match open_phase(&mut tx, sale).await?.map(|open| open.phase) {
@@ -123,7 +123,7 @@ impl Store {
         Ok(if row.is_some() { WithdrawOutcome::Done } else { WithdrawOutcome::NoSuchEntry })
     }
 
-    /// Excludes an entry until the list is locked, with a line in the audit log.
+    /// Excludes an entry if the list is not locked yet, with a line in the audit log.
     pub async fn exclude_entry(
         &self,
         sale: SaleId,
@@ -149,7 +149,7 @@ impl Store {
         Ok(ExcludeOutcome::Done)
     }
 
-    /// Entries that were excluded, by reason.
+    /// The number of excluded entries by reason.
     pub async fn exclusions(&self, sale: SaleId) -> Result<Vec<(Exclusion, i64)>, StoreError> {
         let sql = "SELECT reason, COUNT(*) AS entries FROM draw_entries WHERE sale_id = $1 AND state = 'excluded'
              GROUP BY reason ORDER BY reason";
@@ -157,21 +157,21 @@ impl Store {
         self.all(sqlx::query(sql).bind(sale.0), read).await
     }
 
-    /// A page of the public list in the order of the ids. Final once the list is locked.
+    /// A page of the public list, in the order of ids. It is final once the list is locked.
     pub async fn listed_entries(&self, sale: SaleId, after: Option<EntryId>) -> Result<Vec<ListedEntry>, StoreError> {
         let after = after.map(|id| id.to_string()).unwrap_or_default();
         self.all(sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE), listed).await
     }
 }
 
-/// What an entry depends on.
+/// Whether and how the sale takes entries.
 struct Openness {
-    /// In which the sale takes entries or not.
+    /// The phase. The sale takes entries only if it is open.
     phase: Phase,
     deposit: Option<i64>,
 }
 
-/// Whether the sale takes entries. The list is not closed before the end of the transaction.
+/// Reads whether the sale takes entries. The list cannot be closed before the end of the transaction.
 async fn open_phase(tx: &mut Tx, id: SaleId) -> Result<Option<Openness>, sqlx::Error> {
     let Some(draw) = lock(tx, ListLock::Shared, id).await? else { return Ok(None) };
     let Some(sale) = sales::read(tx, id).await? else { return Ok(None) };
@@ -179,7 +179,7 @@ async fn open_phase(tx: &mut Tx, id: SaleId) -> Result<Option<Openness>, sqlx::E
     Ok(Some(Openness { phase, deposit: sale.eligibility.deposit_amount() }))
 }
 
-/// A page of the public list.
+/// Selects a page of the public list.
 const LIST_PAGE: &str = "SELECT entry, state, reason FROM draw_entries WHERE sale_id = $1 AND entry > $2
        AND state <> 'withdrawn' ORDER BY entry LIMIT $3";
 
@@ -199,7 +199,7 @@ pub(super) async fn list(tx: &mut Tx, sale: SaleId) -> Result<Vec<ListedEntry>, 
     }
 }
 
-/// An entry that was passed over took part, so it stays in the list.
+/// A skipped entry took part, so it stays in the list.
 fn listed(row: &AnyRow) -> Result<ListedEntry, sqlx::Error> {
     let status = match row::parsed(row, "state")? {
         EntryState::Excluded => EntryStatus::Excluded(row::parsed(row, "reason")?),

@@ -1,8 +1,8 @@
 //! Draws: their entries ([`entries`]) and their steps from the lock of the list to the last order ([`steps`]). A draw needs
 //! neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
 //!
-//! Transactions that change entries share the lock of the list, one that changes the draw has it alone: so no entry changes after
-//! the list was closed.
+//! Transactions that change entries share the lock of the list, and a transaction that changes the draw holds it alone.
+//! So no entry changes after the list is closed.
 
 pub(super) mod entries;
 pub(super) mod reading;
@@ -21,22 +21,22 @@ use domain::{DrawStage, DrawState, Sale, SaleId};
 pub struct Draw {
     pub sale_id: SaleId,
     pub state: DrawState,
-    /// Public once the draw was held.
+    /// The shop's secret. It is published once the draw is held.
     pub secret: DrawSecret,
-    /// As announced.
+    /// The rules as they were announced.
     pub rules: DrawRules,
     pub lock_at: Timestamp,
     pub locked_at: Option<Timestamp>,
     /// The root of the locked list, in hexadecimal digits.
     pub root: Option<String>,
-    /// Entries of the locked list.
+    /// Number of entries in the locked list.
     pub entries: Option<i64>,
-    /// Of the public round, in hexadecimal digits.
+    /// The signature of the public round, in hexadecimal digits.
     pub signature: Option<String>,
     pub drawn_at: Option<Timestamp>,
     /// The public document that proves the draw, as JSON.
     pub proof: Option<String>,
-    /// The first rank that was offered nothing yet.
+    /// The first rank that has had no offer yet.
     pub next_rank: i64,
 }
 
@@ -46,12 +46,12 @@ impl Draw {
         self.rules.randomness?.verify(self.signature.as_deref()?).ok()
     }
 
-    /// When the public round appears. `None`: the draw needs none.
+    /// When the public round appears. `None` if the draw needs none.
     pub fn round_due(&self) -> Option<Timestamp> {
         self.rules.randomness.map(|round| round.at())
     }
 
-    /// Where the draw stands, and until when if the clock decides.
+    /// The stage of the draw, and when it ends if the clock decides that.
     pub fn stage(&self, sale: &Sale, now: Timestamp) -> (DrawStage, Option<Timestamp>) {
         let stage = DrawStage::of(self.state, sale.phase(now), self.round_due(), now);
         let until = match stage {
@@ -64,13 +64,13 @@ impl Draw {
         (stage, until)
     }
 
-    /// Whether entries may be excluded. A lock that is overdue counts as done: from its time on only the published list may
-    /// decide.
+    /// Whether entries may be excluded. A lock that is overdue counts as done, because from its time on only the
+    /// published list may decide.
     pub fn takes_exclusions(&self, now: Timestamp) -> bool {
         self.state == DrawState::Announced && now < self.lock_at
     }
 
-    /// Whether the list was locked when its round was known already, so that entries could have been chosen by it.
+    /// Whether the list was locked after its round had appeared. Entries could then have been chosen by the round.
     pub fn was_locked_late(&self) -> bool {
         self.locked_at.zip(self.round_due()).is_some_and(|(locked, due)| locked >= due)
     }
@@ -83,7 +83,7 @@ macro_rules! columns {
     };
 }
 
-/// Draws whose list is final.
+/// Selects draws whose list is final.
 pub(super) const ALL_LOCKED: &str =
     concat!("SELECT ", columns!(), " FROM draws WHERE state IN ('locked', 'drawn', 'settled') ORDER BY sale_id");
 

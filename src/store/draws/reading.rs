@@ -1,4 +1,4 @@
-//! What lists and staff read of draws: which were held, pages of entries, and how many there are.
+//! Queries on draws for lists and staff: which draws were held, pages of entries, and the number of entries.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::{Store, StoreError, row};
 use domain::draw::EntryId;
 use domain::{DrawEntry, SaleId};
 
-/// Entries that are counted before the list is locked. A page reads no more of them.
+/// Up to this many entries are counted before the list is locked, so that a page stays cheap.
 pub const MAX_COUNTED_ENTRIES: i64 = 5_000;
 
 /// An entry with its account's name.
@@ -48,7 +48,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(sale.0).bind(from).bind(limit as i64), staff_entry).await
     }
 
-    /// Draws that were held.
+    /// The sales whose draw was held.
     pub async fn held_draws(&self) -> Result<HashSet<SaleId>, StoreError> {
         let query = sqlx::query("SELECT sale_id FROM draws WHERE state IN ('drawn', 'settled')");
         Ok(self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await?.into_iter().collect())
@@ -60,7 +60,7 @@ impl Store {
         self.optional(sqlx::query(sql).bind(sale.0).bind(id.to_string()), |row| row::int(row, "rank")).await
     }
 
-    /// The number of entries, taken back ones included, up to [`MAX_COUNTED_ENTRIES`].
+    /// The number of entries, including entries that were taken back, up to [`MAX_COUNTED_ENTRIES`].
     pub async fn count_entries(&self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS entries FROM (SELECT 1 FROM draw_entries WHERE sale_id = $1 LIMIT $2) AS counted";
         let query = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_ENTRIES);

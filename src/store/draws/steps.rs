@@ -1,5 +1,5 @@
-//! The steps of a draw after its sale has closed. Each is one transaction, or may be repeated: a process that dies between
-//! two of them leaves work for the next one, and nothing else.
+//! The steps of a draw after its sale has closed. Each is one transaction, or may be repeated. If a process dies
+//! between two steps, the next process continues.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -18,10 +18,10 @@ use domain::{
     AuditAction, DrawState, EntryState, MailKind, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex,
 };
 
-/// Orders of one transaction. Small, so that the sale's lock is held for a short time only.
+/// Orders per transaction. Few, so that the sale's lock is held only for a short time.
 const MAX_OFFERS: i64 = 256;
 
-/// What one step of offering did.
+/// The result of one step of offering.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offered {
     /// Orders that were created.
@@ -37,7 +37,7 @@ struct Turn {
     entry: EntryId,
     user_id: UserId,
     rank: i64,
-    /// Whether its account is blocked or deleted, and so cannot buy.
+    /// Whether the account is blocked or deleted and so cannot buy.
     is_closed: bool,
 }
 
@@ -47,7 +47,7 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
 }
 
 impl Store {
-    /// Draws with something to do, or that wait for their public round.
+    /// Draws that have a step due or wait for their public round.
     pub async fn due_draws(&self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT draws.sale_id FROM draws JOIN sales ON sales.id = draws.sale_id
              WHERE draws.state IN ('announced', 'locked', 'drawn') AND sales.state = 'ended'
@@ -59,7 +59,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(now), |row| Ok(SaleId(row::int(row, "sale_id")?))).await
     }
 
-    /// Locks the list of entries: stores its root and its length. `None` when it is not time for it.
+    /// Locks the list of entries: stores its root and its length. `None` if it is not time for this.
     pub async fn lock_draw(&self, id: SaleId) -> Result<Option<Draw>, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(None) };
@@ -90,7 +90,7 @@ impl Store {
         Ok(Some(locked))
     }
 
-    /// Stores the verified signature of the public round, once. `false` when the draw does not wait for it.
+    /// Stores the verified signature of the public round. Returns `false` if the draw does not wait for it.
     pub async fn give_randomness(&self, id: SaleId, given: &Randomness, actor: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let signature = given.signature_hex();
@@ -105,10 +105,11 @@ impl Store {
         Ok(true)
     }
 
-    /// Writes ranks, from 0, of entries of a locked list in the order in which they win. May be repeated.
+    /// Writes the ranks, from 0, of the entries of a locked list. `order` has the entries in the order in which they
+    /// win. May be repeated.
     pub async fn write_ranks(&self, id: SaleId, order: &[EntryId]) -> Result<(), StoreError> {
         let mut ranks: Vec<(EntryId, usize)> = order.iter().copied().zip(0..).collect();
-        // In the order of the list, so that a statement reads only its part of the list, whatever the database plans.
+        // Sorted like the list, so that each statement reads only its part of the list, whatever the database plans.
         ranks.sort_unstable();
         for part in ranks.chunks(MAX_ROWS) {
             let ranked: Vec<String> =
@@ -126,7 +127,8 @@ impl Store {
         Ok(())
     }
 
-    /// The draw was held: every entry has its rank. `proof` is the public document. Lists hear of it with the catalogue.
+    /// Marks the draw as held: every entry has its rank. `proof` is the public document. The change of the catalogue
+    /// makes lists show it.
     pub async fn finish_draw(&self, id: SaleId, proof: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
@@ -137,8 +139,8 @@ impl Store {
         Ok(())
     }
 
-    /// Gives free units to the next in order, as unpaid orders. Settles the draw when nothing is left to do: every unit is
-    /// paid for, or every rank had its turn.
+    /// Gives free units to the next entries in order, as unpaid orders. Settles the draw once nothing is left to do:
+    /// every unit is paid for, or every rank had its turn.
     pub async fn offer_units(&self, id: SaleId) -> Result<Offered, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(Offered::default()) };
@@ -181,7 +183,7 @@ async fn next_turns(tx: &mut Tx, draw: &Draw, free: i64) -> Result<Vec<Turn>, sq
     query.fetch_all(&mut **tx).await?.iter().map(turn).collect()
 }
 
-/// Creates the orders of those who can buy. Returns their number.
+/// Creates orders for the accounts that can buy. Returns how many.
 async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreError> {
     let mut granted = Vec::with_capacity(turns.len());
     for Turn { entry, user_id, is_closed, .. } in turns {
@@ -207,7 +209,8 @@ async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreE
     Ok(granted.len())
 }
 
-/// Tells the owners of new orders until when they may pay, by mail, once: with the transaction that creates the orders.
+/// Sends mail to the owners of new orders that says until when they may pay. It is in the transaction that creates the
+/// orders, so it is sent once.
 async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timestamp) -> Result<(), sqlx::Error> {
     let goods = goods::name(tx, sale.goods_id).await?;
     for Reservation { user_id, order_id, .. } in granted {
@@ -217,7 +220,7 @@ async fn tell(tx: &mut Tx, sale: &Sale, granted: &[Reservation], pay_by: Timesta
     Ok(())
 }
 
-/// Settles a draw of which no order is unpaid: an unpaid one may still return its unit.
+/// Settles a draw unless an order is unpaid, because an unpaid order may still return its unit.
 async fn settle(tx: &mut Tx, id: SaleId) -> Result<bool, sqlx::Error> {
     let unpaid = sqlx::query("SELECT 1 FROM orders WHERE sale_id = $1 AND status = 'unpaid' LIMIT 1").bind(id.0);
     if unpaid.fetch_optional(&mut **tx).await?.is_some() {

@@ -10,7 +10,7 @@ use crate::audit_log::log;
 use crate::{MAX_ROWS, Store, StoreError, Tx, placeholders, row};
 use domain::{AuditAction, InvitationCode, SaleId, UserId};
 
-/// Codes of one sale. Counting them all stays cheap.
+/// Codes that one sale may have. With so few, counting all of them stays cheap.
 pub const MAX_INVITATIONS_PER_SALE: i64 = 100_000;
 
 /// Codes that were made together.
@@ -20,7 +20,7 @@ pub struct InvitationBatch {
     pub made_by: String,
     pub made_at: Timestamp,
     pub made: i64,
-    /// Redeemed, and not revoked since.
+    /// Codes that were redeemed and not revoked since.
     pub used: i64,
     pub revoked: i64,
 }
@@ -31,7 +31,7 @@ impl InvitationBatch {
     }
 }
 
-/// What became of a code that an account sent.
+/// The outcome of redeeming a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedeemOutcome {
     /// The account has redeemed a code of the sale, now or before.
@@ -44,13 +44,13 @@ pub enum RedeemOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Revocable {
     One(InvitationCode),
-    /// Those of a batch that no account has redeemed.
+    /// The codes of a batch that no account has redeemed.
     UnusedOf(i64),
 }
 
 impl Store {
-    /// Keeps new codes of a sale, once when the same ones come again. `false` when it would have more than
-    /// [`MAX_INVITATIONS_PER_SALE`].
+    /// Stores new codes of a sale; repeating it with the same codes changes nothing. Returns `false` if the sale would
+    /// have more than [`MAX_INVITATIONS_PER_SALE`].
     pub async fn make_invitations(
         &self,
         sale: SaleId,
@@ -111,8 +111,8 @@ impl Store {
         self.all(sqlx::query(sql).bind(sale.0), read).await
     }
 
-    /// Redeems a code for an account. An account redeems one code of a sale: what it sends later changes nothing. Of accounts
-    /// that send one code at once the first gets it.
+    /// Redeems a code for an account. An account redeems one code per sale, and codes that it sends later change
+    /// nothing. If several accounts send the same code at once, the first one gets it.
     pub async fn redeem_invitation(
         &self,
         sale: SaleId,
@@ -136,8 +136,8 @@ impl Store {
         Ok(RedeemOutcome::Redeemed)
     }
 
-    /// Revokes codes, with a line in the audit log. An account that has redeemed one may not take part any more; what it has
-    /// earned stays. Returns how many were revoked.
+    /// Revokes codes, with a line in the audit log. An account that has redeemed a revoked code may not take part any
+    /// more, but keeps what it already has. Returns how many were revoked.
     pub async fn revoke_invitations(&self, sale: SaleId, which: &Revocable, actor: &str) -> Result<u64, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
@@ -174,7 +174,7 @@ impl Store {
     }
 }
 
-/// Batches of a sale are made one after the other.
+/// Serializes the making of batches of a sale.
 async fn lock_codes(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE sales SET sold = sold WHERE id = $1").bind(sale.0).execute(&mut **tx).await?;
     Ok(())

@@ -1,8 +1,8 @@
-//! Who may take part in a sale: what its rules are about, the groups that accounts belong to, and invitation codes
-//! ([`invitations`]).
+//! Who may take part in a sale: the facts about an account that the rules check, the groups that accounts belong to,
+//! and invitation codes ([`invitations`]).
 //!
-//! The first account of a group takes part: a group is a row, and its digest is unique in the sale. Digests are deleted
-//! [`KEEP_GROUPS`] after the sale's end.
+//! Only the first account of a group may take part: a group is a row, and its digest is unique in the sale. Digests are
+//! deleted [`KEEP_GROUPS`] after the sale's end.
 
 pub(super) mod invitations;
 
@@ -19,7 +19,7 @@ pub const KEEP_GROUPS: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// Rows per statement of a purge.
 const PURGE_ROWS: i64 = 1_000;
 
-/// What the rules of a sale are about, of one account.
+/// The facts about one account that the rules of a sale check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applicant {
     pub registered_at: Timestamp,
@@ -41,7 +41,7 @@ fn group(row: &AnyRow) -> Result<Group, sqlx::Error> {
 }
 
 impl Store {
-    /// `None` when there is no such account.
+    /// The facts about an account; `None` if there is no such account.
     pub async fn applicant(&self, sale: SaleId, user: UserId) -> Result<Option<Applicant>, StoreError> {
         let sql = "SELECT created_at_ms, address,
                (SELECT COUNT(*) FROM invitations WHERE invitations.user_id = users.id AND sale_id = $2
@@ -93,8 +93,9 @@ impl Store {
         Ok(self.optional(query, group).await?.map(|group| group.kind))
     }
 
-    /// Lets an account take part with these groups, all or none. Those of a kind that it takes part with already are left
-    /// out. Returns the kind that another account has taken. Of accounts that ask at once one is the first.
+    /// Lets an account take part with these groups, with all or with none. A kind that the account takes part with
+    /// already is left out. Returns the kind that another account has taken, if any. If several accounts ask at once,
+    /// one of them is the first.
     pub async fn claim_groups(
         &self,
         sale: SaleId,
@@ -108,7 +109,7 @@ impl Store {
         let known = known.iter().map(group).collect::<Result<Vec<_>, _>>()?;
         let is_new = |claim: &&Group| !known.iter().any(|known| known.kind == claim.kind);
         let mut new: Vec<&Group> = groups.iter().filter(is_new).collect();
-        // Every transaction takes them in this order, so two wait for each other in one direction only.
+        // Every transaction takes the groups in this order, so two transactions cannot deadlock.
         new.sort();
         let now = tx.now.as_millisecond();
         for Group { kind, digest } in new {

@@ -26,15 +26,15 @@ pub struct GoodsDraft {
     /// `Some(None)` makes the goods a product of their own.
     pub variant_of: Option<Option<GoodsId>>,
     pub variant: Option<Bilingual>,
-    /// The gallery, of pictures that are in the database.
+    /// The gallery. Its pictures must be in the database.
     pub pictures: Option<Vec<Picture>>,
-    /// Attempts of one request create goods once.
+    /// The id of the request. All attempts of one request create goods only once.
     pub request: Option<RequestId>,
-    /// Goods of another version are not changed.
+    /// The goods must be in one of these versions; `None` for any.
     pub versions: Option<Vec<i64>>,
 }
 
-/// The least difference between two versions of goods.
+/// The smallest difference between two versions of goods.
 const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 
 /// Why a change to goods is refused.
@@ -108,7 +108,7 @@ impl Store {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
-    /// Creates goods (`id` is `None`) or changes them; `None` when there are no such goods.
+    /// Creates goods (`id` is `None`) or changes them. Returns `None` if there are no such goods.
     pub async fn put_goods(
         &self,
         id: Option<GoodsId>,
@@ -155,7 +155,7 @@ impl Store {
         Ok(Some(write(tx, before, after, action, actor, now).await?))
     }
 
-    /// Changes the gallery of goods; with `versions`, of the goods in one of these versions.
+    /// Changes the gallery of goods. With `versions`, the goods must be in one of these versions.
     pub async fn change_gallery(
         &self,
         id: GoodsId,
@@ -171,8 +171,8 @@ impl Store {
         Ok(write(tx, Some(before), after, AuditAction::Edit, actor, now).await?)
     }
 
-    /// Archives goods or takes them out of the archive. Idempotent. The catalogue's lock keeps sales of them from
-    /// starting meanwhile.
+    /// Archives goods or takes them out of the archive. Idempotent. Holds the catalogue's lock, so that no sale of them
+    /// starts at the same time.
     pub async fn archive_goods(
         &self,
         id: GoodsId,
@@ -218,8 +218,8 @@ async fn check_category(tx: &mut Tx, id: Option<CategoryId>) -> Result<(), Goods
     found.map(|_| ()).ok_or(GoodsRefusal::NoSuchCategory)
 }
 
-/// Refuses a variant of goods that do not exist or are a variant themselves, and one that has variants: all variants of a product name
-/// the same goods.
+/// Refuses a variant if its product does not exist or is itself a variant, or if the goods have variants. So all
+/// variants of a product name the same goods.
 async fn check_variant_of(tx: &mut Tx, goods: &Goods) -> Result<(), GoodsRefusal> {
     let Some(product) = goods.variant_of else { return Ok(()) };
     let sql = "SELECT id FROM goods WHERE id = $1 AND id <> $2 AND variant_of IS NULL";
@@ -252,7 +252,7 @@ async fn write(
     actor: &str,
     now: Timestamp,
 ) -> Result<Goods, sqlx::Error> {
-    // Two changes of one millisecond, or by clocks that differ, are two versions.
+    // The version must increase even if two changes happen in one millisecond, or if clocks differ.
     let next = before.as_ref().map_or(now, |before| before.updated_at + VERSION_STEP);
     let after = Goods { updated_at: now.max(next), ..after };
     sqlx::query(
@@ -287,7 +287,7 @@ async fn write(
     Ok(after)
 }
 
-/// Refuses goods in none of these versions. `None` takes any.
+/// Refuses goods that are in none of these versions. `None` takes any version.
 fn require_version(goods: &Goods, versions: Option<&[i64]>) -> Result<(), GoodsRefusal> {
     match versions {
         Some(versions) if !versions.contains(&goods.version()) => Err(GoodsRefusal::ChangedMeanwhile),

@@ -1,15 +1,15 @@
-//! What transactions change in orders, and the feed of these changes for programs that must not miss one.
+//! Changes of orders by transactions, and the feed of these changes for programs that must not miss one.
 //!
-//! A transaction notes the orders that it adds or changes in [`Tx::changes`]; its commit writes their ids to
-//! `order_changes`, in the same round trip as the totals. A batch of the intake is a few rows, whatever its size in orders.
+//! A transaction notes the orders that it adds or changes in [`Tx::changes`]. Its commit writes their ids to
+//! `order_changes`, in the same round trip as the totals. Even a large batch of orders is only a few rows.
 //!
-//! **Order of the feed.** Transactions commit in another order than they begin, so neither a time nor a sequence says what
-//! a reader has seen. A change gets its position after its commit: the reader numbers what it finds without one, while it
-//! holds the lock of `order_feed`. Whatever commits later gets a higher position, so a position names all changes that a
-//! reader has seen, without a clock or a bound on how long a transaction takes.
+//! **Order of the feed.** Transactions commit in another order than they begin, so neither a time nor a sequence says
+//! what a reader has seen. So a change gets its position after its commit: the reader locks `order_feed` and numbers
+//! the changes that have no position yet. Changes that commit later get higher positions. So a position stands for all
+//! changes that a reader has seen, without a clock or a bound on how long a transaction takes.
 //!
-//! Changes are kept for [`KEEP_CHANGES`]. A purge numbers what no reader has asked for, deletes it, and notes the last
-//! position that it deleted: a reader that stopped before it is told so.
+//! Changes are stored for [`KEEP_CHANGES`]. A purge numbers old changes that no reader has read, deletes them, and
+//! notes the last position that it deleted. A reader whose position is older gets `None`.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -22,18 +22,18 @@ use crate::{FoundOrder, Store, StoreError, Tx, row};
 use domain::ids::first_id_of;
 use domain::{OrderId, OrderStatus, SaleId};
 
-/// Ids in one row. Rows stay below the size from which PostgreSQL compresses them.
+/// Ids in one row. PostgreSQL compresses larger rows.
 const MAX_ORDERS_PER_ROW: usize = 50;
-/// Rows of one page of the feed.
+/// Rows per page of the feed.
 const MAX_ROWS_PER_PAGE: i64 = 100;
-/// Orders of one page of the feed.
+/// Orders per page of the feed.
 pub const MAX_CHANGED_ORDERS: usize = 200;
 /// How far back a reader may begin.
 const KEEP_CHANGES: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rows per statement of a purge.
 const PURGE_SIZE: i64 = 1000;
 
-/// What a transaction changes in orders.
+/// The changes that a transaction makes to orders.
 #[derive(Debug, Default)]
 pub(crate) struct OrderChanges {
     pub(crate) totals: TotalChanges,
@@ -41,25 +41,25 @@ pub(crate) struct OrderChanges {
 }
 
 impl OrderChanges {
-    /// An order with these units was added.
+    /// Notes a new order with these units.
     pub(crate) fn added(&mut self, sale: SaleId, order: OrderId, status: OrderStatus, units: i64) {
         self.totals.added(sale, order, status, units);
         self.orders.push(order);
     }
 
-    /// An order with these units changed its status.
+    /// Notes that an order with these units changed its status.
     pub(crate) fn moved(&mut self, (sale, order): (SaleId, OrderId), change: (OrderStatus, OrderStatus), units: i64) {
         self.totals.moved((sale, order), change, units);
         self.orders.push(order);
     }
 
-    /// Something else of the order changed.
+    /// Notes that something other than the order's status changed.
     pub(crate) fn edited(&mut self, order: OrderId) {
         self.orders.push(order);
     }
 
-    /// The statements that write the changes of a transaction that began `at`; `None` when there are none. Numbers,
-    /// statuses and UUIDs only, so that they need no parameters.
+    /// The statements that write the changes of a transaction that began `at`; `None` if there are none. They contain
+    /// only numbers, statuses and UUIDs, so they need no parameters.
     pub(crate) fn sql(&self, at: jiff::Timestamp) -> Option<String> {
         let statements = [self.totals.sql(), self.feed_sql(at)];
         let statements: Vec<String> = statements.into_iter().flatten().collect();
@@ -88,7 +88,7 @@ pub struct ChangedOrders {
     pub orders: Vec<FoundOrder>,
     /// The position after which the next page begins.
     pub next: i64,
-    /// Whether the next page has changes already.
+    /// Whether there are changes for the next page already.
     pub has_more: bool,
 }
 
@@ -115,9 +115,9 @@ impl FeedRows {
 }
 
 impl Store {
-    /// The orders that were changed after this position; without one, from the oldest change that is kept. An order that
-    /// changes again is met again. `None` when changes after the position were deleted, or when the feed has never reached
-    /// it: a backup was restored.
+    /// The orders that were changed after this position, or since the oldest stored change if there is no position. An
+    /// order that changes again appears again. `None` if changes after the position were deleted, or if the feed has
+    /// not reached the position, which means that a backup was restored.
     pub async fn changed_orders(&self, after: Option<i64>) -> Result<Option<ChangedOrders>, StoreError> {
         let after = match after {
             Some(after) => after,
@@ -160,7 +160,7 @@ impl Store {
         Ok(deleted.len() as i64 == PURGE_SIZE)
     }
 
-    /// The last positions that were deleted and given.
+    /// The last position that was deleted, and the last one that was given.
     async fn feed_bounds(&self) -> Result<(i64, i64), StoreError> {
         let row = sqlx::query("SELECT purged, numbered FROM order_feed WHERE id = 1").fetch_one(&self.pool).await?;
         Ok((row::int(&row, "purged")?, row::int(&row, "numbered")?))
@@ -178,7 +178,7 @@ impl Store {
 
     /// Gives positions to as many changes as a page has. Returns whether there were any.
     async fn number_changes(&self) -> Result<bool, StoreError> {
-        // Most readers ask before there is something new: they write nothing.
+        // Most readers ask before there is something new. They must not write anything.
         let sql = "SELECT id FROM order_changes WHERE position IS NULL ORDER BY id LIMIT 1";
         if self.optional(sqlx::query(sql), |row| row::text(row, "id")).await?.is_none() {
             return Ok(false);
@@ -197,8 +197,8 @@ async fn lock_feed(tx: &mut Tx) -> Result<i64, sqlx::Error> {
     row::int(&sqlx::query(sql).fetch_one(&mut **tx).await?, "numbered")
 }
 
-/// Gives positions after `last` to changes without one, the oldest first, at most `limit` of them and only those whose id is
-/// below `horizon`. The feed is locked, so each statement sees all that was numbered before.
+/// Gives positions after `last` to changes without one, the oldest first, at most `limit`, and only to ids below
+/// `horizon`. The caller has locked the feed, so each statement sees all changes that were numbered before.
 async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> Result<usize, sqlx::Error> {
     let sql = "SELECT id FROM order_changes WHERE position IS NULL AND id < $1 ORDER BY id LIMIT $2";
     // "g" sorts after every UUID.
@@ -272,7 +272,7 @@ mod tests {
         change(&store, 1).await;
         assert_eq!(next(Some(0)).await, Some(1));
         clock.advance(KEEP_CHANGES / 2);
-        // No reader asks for these before they are purged.
+        // No reader reads these changes before they are purged.
         change(&store, 1).await;
         change(&store, 1).await;
         assert!(!store.purge_order_changes().await.unwrap());

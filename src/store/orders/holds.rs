@@ -2,10 +2,11 @@
 //! message to the owner.
 //!
 //! **Races.** Every change locks the order's row while the order is `unpaid` or `paid`. So it comes before or after a
-//! payment, a cancellation, the expiry or a refund, and what comes second sees what came first.
+//! payment, a cancellation, the expiry or a refund, and the second transaction sees the first.
 //!
-//! **Ends.** Staff end a hold by a release, or by ending the order ([`staff_actions`](super::staff_actions)). An order that
-//! its owner cancels or that expires takes its hold along: reading decides that, so these paths write nothing more.
+//! **Ends.** Staff end a hold by a release, or by ending the order ([`staff_actions`](super::staff_actions)). If the
+//! owner cancels the order, or it expires, the hold ends too. Reading derives this from the order's status, so these
+//! paths write nothing more.
 
 use std::collections::HashMap;
 
@@ -20,21 +21,21 @@ use crate::{AuditReason, Store, StoreError, Tx, bind_ids, list, mail, padded, ro
 use domain::hold::{Answer, HoldEnd};
 use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
 
-/// What became of a change of a hold.
+/// The outcome of a change of a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldChange {
     Done,
-    /// It was so before: the order was held already, or is not, or no appeal waits.
+    /// There was nothing to change: the order was held already, is not held, or no appeal waits.
     Unchanged,
     /// The order is neither unpaid nor paid.
     OrderEnded,
 }
 
-/// What became of an appeal.
+/// The outcome of an appeal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppealOutcome {
     Sent,
-    /// The one before waits for its answer.
+    /// An earlier appeal still waits for its answer.
     AnotherWaits,
     /// The user has no such order, or it is not held.
     NotHeld,
@@ -90,7 +91,7 @@ impl Store {
         self.with_appeals(holds).await
     }
 
-    /// The holds that last, of those of these orders that are unpaid or paid.
+    /// The holds of these orders that have not ended. Orders that are neither unpaid nor paid have none.
     pub async fn lasting_holds(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderHold>, StoreError> {
         let (mut ids, mut holds) = (HashMap::new(), Vec::new());
         for chunk in padded(orders) {
@@ -155,7 +156,7 @@ impl Store {
         .await
     }
 
-    /// Releases a held order, which also answers an appeal.
+    /// Releases a held order, which also answers a waiting appeal.
     pub async fn release_order(&self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
@@ -167,7 +168,7 @@ impl Store {
         finish(tx, (id, owner), (AuditAction::ReleaseHold, after), (MailKind::HoldReleased, facts), reason).await
     }
 
-    /// Answers an appeal: the hold lasts.
+    /// Answers an appeal: the hold stays.
     pub async fn uphold_order(&self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
@@ -184,7 +185,7 @@ impl Store {
         finish(tx, (id, owner), (AuditAction::UpholdHold, after), (MailKind::HoldUpheld, facts), reason).await
     }
 
-    /// Keeps what the owner of a held order answers.
+    /// Stores an appeal of a held order's owner.
     pub async fn appeal(&self, id: OrderId, owner: UserId, text: &str) -> Result<AppealOutcome, StoreError> {
         let mut tx = self.begin().await?;
         match lock_live(&mut tx, id).await? {
@@ -207,8 +208,8 @@ impl Store {
     }
 }
 
-/// Ends the hold of an order that staff cancel or refund, within that transaction, and tells its owner. `false`, and nothing
-/// happens, when the order is not held.
+/// Ends the hold of an order that staff cancel or refund, within their transaction, and sends the owner a message.
+/// Returns `false` and does nothing if the order is not held.
 pub(super) async fn end_with_order(
     tx: &mut Tx,
     (sale, id, owner): (SaleId, OrderId, UserId),
@@ -235,7 +236,7 @@ async fn lock_live(tx: &mut Tx, id: OrderId) -> Result<Option<(SaleId, UserId)>,
     row.map(|row| Ok((SaleId(row::int(&row, "sale_id")?), row::parsed(&row, "user_id")?))).transpose()
 }
 
-/// Ends the hold that lasts, and answers its appeal. `false` when the order is not held.
+/// Ends the order's hold and answers its appeal. Returns `false` if the order is not held.
 async fn end(
     tx: &mut Tx,
     id: OrderId,
@@ -257,7 +258,7 @@ async fn end(
     Ok(true)
 }
 
-/// Answers the appeal that waits. `false` when none does.
+/// Answers the waiting appeal. Returns `false` if there is none.
 async fn answer(
     tx: &mut Tx,
     hold: &str,

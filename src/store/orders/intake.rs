@@ -1,5 +1,5 @@
 //! How orders enter the database. On rung 1 `reserve` decides and writes in one transaction. On rungs 2 and 3
-//! `persist_orders` writes what Redis has granted, as far as units are left. Both maintain `sold` and the rule of one
+//! `persist_orders` writes the grants of Redis, as long as units are left. Both maintain `sold` and the rule of one
 //! live order per user in the same transaction.
 
 use std::collections::{BTreeMap, HashMap};
@@ -27,12 +27,12 @@ pub enum PersistedOrder {
     NoSuchSale,
 }
 
-/// Who else wants or has units of a sale.
+/// What the database knows about other claims on a sale.
 #[derive(Debug, Clone, Default)]
 pub struct Demand {
     /// The live orders of the users of the batch, with their units.
     pub held: HashMap<UserId, (OrderId, u32)>,
-    /// Whether accounts wait for units that come back: others get none.
+    /// Whether accounts wait for units that come back. Other accounts then get none.
     pub is_waited_for: bool,
 }
 
@@ -49,13 +49,14 @@ impl NewOrder<'_> {
     }
 }
 
-/// Inserts orders, to be paid within the window from the transaction's begin. Returns whether each was new and conflicted with no
-/// live order. Otherwise some of them may be written, and the transaction must not commit; one alone is not written then.
+/// Inserts orders. They must be paid within the window, which begins with the transaction. Returns whether every order
+/// was new and conflicted with no live order. If not, some of them may be written, and the transaction must not commit;
+/// a single order is not written then.
 async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) -> Result<bool, sqlx::Error> {
     let (now, pay_by) = (tx.now, tx.now + payment_window);
     let mut inserted = 0;
     for chunk in padded(orders) {
-        // Counted, not returned: a batch would be read back row by row.
+        // The statement counts the rows instead of returning them, because a batch would be read back row by row.
         let sql = format!(
             "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reason, reserved_at_ms,
                created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING",
@@ -64,7 +65,7 @@ async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) 
         let mut query = sqlx::query(AssertSqlSafe(sql));
         for order in chunk {
             let r = order.reservation;
-            // `SaleDraft::mistakes` keeps prices and limits so small that it fits.
+            // This cannot overflow, because `SaleDraft::mistakes` bounds prices and limits.
             let amount =
                 order.price.times(r.quantity).ok_or_else(|| sqlx::Error::Encode("the amount overflows".into()))?;
             query = query
@@ -92,7 +93,8 @@ async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) 
     Ok(true)
 }
 
-/// Sells units of a sale, whose row is locked, as unpaid orders. Every order is written, or the transaction must not commit.
+/// Sells units of a sale as unpaid orders. The caller has locked the sale's row. Unless every order is written, the
+/// transaction must not commit.
 pub(crate) async fn sell(
     tx: &mut Tx,
     sale: &Sale,
@@ -109,8 +111,8 @@ pub(crate) async fn sell(
 }
 
 impl Store {
-    /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, what else the database
-    /// knows, and the time; it returns the reservations to write and its answer. `None` when there is no such sale.
+    /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, the [`Demand`]
+    /// and the time. It returns the reservations to write and its answer. `None` if there is no such sale.
     pub async fn reserve<T>(
         &self,
         sale_id: SaleId,
@@ -121,7 +123,7 @@ impl Store {
         let mut tx = self.begin().await?;
         let Some(sale) = sales::lock(&mut tx, sale_id).await? else { return Ok(None) };
         let held = live_orders(&mut tx, sale_id, users).await?;
-        // A sale without units grants none to anyone.
+        // Skip the query if the sale is sold out.
         let is_waited_for = sale.sold < sale.total && is_waited_for(&mut tx, sale_id).await?;
         let (granted, answer) = decide(&sale, &Demand { held, is_waited_for }, tx.now);
         if !granted.is_empty() {
@@ -131,8 +133,8 @@ impl Store {
         Ok(Some(answer))
     }
 
-    /// Persists reservations as unpaid orders while units are left, and as rejected orders after that. Idempotent: may
-    /// be repeated with the same reservations in any order and in any batches. Does not wait for a locked sale.
+    /// Persists reservations as unpaid orders as long as units are left, and as rejected orders after that. Idempotent:
+    /// may be repeated with the same reservations in any order and in any batches. Does not wait for a locked sale.
     pub async fn persist_orders(
         &self,
         batch: &[Reservation],
@@ -179,7 +181,7 @@ impl Store {
     async fn persist_one(&self, r: &Reservation, payment_window: Duration) -> Result<PersistedOrder, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, r.sale_id).await? else { return Ok(PersistedOrder::NoSuchSale) };
-        // Final, because every transaction that persists this reservation takes the same lock.
+        // This answer is final, because every transaction that persists this reservation takes the same lock.
         let known = sqlx::query("SELECT status FROM orders WHERE id = $1").bind(r.order_id.to_string());
         if let Some(row) = known.fetch_optional(&mut *tx).await? {
             return Ok(PersistedOrder::Known(row::parsed(&row, "status")?));
@@ -202,16 +204,16 @@ impl Store {
     }
 }
 
-/// Takes units from several sales at once and returns their prices. `None` when one sale has too few units or does not
-/// exist, or when `units` is empty.
+/// Takes units from several sales at once and returns their prices. `None` if one sale has too few units or does not
+/// exist, or if `units` is empty.
 ///
-/// One statement for each sale, in the order of their ids and in one round trip: a join would lock the rows in the order of its
-/// plan, which differs from batch to batch, and consumers would deadlock.
+/// There is one statement per sale, in the order of their ids and in one round trip. A join would lock the rows in the
+/// order of its plan, which differs from batch to batch, and consumers would deadlock.
 async fn take_units(tx: &mut Tx, units: &BTreeMap<SaleId, i64>) -> Result<Option<HashMap<SaleId, Money>>, sqlx::Error> {
     let mut prices = HashMap::with_capacity(units.len());
     let requested: Vec<(&SaleId, &i64)> = units.iter().collect();
     for chunk in requested.chunks(MAX_ROWS) {
-        // Numbers only, so that the statements need no parameters.
+        // The statements contain only numbers, so they need no parameters.
         let statements: Vec<String> = chunk
             .iter()
             .map(|(sale, units)| {

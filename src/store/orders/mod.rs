@@ -1,4 +1,4 @@
-//! Orders in the database: reads for their owners, for operators and for the audit, and cancellation.
+//! Orders in the database: reads for owners, operators and the audit, and cancellation.
 
 pub(super) mod changes;
 pub(super) mod holds;
@@ -25,7 +25,7 @@ use open_payments::close_payments_of;
 use releases::{HeldUnits, held_columns, held_units};
 use search::{STATUS_UNINDEXED, status_condition};
 
-/// How long an overdue order waits for its payment to be closed.
+/// How much longer an overdue order waits for its payment to be closed.
 const CLOSING_TIME: Duration = Duration::from_secs(10);
 
 macro_rules! columns {
@@ -59,7 +59,7 @@ fn address(row: &AnyRow) -> Result<Option<Box<Address>>, sqlx::Error> {
 }
 
 impl Store {
-    /// The statuses of those orders that exist.
+    /// The statuses of these orders, without orders that do not exist.
     pub async fn order_statuses(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
         let mut statuses = HashMap::with_capacity(orders.len());
         for chunk in padded(orders) {
@@ -87,9 +87,9 @@ impl Store {
         Ok(self.steps(of).await?.into_iter().map(|step| step.event).collect())
     }
 
-    /// Sets the delivery address of an unpaid order, or the missing one of a paid order. `false` when there is no such
-    /// order or its address is fixed ([`Order::takes_address`]).
-    /// `signals` are what accounts may have in common by it.
+    /// Sets the delivery address of an unpaid order, or the missing address of a paid order. Returns `false` if there
+    /// is no such order or its address is fixed ([`Order::takes_address`]). `signals` are digests of the address, for
+    /// finding linked accounts.
     pub async fn set_address(
         &self,
         sale: SaleId,
@@ -126,7 +126,7 @@ impl Store {
         );
         let query = sqlx::query(AssertSqlSafe(sql))
             .bind(user.to_string())
-            // Sorts after every UUID.
+            // "g" sorts after every UUID.
             .bind(before.map_or_else(|| "g".to_owned(), |id| id.to_string()))
             .bind(limit);
         self.all(query, order).await
@@ -144,8 +144,9 @@ impl Store {
         self.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), |row| row::parsed(row, "id")).await
     }
 
-    /// Which order of its sale this is, counted from 1 by id and so by time, without orders that found no room. `None` beyond
-    /// `limit`, so that the count reads no more rows than that. An earlier order may still be on its way into the database.
+    /// Which order of its sale this is, counted from 1 by id and so by time, without rejected orders. `None` beyond
+    /// `limit`, so that the count reads at most this many rows. An earlier order may still be on its way to the
+    /// database.
     pub async fn order_number(&self, sale: SaleId, id: OrderId, limit: i64) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT COUNT(*) AS earlier FROM (SELECT 1 FROM orders
              WHERE sale_id = $1 AND id < $2 AND status <> 'rejected' LIMIT $3) AS before_it";
@@ -173,8 +174,9 @@ impl Store {
         self.all(query, held_units).await
     }
 
-    /// Unpaid orders whose payment window is over, the longest overdue first, without those of the sales `except`. One whose
-    /// payment is still open at the provider has [`CLOSING_TIME`] more: its money may have been captured at the last second.
+    /// Unpaid orders whose payment window is over, the longest overdue first, without orders of the sales `except`. An
+    /// order whose payment is still open at the provider has [`CLOSING_TIME`] more, because its money may have been
+    /// captured at the last second.
     pub async fn overdue_orders(&self, except: &[SaleId], limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
         let others = match except.len() {
             0 => String::new(),
@@ -193,8 +195,8 @@ impl Store {
         self.all(query, |row| Ok((SaleId(row::int(row, "sale_id")?), row::parsed(row, "id")?))).await
     }
 
-    /// Cancels those of a sale's orders that are still unpaid, and returns their units in the same transaction. Returns
-    /// the units of the orders that this call cancelled.
+    /// Cancels these orders of a sale if they are still unpaid, and returns their units to the sale in the same
+    /// transaction. The result has the units of the orders that this call cancelled.
     pub async fn cancel_orders(
         &self,
         sale: SaleId,

@@ -1,11 +1,11 @@
-//! The payments of an order that the provider still takes. They end with the order.
+//! Payments of an order that can still be made at the provider. They end with the order.
 
 use sqlx::AssertSqlSafe;
 
 use crate::{Tx, bind_ids, list, padded};
 use domain::OrderId;
 
-/// Lets the open payments of orders that ended or were paid be closed at once, in the same transaction.
+/// Makes the open payments of orders that ended or were paid due for closing at once, in the same transaction.
 pub(crate) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> Result<(), sqlx::Error> {
     for chunk in padded(orders) {
         let sql = format!(

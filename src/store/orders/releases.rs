@@ -1,6 +1,6 @@
 //! Pending releases: units that ended orders still hold in the stock backend. A release is written in the transaction
-//! that ends the order and deleted once the backend has released the units, so none is lost. Releasing twice changes
-//! nothing.
+//! that ends the order, and deleted once the backend has released the units, so no unit is lost. Releasing twice
+//! changes nothing.
 
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
@@ -31,7 +31,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(limit), held_units).await
     }
 
-    /// Pending releases whose next attempt is due, those that have waited longest first.
+    /// Pending releases whose next attempt is due. Releases that have waited longest come first.
     pub async fn due_releases(&self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
         let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, order_id LIMIT $2";
@@ -39,7 +39,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(now).bind(limit), held_units).await
     }
 
-    /// Puts the next attempt of releases off, by half a second at first and by eight seconds at most.
+    /// Postpones the next attempt of releases, by half a second at first and by up to eight seconds.
     pub async fn postpone_releases(&self, orders: &[OrderId]) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
         for chunk in padded(orders) {
@@ -50,8 +50,8 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes releases of sales that are retired, deleted or sold by draw: the backend holds no units of them. A copy of an order that
-    /// arrives late, or a refund, may ask for one. Returns their number.
+    /// Deletes releases of sales that are retired, deleted or sold by draw, because the backend holds no units of them.
+    /// A late copy of an order, or a refund, may have requested them. Returns how many were deleted.
     pub async fn delete_releases_of_retired_sales(&self) -> Result<u64, StoreError> {
         let sql = "DELETE FROM releases WHERE NOT EXISTS
                (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL
@@ -69,7 +69,7 @@ impl Store {
         Ok(())
     }
 
-    /// Adds releases for units that ended orders still hold although their first release is gone.
+    /// Adds releases for units that ended orders hold again although their first release is done.
     pub async fn request_releases(&self, releases: &[HeldUnits]) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         add(&mut tx, releases).await?;

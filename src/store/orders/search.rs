@@ -1,4 +1,4 @@
-//! Searches over orders, and an order's history. Staff and the CSV export read through this.
+//! Searches over orders, and an order's history. Staff pages and the CSV export use them.
 
 use std::collections::HashMap;
 
@@ -22,29 +22,30 @@ pub struct OrderSearch {
     pub sale: Option<SaleId>,
     /// The order has one of these statuses. Empty matches every status.
     pub statuses: Vec<OrderStatus>,
-    /// Only orders that staff hold, or only the others.
+    /// `true` for only orders that staff hold, `false` for only the others.
     pub held: Option<bool>,
-    /// Reserved at or after this time.
+    /// Only orders that were reserved at this time or later.
     pub from: Option<Timestamp>,
-    /// Reserved before this time.
+    /// Only orders that were reserved before this time.
     pub to: Option<Timestamp>,
-    /// Keyset pagination: only orders that the list has behind this one.
+    /// Keyset pagination: only orders that come after this one in the list.
     pub before: Option<OrderId>,
-    /// The order of the list. Ids sort by time, so that every index serves both directions; no other order has an index.
+    /// Whether the list begins with the oldest order. Ids sort by time, so every index serves both directions. No other
+    /// order has an index.
     pub oldest_first: bool,
 }
 
-/// Orders that are summed for one page.
+/// Up to this many orders are summed for one page.
 pub const MAX_SUMMED_ORDERS: usize = 1000;
 
-/// What the orders of a search are together.
+/// Sums over the orders that a search finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundTotals {
     pub orders: usize,
-    /// More match than were summed.
+    /// Whether more orders match than were summed.
     pub is_cut: bool,
     pub units: i64,
-    /// One sum for each currency.
+    /// The sum of each currency.
     pub amounts: Vec<Money>,
 }
 
@@ -54,11 +55,11 @@ pub struct FoundOrder {
     pub order: Order,
     /// `None` when the account was deleted.
     pub username: Option<String>,
-    /// When staff held it, if the hold lasts.
+    /// When staff held the order; `None` if it is not held now.
     pub held_at: Option<Timestamp>,
 }
 
-/// What sums need of an unpaid or paid order.
+/// The fields of an unpaid or paid order that sums need.
 #[derive(Debug, Clone)]
 pub struct LiveOrder {
     pub status: OrderStatus,
@@ -70,10 +71,10 @@ pub struct LiveOrder {
 
 const OTHER_COLUMNS: &str = "(SELECT username FROM users WHERE users.id = orders.user_id) AS username,
      (SELECT held_at_ms FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS held_at_ms";
-/// Holds that last. A hold of an order that has ended is none.
+/// Selects holds that have not ended. Combine it with [`LIVE`], because the hold of an ended order does not count.
 const HOLDS: &str = "SELECT order_id AS held_id FROM order_holds WHERE ended_at_ms IS NULL";
 const LIVE: &str = "CAST(status AS TEXT) IN ('unpaid', 'paid')";
-/// Orders of rehearsals are not delivered.
+/// Leaves out orders of rehearsals, which are not delivered.
 const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)";
 
 fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
@@ -101,7 +102,8 @@ enum Value {
 
 impl OrderSearch {
     fn conditions(&self) -> Vec<(&'static str, Value)> {
-        // Fewer orders are held than a sale has: the sum hides the index of the sale.
+        // Held orders are rarer than orders of a sale. `sale_id + 0` keeps the planner from using the index on
+        // `sale_id`.
         let [is, from, to, later, of_sale] = match self.only_held() {
             true => ["held_id =", "held_id >=", "held_id <", "held_id >", "sale_id + 0 ="],
             false => ["id =", "id >=", "id <", "id >", "sale_id ="],
@@ -118,7 +120,7 @@ impl OrderSearch {
         all.into_iter().filter_map(|(sql, value)| Some((sql, value?))).collect()
     }
 
-    /// The condition of every filter, after a parameter for the limit.
+    /// The condition with all filters. `$1` is the limit, so its parameters begin with `$2`.
     fn filter(&self) -> String {
         let mut conditions: Vec<String> =
             self.conditions().iter().enumerate().map(|(i, (sql, _))| format!("{sql} ${}", i + 2)).collect();
@@ -130,7 +132,7 @@ impl OrderSearch {
             false => format!("NOT (id IN ({HOLDS}) AND {LIVE})"),
         }));
         if !narrowed {
-            // A search by order, user or sale finds those of rehearsals.
+            // Only searches by order, user or sale find orders of rehearsals.
             conditions.push(NOT_REHEARSED.to_owned());
         }
         if conditions.is_empty() { String::new() } else { format!("WHERE {}", conditions.join(" AND ")) }
@@ -140,8 +142,8 @@ impl OrderSearch {
         self.held == Some(true)
     }
 
-    /// Order ids sort by time, so every page is one range of one index: of the holds for orders that staff hold. SQLite keeps the
-    /// tables of a `CROSS JOIN` in their order.
+    /// Order ids sort by time, so every page is one range of one index. For orders that staff hold it is an index of
+    /// the holds, and `CROSS JOIN` makes SQLite read the tables in this order.
     fn from(&self) -> String {
         match self.user {
             _ if !self.only_held() => "orders".to_owned(),
@@ -155,7 +157,8 @@ impl OrderSearch {
         format!("SELECT {}, {OTHER_COLUMNS} FROM {from} {filter} {order_by} LIMIT $1", columns!())
     }
 
-    /// Reads no more rows than the limit, so that a filter of many orders costs no more than a long page.
+    /// The statement reads no more rows than the limit, so that a filter that matches many orders costs no more than a
+    /// long page.
     fn totals_sql(&self) -> String {
         let (from, filter, order_by) = (self.from(), self.filter(), self.order_by());
         format!("SELECT quantity, amount, currency FROM {from} {filter} {order_by} LIMIT $1")
@@ -168,7 +171,7 @@ impl OrderSearch {
 }
 
 /// The status column for searches that another column narrows more. The cast hides the column from SQLite's planner,
-/// which keeps no statistics and would otherwise scan all orders of the status.
+/// which has no statistics and would otherwise scan all orders with the status.
 pub(super) const STATUS_UNINDEXED: &str = "CAST(status AS TEXT)";
 
 /// `status IN (…)`, or `None` for every status.
@@ -222,7 +225,7 @@ impl Store {
         Ok(totals)
     }
 
-    /// Those of the orders that exist and are none of a rehearsal, in any order.
+    /// These orders, in any order, without orders that do not exist and orders of rehearsals.
     pub(super) async fn delivered_orders(&self, orders: &[OrderId]) -> Result<Vec<FoundOrder>, StoreError> {
         let mut found = Vec::with_capacity(orders.len());
         for chunk in padded(orders) {
@@ -236,8 +239,9 @@ impl Store {
         Ok(found)
     }
 
-    /// The orders that accounts have in a sale, in any order. Of very many the live ones and the newest. An account has fewer
-    /// orders than a sale: the sum hides the index of the sale from SQLite, which keeps no statistics.
+    /// The orders that accounts have in a sale, in any order. If there are very many, only live and the newest ones. An
+    /// account has fewer orders than a sale, so the statement hides the index on the sale from SQLite, which has no
+    /// statistics.
     pub async fn orders_of_accounts(&self, sale: SaleId, users: &[UserId]) -> Result<Vec<FoundOrder>, StoreError> {
         let mut found = Vec::new();
         for chunk in padded(users) {
@@ -253,7 +257,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The unpaid or paid order of each account in a sale. One account has one at most.
+    /// The unpaid or paid order of each account in a sale. An account has at most one.
     pub async fn live_orders_of(
         &self,
         sale: SaleId,
@@ -274,7 +278,7 @@ impl Store {
         Ok(found)
     }
 
-    /// When those of the orders that were ever paid became so.
+    /// When these orders were paid. Orders that were never paid are missing.
     pub async fn paid_at(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, Timestamp>, StoreError> {
         let mut paid = HashMap::with_capacity(orders.len());
         for chunk in padded(orders) {
@@ -299,7 +303,7 @@ impl Store {
             let event = OrderEvent { at: row::time(row, "at_ms")?, status: row::parsed(row, "status")? };
             steps.push(OrderStep { event, actor: row.try_get("actor")?, note: row.try_get("note")? });
         }
-        // By their place in the order's life, because a clock may have been set back between two events.
+        // Sorted by the status's place in an order's life, because a clock may have been set back between two events.
         steps.sort_by_key(|step| (step.event.status.rank(), step.event.at));
         Ok(steps)
     }
@@ -356,7 +360,7 @@ mod tests {
         for (search, expected) in cases {
             let plan = plan(&store, search.clone()).await;
             assert!(plan.contains(expected), "{search:?}: {plan}");
-            // Sales of rehearsals have an index of their own, which is almost always empty.
+            // Sales of rehearsals have an index of their own, which is almost always empty, so scanning it is fine.
             let plan = plan.replace("SCAN sales USING COVERING INDEX sales_shadow", "");
             assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{search:?}: {plan}");
         }

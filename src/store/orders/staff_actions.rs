@@ -18,7 +18,7 @@ pub enum StaffAction {
     Cancel,
     /// `paid → refund_pending`. The refund job then returns the money.
     Refund,
-    /// The same two, of an order that is held at that moment.
+    /// Like `Cancel` and `Refund`, but only if the order is held at this moment.
     CancelHeld,
     RefundHeld,
 }
@@ -31,7 +31,7 @@ impl StaffAction {
         }
     }
 
-    /// How it ends a hold of the order.
+    /// How the action ends a hold of the order.
     fn hold_outcome(self) -> HoldOutcome {
         match self {
             StaffAction::Cancel | StaffAction::CancelHeld => HoldOutcome::Cancelled,
@@ -64,7 +64,7 @@ pub struct AuditReason<'a> {
 
 impl Store {
     /// Cancels or refunds an order. The status, the sale's units, the payment, the release and the audit log change in
-    /// one transaction. Returns the units that the order held, or `None` when its status does not allow the action.
+    /// one transaction. Returns the units that the order held, or `None` if its status does not allow the action.
     pub async fn apply_staff_action(
         &self,
         (sale, id): (SaleId, OrderId),
@@ -79,7 +79,8 @@ impl Store {
     }
 }
 
-/// The same within a transaction, which the caller commits, and drops when it returns `None`.
+/// Like [`Store::apply_staff_action`], but within a transaction. The caller commits it, or drops it if this returns
+/// `None`.
 pub(crate) async fn apply(
     tx: &mut Tx,
     (sale, id): (SaleId, OrderId),
@@ -104,7 +105,7 @@ pub(crate) async fn apply(
     .await?;
     let Some(updated) = updated else { return Ok(None) };
     let held = held_units(&updated)?;
-    // The order's row is locked, so that no release comes between.
+    // The order's row is locked, so the hold cannot be released in between.
     let was_held = holds::end_with_order(tx, (sale, id, held.user_id), action.hold_outcome(), reason).await?;
     if action.needs_hold() && !was_held {
         return Ok(None);
@@ -127,8 +128,7 @@ pub(crate) async fn apply(
     Ok(Some(held))
 }
 
-/// Marks the captured payment of a paid order for refund. A paid order always has one; without it the transaction
-/// fails.
+/// Marks the captured payment of a paid order for refund. A paid order always has one; otherwise the transaction fails.
 async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payments SET status = 'refund_pending' WHERE order_id = $1 AND status = 'captured'";
     let updated = sqlx::query(sql).bind(order.to_string()).execute(&mut **tx).await?;
@@ -138,7 +138,7 @@ async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(), sqlx::Error> 
     }
 }
 
-/// Whether the sale is retired or a draw: Redis then holds no units of it, and there is nothing to release.
+/// Whether the sale is retired or a draw. Redis then holds no units of it, and there is nothing to release.
 async fn is_retired(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
     let sql = "SELECT 1 FROM sales WHERE id = $1 AND retired_at_ms IS NULL AND mode <> 'draw'";
     Ok(sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.is_none())

@@ -1,12 +1,12 @@
-//! Orders and units of each sale by status. Transactions that change orders note it here ([`Tx::changes`]); it is written with
-//! their commit, so that totals and orders never differ.
+//! Orders and units of each sale by status. Transactions that change orders note the changes here ([`Tx::changes`]).
+//! They are written with the commit, so totals and orders never differ.
 //!
-//! Payments of one sale are concurrent and take no lock of the sale; one row per sale would put them in a queue, each
-//! waiting for the flush of the one before. So every total has [`SHARDS`] rows, of which a transaction changes one, and
-//! a reader adds them up. Rows to be folded later were the other way; they need a job, and readers pay for its backlog.
+//! Payments of one sale are concurrent and do not lock the sale. With one row per sale each would wait until the
+//! previous payment is flushed to disk. So every total has [`SHARDS`] rows, of which a transaction changes one, and a
+//! reader adds them up. The alternative, rows that are folded later, needs a job, and readers pay for its backlog.
 //!
-//! The rows are the last that a transaction locks, in the order of their key, and the statement travels with the commit: they
-//! are held for no round trip.
+//! The rows are the last ones that a transaction locks, in the order of their key. The statement is sent together with
+//! the commit, so they are not locked during a round trip.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,10 +15,10 @@ use sqlx::AssertSqlSafe;
 use crate::{Store, StoreError, list, padded, row};
 use domain::{OrderId, OrderStatus, SaleId};
 
-/// Rows of one total.
+/// Rows per total.
 const SHARDS: u8 = 16;
 
-/// Orders in one status.
+/// Number and units of the orders in one status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatusCount {
     pub orders: i64,
@@ -44,7 +44,7 @@ impl OrderTotals {
     }
 }
 
-/// What a transaction changes in the totals.
+/// The changes that a transaction makes to the totals.
 #[derive(Debug, Default)]
 pub(crate) struct TotalChanges {
     by_row: BTreeMap<(SaleId, &'static str), StatusCount>,
@@ -52,14 +52,14 @@ pub(crate) struct TotalChanges {
 }
 
 impl TotalChanges {
-    /// An order with these units was added.
+    /// Notes a new order with these units.
     pub(crate) fn added(&mut self, sale: SaleId, order: OrderId, status: OrderStatus, units: i64) {
         // The last byte of an order's id is random.
         self.shard = order.0.as_bytes()[15] % SHARDS;
         self.correct(sale, status, 1, units);
     }
 
-    /// An order with these units changed its status.
+    /// Notes that an order with these units changed its status.
     pub(crate) fn moved(
         &mut self,
         (sale, order): (SaleId, OrderId),
@@ -74,8 +74,8 @@ impl TotalChanges {
         self.by_row.entry((sale, status.as_str())).or_default().add(orders, units);
     }
 
-    /// The statement that writes the changes; `None` when there are none. Numbers and statuses only, so that it needs no
-    /// parameters.
+    /// The statement that writes the changes; `None` if there are none. It contains only numbers and statuses, so it
+    /// needs no parameters.
     pub(crate) fn sql(&self) -> Option<String> {
         let rows: Vec<String> = self
             .by_row

@@ -1,5 +1,5 @@
-//! How claims enter the database, like orders in two ways: on rung 1 `take_shares` decides and writes in one
-//! transaction; on rungs 2 and 3 `persist_claims` writes what Redis has granted.
+//! How claims enter the database. As with orders there are two ways: on rung 1 `take_shares` decides and writes in one
+//! transaction; on rungs 2 and 3 `persist_claims` writes the grants of Redis.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -50,7 +50,7 @@ pub(super) fn claim(row: &AnyRow) -> Result<ShareClaim, sqlx::Error> {
 impl Store {
     /// Claims shares of one packet in one transaction. `decide` receives the packet, whose row is locked, the shares
     /// that `users` already have, the next free shares, at most one per user, and the time. It returns the shares to
-    /// grant and its answer. `None` when there is no such packet.
+    /// grant and its answer. `None` if there is no such packet.
     pub async fn take_shares<T>(
         &self,
         id: PacketId,
@@ -125,7 +125,7 @@ impl Store {
         if lock(&mut tx, claim.packet_id).await?.is_none() {
             return Ok(PersistedClaim::NoSuchPacket);
         }
-        // Final, because every transaction that persists this claim takes the same lock.
+        // This answer is final, because every transaction that persists this claim takes the same lock.
         if persisted(&mut tx, std::slice::from_ref(claim)).await?.contains(&claim.key()) {
             return Ok(PersistedClaim::Known);
         }
@@ -144,7 +144,7 @@ impl Store {
         Ok(PersistedClaim::Rejected)
     }
 
-    /// The keys of those claims that were persisted or rejected.
+    /// The keys of the claims that were persisted or rejected already.
     pub async fn persisted_claims(
         &self,
         claims: &[ShareClaim],
@@ -152,7 +152,7 @@ impl Store {
         Ok(persisted(&mut self.pool.acquire().await?, claims).await?)
     }
 
-    /// A user's claim of a packet.
+    /// A user's claim on a packet.
     pub async fn packet_claim_of(&self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
         let query = sqlx::query(concat!(
             "SELECT ",
@@ -203,7 +203,7 @@ impl Store {
     }
 }
 
-/// The keys of those claims that are in the database, rejected ones included.
+/// The keys of the claims that are in the database, including rejected ones.
 async fn persisted(
     connection: &mut Connection,
     claims: &[ShareClaim],
@@ -227,8 +227,8 @@ async fn persisted(
     Ok(persisted)
 }
 
-/// Inserts claims and moves their money. `false` when a claim is not new or does not fit; the caller must then roll the
-/// transaction back.
+/// Inserts claims and moves their money. Returns `false` if a claim is not new or does not fit; the caller must then
+/// roll back the transaction.
 async fn insert_claims(tx: &mut Tx, claims: &[ShareClaim]) -> Result<bool, sqlx::Error> {
     let mut sums: BTreeMap<PacketId, (i64, i64)> = BTreeMap::new();
     for claim in claims {
@@ -297,8 +297,8 @@ async fn shares_of_users(tx: &mut Tx, id: PacketId, users: &[UserId]) -> Result<
     Ok(held)
 }
 
-/// The first free shares of a locked packet, at most `limit`. Usually they are consecutive; some in between are claimed
-/// if Redis granted shares of this packet before.
+/// The first free shares of a locked packet, at most `limit`. Usually they are consecutive. If Redis granted shares of
+/// this packet before, some in between are claimed.
 async fn free_shares(tx: &mut Tx, packet: &Packet, limit: i64) -> Result<Vec<Share>, sqlx::Error> {
     let row = sqlx::query("SELECT next_share FROM packets WHERE id = $1").bind(packet.id.0);
     let next = row::int(&row.fetch_one(&mut **tx).await?, "next_share")?;

@@ -88,7 +88,7 @@ pub struct ShopSpender<'a> {
     pub user: UserId,
     /// The name in the audit log.
     pub actor: &'a str,
-    /// Minor units that this person may give within [`SPENDING_PERIOD`]; `None` without a bound.
+    /// Minor units that this person may give within [`SPENDING_PERIOD`]; `None` if there is no limit.
     pub limit: Option<i64>,
 }
 
@@ -141,7 +141,7 @@ impl Store {
             return Ok(GiveOutcome::TooMany);
         }
         if let Some(ShopSpender { user, limit: Some(limit), .. }) = spender {
-            // Two packets that one person gives at once see each other.
+            // Serializes packets of one person, so that each sees what the other has spent.
             tx.lock_user(user).await?;
             let spent = spent(&mut tx, user, new.created_at - SPENDING_PERIOD).await?;
             if spent.saturating_add(new.total) > limit {
@@ -306,7 +306,7 @@ fn repeated(known: Packet, new: &Packet) -> GiveOutcome {
     if known.is_asked_for_by(new) { GiveOutcome::Repeated(known) } else { GiveOutcome::KeyReused }
 }
 
-/// What a member of the staff gave from the shop's purse since then, in minor units.
+/// The sum that a member of the staff gave from the shop's purse since this time, in minor units.
 async fn spent(tx: &mut Tx, user: UserId, since: Timestamp) -> Result<i64, sqlx::Error> {
     let sql = "SELECT CAST(COALESCE(SUM(total), 0) AS BIGINT) AS spent FROM packets
          WHERE giver IS NULL AND given_by = $1 AND created_at_ms > $2";
@@ -314,7 +314,7 @@ async fn spent(tx: &mut Tx, user: UserId, since: Timestamp) -> Result<i64, sqlx:
     row::int(&row, "spent")
 }
 
-/// `false` when the id or the idempotency key is taken.
+/// Inserts a packet. Returns `false` if the id or the idempotency key is taken.
 async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>, given_by: Option<UserId>) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO packets (id, giver, wish_key, total, count, least, most, split, greeting, own, opens_at_ms,

@@ -1,13 +1,14 @@
-//! Packets that are not settled. There may be a hundred thousand of them, so no reader that repeats reads all of them.
+//! Packets that are not settled. There may be a hundred thousand of them, so no periodic reader should read all of
+//! them.
 
 use super::*;
 
-/// What is unclaimed in open packets of the giver `$1`.
+/// The unclaimed money in open packets of the giver `$1`.
 pub(crate) const UNCLAIMED: &str = "SELECT CAST(COALESCE(SUM(total - claimed_amount), 0) AS BIGINT) AS amount
      FROM packets WHERE state = 'open' AND giver = $1";
 
 impl Store {
-    /// What is unclaimed in a user's open packets, in minor units.
+    /// The unclaimed money in a user's open packets, in minor units.
     pub async fn unclaimed_money(&self, giver: UserId) -> Result<i64, StoreError> {
         Ok(row::int(&sqlx::query(UNCLAIMED).bind(giver.to_string()).fetch_one(&self.pool).await?, "amount")?)
     }
@@ -18,7 +19,7 @@ impl Store {
         self.all(sqlx::query(sql), packet).await
     }
 
-    /// Packets that are not settled and whose time is over at `now`, or of which the database has a claim for every share.
+    /// Packets that are not settled, and whose time is over at `now` or whose shares all have a claim in the database.
     pub async fn packets_over(&self, now: Timestamp) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!(
             "SELECT ",
@@ -36,13 +37,13 @@ impl Store {
         self.all(sqlx::query(sql), packet).await
     }
 
-    /// Packets that grant nothing until every server has replayed its grants.
+    /// Packets that grant nothing until every `serve` process has replayed its grants.
     pub async fn recovering_packets(&self) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM packets WHERE recovering = 1 ORDER BY id");
         self.all(sqlx::query(sql), packet).await
     }
 
-    /// Records that packets wait for the replay of grants, or do so no longer.
+    /// Records that packets wait for the replay of grants, or do not wait any more.
     pub async fn set_recovering(&self, ids: &[PacketId], recovering: bool) -> Result<(), StoreError> {
         if ids.is_empty() {
             return Ok(());

@@ -23,8 +23,8 @@ pub enum StopOutcome {
 }
 
 impl Store {
-    /// Settles a packet of which no claim is under way: records the luckiest claim (the first among equal ones) and
-    /// returns the unclaimed rest. `claimed` is the number of claimed shares that the caller read; if it has changed,
+    /// Settles a packet that has no claim under way: records the luckiest claim (the first among equal ones) and
+    /// returns the unclaimed rest. `claimed` is the number of claimed shares that the caller read. If it has changed,
     /// nothing is done. Idempotent.
     pub async fn settle_packet(&self, id: PacketId, claimed: i64) -> Result<SettleOutcome, StoreError> {
         let mut tx = self.begin().await?;
@@ -65,7 +65,7 @@ impl Store {
         Ok(SettleOutcome::Done { returned })
     }
 
-    /// Lets a packet expire now. Settlement then returns the rest.
+    /// Makes a packet expire now. Settlement then returns the rest.
     pub async fn stop_packet(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;

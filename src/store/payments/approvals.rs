@@ -1,4 +1,4 @@
-//! Reading requests for refunds that need a second person ([`super::staff_refunds`]).
+//! Reads requests for refunds that need a second person ([`super::staff_refunds`]).
 
 use jiff::Timestamp;
 use sqlx::Row;
@@ -12,7 +12,7 @@ use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget,
 pub struct ApprovalDecision {
     pub at: Timestamp,
     pub by: String,
-    /// Why it was declined.
+    /// Why the refund was declined.
     pub note: Option<String>,
 }
 
@@ -21,15 +21,15 @@ pub struct ApprovalDecision {
 pub struct Approval {
     pub id: RefundId,
     pub kind: RefundKind,
-    /// What the audit log calls it.
+    /// The subject in the audit log.
     pub(super) subject: String,
-    /// `None`: the payment of a case is for no order.
+    /// The order; `None` if the payment of a case is for no order.
     pub order: Option<OrderId>,
     pub case: Option<String>,
     pub amount: Money,
     pub to: RefundTarget,
     pub requested_by: UserId,
-    /// The name of `requested_by`.
+    /// The name of the account `requested_by`.
     pub requester: String,
     pub note: String,
     pub message: Option<String>,
@@ -55,7 +55,8 @@ impl Store {
         self.optional(sqlx::query(sql).bind(id.to_string()), |row| approval(row, now)).await
     }
 
-    /// The requests that wait, or those that do not any more, newest first, from the one before the id `before`.
+    /// Waiting requests, or requests that do not wait any more, newest first. The page begins after the request
+    /// `before`.
     pub async fn approvals(
         &self,
         decided: bool,
@@ -77,7 +78,7 @@ impl Store {
             ),
         };
         let now = self.now().await?;
-        // Sorts after every UUID.
+        // "g" sorts after every UUID.
         let query = sqlx::query(sql).bind(before.unwrap_or("g")).bind(limit).bind(now.as_millisecond());
         self.all(query, |row| approval(row, now)).await
     }

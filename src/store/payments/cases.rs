@@ -1,5 +1,5 @@
-//! Payments that need attention: what a provider reported and the shop cannot settle by itself. A case is open until its
-//! money was refunded or a member of the staff has settled it.
+//! Payments that need attention: a provider reported something that the shop cannot settle by itself. A case is open
+//! until its money is refunded or a member of the staff settles it.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -18,9 +18,9 @@ use domain::{AuditAction, CaseKind, Currency, Money, OrderId, RefundId, UserId};
 #[derive(Debug, Clone, Copy)]
 pub struct NewCase<'a> {
     pub kind: CaseKind,
-    /// As reported; it need not exist.
+    /// The payment's id as reported. There may be no such payment.
     pub payment: &'a str,
-    /// The partial refund that it is about, as reported.
+    /// The partial refund that the case is about, as reported.
     pub part: Option<RefundId>,
     /// The reported amount.
     pub amount: Option<Money>,
@@ -31,7 +31,7 @@ pub struct NewCase<'a> {
 #[derive(Debug, Clone)]
 pub struct Settlement {
     pub at: Timestamp,
-    /// The member of the staff; `None` when the refund of the money settled it.
+    /// The member of the staff; `None` if the refund of the money settled the case.
     pub by: Option<String>,
     pub note: Option<String>,
 }
@@ -41,9 +41,9 @@ pub struct Settlement {
 pub struct PaymentCase {
     pub id: String,
     pub kind: CaseKind,
-    /// As reported.
+    /// The payment's id as reported.
     pub payment_id: String,
-    /// The partial refund that it is about, as reported.
+    /// The partial refund that the case is about, as reported.
     pub part: Option<RefundId>,
     /// The reported amount.
     pub reported: Option<Money>,
@@ -51,9 +51,10 @@ pub struct PaymentCase {
     pub opened_at: Timestamp,
     /// The shop's payment, if it has one.
     pub payment: Option<Payment>,
-    /// The refund that can be asked for or counted as made, if there is one: of the part, or of the whole payment.
+    /// The refund that staff can begin or count as made, if there is one: a refund of the part, or of the whole
+    /// payment.
     pub refund: Option<Refund>,
-    /// `None` while it is open.
+    /// `None` as long as the case is open.
     pub settlement: Option<Settlement>,
 }
 
@@ -70,13 +71,13 @@ impl PaymentCase {
         self.settlement.is_none()
     }
 
-    /// What the audit log calls it.
+    /// The subject in the audit log.
     pub(super) fn subject(&self) -> String {
         format!("payment {}", self.payment_id)
     }
 
-    /// The money that a refund would be the first to move: all that the provider captured. `None` when the refund was decided
-    /// before, so that the provider is only asked once more.
+    /// The money that a refund would move: all that the provider captured. `None` if the refund was decided before, so
+    /// that only another attempt is made at the provider.
     pub(super) fn undecided(&self) -> Option<Money> {
         let refund = self.refund.as_ref().filter(|_| self.status() == Some(PaymentStatus::Mismatched))?;
         Some(self.reported.unwrap_or(refund.amount))
@@ -86,12 +87,12 @@ impl PaymentCase {
         self.payment.as_ref().map(|payment| payment.status)
     }
 
-    /// Whether the provider can be asked for a refund, or once more.
+    /// Whether a refund can be begun, or tried again, at the provider.
     pub fn takes_refund(&self) -> bool {
         self.is_open() && self.refund.is_some()
     }
 
-    /// Whether settling it says that the money went back in another way.
+    /// Whether settling the case means that the money went back in another way.
     pub fn settles_as_refunded(&self) -> bool {
         matches!(self.kind, CaseKind::RefundFailed | CaseKind::RefundDelayed)
             && self.refund.is_some()
@@ -99,12 +100,12 @@ impl PaymentCase {
     }
 }
 
-/// What staff do about a case.
+/// What staff can do with a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaseAction {
-    /// The provider is asked for a refund, or once more. The case stays open until the money is back.
+    /// Begins a refund at the provider, or tries it again. The case stays open until the money is back.
     Refund,
-    /// The case ends. A refund that failed counts as made ([`PaymentCase::settles_as_refunded`]).
+    /// Ends the case. A refund that failed counts as made ([`PaymentCase::settles_as_refunded`]).
     Settle,
 }
 
@@ -125,8 +126,9 @@ macro_rules! columns {
 }
 
 impl Store {
-    /// Opens a case and records the webhook that reported it. Returns the kind of the new case; `None` when the webhook was
-    /// received before or the case is open. A refund that failed is not tried again until the staff say so.
+    /// Opens a case and records the webhook that reported it. Returns the kind of the new case; `None` if the webhook
+    /// was received before or the case is open already. A refund that failed is not tried again until the staff begin
+    /// it again.
     pub async fn open_case(
         &self,
         webhook_id: Option<&str>,
@@ -154,7 +156,7 @@ impl Store {
         Ok(is_new.then_some(kind))
     }
 
-    /// The open cases, or the settled ones, newest first, from the one before the id `before`.
+    /// The open or the settled cases, newest first. The page begins after the case `before`.
     pub async fn payment_cases(
         &self,
         settled: bool,
@@ -208,8 +210,8 @@ impl Store {
         }
     }
 
-    /// Acts on an open case, with a line in the audit log. `false` when the case is not open, or its payment is in no state
-    /// for the action.
+    /// Carries out an action on an open case, with a line in the audit log. Returns `false` if the case is not open, or
+    /// if its payment's status does not allow the action.
     pub async fn apply_case_action(
         &self,
         of: &PaymentCase,
@@ -225,7 +227,8 @@ impl Store {
     }
 }
 
-/// The same within a transaction, which the caller commits, or drops when this returns `false`.
+/// Like [`Store::apply_case_action`], but within a transaction. The caller commits it, or drops it if this returns
+/// `false`.
 pub(super) async fn apply(
     tx: &mut Tx,
     of: &PaymentCase,
@@ -278,7 +281,7 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
     })
 }
 
-/// Opens a case. `false` when the same one is open.
+/// Opens a case. Returns `false` if the same case is open already.
 pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, refund_id)
@@ -305,7 +308,7 @@ async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>, now: Timestamp) 
     Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
 }
 
-/// Leaves money that is held to the shop, once the last case about it is settled. Money that went back is held no more.
+/// Leaves held money to the shop once the last case about it is settled. Money that went back is not held any more.
 async fn keep_held(tx: &mut Tx, of: &PaymentCase, now: Timestamp) -> Result<(), sqlx::Error> {
     if of.kind != CaseKind::Mismatched {
         return Ok(());

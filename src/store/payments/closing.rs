@@ -8,18 +8,18 @@ use sqlx::AssertSqlSafe;
 use crate::{Store, StoreError, bind_ids, list, row};
 use domain::{OrderId, PaymentId};
 
-/// When a payment is closed again after an attempt that failed.
+/// How long after a failed attempt a payment is closed again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Store {
-    /// Payments that are to be closed by now, those that have waited longest first.
+    /// Payments that are due for closing. Payments that have waited longest come first.
     pub async fn payments_to_close(&self, limit: i64) -> Result<Vec<PaymentId>, StoreError> {
         let sql = "SELECT id FROM payments WHERE close_at_ms <= $1 ORDER BY close_at_ms, id LIMIT $2";
         let query = sqlx::query(sql).bind(self.now().await?.as_millisecond()).bind(limit);
         self.all(query, |row| row::parsed(row, "id")).await
     }
 
-    /// The payments of an order that the provider still takes.
+    /// The payments of an order that can still be made at the provider.
     pub async fn open_payments(&self, order: OrderId) -> Result<Vec<PaymentId>, StoreError> {
         let sql = "SELECT id FROM payments WHERE order_id = $1 AND close_at_ms IS NOT NULL ORDER BY id";
         self.all(sqlx::query(sql).bind(order.to_string()), |row| row::parsed(row, "id")).await
@@ -33,7 +33,7 @@ impl Store {
         Ok(())
     }
 
-    /// Records that a payer's attempt failed, and lets the payment be closed at once.
+    /// Records that a payer's attempt failed, and makes the payment due for closing at once.
     pub async fn decline_payment(&self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET close_at_ms = 0, declined_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
         let now = self.now().await?.as_millisecond();
@@ -41,7 +41,7 @@ impl Store {
         Ok(())
     }
 
-    /// Those of some orders whose last payment was declined.
+    /// The orders among these whose last payment was declined.
     pub async fn declined_among(&self, orders: &[OrderId]) -> Result<HashSet<OrderId>, StoreError> {
         if orders.is_empty() {
             return Ok(HashSet::new());
@@ -55,7 +55,7 @@ impl Store {
         Ok(self.all(query, |row| row::parsed(row, "order_id")).await?.into_iter().collect())
     }
 
-    /// Puts the next attempt to close a payment off.
+    /// Postpones the next attempt to close a payment.
     pub async fn postpone_close(&self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET close_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";
         let next = self.now().await? + RETRY_INTERVAL;

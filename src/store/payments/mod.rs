@@ -54,18 +54,18 @@ pub struct Payment {
     /// The provider that moves the money; [`WALLET`] for the shop itself.
     pub provider: String,
     pub amount: Money,
-    /// The sum of its partial refunds, made or under way, in minor units.
+    /// The sum of the payment's partial refunds, made or under way, in minor units.
     pub refunded_in_parts: i64,
     pub status: PaymentStatus,
 }
 
 impl Payment {
-    /// What can still be refunded.
+    /// The amount that can still be refunded.
     pub fn refundable(&self) -> Money {
         Money { amount: self.amount.amount - self.refunded_in_parts, ..self.amount }
     }
 
-    /// Whether the provider can be asked for a refund of all of it, or once more.
+    /// Whether a refund of the whole payment can be begun, or tried again, at the provider.
     fn takes_refund(&self) -> bool {
         matches!(self.status, PaymentStatus::Mismatched | PaymentStatus::RefundPending)
     }
@@ -98,7 +98,8 @@ pub enum WalletPaymentOutcome {
     NotPayable,
 }
 
-// Older versions know neither closed nor mismatched payments. They read both as created.
+// Closed and mismatched payments are stored as created with a time of their own, because older versions know neither
+// status.
 macro_rules! columns {
     () => {
         "id, order_id, user_id, provider, amount, currency, refunded_in_parts, \
@@ -127,7 +128,7 @@ fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
 }
 
 impl Store {
-    /// Adds a payment that is closed at `expires_at`.
+    /// Adds a payment that becomes due for closing at `expires_at`.
     pub async fn add_payment(
         &self,
         payment: &NewPayment,
@@ -168,9 +169,9 @@ impl Store {
         self.optional(sqlx::query(sql).bind(id.to_string()), payment).await
     }
 
-    /// Applies the report that this amount was captured for a payment: the order becomes `paid`, or the wallet is filled,
-    /// or the payment is marked for refund. Atomic, and applied once per webhook and once per payment. An amount that was not
-    /// asked for opens a case and pays for nothing.
+    /// Applies the report that this amount was captured for a payment: the order becomes `paid`, or the wallet is
+    /// filled, or the payment is marked for refund. Atomic, and applied once per webhook and once per payment. A wrong
+    /// amount opens a case and pays for nothing.
     pub async fn apply_capture(
         &self,
         webhook_id: &str,
@@ -233,9 +234,9 @@ impl Store {
         .bind(now.as_millisecond())
         .execute(&mut *tx)
         .await?;
-        // The deposit that comes back helps to pay.
+        // The deposit comes back in the same call, so it can be used to pay.
         let mut transfers = take_back_deposit(&mut tx, order.id).await?;
-        // A free order moves no money, and transfers of nothing are not allowed.
+        // A free order moves no money, and empty transfers are not allowed.
         if amount > 0 {
             let (from, to) = (LedgerAccount::User(order.user_id), LedgerAccount::Shop);
             transfers.push(Transfer::simple(TransferKind::Pay, order.id, amount, from, to));
@@ -248,14 +249,14 @@ impl Store {
     }
 }
 
-/// Locks the order before its payments, as a cancellation does.
+/// Locks the order before its payments, like a cancellation.
 async fn lock_order_of(tx: &mut Tx, payment: PaymentId) -> Result<(), sqlx::Error> {
     let sql = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)";
     sqlx::query(sql).bind(payment.to_string()).execute(&mut **tx).await?;
     Ok(())
 }
 
-/// What a capture means that changes no payment to `captured`.
+/// Decides about a capture that could not change a payment to `captured`.
 async fn refuse_capture(
     tx: &mut Tx,
     id: PaymentId,
@@ -269,7 +270,7 @@ async fn refuse_capture(
         Some(known) if known.amount == captured => return Ok(CaptureOutcome::AlreadyApplied),
         Some(_) => CaseKind::Mismatched,
     };
-    // A captured payment was paid by another report, and stays so.
+    // Only a created payment becomes mismatched. A captured payment was paid by another report, and stays captured.
     let mark = "UPDATE payments SET mismatched_at_ms = $2, close_at_ms = NULL WHERE id = $1 AND status = 'created'";
     sqlx::query(mark).bind(id.to_string()).bind(now.as_millisecond()).execute(&mut **tx).await?;
     hold(tx, id, captured, now).await?;
@@ -279,7 +280,8 @@ async fn refuse_capture(
     Ok(if is_new { CaptureOutcome::Case(kind) } else { CaptureOutcome::AlreadyApplied })
 }
 
-/// Notes for the books what was captured instead of the payment's amount. The first such report counts: money moves once.
+/// Records for the books which amount was captured instead of the payment's amount. Only the first such report counts,
+/// because money moves once.
 async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payments SET held_amount = $2, held_currency = $3, held_at_ms = $4
          WHERE id = $1 AND status = 'created' AND held_at_ms IS NULL AND CAST($2 AS BIGINT) > 0";
@@ -289,7 +291,7 @@ async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> Re
     Ok(())
 }
 
-/// Records a webhook. `false` when it was received before.
+/// Records a webhook. Returns `false` if it was received before.
 async fn record_webhook(tx: &mut Tx, webhook_id: &str, payment: &str, now: Timestamp) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO webhook_events (webhook_id, received_at_ms, payment_id) VALUES ($1, $2, $3)
@@ -307,7 +309,7 @@ async fn pay(tx: &mut Tx, order: OrderId, now: Timestamp) -> Result<CaptureOutco
     if move_order(tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
         close_payments_of(tx, &[order]).await?;
         let returned = take_back_deposit(tx, order).await?;
-        // What a ledger account of deposits has is what its rows say, so there is enough.
+        // A ledger account of deposits has the sum of its rows, so there is enough money.
         post(tx, &returned, now).await?;
         return Ok(CaptureOutcome::Paid(order));
     }
@@ -315,14 +317,14 @@ async fn pay(tx: &mut Tx, order: OrderId, now: Timestamp) -> Result<CaptureOutco
     Ok(CaptureOutcome::Refunding)
 }
 
-/// The transfer that returns the deposit of an order that is paid, if there is one. The caller posts it.
+/// The transfer that returns the deposit of an order that is being paid, if there is one. The caller must post it.
 async fn take_back_deposit(tx: &mut Tx, order: OrderId) -> Result<Vec<Transfer>, sqlx::Error> {
     let held = returns::of_order(tx, order).await?;
     returns::mark_returned(tx, held.as_slice()).await?;
     Ok(returns::transfers(held.as_slice()))
 }
 
-/// Fills a wallet. Deleting an account locks the balance too, so the money reaches an owner or is refunded.
+/// Fills a wallet. Deleting an account locks the balance too, so the money either reaches its owner or is refunded.
 async fn top_up(
     tx: &mut Tx,
     payment: PaymentId,
@@ -340,7 +342,7 @@ async fn top_up(
     Ok(CaptureOutcome::ToppedUp(user))
 }
 
-/// Changes an order's status from `from` to `to`. `false` when its status is not `from`.
+/// Changes an order's status from `from` to `to`. Returns `false` if its status is not `from`.
 async fn move_order(
     tx: &mut Tx,
     order: OrderId,

@@ -1,8 +1,8 @@
-//! Partial refunds: a paid order's money goes back while the order stays paid and its units stay sold. All of the money may
-//! go back in this way, which is a refund without restocking. The money goes where it came from or, as a gesture, into the
-//! wallet of the order's owner.
+//! Partial refunds: money of a paid order goes back while the order stays paid and its units stay sold. All of the
+//! money may go back in this way, which is a refund without restocking. The money goes where it came from or, as a
+//! gesture, into the wallet of the order's owner.
 //!
-//! A payment counts what was asked for, so that all its refunds together never exceed what was paid.
+//! A payment has the sum of its requested refunds, so that all of them together never exceed the paid amount.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -18,7 +18,7 @@ use domain::{AuditAction, Money, OrderId, PaymentId, RefundId, RefundTarget, wal
 /// A partial refund that staff ask for.
 #[derive(Debug, Clone, Copy)]
 pub struct NewPartialRefund {
-    /// The same for each attempt to ask for it.
+    /// The id stays the same for all attempts of one request.
     pub id: RefundId,
     pub order: OrderId,
     pub amount: Money,
@@ -34,13 +34,13 @@ pub struct PartialRefund {
     /// The provider that moves the money; [`WALLET`] for the shop itself.
     pub via: String,
     pub requested_at: Timestamp,
-    /// The member of the staff.
+    /// The member of the staff who asked for the refund.
     pub actor: String,
     /// The reason, shown to staff only.
     pub note: String,
     /// Shown verbatim to the owner of the order.
     pub message: Option<String>,
-    /// `None` while it is under way.
+    /// `None` as long as the refund is under way.
     pub refunded_at: Option<Timestamp>,
 }
 
@@ -56,7 +56,7 @@ macro_rules! columns {
     };
 }
 
-/// Partial refunds with their payments, which were captured, so that their status is the one in the table.
+/// Selects partial refunds with their payments. The payments were captured, so their status is the one in the table.
 macro_rules! refunds {
     () => {
         "SELECT r.id AS refund_id, r.amount AS refund_amount, r.via, p.id, p.order_id, p.user_id, p.provider, p.amount, \
@@ -71,13 +71,13 @@ impl Store {
         self.all(sqlx::query(sql).bind(order.to_string()), partial_refund).await
     }
 
-    /// A partial refund as the refund job sees it; `None` when there is none with this id.
+    /// A partial refund as the refund job sees it; `None` if there is none with this id.
     pub async fn partial_refund(&self, id: RefundId) -> Result<Option<Refund>, StoreError> {
         let sql = concat!(refunds!(), "WHERE r.id = $1");
         self.optional(sqlx::query(sql).bind(id.to_string()), refund).await
     }
 
-    /// A partial refund of the payment that is under way.
+    /// A partial refund of the payment, if it is under way.
     pub(super) async fn pending_partial_refund(
         &self,
         of: PaymentId,
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-/// The payment that a partial refund would be of; or why the order does not take it.
+/// The payment of which a part would be refunded, or why the order does not allow the refund.
 pub(super) async fn check(tx: &mut Tx, new: &NewPartialRefund) -> Result<Result<Payment, RefundRefusal>, sqlx::Error> {
     let Some(of) = captured(tx, new.order).await? else { return Ok(Err(RefundRefusal::WrongStatus)) };
     if new.to == RefundTarget::Wallet && of.amount.currency != wallet::CURRENCY {
@@ -117,8 +117,8 @@ pub(super) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payme
     row.as_ref().map(super::payment).transpose()
 }
 
-/// Begins a partial refund, with a line in the audit log. The refund job then moves the money. Writes nothing when it is
-/// refused, or was begun before under the same id.
+/// Begins a partial refund, with a line in the audit log. The refund job then moves the money. Writes nothing if the
+/// refund is refused, or was begun before under the same id.
 pub(super) async fn begin(
     tx: &mut Tx,
     new: &NewPartialRefund,

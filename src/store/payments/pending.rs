@@ -1,13 +1,14 @@
-//! How much waits for the staff or for payers. Few of many rows, counted along their indexes up to a bound.
+//! Counts of items that wait for the staff or for payers. They are few among many rows, so they are counted along their
+//! indexes, up to a bound.
 
 use sqlx::any::AnyRow;
 
 use crate::{Store, StoreError, row};
 
-/// No more are counted.
+/// Items are counted up to this number.
 pub const MAX_COUNTED_PENDING: i64 = 1_000;
 
-/// What waits, each up to [`MAX_COUNTED_PENDING`].
+/// The number of waiting items, each up to [`MAX_COUNTED_PENDING`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PendingCounts {
     pub unpaid_orders: i64,

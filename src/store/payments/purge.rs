@@ -1,4 +1,4 @@
-//! The end of rows about payments that nothing needs any more.
+//! Deletes rows about payments that are not needed any more.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use crate::{Store, StoreError};
 
-/// How long applied webhooks are remembered. One that is sent again later is refused, because its signature is too old, and
-/// a payment is captured once in any case.
+/// How long applied webhooks are remembered. A webhook that is sent again later is refused, because its signature is
+/// too old. And a payment is captured only once anyway.
 const KEEP_WEBHOOKS: Duration = Duration::from_secs(90 * 24 * 3600);
-/// How long the sandbox remembers payments that were never made, or that were refunded. A captured one stays: it may be
-/// refunded at any time.
+/// How long the sandbox remembers payments that were never made, or that were refunded. Captured payments stay, because
+/// they may be refunded at any time.
 const KEEP_SANDBOX_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rows per statement.
 const PURGE_SIZE: i64 = 1000;

@@ -17,7 +17,7 @@ pub struct PaymentRecord {
     pub created_at: Timestamp,
     pub captured_at: Option<Timestamp>,
     pub refunded_at: Option<Timestamp>,
-    /// Oldest first.
+    /// The partial refunds, oldest first.
     pub partial_refunds: Vec<PartialRefund>,
     pub webhooks: Vec<WebhookRecord>,
 }
@@ -27,9 +27,9 @@ pub struct PaymentRecord {
 pub struct OwnPayment {
     pub payment: Payment,
     pub created_at: Timestamp,
-    /// When the provider stops taking it, if that is known.
+    /// When the payment expires at the provider, if known.
     pub expires_at: Option<Timestamp>,
-    /// Where it is made, while it can be.
+    /// Where the payment is made, as long as it can be.
     pub checkout_url: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct WebhookRecord {
 }
 
 impl Store {
-    /// A payment of the user: into the wallet, or of one of the user's orders.
+    /// A payment of the user: into the wallet, or for one of the user's orders.
     pub async fn own_payment(&self, user: UserId, id: PaymentId) -> Result<Option<OwnPayment>, StoreError> {
         // A payment that is being closed has another time in `close_at_ms`.
         let sql = concat!(

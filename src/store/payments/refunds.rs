@@ -1,5 +1,5 @@
-//! Refunds: of all that is left of a payment, or of a part of it ([`super::partial_refunds`]). Both are due, postponed and
-//! recorded in the same way.
+//! Refunds of all that is left of a payment, or of a part of it ([`super::partial_refunds`]). Both are due, postponed
+//! and recorded in the same way.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use domain::{Money, OrderId, OrderStatus, RefundId};
 pub struct Refund {
     pub id: RefundId,
     pub of: Payment,
-    /// Nothing, when all of the payment went back in parts.
+    /// The amount. Zero if all of the payment went back in parts.
     pub amount: Money,
     /// Who moves the money: the provider of the payment, or [`WALLET`].
     pub via: String,
@@ -27,9 +27,9 @@ pub struct Refund {
 /// Why a refund does not begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefundRefusal {
-    /// The order is not paid; or the case is not open, or its payment is in no state for a refund.
+    /// The order is not paid. Or the case is not open, or its payment's status allows no refund.
     WrongStatus,
-    /// Only so much can still be refunded.
+    /// Only this amount can still be refunded.
     Exceeds(Money),
     /// Wallets hold another currency.
     NoWallet,
@@ -46,7 +46,8 @@ impl Refund {
         self.id.0 != self.of.id.0
     }
 
-    /// The amount that a provider is asked for. `None`: everything, which may be another amount than was asked for.
+    /// The amount to request from the provider. `None` requests everything, which may be more or less than the
+    /// payment's amount.
     pub fn asked(&self) -> Option<Money> {
         (self.is_part() || self.of.refunded_in_parts > 0).then_some(self.amount)
     }
@@ -57,7 +58,8 @@ impl Refund {
 }
 
 impl Store {
-    /// Refunds that are pending and due, those that have waited longest first, partial ones before the others.
+    /// Refunds that are pending and due. Refunds that have waited longest come first, partial refunds before the
+    /// others.
     pub async fn refunds_due(&self, limit: i64) -> Result<Vec<Refund>, StoreError> {
         let query = sqlx::query(concat!(
             "SELECT ",
@@ -72,8 +74,8 @@ impl Store {
         Ok(due)
     }
 
-    /// What went back of each order that some money went back of, in minor units: in parts and as a whole. What is under way
-    /// does not count, and neither does a capture of a wrong amount, which paid for nothing.
+    /// The refunded money of each order that had refunds, in parts or as a whole, in minor units. Refunds under way do
+    /// not count. Captures of a wrong amount do not count either, because they paid for nothing.
     pub async fn refunded_amounts(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, i64>, StoreError> {
         let mut refunded = HashMap::new();
         for chunk in padded(orders) {
@@ -92,8 +94,8 @@ impl Store {
         Ok(refunded)
     }
 
-    /// Puts the next attempt of a refund off, by a second at first and by about four minutes at most. Returns the number of
-    /// attempts.
+    /// Postpones the next attempt of a refund, by a second at first and by up to about four minutes. Returns the number
+    /// of attempts.
     pub async fn postpone_refund(&self, of: &Refund) -> Result<i64, StoreError> {
         let sql = format!("UPDATE {} SET {} WHERE id = $2 RETURNING attempts", of.table(), next_attempt(1000, 8));
         let now = self.now().await?.as_millisecond();
@@ -101,8 +103,8 @@ impl Store {
         Ok(self.optional(query, |row| row::int(row, "attempts")).await?.unwrap_or_default())
     }
 
-    /// Records that a refund was made. One into a wallet is made by this call itself. An order that is to be refunded becomes
-    /// `refunded` once none of its refunds is pending. `false` when it was recorded before.
+    /// Records that a refund was made. A refund into a wallet is made by this call itself. An order whose money goes
+    /// back becomes `refunded` once none of its refunds is pending. Returns `false` if the refund was recorded before.
     pub async fn apply_refund(&self, of: &Refund, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let is_first = refund(&mut tx, of, now).await?;
@@ -113,7 +115,8 @@ impl Store {
 }
 
 pub(super) async fn refund(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<bool, sqlx::Error> {
-    // The last two refunds of an order may be recorded at once: one of them ends it.
+    // The last two refunds of an order may be recorded at once. The lock makes one of them the last, which ends the
+    // order.
     lock_order_of(tx, of.of.id).await?;
     let sql = match of.is_part() {
         true => "UPDATE partial_refunds SET refunded_at_ms = $2 WHERE id = $1 AND refunded_at_ms IS NULL",
@@ -146,7 +149,7 @@ async fn is_refund_pending(tx: &mut Tx, order: OrderId) -> Result<bool, sqlx::Er
     Ok(sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?.is_some())
 }
 
-/// Makes the next attempt of a refund due at once. `false` when it is not pending and is not to begin.
+/// Makes the next attempt of a refund due at once. Returns `false` if the refund is neither pending nor about to begin.
 pub(super) async fn refund_again(tx: &mut Tx, of: &Refund) -> Result<bool, sqlx::Error> {
     let sql = match of.is_part() {
         true => {

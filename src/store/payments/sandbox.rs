@@ -16,12 +16,12 @@ pub struct SandboxPayment {
     pub return_path: String,
     /// `open`, `captured`, `declined` or `refunded`.
     pub status: String,
-    /// From then on it cannot be paid. `None`: an older version opened it, and it never expires.
+    /// From then on the payment cannot be made. `None` if an older version opened it; it then never expires.
     pub expires_at: Option<Timestamp>,
 }
 
 impl SandboxPayment {
-    /// Whether it waits for the payer's decision.
+    /// Whether the payment waits for the payer's decision.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.status == "open" && self.expires_at.is_none_or(|end| end > now)
     }
@@ -74,15 +74,15 @@ impl Store {
         .await
     }
 
-    /// Closes a payment that was neither made nor declined. Its end lies before every instant, because the clock of a
-    /// decision under way may be read already.
+    /// Closes a payment that was neither made nor declined. The expiry is set before every instant, because a decision
+    /// under way may have read the clock already.
     pub async fn sandbox_close(&self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE sandbox_payments SET expires_at_ms = 0 WHERE id = $1 AND status = 'open'";
         sqlx::query(sql).bind(id.to_string()).execute(&self.pool).await?;
         Ok(())
     }
 
-    /// Settles an open payment and queues the webhook about it. `false` when it was settled or ended before.
+    /// Settles an open payment and queues the webhook about it. Returns `false` if it was settled or ended before.
     pub async fn sandbox_settle(
         &self,
         id: PaymentId,
@@ -107,8 +107,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Refunds an amount of a captured payment, or all that is left. Idempotent by the refund's id; a payment that was refunded
-    /// as a whole needs no further refund. `false` when there is not so much of it, or it was never captured.
+    /// Refunds an amount of a captured payment, or all that is left. Idempotent by the refund's id; a payment that was
+    /// refunded as a whole needs no further refund. Returns `false` if less is left, or if it was never captured.
     pub async fn sandbox_refund(
         &self,
         refund: RefundId,

@@ -1,10 +1,12 @@
-//! Refunds that staff ask for. What one person refunds alone within [`ALONE_PERIOD`] is counted, order by order and part by
-//! part. Beyond a bound a refund waits for a second person, who approves or declines it.
+//! Refunds that staff ask for. All refunds that one person makes alone within [`ALONE_PERIOD`] are added up, of whole
+//! orders and of parts. Beyond a bound a refund waits for a second person, who approves or declines it.
 //!
-//! **Once.** The approval and the beginning of the refund are one transaction: the request leaves `pending` by a conditional
-//! update, so of two persons who approve at once one begins the refund. A transaction that fails leaves it pending.
+//! **Once.** The approval and the beginning of the refund are one transaction. The request leaves `pending` by a
+//! conditional update, so if two persons approve at once, only one begins the refund. A transaction that fails leaves
+//! it pending.
 //!
-//! **Expiry.** Reading decides it: a request that is `pending` after its time is shown as expired, and nothing approves it.
+//! **Expiry.** Reading decides it: a request that is `pending` after its time is shown as expired and cannot be
+//! approved.
 
 use std::time::Duration;
 
@@ -22,7 +24,7 @@ use domain::{ApprovalStatus, AuditAction, Money, OrderId, RefundId, RefundKind, 
 
 /// Refunds of one person within this time count together.
 const ALONE_PERIOD: Duration = Duration::from_secs(24 * 3600);
-/// How long a request waits: over a weekend.
+/// How long a request waits. It is long enough for a weekend.
 const APPROVAL_LIFETIME: Duration = Duration::from_secs(72 * 3600);
 
 /// What a member of the staff asks to be refunded.
@@ -30,9 +32,9 @@ const APPROVAL_LIFETIME: Duration = Duration::from_secs(72 * 3600);
 pub enum StaffRefund<'a> {
     /// All that is left of a paid order's payment. Its units go back on sale.
     Order(SaleId, OrderId),
-    /// The same, of an order that is held when the refund begins.
+    /// Like `Order`, but only if the order is held when the refund begins.
     HeldOrder(SaleId, OrderId),
-    /// A part of it, or all of it while the order stays paid. Its id is replaced by that of the request.
+    /// A part of an order's payment, or all of it, while the order stays paid. The id of the request replaces its id.
     Part(NewPartialRefund),
     /// The payment that a case is about.
     Case(&'a PaymentCase),
@@ -41,7 +43,7 @@ pub enum StaffRefund<'a> {
 /// A refund that a member of the staff asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct NewStaffRefund<'a> {
-    /// The same for each attempt to ask for it.
+    /// The id stays the same for all attempts of one request.
     pub id: RefundId,
     pub what: StaffRefund<'a>,
     /// The account of `reason.actor`.
@@ -49,33 +51,35 @@ pub struct NewStaffRefund<'a> {
     pub reason: AuditReason<'a>,
 }
 
-/// What became of a refund that a member of the staff asked for.
+/// The outcome of a refund that a member of the staff asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StaffRefundOutcome {
-    /// It is under way, or was begun before under the same id. The order's units, if they go back on sale now.
+    /// The refund is under way, or was begun before under the same id. It has the order's units if they go back on sale
+    /// now.
     Begun(Option<HeldUnits>),
-    /// It waits for a second person, or waited under the same id.
+    /// The refund waits for a second person, or waited under the same id.
     Waits(RefundId),
     /// Another request about the same order or payment waits.
     OtherWaits,
     Refused(RefundRefusal),
 }
 
-/// What became of a decision.
+/// The outcome of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
-    /// The refund is under way. The order's units, if they go back on sale.
+    /// The refund is under way. It has the order's units if they go back on sale.
     Approved(Option<HeldUnits>),
     Declined,
-    /// It was decided before, or had expired.
+    /// The request was decided before, or had expired.
     Closed,
     /// The refund is no longer possible. The request ends.
     Void,
 }
 
 impl Store {
-    /// Begins a refund; or asks for a second person, if it and what the same person has refunded alone of late exceed
-    /// `alone`, in whole units of its currency. `None` sets no bound. One transaction, with its lines in the audit log.
+    /// Begins a refund. If this refund and the refunds that the same person made alone within [`ALONE_PERIOD`] exceed
+    /// `alone`, in whole units of the currency, asks for a second person instead. `None` sets no bound. All of it is
+    /// one transaction, with its lines in the audit log.
     pub async fn refund_for_staff(
         &self,
         new: &NewStaffRefund<'_>,
@@ -83,7 +87,7 @@ impl Store {
     ) -> Result<StaffRefundOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
-        // Two refunds that one person asks for at once see each other.
+        // Serializes refunds of one person, so that each sees the other in the sum.
         tx.lock_user(new.by).await?;
         if let Some(known) = outcome_of(&mut tx, new.id).await? {
             return Ok(known);
@@ -111,8 +115,8 @@ impl Store {
         Ok(StaffRefundOutcome::Begun(held))
     }
 
-    /// Approves a request under the name `actor` and begins its refund, in one transaction. `by`, the account of `actor`, is
-    /// not the one that asked.
+    /// Approves a request under the name `actor` and begins its refund, in one transaction. `by` is the account of
+    /// `actor`. It must not be the account that asked.
     pub async fn approve_refund(&self, of: &Approval, by: UserId, actor: &str) -> Result<ApprovalOutcome, StoreError> {
         let case = match &of.case {
             Some(case) => self.payment_case(case).await?,
@@ -176,7 +180,7 @@ impl Store {
     }
 }
 
-/// What became of the request with this id.
+/// The outcome of the request with this id, if there is one.
 async fn outcome_of(tx: &mut Tx, id: RefundId) -> Result<Option<StaffRefundOutcome>, sqlx::Error> {
     let query = sqlx::query("SELECT approval FROM staff_refunds WHERE id = $1").bind(id.to_string());
     let Some(known) = query.fetch_optional(&mut **tx).await? else { return Ok(None) };
@@ -186,9 +190,10 @@ async fn outcome_of(tx: &mut Tx, id: RefundId) -> Result<Option<StaffRefundOutco
     }))
 }
 
-/// The money that a refund would move. `None` when that was decided before.
+/// The money that a refund would move. `None` if the refund was decided before.
 async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Option<Money>, RefundRefusal>, sqlx::Error> {
-    // Without the order's lock: a transaction that approves holds its request's row while it waits for the order.
+    // This does not lock the order, because an approving transaction holds its request's row while it waits for the
+    // order.
     Ok(match new.what {
         StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => match captured(tx, order).await? {
             Some(of) => Ok(Some(of.refundable())),
@@ -203,7 +208,7 @@ async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Optio
     })
 }
 
-/// What a person has refunded alone within the period, in the currency of `like`.
+/// The sum that a person has refunded alone within the period, in the currency of `like`.
 async fn refunded_alone(tx: &mut Tx, by: UserId, like: Money, now: Timestamp) -> Result<i64, sqlx::Error> {
     let sql = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS refunded FROM staff_refunds
          WHERE requested_by = $1 AND requested_at_ms > $2 AND currency = $3 AND approval = 'not_needed'";
@@ -211,7 +216,7 @@ async fn refunded_alone(tx: &mut Tx, by: UserId, like: Money, now: Timestamp) ->
     row::int(&query.bind(like.currency.as_str().to_owned()).fetch_one(&mut **tx).await?, "refunded")
 }
 
-/// Begins a refund. The caller drops the transaction when it is refused.
+/// Begins a refund. The caller must drop the transaction if it is refused.
 async fn begin(
     tx: &mut Tx,
     id: RefundId,
@@ -239,7 +244,7 @@ async fn begin(
     }
 }
 
-/// What a request asks for. `None` when its order or case is gone.
+/// The refund that a request asks for. `None` if its order or case is gone.
 async fn what_of<'a>(
     tx: &mut Tx,
     of: &Approval,
@@ -257,7 +262,8 @@ async fn what_of<'a>(
     })
 }
 
-/// Records a request, with a line in the audit log. `false` when another one about the same thing waits.
+/// Records a request, with a line in the audit log. Returns `false` if another request about the same order or payment
+/// waits.
 async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, now: Timestamp) -> Result<bool, sqlx::Error> {
     let subject = subject_of(new.what);
     let sql = "UPDATE staff_refunds SET approval = 'expired'

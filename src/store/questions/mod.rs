@@ -1,9 +1,9 @@
-//! Questions about goods. Shoppers ask and withdraw, staff answer and hide. A change of what pages show raises the catalogue's
-//! revision, so that every process renders them again.
+//! Questions about goods. Shoppers ask and withdraw, staff answer and hide. A change that pages show raises the
+//! catalogue's revision, so that every process renders the pages again.
 //!
-//! **Races.** Questions of one account are asked one after the other, under the lock of its row, which also orders them with
-//! the deletion of the account. Changes of staff hold the catalogue's row, then the question's. A withdrawal is one conditional
-//! statement: it comes before the answer, or finds it.
+//! **Races.** Questions of one account are asked one after the other, under the lock of its row, which also orders them
+//! with the deletion of the account. Changes by staff lock the catalogue's row, then the question's. A withdrawal is
+//! one conditional statement, so it either comes before the answer or does nothing.
 
 mod reading;
 
@@ -22,10 +22,10 @@ use domain::{
 
 pub use reading::FoundQuestion;
 
-/// A question to be asked.
+/// A new question.
 #[derive(Debug, Clone)]
 pub struct NewQuestion {
-    /// `None`: the shop asks itself.
+    /// The account that asks; `None` if the shop itself writes the question.
     pub user: Option<UserId>,
     pub goods: GoodsId,
     pub sale: SaleId,
@@ -33,23 +33,23 @@ pub struct NewQuestion {
     pub text: String,
 }
 
-/// What became of a question that was to be asked.
+/// The outcome of asking a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskOutcome {
     Asked(Question),
-    /// The account's question with the same words waits for its answer.
+    /// The account has asked the same question before, and it waits for its answer.
     Known(Question),
-    /// The account has [`MAX_OPEN_QUESTIONS`].
+    /// The account has [`MAX_OPEN_QUESTIONS`] open questions.
     TooMany,
     /// The account was deleted.
     NoSuchAccount,
 }
 
-/// What became of a question that was to be withdrawn.
+/// The outcome of withdrawing a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WithdrawQuestionOutcome {
     Withdrawn,
-    /// It belongs to the page now.
+    /// The question has been answered, so it stays on the page.
     Answered,
     /// The account has no such question.
     NoSuchQuestion,
@@ -100,7 +100,7 @@ fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
 }
 
 impl Store {
-    /// Asks a question. Asked again in the same words before it is answered, it is the first one.
+    /// Asks a question. If the account asks it again in the same words before it is answered, returns the first one.
     pub async fn ask_question(&self, new: &NewQuestion) -> Result<AskOutcome, StoreError> {
         let mut tx = self.begin().await?;
         if let Some(user) = new.user {
@@ -149,8 +149,8 @@ impl Store {
         })
     }
 
-    /// Answers, hides or shows a question again. With `versions`, the question in one of these versions. A change that changes
-    /// nothing makes no version.
+    /// Answers a question, hides it or shows it again. With `versions`, the question must be in one of these versions.
+    /// If nothing changes, the version stays the same.
     pub async fn change_question(
         &self,
         id: QuestionId,
@@ -199,13 +199,13 @@ impl Store {
     }
 }
 
-/// `false` when the account was deleted.
+/// Locks the account's row. Returns `false` if the account was deleted.
 async fn lock_account(tx: &mut Tx, user: UserId) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL";
     Ok(sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?.rows_affected() == 1)
 }
 
-/// At most one more than an account may have.
+/// The open questions of an account, at most one more than it may have.
 async fn open_questions(tx: &mut Tx, user: UserId) -> Result<Vec<Question>, sqlx::Error> {
     let sql = concat!(
         "SELECT ",
@@ -259,7 +259,7 @@ async fn update(tx: &mut Tx, question: &Question) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// What the audit log keeps. The shopper's words are not among it: they may go with the account.
+/// The facts for the audit log. The shopper's words are left out, because they may be deleted with the account.
 fn audit_facts(question: &Question) -> Value {
     json!({"goods_id": question.goods_id, "status": question.status, "answer": question.answer})
 }

@@ -8,13 +8,13 @@ use crate::{Store, StoreError, escaped_pattern, row};
 use domain::question::{AnswersByGoods, MAX_SHOWN_ANSWERS};
 use domain::{Bilingual, GoodsId, Locale, Question, QuestionId, QuestionStatus, ShownAnswer, UserId};
 
-/// Sorts after every UUID.
+/// A text that sorts after every UUID.
 const AFTER_ALL: &str = "g";
 
-/// The latest questions, of which a search reads each.
+/// A search reads this many questions, the latest ones.
 const MAX_SEARCHED: i64 = 2000;
 
-/// A question with the names that belong to it.
+/// A question with the name of its goods and its account.
 #[derive(Debug, Clone)]
 pub struct FoundQuestion {
     pub question: Question,
@@ -49,8 +49,8 @@ impl Store {
         self.optional(sqlx::query(sql).bind(id.to_string()), found).await
     }
 
-    /// Questions of a status after `cursor`: those without an answer oldest first, because their askers wait longest; the others
-    /// newest first.
+    /// Questions with a status, after `cursor`. Open questions come oldest first, because their askers have waited
+    /// longest; the others newest first.
     pub async fn questions(
         &self,
         status: QuestionStatus,
@@ -76,7 +76,8 @@ impl Store {
         self.all(sqlx::query(sql).bind(status.as_str()).bind(cursor).bind(limit), found).await
     }
 
-    /// Questions with these words, newest first, of the latest [`MAX_SEARCHED`]: no index finds a part of a text.
+    /// Questions with these words, newest first. Searches only the latest [`MAX_SEARCHED`], because no index finds a
+    /// part of a text.
     pub async fn search_questions(&self, words: &str, limit: i64) -> Result<Vec<FoundQuestion>, StoreError> {
         let sql = concat!(
             found!(),
@@ -87,7 +88,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(MAX_SEARCHED - 1).bind(pattern).bind(limit), found).await
     }
 
-    /// What an account asked, newest first, before `before`.
+    /// The questions of an account, newest first, before `before`.
     pub async fn questions_of(
         &self,
         user: UserId,
@@ -98,7 +99,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()).bind(upper_bound(before)).bind(limit), found).await
     }
 
-    /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] in each language.
+    /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] per language.
     pub async fn shown_answers(&self) -> Result<AnswersByGoods, StoreError> {
         let mut shown = AnswersByGoods::new();
         for locale in Locale::ALL {
@@ -109,8 +110,8 @@ impl Store {
         Ok(shown)
     }
 
-    /// `since` is the time of the last answer of goods that is shown: computed once for each, and first, so that the answers are
-    /// found along the index from there. (`CROSS JOIN` keeps SQLite to this order.)
+    /// In the statement, `since` is the time of the oldest shown answer of each goods. It is computed first, and once
+    /// per goods, so that the answers are found along the index from there. `CROSS JOIN` makes SQLite use this order.
     async fn shown_answers_in(&self, locale: Locale) -> Result<Vec<(GoodsId, ShownAnswer)>, StoreError> {
         let sql = "WITH spans AS MATERIALIZED (SELECT id AS goods, COALESCE((SELECT answered_at_ms FROM questions
                  WHERE goods_id = goods.id AND locale = $1 AND status = 'answered'

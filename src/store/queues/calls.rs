@@ -1,5 +1,5 @@
-//! What data control does in a waiting room: it locks the list, closes segments, and calls the next in order. Each step is one
-//! transaction that checks under the list's lock whether it is still due, so it may run twice.
+//! Data control's steps in a waiting room: it locks the list, closes segments and calls the next shoppers. Each step is
+//! one transaction that checks under the list's lock whether it is still due, so it may run twice.
 
 use futures::TryStreamExt;
 use jiff::{SignedDuration, Timestamp};
@@ -13,20 +13,20 @@ use domain::draw::EntryId;
 use domain::queue::{SEAT_GRACE_MS, closed_segment};
 use domain::{MailKind, Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
 
-/// Calls of one transaction: a number that takes milliseconds.
+/// Calls per transaction. So many take milliseconds.
 const MAX_CALLS: i64 = 1_000;
 
 const LAST_MINUTE: SignedDuration = SignedDuration::from_secs(60);
 
-/// The next to be called.
+/// A shopper to call next.
 struct Turn {
     user_id: UserId,
     place: Place,
-    /// Whether the account is blocked or deleted, and so cannot buy.
+    /// Whether the account is blocked or deleted and so cannot buy.
     is_closed: bool,
 }
 
-/// Places of a sale that were called after an instant, and whose owners have no order.
+/// Selects places of a sale that were called after an instant and whose owners have no order.
 macro_rules! taken_seats {
     () => {
         " FROM queue_places AS places WHERE sale_id = $1 AND called_at_ms > $2
@@ -36,29 +36,29 @@ macro_rules! taken_seats {
 }
 
 impl Store {
-    /// Waiting rooms of sales that are open, or were at their last step.
+    /// Waiting rooms of live sales.
     pub async fn running_queues(&self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT id FROM sales WHERE mode = 'queue' AND state = 'live' ORDER BY id";
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
-    /// Sales whose lists are not locked.
+    /// Sales whose list is not locked.
     pub async fn open_lists(&self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT id FROM sales JOIN queues ON sale_id = id WHERE retired_at_ms IS NULL AND mode = 'queue'
              AND locked_at_ms IS NULL ORDER BY id";
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
-    /// Notes whether Redis gives places of a list, so that the database may lack some.
+    /// Records whether Redis gives places of a list, which means that the database may lack some.
     pub async fn set_gathers(&self, id: SaleId, gathers: bool) -> Result<(), StoreError> {
         let sql = "UPDATE queues SET gathers = $2 WHERE sale_id = $1";
         Ok(sqlx::query(sql).bind(id.0).bind(i64::from(gathers)).execute(&self.pool).await.map(drop)?)
     }
 
-    /// Locks the list of a waiting room once its time has come: from now on joins go to segments of latecomers. Returns when it was
-    /// locked; `None` while it takes in the first segment.
+    /// Locks the list of a waiting room once its time has come. From then on shoppers join later segments. Returns when
+    /// it was locked; `None` as long as shoppers join the first segment.
     pub async fn lock_queue(&self, id: SaleId) -> Result<Option<Timestamp>, StoreError> {
-        // Most often it is locked already, or not due; then the row is not written.
+        // Usually the list is locked already, or not due. Then the row is not written.
         match self.queue(id).await? {
             None => return Ok(None),
             Some(queue) if queue.locked_at.is_some() => return Ok(queue.locked_at),
@@ -90,7 +90,7 @@ impl Store {
             .await
     }
 
-    /// Segments of latecomers that are over, not closed yet, and have places.
+    /// Later segments that are over, not closed yet, and have places.
     pub async fn segments_to_close(&self, id: SaleId) -> Result<Vec<i64>, StoreError> {
         let Some(queue) = self.queue(id).await? else { return Ok(Vec::new()) };
         let Some(locked) = queue.locked_at else { return Ok(Vec::new()) };
@@ -106,14 +106,14 @@ impl Store {
                AND segment > $2 AND segment <= $3 ORDER BY segment";
         let query = sqlx::query(sql).bind(id.0).bind(after).bind(last);
         let mut segments = self.all(query, |row| row::int(row, "segment")).await?;
-        // An empty last one is closed too, so that it is looked at once.
+        // The last segment is closed even if it is empty, so that it is checked only once.
         if segments.last() != Some(&last) {
             segments.push(last);
         }
         Ok(segments)
     }
 
-    /// Closes a segment: from then on its places are called. `root` is that of segment 0.
+    /// Closes a segment. From then on its places can be called. `root` is the Merkle root of segment 0.
     pub async fn close_segment(&self, id: SaleId, segment: &Segment, root: Option<&str>) -> Result<(), StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(queue) = lock(&mut tx, id).await? else { return Ok(()) };
@@ -131,7 +131,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Calls as many of the next in order as there are units without a shopper. Returns their number.
+    /// Calls as many of the next shoppers as there are units for. Returns how many.
     pub async fn call_next(&self, id: SaleId) -> Result<usize, StoreError> {
         if self.queue(id).await?.is_none_or(|queue| queue.held || queue.called >= queue.joined) {
             return Ok(0);
@@ -140,7 +140,8 @@ impl Store {
         let Some((queue, _, plan)) = running(&mut tx, id).await? else { return Ok(0) };
         let Some(closed) = queue.closed_segment.filter(|_| !queue.held) else { return Ok(0) };
         let seats = occupied_seats(id, plan, tx.now).fetch_one(&mut *tx).await?;
-        // Read after the seats: an order that arrives in between counts twice, never not at all.
+        // Read after the seats. An order arriving in between is then counted twice (too few calls), never missed (too
+        // many).
         let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(0) };
         let left = sale.total - sale.sold;
         let mut calls = rules::calls(left, row::int(&seats, "places")?, sale.per_user_limit).min(MAX_CALLS);
@@ -166,8 +167,8 @@ impl Store {
         Ok(turns.len())
     }
 
-    /// Moves calls on by a time in which these accounts could not buy, so that their turns last as much longer. Turns that had ended
-    /// before it, or led to an order, stay as they are. Returns the number of turns.
+    /// Moves calls forward by a time in which these accounts could not buy, so that their turns last longer by as much.
+    /// Turns that ended before this time, or led to an order, stay as they are. Returns the number of turns.
     pub async fn prolong_turns(
         &self,
         id: SaleId,
@@ -195,7 +196,8 @@ impl Store {
         Ok(users.len())
     }
 
-    /// Shoppers who are called now and have neither bought nor missed their turn, and calls of the last minute.
+    /// The number of shoppers who are called now and have neither bought nor missed their turn, and the number of calls
+    /// in the last minute.
     pub async fn queue_activity(&self, id: SaleId, plan: QueuePlan) -> Result<(i64, i64), StoreError> {
         let now = self.now().await?;
         let seats = occupied_seats(id, plan, now).fetch_one(&self.pool).await?;
@@ -204,21 +206,22 @@ impl Store {
     }
 }
 
-/// The waiting room, locked, of a sale that is live.
+/// Locks the waiting room of a live sale and reads it.
 async fn running(tx: &mut Tx, id: SaleId) -> Result<Option<(Queue, Sale, QueuePlan)>, sqlx::Error> {
     let Some(queue) = lock(tx, id).await? else { return Ok(None) };
     let sale = sales::read(tx, id).await?.filter(|sale| sale.state == SaleState::Live);
     Ok(sale.and_then(|sale| Some((sale.mode.queue_plan()?, sale))).map(|(plan, sale)| (queue, sale, plan)))
 }
 
-/// Counts shoppers who were called, may still buy or have an order on its way, and have none in the database.
+/// Counts shoppers who were called, who may still buy or have an order on its way, and who have no order in the
+/// database.
 fn occupied_seats(id: SaleId, plan: QueuePlan, now: Timestamp) -> AnyQuery<'static> {
     let since = now - SignedDuration::from_millis(plan.seat_s * 1_000 + SEAT_GRACE_MS);
     let sql = concat!("SELECT COUNT(*) AS places", taken_seats!());
     sqlx::query(sql).bind(id.0).bind(since.as_millisecond())
 }
 
-/// Counts calls.
+/// Counts calls since an instant.
 fn called_since(id: SaleId, since: Timestamp) -> AnyQuery<'static> {
     let sql = "SELECT COUNT(*) AS places FROM queue_places WHERE sale_id = $1 AND called_at_ms > $2";
     sqlx::query(sql).bind(id.0).bind(since.as_millisecond())
@@ -239,7 +242,7 @@ async fn next_turns(tx: &mut Tx, id: SaleId, closed: i64, calls: i64) -> Result<
     rows.iter().map(turn).collect()
 }
 
-/// Notes the calls at the places and at their segments. The turn of a closed account is over at once.
+/// Records calls in the places and their segments. The turn of a closed account is over at once.
 async fn record_calls(tx: &mut Tx, id: SaleId, turns: &[Turn]) -> Result<(), sqlx::Error> {
     for (is_closed, called_at) in [(false, tx.now.as_millisecond()), (true, 0)] {
         let users: Vec<_> = turns.iter().filter(|turn| turn.is_closed == is_closed).map(|turn| turn.user_id).collect();

@@ -1,9 +1,8 @@
 //! Waiting rooms: the places of shoppers ([`places`]), the calls that data control makes ([`calls`]), and their pace
-//! ([`pace`]). A waiting room needs no Redis: places are rows, which Redis may give a moment before
-//! (`docs/decisions/0045`, `docs/decisions/0059`), and a shopper who is called buys like everyone else.
+//! ([`pace`]). A waiting room needs no Redis: places are rows, though Redis may give them a moment earlier
+//! (`docs/decisions/0045`, `docs/decisions/0059`). A called shopper buys in the usual way.
 //!
-//! Transactions that add places run side by side. Those that lock the list or call run alone: none of the others is in flight
-//! meanwhile.
+//! Transactions that add places run side by side. Transactions that lock the list or call shoppers run alone.
 
 pub(super) mod calls;
 pub(super) mod pace;
@@ -20,24 +19,24 @@ use domain::{Place, QueueSeed, SaleId, Segment};
 #[derive(Debug, Clone)]
 pub struct Queue {
     pub sale_id: SaleId,
-    /// Public once the list is locked.
+    /// The seed. It is published once the list is locked.
     pub seed: QueueSeed,
     pub locked_at: Option<Timestamp>,
-    /// Whether Redis has given places, and the database may lack some.
+    /// Whether Redis gives places, so that the database may lack some.
     pub gathers: bool,
-    /// The root of the entries of segment 0, in hexadecimal digits.
+    /// The Merkle root over the entries of segment 0, in hexadecimal digits.
     pub root: Option<String>,
-    /// How often a place was taken.
+    /// How many places were taken.
     pub joined: i64,
-    /// How many of them were called.
+    /// How many places were called.
     pub called: i64,
-    /// The last segment that was closed; `None` until the first is.
+    /// The last segment that was closed; `None` until the first one is closed.
     pub closed_segment: Option<i64>,
     /// The last place that was called.
     pub serving: Option<Place>,
     /// Whether staff hold the calls.
     pub held: bool,
-    /// The most calls of a minute, if staff bound them.
+    /// The maximum of calls per minute, if staff set one.
     pub per_minute: Option<i64>,
 }
 
@@ -85,7 +84,7 @@ impl Store {
         self.optional(sqlx::query(sql).bind(sale.0), queue).await
     }
 
-    /// The closed segments of a waiting room with someone to call, in their order.
+    /// The closed segments of a waiting room with shoppers who are not called yet, in order.
     pub async fn waiting_segments(&self, sale: SaleId) -> Result<Vec<Segment>, StoreError> {
         let sql = "SELECT segment, places, called, marks FROM queue_segments WHERE sale_id = $1 AND called < places
              ORDER BY segment";
@@ -93,7 +92,7 @@ impl Store {
     }
 }
 
-/// Locks the list of a waiting room alone until the end of the transaction, and reads the waiting room.
+/// Locks the list of a waiting room exclusively until the end of the transaction, and reads the waiting room.
 async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<Queue>, sqlx::Error> {
     tx.lock_list(ListLock::Exclusive, sale).await?;
     let sql = concat!("SELECT ", columns!(), " FROM queues WHERE sale_id = $1");

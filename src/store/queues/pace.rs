@@ -1,4 +1,4 @@
-//! How staff steer the calls of a waiting room.
+//! The pace of a waiting room, which staff control.
 
 use serde::Serialize;
 
@@ -7,12 +7,12 @@ use crate::audit_log::log;
 use crate::{Store, StoreError};
 use domain::{AuditAction, SaleId};
 
-/// What bounds the calls of a waiting room beside its units.
+/// Limits on the calls of a waiting room besides its units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct QueuePace {
-    /// No further shopper is called.
+    /// Whether calls are stopped.
     pub held: bool,
-    /// The most calls of a minute; `None` for as many as there are units.
+    /// The maximum of calls per minute; `None` for as many as there are units.
     pub per_minute: Option<i64>,
 }
 
@@ -28,8 +28,8 @@ pub struct QueuePaceChange {
 }
 
 impl Store {
-    /// Changes the pace of a waiting room, and returns it; `None` without a waiting room. Control follows it with its next step:
-    /// both lock its list.
+    /// Changes the pace of a waiting room and returns it; `None` if there is no waiting room. Both this and data
+    /// control's steps lock the list, so the next step uses the new pace.
     pub async fn change_queue_pace(
         &self,
         sale: SaleId,

@@ -17,33 +17,33 @@ use domain::{ModeName, Phase, Place, QueuePlace, QueuePlan, QueueSeed, SaleId, S
 #[derive(Debug, Clone, Copy)]
 pub struct Joining {
     pub user_id: UserId,
-    /// Of a place that is new.
+    /// The entry for a new place.
     pub entry: EntryId,
-    /// Entry and segment of a place that the shop signed a pass for. A database that has lost the place takes it back.
+    /// Entry and segment in a pass that the shop signed. If the database has lost the place, it is restored from them.
     pub signed: Option<(EntryId, i64)>,
 }
 
-/// A place of the first segment that Redis has given, and that may be no row yet.
+/// A place in the first segment that Redis has given and that may not be in the database yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GatheredPlace {
     pub user_id: UserId,
     pub entry: EntryId,
-    /// Redis' time.
+    /// When the place was taken, by Redis's clock.
     pub joined_at: Timestamp,
 }
 
-/// What became of a request for a place.
+/// The outcome of a request for a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinOutcome {
-    /// The place, which may be an earlier request's, and what its owner may do.
+    /// The account's place, which an earlier request may have taken, and what the account may do.
     Joined {
         place: QueuePlace,
         state: TurnState,
         is_new: bool,
     },
-    /// The waiting room takes in no one now.
+    /// Shoppers cannot join the waiting room now.
     Closed(Phase),
-    /// The wallet has less than the deposit.
+    /// The wallet's balance is below the deposit.
     DepositNeeded,
     NoSuchQueue,
 }
@@ -57,10 +57,10 @@ fn place(row: &AnyRow) -> Result<QueuePlace, sqlx::Error> {
     })
 }
 
-/// Rows in which the places of a waiting room are counted. A transaction locks one of them until its end.
+/// The places of a waiting room are counted in this many rows. A transaction locks one of them until its end.
 const LANES: u32 = 16;
 
-/// Places of one statement.
+/// Places per statement.
 const MAX_ROWS: usize = 1_024;
 
 const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_ms";
@@ -79,7 +79,7 @@ impl Store {
         self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), read).await
     }
 
-    /// Which of these accounts have a place.
+    /// The accounts among these that have a place.
     pub async fn users_with_place(&self, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, StoreError> {
         let mut known = HashSet::with_capacity(users.len());
         for chunk in padded(users) {
@@ -91,8 +91,8 @@ impl Store {
         Ok(known)
     }
 
-    /// Writes places of the first segment that Redis gave while the list was open. One of an account that has a place already changes
-    /// nothing. Safe to repeat.
+    /// Writes places in the first segment that Redis gave while the list was open. If an account has a place already,
+    /// nothing changes. Safe to repeat.
     pub async fn keep_places(&self, sale: SaleId, places: &[GatheredPlace]) -> Result<(), StoreError> {
         let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
         let Some(room) = Room::read(&rows)? else { return Ok(()) };
@@ -110,11 +110,11 @@ impl Store {
         }
     }
 
-    /// Gives places to accounts, one to each: a place whose turn is to come or has come stays, one whose turn was missed is
-    /// exchanged for one at the end. Returns the outcomes in the order of the requests.
+    /// Gives places to accounts, one to each. An account keeps its place if its turn is still to come or has come. If
+    /// it missed its turn, it gets a new place at the end. Returns the outcomes in the order of the requests.
     ///
-    /// Three round trips if all places are new: begin and read, insert, count and commit. Transactions run side by side, and alone while
-    /// data control locks the list or calls.
+    /// This takes three round trips if all places are new: begin and read, insert, count and commit. Such transactions
+    /// run side by side, but not while data control locks the list or calls shoppers.
     pub async fn join_queue(&self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
         let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
         let Some(room) = Room::read(&rows)? else { return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]) };
@@ -140,7 +140,7 @@ impl Store {
             new.extend(users.iter().filter(|user| known.get(user).is_some_and(|known| known.0 == own[user])));
         }
         if phase == Phase::Open {
-            // The pass of a turn that was missed is worth nothing.
+            // The pass of a missed turn is not valid any more.
             let is_missed =
                 |request: &&Joining| known.get(&request.user_id).is_some_and(|own| own.1 == TurnState::Missed);
             let missed = requests.iter().filter(is_missed);
@@ -173,7 +173,7 @@ impl Store {
     }
 }
 
-/// What a new place depends on.
+/// Everything about a waiting room that a new place depends on.
 struct Room {
     seed: QueueSeed,
     locked_at: Option<Timestamp>,
@@ -184,8 +184,8 @@ struct Room {
 }
 
 impl Room {
-    /// The statements that read the waiting room of a sale, without parameters. PostgreSQL plans two of one table each faster than
-    /// one of both.
+    /// The statements that read the waiting room of a sale, without parameters. PostgreSQL plans two statements over
+    /// one table each faster than a join.
     fn reading(sale: SaleId) -> String {
         format!(
             "SELECT seed, locked_at_ms FROM queues WHERE sale_id = {sale};
@@ -208,7 +208,7 @@ impl Room {
         }))
     }
 
-    /// The phase in which the waiting room takes in shoppers; `Upcoming` before, `Ended` after.
+    /// `Open` as long as shoppers may join, `Upcoming` before that, `Ended` after it.
     fn phase(&self, now: Timestamp) -> Phase {
         let is_early = self.window.opens_at.is_none_or(|opens| now < self.plan.joining_from(opens));
         match self.state {
@@ -219,7 +219,7 @@ impl Room {
         }
     }
 
-    /// A new place. One that was signed for keeps its entry and its segment.
+    /// A new place. With a signed pass it gets the entry and the segment of the pass.
     fn place(&self, entry: EntryId, signed: Option<(EntryId, i64)>, now: Timestamp) -> QueuePlace {
         let present = present_segment(self.locked_at, now);
         let (entry, segment) = signed.map_or((entry, present), |(entry, segment)| (entry, segment.min(present)));
@@ -227,8 +227,8 @@ impl Room {
     }
 }
 
-/// Writes places of accounts that have none, in the order of the accounts, so that two transactions with the same ones do not wait for
-/// each other. Returns how many there were.
+/// Writes places of accounts that have none. They are written in the order of the accounts, so that two transactions
+/// with the same accounts do not deadlock. Returns how many were written.
 async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>) -> Result<usize, sqlx::Error> {
     let row = |(user, own): (&UserId, &QueuePlace)| {
         let QueuePlace { entry, place: Place { segment, number }, joined_at, .. } = own;
@@ -237,8 +237,8 @@ async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>
     let rows: Vec<String> = places.iter().map(row).collect();
     let mut new = 0;
     for rows in rows.chunks(MAX_ROWS) {
-        // A UUID, hexadecimal digits and numbers, so that the statement needs no parameters. Places are counted, not returned, because
-        // nearly always all are new.
+        // The values are UUIDs, hexadecimal digits and numbers, so the statement needs no parameters. It counts the
+        // places instead of returning them, because nearly always all are new.
         let sql = format!(
             "INSERT INTO queue_places (sale_id, user_id, entry, segment, number, joined_at_ms)
              SELECT {sale}, column1, column2, column3, column4, column5 FROM (VALUES {}) AS place WHERE TRUE
@@ -251,7 +251,8 @@ async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>
     Ok(usize::try_from(new).unwrap_or(usize::MAX))
 }
 
-/// Writes new places of accounts whose turn has come. Returns the accounts that did not take one meanwhile.
+/// Writes new places for accounts that missed their turn. Returns the accounts that got one; another transaction may
+/// have been faster for the others.
 async fn exchange(
     tx: &mut Tx,
     sale: SaleId,
@@ -274,7 +275,7 @@ async fn exchange(
     rows.iter().map(|row| row::parsed(row, "user_id")).collect()
 }
 
-/// The places of accounts, and what their owners may do. A shopper with an order keeps the place, whose turn is over.
+/// The places of accounts, and what the accounts may do. A shopper with an order keeps the place, but its turn is over.
 async fn turns(
     tx: &mut Tx,
     sale: SaleId,

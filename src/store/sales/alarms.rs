@@ -1,5 +1,5 @@
-//! The alarms of a sale. Each process that samples the sale records the changes that it sees. They see the same ones, but up to
-//! seconds apart, so an alarm that rises just after its end goes on.
+//! The alarms of a sale. Each process that samples the sale records the changes that it sees. Processes see the same
+//! changes up to seconds apart, so an alarm that rises just after its end counts as continued.
 
 use jiff::Timestamp;
 
@@ -69,7 +69,7 @@ mod tests {
         for (ms, rose, ended) in [
             (0, &slow[..], &[][..]),
             (900, &slow, &[]),
-            // One process sees the end before the other has seen the rise.
+            // One process sees the end before the other one has seen the rise.
             (20_000, &[], &slow),
             (20_900, &slow, &[]),
             (21_900, &[], &slow),

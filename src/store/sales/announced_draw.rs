@@ -1,12 +1,12 @@
-//! The row of a sale's draw follows the sale: it is there while the sale is announced, its rules are those of the sale's
-//! definition, and it is called off with the sale. Entries come only once the sale has opened; from then on the definition is
-//! fixed, and so are the rules.
+//! The row of a sale's draw follows the sale. It exists as long as the sale is announced, its rules come from the
+//! sale's definition, and it is called off with the sale. Entries are taken only once the sale has opened. From then on
+//! the definition is fixed, and so are the rules.
 
 use crate::{ListLock, Tx, row};
 use domain::draw::DrawSecret;
 use domain::{DrawState, Sale, SaleState};
 
-/// Brings the draw in step with a sale that is new (`before` is `None`) or was changed. The sale's row is locked.
+/// Updates the draw of a sale that is new (`before` is `None`) or was changed. The caller has locked the sale's row.
 pub(super) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
     if before.is_none_or(|before| before.state.is_planned()) {
         let is_announced = matches!(after.state, SaleState::Scheduled | SaleState::Live);
@@ -21,7 +21,7 @@ pub(super) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale
     if after.state == SaleState::Ended { call_off(tx, before, after).await } else { Ok(()) }
 }
 
-/// Publishes the rules. The secret is drawn with the first announcement, and stays.
+/// Publishes the rules. The secret is drawn with the first announcement and stays the same.
 async fn announce(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
     let known = sqlx::query("SELECT secret FROM draws WHERE sale_id = $1").bind(sale.id.0);
     let secret = match known.fetch_optional(&mut **tx).await? {
@@ -45,13 +45,14 @@ async fn announce(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// Takes the announcement back: the sale is a draft again, or not a draw any more.
+/// Takes the announcement back, because the sale is a draft again or not a draw any more.
 async fn withdraw(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM draws WHERE sale_id = $1").bind(sale.id.0).execute(&mut **tx).await?;
     Ok(())
 }
 
-/// A sale that ends before its closing time is not the one that was announced: no entry wins.
+/// Calls the draw off if the sale ends before its closing time. It is then not the sale that was announced, so no entry
+/// wins.
 async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
     let announced = before.and_then(|before| before.window.closes_at);
     if announced <= after.window.closes_at {

@@ -1,10 +1,10 @@
-//! The row of a sale's waiting room is there from the first announcement on, and stays: places are kept when
-//! staff postpone the sale.
+//! The row of a sale's waiting room exists from the first announcement on. It stays if staff postpone the sale, and so
+//! do its places.
 
 use crate::{ListLock, Tx};
 use domain::{QueueSeed, Sale, SaleState};
 
-/// Brings the waiting room in step with a sale that is new or was changed. The sale's row is locked.
+/// Updates the waiting room of a sale that is new or was changed. The caller has locked the sale's row.
 pub(super) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::Error> {
     if !after.mode.is_queue() || after.state == SaleState::Draft {
         return Ok(());

@@ -11,9 +11,10 @@ pub struct Allotment {
     pub part: u8,
     /// An upper bound on the units that the bucket has in Redis.
     pub allotted: i64,
-    /// The units that the bucket should have. Lower than `allotted` until Redis has reported how many it could return.
+    /// The units that the bucket should have. It is lower than `allotted` until Redis has reported how many units it
+    /// could return.
     pub target: i64,
-    /// Fencing token: rises with every new target.
+    /// Fencing token. It increases with every new target.
     pub fence: i64,
 }
 
@@ -50,7 +51,7 @@ impl Store {
         let query = sqlx::query(sql).bind(sale.0);
         self.all(query, |row| {
             Ok(Allotment {
-                // At most 64 buckets.
+                // There are at most 64 buckets.
                 part: row::int(row, "bucket")? as u8,
                 allotted: row::int(row, "allotted")?,
                 target: row::int(row, "target")?,
@@ -61,7 +62,7 @@ impl Store {
     }
 
     /// Sets new targets. Units that a bucket gains are allotted to it at once; units that it loses stay allotted until
-    /// [`Store::settle_allotment`]. Returns `false` and changes nothing when a fence has changed or the pool is too
+    /// [`Store::settle_allotment`]. Returns `false` and changes nothing if a fence has changed or the pool is too
     /// small.
     pub async fn retarget(&self, sale: SaleId, changes: &[Retarget]) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
@@ -86,7 +87,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Records how many units a bucket has kept after a lowered target. `false` when it has a newer target.
+    /// Records how many units a bucket still has after its target was lowered. Returns `false` if it has a newer
+    /// target.
     pub async fn settle_allotment(&self, sale: SaleId, part: u8, fence: i64, kept: i64) -> Result<bool, StoreError> {
         let sql = "UPDATE sale_buckets SET allotted = CASE WHEN allotted < $1 THEN allotted ELSE $1 END,
              target = CASE WHEN allotted < $1 THEN allotted ELSE $1 END

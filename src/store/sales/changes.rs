@@ -1,4 +1,4 @@
-//! Changes of a sale: what staff can save and change, and the rules for it. Pure; the transactions are in the parent.
+//! Changes of a sale that staff can make, and their rules. This module is pure; the transactions are in the parent.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -24,13 +24,13 @@ pub struct SaleDraft {
     pub eligibility: EligibilityRules,
 }
 
-/// In minor units. Sums of prices stay far from overflowing.
+/// The highest price in minor units. Sums of prices stay far from overflowing.
 const MAX_PRICE: i64 = 1_000_000_000_000;
 /// The largest amount of one order in minor units: numbers in JSON are exact up to here.
 const MAX_ORDER_AMOUNT: i64 = (1 << 53) - 1;
 
 impl SaleDraft {
-    /// The fields that cannot be as they are, each with a code.
+    /// The invalid fields, each with a code.
     pub fn mistakes(&self) -> Vec<(&'static str, &'static str)> {
         let prices = 0..=MAX_PRICE;
         let currency = self.price.currency;
@@ -103,7 +103,7 @@ impl SaleDraft {
         checks.into_iter().flatten()
     }
 
-    /// Whether an enforced spread goes on when the sale is over: some accounts could never buy.
+    /// Whether an enforced spread lasts longer than the sale. Some accounts could then never buy.
     fn outlasts(&self, (opens, closes): (Timestamp, Timestamp)) -> bool {
         let width = SignedDuration::from_millis(self.rush.spread_ms);
         opens < closes && self.rush.enforces_spread() && closes.duration_since(opens) < width
@@ -126,7 +126,7 @@ impl From<&Sale> for SaleDraft {
     }
 }
 
-/// Some fields of a sale's definition. The others stay as they are when the change is made.
+/// Some fields of a sale's definition. The change leaves the other fields as they are.
 #[derive(Debug, Clone, Default)]
 pub struct SalePatch {
     pub goods_id: Option<GoodsId>,
@@ -165,7 +165,7 @@ impl SalePatch {
 /// The definition that an edit gives a sale.
 #[derive(Debug, Clone)]
 pub enum Redefinition {
-    /// Every field, as a form sends it.
+    /// All fields, as a form sends them.
     Whole(SaleDraft),
     Patch(SalePatch),
 }
@@ -175,9 +175,9 @@ pub enum Redefinition {
 pub struct SaveOptions {
     pub announce: Announce,
     pub overlap: OverlapPolicy,
-    /// The idempotency key of a rendered form: submitted twice, it creates one sale.
+    /// The idempotency key of a rendered form. If it is submitted twice, only one sale is created.
     pub form_key: Option<String>,
-    /// The versions of the sale that may be edited; `None`: any. An edit of another version is refused.
+    /// The versions of the sale that may be edited; `None` for any. An edit of another version is refused.
     pub versions: Option<Vec<i64>>,
     /// Whether the sale belongs to a rehearsal. Edits do not change it.
     pub shadow: bool,
@@ -186,7 +186,7 @@ pub struct SaveOptions {
 /// Whether shoppers see the sale after saving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Announce {
-    /// Scheduled if it has an opening time, otherwise a draft.
+    /// The sale is scheduled if it has an opening time, otherwise it is a draft.
     #[default]
     ByWindow,
     Draft,
@@ -212,7 +212,7 @@ pub enum SaleChange {
     Move(SaleMove),
     TopUp {
         units: i64,
-        /// Attempts of one request add units once.
+        /// The id of the request. All attempts of one request add units only once.
         request: Option<RequestId>,
     },
     /// Announces a draft.
@@ -240,7 +240,7 @@ pub enum SaleRefusal {
     InPast,
     #[error("the same goods are on sale at that time in sale {0}")]
     Overlap(SaleId),
-    #[error("the sale was changed meanwhile")]
+    #[error("the sale has changed since it was read")]
     ChangedMeanwhile,
     #[error("a sale that is loaded keeps its buckets")]
     SplitFixed,
@@ -248,7 +248,7 @@ pub enum SaleRefusal {
     NotADraft,
     #[error("too many units")]
     TooMany,
-    /// Fields that cannot be as they are, each with a code.
+    /// Invalid fields, each with a code.
     #[error("invalid fields: {0:?}")]
     Invalid(Vec<(&'static str, &'static str)>),
     #[error(transparent)]
@@ -283,7 +283,7 @@ impl SaleChange {
         }
     }
 
-    /// The request that the change may be made for once only.
+    /// The request for which the change may be made only once.
     pub(super) fn request(&self) -> Option<RequestId> {
         match self {
             SaleChange::TopUp { request, .. } => *request,
@@ -305,7 +305,7 @@ impl SaleChange {
         matches!(self, SaleChange::Start { .. } | SaleChange::Schedule(_) | SaleChange::Edit(..))
     }
 
-    /// The sale after a change, or why the change is refused.
+    /// The sale after the change, or why it is refused.
     pub(super) fn apply(&self, before: &Sale, now: Timestamp) -> Result<Sale, SaleRefusal> {
         let mut after = before.clone();
         after.version += 1;
@@ -355,8 +355,8 @@ impl SaleChange {
                 if !mistakes.is_empty() {
                     return Err(SaleRefusal::Invalid(mistakes));
                 }
-                // `ByWindow` must not undo a deliberate choice: a draft that has an opening time, or a scheduled sale
-                // without one.
+                // `ByWindow` must not undo a deliberate choice, such as a draft with an opening time or a scheduled
+                // sale without one.
                 let same_kind = before.window.opens_at.is_some() == draft.window.opens_at.is_some();
                 if options.announce != Announce::ByWindow || !same_kind {
                     after.state = saved_state(&draft, options.announce);
@@ -376,7 +376,7 @@ impl SaleChange {
                 if after.rush.buckets != before.rush.buckets && before.epoch > 0 {
                     return Err(SaleRefusal::SplitFixed);
                 }
-                // A form that is submitted twice meets its own change; an identical definition is not a conflict.
+                // A form that is submitted twice meets its own change, so an identical definition is not a conflict.
                 if is_outdated && *before != (Sale { version: before.version, ..after.clone() }) {
                     return Err(SaleRefusal::ChangedMeanwhile);
                 }

@@ -1,4 +1,4 @@
-//! Numbers of the cockpit: the counters that serving processes store, and the orders of a sale by status.
+//! Numbers for the cockpit: the counters that `serve` processes store, and the orders of a sale by status.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use domain::SaleId;
 /// The process name of the row that holds the folded counters of ended processes.
 const FOLDED: &str = "";
 
-/// The orders of one sale by status, and what of them is not released.
+/// The orders of one sale by status, and the units that are not released yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderCounts {
     pub totals: OrderTotals,
@@ -82,7 +82,7 @@ impl Store {
             *sum = sum.plus(&numbers(&row::text(row, "numbers")?)?);
         }
         for (sale, sum) in sums {
-            // Creates the row, or locks the existing one.
+            // This creates the row, or locks the existing one.
             let known = sqlx::query(
                 "INSERT INTO tallies (sale_id, process, at_ms, numbers) VALUES ($1, $2, $3, '{}')
                  ON CONFLICT (sale_id, process) DO UPDATE SET at_ms = excluded.at_ms RETURNING numbers",

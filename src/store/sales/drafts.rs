@@ -14,7 +14,7 @@ use crate::{AnyQuery, OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store,
 use crate::{deposits, eligibility};
 use domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 
-/// No more ended sales than this are counted.
+/// Ended sales are counted up to this number.
 pub const MAX_COUNTED_PAST: i64 = 1_000;
 
 /// The condition of ended sales that the console lists.
@@ -33,7 +33,7 @@ pub struct PastPage {
 }
 
 impl PastPage {
-    /// The condition of number and goods, whose parameters begin with `$first`. Where no goods match, only the number can.
+    /// The condition on number and goods. Its parameters begin with `$first`. If no goods match, only the number can.
     fn of_goods(&self, first: usize) -> String {
         let Some(goods) = &self.goods else { return String::new() };
         let ids = if goods.is_empty() { "(-1)".to_owned() } else { list(goods.len(), first) };
@@ -62,7 +62,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
-        // Locks the catalogue: the checks below stay true until the commit.
+        // This locks the catalogue, so that the checks below stay true until the commit.
         let id = SaleId(next_id(&mut tx, "last_sale_id").await?);
         if let Some(created) = created_by_form(&mut tx, options.form_key.as_deref()).await? {
             return Ok(created);
@@ -115,7 +115,7 @@ impl Store {
         Ok(before)
     }
 
-    /// Another sale of the same goods at the same time. `None` for a sale that is not announced.
+    /// Another sale of the same goods at the same time. Always `None` for a sale that is not announced.
     pub async fn overlapping(&self, sale: &Sale) -> Result<Option<SaleId>, StoreError> {
         if !is_announced(sale) {
             return Ok(None);
@@ -146,7 +146,7 @@ impl Store {
         self.all(page.bind_goods(query), sale).await
     }
 
-    /// How many ended sales there are, whatever the page; at most [`MAX_COUNTED_PAST`].
+    /// How many ended sales there are on all pages, at most [`MAX_COUNTED_PAST`].
     pub async fn count_past_sales(&self, page: &PastPage) -> Result<i64, StoreError> {
         let goods = page.of_goods(2);
         let sql = format!("SELECT COUNT(*) AS n FROM (SELECT 1 FROM sales WHERE {PAST}{goods} LIMIT $1) AS counted");
@@ -172,8 +172,8 @@ macro_rules! overlap_candidates {
     };
 }
 
-/// The condition of sales with which another sale of the same goods may overlap. Rehearsals are excluded, and so are running sales
-/// without a closing time: staff end them by hand before the next sale begins.
+/// The condition for sales with which another sale of the same goods may overlap. Rehearsals are excluded. Running
+/// sales without a closing time are excluded as well, because staff end them by hand before the next sale begins.
 pub(super) const OVERLAP_CANDIDATES: &str = overlap_candidates!();
 
 const OTHERS_THAT_OVERLAP: &str = concat!(

@@ -1,4 +1,4 @@
-//! Sales: their definition and their state transitions. Every change raises the catalogue's revision, which every
+//! Sales: their definitions and their state transitions. Every change raises the catalogue's revision, for which every
 //! process polls.
 
 pub(super) mod alarms;
@@ -55,7 +55,7 @@ pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
         per_user_limit: row::int(row, "per_user_limit")?,
         window: window(row)?,
         rush: Rush {
-            // A constraint of the table limits it to 64.
+            // A constraint of the table limits the number to 64.
             buckets: row::int(row, "buckets")? as u8,
             lot: row::int(row, "lot")?,
             spread_ms: row::int(row, "spread_ms")?,
@@ -172,7 +172,7 @@ pub(super) async fn read(tx: &mut Tx, id: SaleId) -> Result<Option<Sale>, sqlx::
     sqlx::query(sql).bind(id.0).fetch_optional(&mut **tx).await?.as_ref().map(sale).transpose()
 }
 
-/// Adds units to a sale's `sold`. `false` when fewer are left. A negative number returns units.
+/// Adds units to a sale's `sold`. Returns `false` if fewer are left. A negative number returns units.
 pub(super) async fn add_sold(tx: &mut Tx, sale: SaleId, units: i64) -> Result<bool, sqlx::Error> {
     let sql = "UPDATE sales SET sold = sold + $2, granted = granted + $3 WHERE id = $1 AND sold + $2 <= total";
     let done = sqlx::query(sql).bind(sale.0).bind(units).bind(units.max(0)).execute(&mut **tx).await?;
@@ -198,7 +198,7 @@ async fn apply_change(
 ) -> Result<Sale, SaleRefusal> {
     let id = before.id;
     let mut after = change.apply(&before, now)?;
-    // A sale of an earlier version gets its seed with the first change, at the latest that which opens it.
+    // A sale from an earlier version of the shop gets its seed with its first change, at the latest when it opens.
     after.spread_seed = after.spread_seed.or_else(|| Some(random_seed()));
     touch(&mut tx).await?;
     if change.needs_goods() {
@@ -227,7 +227,8 @@ async fn apply_change(
 }
 
 impl Store {
-    /// Gives a seed to the sales of an earlier version that have not begun, so that their commitments are public in time.
+    /// Gives a seed to sales from an earlier version of the shop that have not begun, so that their commitments are
+    /// public in time.
     pub(super) async fn give_spread_seeds(&self) -> Result<(), StoreError> {
         let sql = "SELECT id FROM sales WHERE spread_seed IS NULL AND state IN ('draft', 'scheduled') ORDER BY id";
         let sales: Vec<i64> = self.all(sqlx::query(sql), |row| row::int(row, "id")).await?;
@@ -243,7 +244,8 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Every sale whose units the stock backend has: it is not retired, and not a draw, whose units only the database gives.
+    /// Every sale whose units are in the stock backend: sales that are not retired and not draws. Only the database
+    /// gives the units of draws.
     pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!(
             "SELECT ",
@@ -253,7 +255,7 @@ impl Store {
         .await
     }
 
-    /// Sales that were retired since then.
+    /// Sales that were retired at this time or later.
     pub async fn sales_retired_since(&self, since: Timestamp) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(since.as_millisecond()), sale).await
@@ -268,7 +270,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Sales newest first, of those before `before`.
+    /// Sales before `before`, newest first.
     pub async fn sales_before(&self, before: Option<SaleId>, limit: i64) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
         self.all(sqlx::query(sql).bind(before.map_or(i64::MAX, |id| id.0)).bind(limit), sale).await
@@ -279,7 +281,7 @@ impl Store {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales ORDER BY id DESC")).await
     }
 
-    /// The sales that are on, each with its units in live orders.
+    /// The live and paused sales, each with its units in live orders.
     pub async fn sold_units(&self) -> Result<Vec<(SaleId, i64)>, StoreError> {
         let sql = "SELECT id, sold FROM sales WHERE state IN ('live', 'paused')";
         let units = |row: &AnyRow| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?));
@@ -294,8 +296,8 @@ impl Store {
         self.optional(sqlx::query(concat!("SELECT ", columns!(), " FROM sales WHERE id = $1")).bind(id.0), sale).await
     }
 
-    /// Changes a sale and logs the actor. Returns the changed sale; as it is now, if an earlier attempt of the request has
-    /// changed it.
+    /// Changes a sale and logs the actor. Returns the changed sale. If an earlier attempt of the request has changed
+    /// it, returns the sale as it is now.
     pub async fn change_sale(
         &self,
         id: SaleId,
@@ -323,8 +325,8 @@ impl Store {
         self.all(due, |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
-    /// Opens or closes a sale that is due. Does not wait for a locked sale. `None` when it is not due any more: staff may
-    /// have changed it, or another process was faster.
+    /// Opens or closes a sale that is due. Does not wait for a locked sale. `None` if it is not due any more, because
+    /// staff have changed it or another process was faster.
     pub async fn follow_schedule(&self, id: SaleId) -> Result<Option<Sale>, SaleRefusal> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(before) = lock(&mut tx, id).await? else { return Ok(None) };
@@ -333,7 +335,7 @@ impl Store {
         apply_change(tx, before, &SaleChange::Move(action), "schedule", now).await.map(Some)
     }
 
-    /// The time until the next scheduled sale opens; zero when one is due.
+    /// The time until the next scheduled sale opens; zero if one is due.
     pub async fn time_to_next_opening(&self) -> Result<Option<Duration>, StoreError> {
         let row = sqlx::query("SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'")
             .fetch_one(&self.pool)
@@ -349,7 +351,7 @@ impl Store {
         Ok(sale(&row)?)
     }
 
-    /// Marks an ended sale as retired: no order or release of it is under way any more.
+    /// Marks an ended sale as retired: none of its orders and releases is under way any more.
     pub async fn retire_sale(&self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         lock(&mut tx, id).await?;

@@ -1,4 +1,4 @@
-//! What changes would make of sales, without making them.
+//! Previews: computes the effect of changes on sales without making them.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::{columns, sale};
 use crate::{Store, StoreError, list, padded, row};
 use domain::{Bilingual, GoodsId, Sale, SaleId};
 
-/// What decides about changes of several sales, as it is now.
+/// The present facts that decide about changes of several sales.
 #[derive(Debug)]
 pub struct PreviewFacts {
     now: Timestamp,
@@ -30,7 +30,8 @@ pub struct PreviewGoods {
 }
 
 impl Store {
-    /// Reads it in a number of statements that does not depend on the number of sales. Sales that do not exist are missing.
+    /// Reads the facts. The number of statements does not depend on the number of sales. Sales that do not exist are
+    /// missing.
     pub async fn preview_facts(&self, ids: &[SaleId]) -> Result<PreviewFacts, StoreError> {
         let now = self.now().await?;
         let mut sales = HashMap::new();
@@ -80,8 +81,8 @@ impl PreviewFacts {
         self.goods.get(&id)
     }
 
-    /// The sale after a change, or why the change would be refused now. `planned` are other sales as they will be when the change
-    /// is made, such as those of the same batch.
+    /// The sale after a change, or why the change would be refused now. `planned` are other sales as they will be when
+    /// the change is made, such as sales in the same batch.
     pub fn change(&self, sale: &Sale, change: &SaleChange, planned: &[Sale]) -> Result<Sale, SaleRefusal> {
         let after = change.apply(sale, self.now)?;
         if change.needs_goods() && self.goods(after.goods_id).ok_or(SaleRefusal::NoSuchGoods)?.is_archived {

@@ -11,7 +11,7 @@ use crate::{ListLock, MAX_ROWS, NewSession, Store, StoreError, User, placeholder
 use domain::{AuditAction, Sale, SaleId};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
-/// refer to an order, a payment or a user before the row that they refer to.
+/// refer to an order, a payment or a user come before the row that they refer to.
 const DELETE_ALL: [&str; 28] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
@@ -90,8 +90,9 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a rehearsal's sale with everything that belongs to it, in one transaction. The sale must be retired:
-    /// reservations still under way would refer to a sale that does not exist. `false` when there is no such rehearsal.
+    /// Removes a rehearsal's sale with everything that belongs to it, in one transaction. The sale must be retired,
+    /// because reservations still under way would refer to a sale that does not exist. Returns `false` if there is no
+    /// such rehearsal.
     pub async fn remove_rehearsal(&self, sale: SaleId, actor: &str, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let Some(before) = lock(&mut tx, sale).await?.filter(|sale| sale.shadow) else { return Ok(false) };
@@ -105,7 +106,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Deletes counters and alarms of sales that no longer exist. A process may store some while its sale is being removed.
+    /// Deletes counters and alarms of sales that no longer exist. A process may store some while the sale is being
+    /// removed.
     pub async fn delete_orphaned_counters(&self) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM tallies WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
         sqlx::query("DELETE FROM sale_alarms WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;

@@ -1,5 +1,5 @@
-//! What the reports of sales read: the orders of one sale along their index, how places and entries were served, and digests
-//! that were kept.
+//! Queries for the reports of sales: the orders of one sale along their index, how places and entries were served, and
+//! stored digests.
 
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
@@ -10,21 +10,22 @@ use domain::evenness::Group;
 use domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
 use domain::{ModeName, Money, OrderId, Sale, SaleDigest, SaleId};
 
-/// Orders in memory at once.
+/// Orders that are in memory at once.
 const BATCH_SIZE: i64 = 1_000;
 
-/// Who took part in a sale, with `at_ms` of their coming, and whether they `won`; the order of the tenths is `at_ms`, `entry`.
-/// Of a waiting room the first segment, whose places are shuffled among each other. Each half reads along its index.
+/// Selects accounts that took part in a sale with a waiting room, when they joined (`at_ms`), and whether they `won`,
+/// which means that they were called. Tenths are by `at_ms`, `entry`. Only the first segment counts, because only its
+/// places are shuffled among each other. Each half reads along its index.
 const PLACES: &str = "SELECT user_id, joined_at_ms AS at_ms, entry, 0 AS won FROM queue_places
        WHERE sale_id = $1 AND segment = 0 AND called_at_ms IS NULL
      UNION ALL SELECT user_id, joined_at_ms AS at_ms, entry, 1 AS won FROM queue_places
        WHERE sale_id = $1 AND segment = 0 AND called_at_ms IS NOT NULL";
-/// Of a draw the entries that were ranked. Those won whose rank is below the number of units.
+/// Selects the ranked entries of a draw. An entry won if its rank is below the number of units.
 const ENTRIES: &str = "SELECT user_id, entered_at_ms AS at_ms, entry, CASE WHEN rank < $2 THEN 1 ELSE 0 END AS won
      FROM draw_entries WHERE sale_id = $1 AND rank IS NOT NULL";
 
 impl Store {
-    /// Reads the orders of a sale into its digest, and how those who took part were served.
+    /// Reads the orders of a sale into its digest, and how the accounts that took part were served.
     pub async fn digest_sale(&self, sale: &Sale, now: Timestamp) -> Result<SaleDigest, StoreError> {
         let opened = sale.window.opens_at.unwrap_or(now);
         let closes = sale.window.closes_at.filter(|closes| *closes < now).unwrap_or(now);
@@ -54,7 +55,7 @@ impl Store {
         Ok(digest)
     }
 
-    /// The next orders of a sale, in the order of their ids, which is that of their reservations.
+    /// The next orders of a sale, in the order of their ids and so of their reservations.
     async fn order_facts(&self, sale: SaleId, after: &str) -> Result<Vec<(OrderId, OrderFact)>, StoreError> {
         let sql = "SELECT orders.id, orders.quantity, orders.status, orders.reason, orders.reserved_at_ms,
                order_events.at_ms AS paid_at_ms, users.created_at_ms AS registered_at_ms,
@@ -79,7 +80,8 @@ impl Store {
         self.all(query, read).await
     }
 
-    /// Tenths of those who took part, in the order in which they came. Every parameter has to occur, hence the condition.
+    /// Tenths of the accounts that took part, in the order in which they came. The condition on `$2` is there because
+    /// the statement must use every parameter.
     async fn tenths(&self, sale: &Sale, took_part: &str) -> Result<Vec<Group>, StoreError> {
         let sql = format!(
             "SELECT tenth, COUNT(*) AS accounts, CAST(SUM(won) AS BIGINT) AS won
@@ -90,7 +92,7 @@ impl Store {
         self.all(query, |row| Ok(Group { all: row::int(row, "accounts")?, won: row::int(row, "won")? })).await
     }
 
-    /// Those who took part by the age of their account at the opening.
+    /// The number of accounts that took part, by their age at the opening.
     async fn ages(&self, sale: &Sale, took_part: &str, opened: Timestamp) -> Result<Vec<Group>, StoreError> {
         let bounds = AGE_BOUNDS_MS.iter().enumerate();
         let cases: String =
@@ -114,7 +116,7 @@ impl Store {
         Ok(groups)
     }
 
-    /// The digest that was kept when nothing of the sale was under way any more.
+    /// The digest that was stored when nothing of the sale was under way any more.
     pub async fn kept_digest(&self, sale: SaleId) -> Result<Option<SaleDigest>, StoreError> {
         let sql = "SELECT digest FROM sale_reports WHERE sale_id = $1";
         let read = |row: &_| {
@@ -124,7 +126,7 @@ impl Store {
         self.optional(sqlx::query(sql).bind(sale.0), read).await
     }
 
-    /// Keeps the digest of a sale. The first one stays.
+    /// Stores the digest of a sale, unless it has one already.
     pub async fn keep_digest(&self, sale: SaleId, digest: &SaleDigest, now: Timestamp) -> Result<(), StoreError> {
         let text = serde_json::to_string(digest).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let sql = "INSERT INTO sale_reports (sale_id, at_ms, digest) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
@@ -132,7 +134,7 @@ impl Store {
         Ok(())
     }
 
-    /// Retired sales whose digest is not kept.
+    /// Retired sales without a stored digest.
     pub async fn sales_without_digest(&self, limit: i64) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!(
             "SELECT ",
@@ -143,7 +145,8 @@ impl Store {
         self.all(sqlx::query(sql).bind(limit), super::sale).await
     }
 
-    /// The sale before this one: the latest of the same goods, or of any goods. One that runs counts once it has sold something.
+    /// The previous sale: the latest one of the same goods, or of any goods. A running sale counts once it has sold
+    /// something.
     pub async fn sale_before(&self, of: &Sale) -> Result<Option<Sale>, StoreError> {
         let Some(opened) = of.window.opens_at else { return Ok(None) };
         let begin = concat!(
@@ -163,7 +166,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Money that went back for paid orders of a sale, or is about to.
+    /// Money of paid orders of a sale that went back or is about to.
     pub async fn refunded_in_parts(&self, sale: &Sale) -> Result<Money, StoreError> {
         let sql = "SELECT CAST(COALESCE(SUM(partial_refunds.amount), 0) AS BIGINT) AS amount FROM orders
                JOIN partial_refunds ON partial_refunds.order_id = orders.id

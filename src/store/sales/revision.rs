@@ -1,4 +1,4 @@
-//! The catalogue's revision: a number that rises with every change of goods or sales. Its row is the lock of the
+//! The catalogue's revision: a number that increases with every change of goods or sales. Its row is the lock of the
 //! catalogue.
 
 use sqlx::{AssertSqlSafe, Row};

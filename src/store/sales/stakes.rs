@@ -1,4 +1,4 @@
-//! What depends on sales: people who wait for one of them, or who want to hear of it.
+//! Accounts that depend on a sale: they wait for it or want a reminder of it.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use sqlx::any::AnyRow;
 use crate::{MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, Store, StoreError, list, padded, row};
 use domain::SaleId;
 
-/// People who wait for a sale. Those on the waitlist are counted up to [`MAX_COUNTED_WAITERS`], entries up to
-/// [`MAX_COUNTED_ENTRIES`].
+/// Numbers of accounts that wait for a sale. Accounts on the waitlist are counted up to [`MAX_COUNTED_WAITERS`],
+/// entries up to [`MAX_COUNTED_ENTRIES`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WaitingCounts {
     /// Places in the waiting room that were not called.
     pub in_line: i64,
     pub on_waitlist: i64,
-    /// Entries of the draw, taken back ones included.
+    /// Entries of the draw, including entries that were taken back.
     pub entries: i64,
     pub reminders: i64,
 }
@@ -31,7 +31,7 @@ fn counts(row: &AnyRow) -> Result<(SaleId, WaitingCounts), sqlx::Error> {
 }
 
 impl Store {
-    /// Who waits for each of these sales. Sales that do not exist are missing.
+    /// The counts for each of these sales. Sales that do not exist are missing.
     pub async fn waiting_counts(&self, sales: &[SaleId]) -> Result<HashMap<SaleId, WaitingCounts>, StoreError> {
         let mut found = HashMap::new();
         for chunk in padded(sales) {

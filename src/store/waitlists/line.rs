@@ -1,4 +1,4 @@
-//! The line of a sale: joining, leaving, and what is read of it.
+//! The waitlist of a sale: joining it, leaving it, and reading it.
 
 use std::collections::HashSet;
 
@@ -8,19 +8,19 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::{Store, StoreError, Tx, deposits, list, padded, row, sales};
 use domain::{OrderId, Phase, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist};
 
-/// No more accounts than this are counted.
+/// Accounts are counted up to this number.
 pub const MAX_COUNTED_WAITERS: i64 = 10_000;
 
-/// What became of a request to join.
+/// The outcome of a request to join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitOutcome {
     Joined(Waiter),
-    /// The account was in the line already. Its place and its quantity stay.
+    /// The account was on the waitlist already. Its place and its quantity stay.
     Known(Waiter),
     /// The account has a live order of the sale.
     HasOrder(OrderId),
     OverLimit,
-    /// The wallet has less than the deposit.
+    /// The wallet's balance is below the deposit.
     DepositNeeded,
     /// The sale has no waitlist in this phase.
     Closed(Phase),
@@ -48,7 +48,7 @@ fn waiter(row: &AnyRow) -> Result<Waiter, sqlx::Error> {
 
 const OWN: &str = concat!("SELECT ", columns!(), " FROM waiters WHERE sale_id = $1 AND user_id = $2");
 
-/// Whether accounts wait for units of a sale.
+/// Finds a row if accounts wait for units of a sale.
 const IS_WAITED_FOR: &str = "SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting' LIMIT 1";
 
 impl Store {
@@ -63,7 +63,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
-    /// The waitlists that an account waits on, the last one that it joined first.
+    /// The waitlists on which an account waits. The one that it joined last comes first.
     pub async fn waits_of(&self, user: UserId, limit: i64) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT sale_id FROM waiters WHERE user_id = $1 AND state = 'waiting'
              ORDER BY joined_at_ms DESC, sale_id DESC LIMIT $2";
@@ -88,13 +88,13 @@ impl Store {
         Ok(row::int(&row, "n")?)
     }
 
-    /// Whether accounts wait for units of a sale. Then only they get any.
+    /// Whether accounts wait for units of a sale. If so, only they get any.
     pub async fn is_waited_for(&self, sale: SaleId) -> Result<bool, StoreError> {
         let found = self.optional(sqlx::query(IS_WAITED_FOR).bind(sale.0), |_| Ok(())).await?;
         Ok(found.is_some())
     }
 
-    /// Those of the sales that accounts wait for.
+    /// The sales among these for which accounts wait.
     pub async fn waited_for(&self, sales: &[SaleId]) -> Result<HashSet<SaleId>, StoreError> {
         let mut waited = HashSet::new();
         for chunk in padded(sales) {
@@ -109,8 +109,8 @@ impl Store {
         Ok(waited)
     }
 
-    /// Puts an account into the line of a sale, once. The caller has found the sale sold out. An account that left, or whose
-    /// offer is over, gets a new place.
+    /// Puts an account on the waitlist of a sale. If it waits already, its place stays. If it left, or its offer is
+    /// over, it gets a new place. The caller has found the sale sold out.
     pub async fn join_waitlist(&self, id: SaleId, user: UserId, quantity: u32) -> Result<WaitOutcome, StoreError> {
         if let Some(known) = self.waiter(id, user).await?.filter(|known| known.state == WaiterState::Waiting) {
             return Ok(WaitOutcome::Known(known));
@@ -150,8 +150,8 @@ impl Store {
         Ok(if is_new { WaitOutcome::Joined(own) } else { WaitOutcome::Known(own) })
     }
 
-    /// Takes an account out of the line. Repeating it changes nothing. `false` when the account never was in it. An order that
-    /// was on its way arrives nevertheless, and can be cancelled.
+    /// Takes an account off the waitlist. Safe to repeat. Returns `false` if the account never was on it. An order that
+    /// is on its way still arrives, and can be cancelled.
     pub async fn leave_waitlist(&self, sale: SaleId, user: UserId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE waiters SET state = 'left' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
@@ -164,8 +164,8 @@ impl Store {
     }
 }
 
-/// Whether accounts wait for units of a sale, within a transaction. Read after the sale's row is locked: a join that was
-/// committed before a unit came back is seen.
+/// Whether accounts wait for units of a sale, within a transaction. Read it after the sale's row is locked, so that it
+/// sees every account that joined before a unit came back.
 pub(crate) async fn is_waited_for(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
     Ok(sqlx::query(IS_WAITED_FOR).bind(sale.0).fetch_optional(&mut **tx).await?.is_some())
 }

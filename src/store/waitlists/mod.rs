@@ -1,7 +1,8 @@
-//! Waitlists: the line of each sale ([`line`]) and the offers to its first ([`offers`]).
+//! Waitlists: the waiting accounts of each sale ([`line`]) and the offers to the first of them ([`offers`]).
 //!
-//! A transaction that adds an account to a line holds the waitlist's row in share, one that calls accounts holds it alone,
-//! and each reads the time after that. So an account is in the line before its segment is called, or in a later segment.
+//! A transaction that adds an account locks the waitlist's row in share mode, and a transaction that calls accounts
+//! locks it exclusively. Each reads the time after that. So an account is on the waitlist before its segment is called,
+//! or it is in a later segment.
 
 pub(super) mod line;
 pub(super) mod offers;
@@ -12,8 +13,8 @@ use super::{Store, Tx, row};
 use domain::{SaleId, WaitlistSeed};
 
 impl Store {
-    /// The row of a waitlist, kept from being called until the end of the transaction, and the time after that. On SQLite a
-    /// writing transaction is alone anyway.
+    /// Locks the row of a waitlist in share mode, so that no account is called until the end of the transaction.
+    /// Returns the seed, and the time after the lock was taken. On SQLite a writing transaction is alone anyway.
     async fn share_waitlist(&self, tx: &mut Tx, sale: SaleId) -> Result<(WaitlistSeed, Timestamp), sqlx::Error> {
         let sql = match self.shares_clock() {
             true => "SELECT seed FROM waitlists WHERE sale_id = $1",
@@ -23,8 +24,8 @@ impl Store {
         Ok((row::parsed(&found, "seed")?, self.time_in(tx).await?))
     }
 
-    /// Keeps a waitlist from growing and from being called until the end of the transaction. Returns the time after that;
-    /// `None` when there is no such waitlist.
+    /// Locks a waitlist exclusively, so that no account joins or is called until the end of the transaction. Returns
+    /// the time after the lock was taken; `None` if there is no such waitlist.
     async fn lock_waitlist(&self, tx: &mut Tx, sale: SaleId) -> Result<Option<Timestamp>, sqlx::Error> {
         let sql = "UPDATE waitlists SET seed = seed WHERE sale_id = $1";
         if sqlx::query(sql).bind(sale.0).execute(&mut **tx).await?.rows_affected() == 0 {

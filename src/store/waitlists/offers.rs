@@ -1,8 +1,8 @@
-//! Offers: the first of a line are called, each with the id of the order that it is to get; the stock backend grants the
-//! units like those of any purchase; and once the order is there, the account is told.
+//! Offers: the first accounts on a waitlist are called, each with the id of its future order. The stock backend grants
+//! the units as for any purchase. Once the order is in the database, the account gets a message.
 //!
-//! A call is durable, and repeating the claim for its order grants nothing twice. So a process may die between any two of
-//! these steps.
+//! A call is stored, and repeating the claim for its order grants nothing twice. So a process may die between any two
+//! of these steps.
 
 use serde_json::json;
 use sqlx::Row;
@@ -16,15 +16,15 @@ use crate::{LockPatience, Store, StoreError, Tx, row, sales};
 use domain::claim::Claim;
 use domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
 
-/// Accounts of one transaction. Small, so that the line is locked for a short time only.
+/// Accounts per transaction. Few, so that the waitlist is locked only for a short time.
 const MAX_CALLS: i64 = 256;
 
-/// What was done about orders that accounts had been called for.
+/// How many called accounts have their order, and how many orders were rejected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OffersMade {
     /// Accounts that have their order.
     pub offered: usize,
-    /// Orders that the database rejected. Their accounts wait on, in their places.
+    /// Orders that the database rejected. Their accounts go on waiting in their places.
     pub rejected: usize,
 }
 
@@ -33,14 +33,14 @@ struct Turn {
     user_id: UserId,
     quantity: i64,
     order_id: Option<OrderId>,
-    /// Whether its account is blocked, deleted, or has another order of the sale.
+    /// Whether the account is blocked, deleted, or has another order of the sale.
     cannot_buy: bool,
 }
 
 fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
     let order: Option<String> = row.try_get("order_id")?;
     let live: Option<String> = row.try_get("live_order")?;
-    // A live order of its own is the offer, which is about to be noted.
+    // A live order with the called id is the offer itself, which is about to be recorded.
     let has_another = live.is_some() && live != order;
     Ok(Turn {
         user_id: row::parsed(row, "user_id")?,
@@ -51,7 +51,7 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
 }
 
 impl Store {
-    /// Sales with a waitlist that the stock backend has.
+    /// Sales in the stock backend that have a waitlist.
     pub async fn sales_with_waitlists(&self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!(
             "SELECT ",
@@ -62,7 +62,7 @@ impl Store {
         .await
     }
 
-    /// Notes the offers whose orders have arrived, and writes to their accounts in the same transaction.
+    /// Records offers whose orders have arrived, and writes messages to their accounts in the same transaction.
     pub async fn note_offers(&self, sale: SaleId) -> Result<OffersMade, StoreError> {
         let called = "SELECT 1 FROM waiters JOIN orders ON orders.id = waiters.order_id
              WHERE waiters.sale_id = $1 AND state = 'waiting' AND order_id IS NOT NULL LIMIT 1";
@@ -100,8 +100,9 @@ impl Store {
         Ok(made)
     }
 
-    /// Calls the first of the line for `free` units, and returns the claims of all that are called and wait for their order.
-    /// Accounts that cannot buy are skipped. A claim has as many units as its account wants, and are left.
+    /// Calls the first accounts on the waitlist for `free` units, and returns the claims of all accounts that are
+    /// called and wait for their order. Accounts that cannot buy are skipped. A claim has the units that its account
+    /// wants, as far as they are left.
     pub async fn call_waiters(&self, sale: &Sale, free: i64) -> Result<Vec<Claim>, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(now) = self.lock_waitlist(&mut tx, sale.id).await? else { return Ok(Vec::new()) };

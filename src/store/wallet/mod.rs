@@ -4,8 +4,8 @@
 //! on the same accounts wait from there on. It locks transfers in the order of their ids and then balances in the order
 //! of their accounts, so that transactions cannot deadlock.
 //!
-//! The shop and the provider take part in most transfers. Their balances may be below zero, so nothing has to be checked
-//! before they change: they are changed with the commit ([`BusyBalances`]), and are locked for no round trip.
+//! The shop and the provider take part in most transfers. Their balances may be negative, so nothing has to be checked
+//! before they change. They are changed with the commit ([`BusyBalances`]), so they are not locked during a round trip.
 
 pub(super) mod read;
 #[cfg(test)]
@@ -77,8 +77,9 @@ pub(super) async fn post(tx: &mut Tx, transfers: &[Transfer], now: Timestamp) ->
     Ok(Posted::Done { new: new.len() })
 }
 
-/// Transfers to the shop of what these transfers bring to accounts that were deleted, where it could not be spent. Deletion
-/// locks the balance too, so it is complete here or follows these transfers and finds the money.
+/// Transfers to the shop for the money that these transfers bring to deleted accounts, where it could not be spent.
+/// Deletion locks the balance too. So either the deletion is complete here, or it follows these transfers and finds the
+/// money.
 async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec<Transfer>, sqlx::Error> {
     let received = transfers.iter().flat_map(|transfer| {
         let moves = transfer.moves.iter().filter(|(_, amount)| *amount > 0);
@@ -99,7 +100,7 @@ async fn to_deleted_accounts(tx: &mut Tx, transfers: &[&Transfer]) -> Result<Vec
     Ok(forwarded.map(|(transfer, user, amount)| Transfer::forwarded(&transfer.id, user, amount)).collect())
 }
 
-/// What a transaction adds to the balances of accounts that may be negative.
+/// The sums that a transaction adds to balances that may be negative.
 #[derive(Debug, Default)]
 pub(super) struct BusyBalances(BTreeMap<String, i64>);
 
@@ -110,8 +111,8 @@ impl BusyBalances {
         Ok(())
     }
 
-    /// The statement that writes the changes; `None` when there are none. Names of accounts without an id, and numbers, so that
-    /// it needs no parameters.
+    /// The statement that writes the changes; `None` if there are none. It contains only names of accounts without an
+    /// id, and numbers, so it needs no parameters.
     pub(super) fn sql(&self) -> Option<String> {
         let rows: Vec<String> = self.0.iter().map(|(account, change)| format!("('{account}',{change})")).collect();
         (!rows.is_empty()).then(|| {
@@ -160,7 +161,7 @@ pub(super) async fn lock(
     let accounts: Vec<&String> = accounts.into_iter().collect();
     let mut balances = BTreeMap::new();
     for chunk in accounts.chunks(MAX_ROWS) {
-        // Creates the row or updates it without a change; either way it is locked from here on.
+        // This creates the row or updates it without a change. Either way it is locked from here on.
         let sql = format!(
             "INSERT INTO wallet_balances (account, balance) VALUES {}
              ON CONFLICT (account) DO UPDATE SET balance = wallet_balances.balance RETURNING account, balance",

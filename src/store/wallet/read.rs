@@ -15,7 +15,7 @@ pub struct WalletEntry {
     /// The transfer's id.
     pub id: String,
     pub kind: TransferKind,
-    /// Minor units; negative when they left the account.
+    /// Minor units, negative if they left the account.
     pub amount: i64,
     pub at: Timestamp,
     pub about: Option<EntrySubject>,

@@ -20,7 +20,7 @@ fn new_user() -> LedgerAccount {
     LedgerAccount::User(UserId(Uuid::now_v7()))
 }
 
-/// Posts like a caller: commits unless the balance is too low.
+/// Posts transfers like a caller: commits unless the balance is too low.
 async fn posted(store: &Store, transfers: &[Transfer]) -> Result<Posted, sqlx::Error> {
     let mut tx = store.begin().await.unwrap();
     let posted = post(&mut tx, transfers, NOW).await?;
@@ -123,7 +123,7 @@ async fn statement_is_read_page_by_page() {
     let a = new_user();
     let top_up =
         |n: i64| Transfer::simple(TransferKind::TopUp, Uuid::from_u128(n as u128), n, LedgerAccount::Provider, a);
-    // Several lines have the same time: the cursor includes the transfer's id.
+    // Several lines have the same time, so the cursor includes the transfer's id.
     posted(&store, &[top_up(1), top_up(2), top_up(3)]).await.unwrap();
     posted(&store, &[Transfer::simple(TransferKind::Fund, 7, 6, a, PACKET)]).await.unwrap();
     let (mut amounts, mut cursor) = (Vec::new(), None);

@@ -1,5 +1,5 @@
 -- Gives shares of one bucket of a packet to a batch of users, one each. Everything is checked before the first write.
--- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 outbox stream (which is the list of the claimed)
+-- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 outbox stream (also the list of claimed shares)
 -- ARGV 1 number of users, or 0 when a user appears twice; then user ids
 -- Returns {} when the packet is not loaded or this server may not grant its shares; otherwise per user "index:amount" of a
 --      share granted now, "=index:amount" of the share held before, 0 no share left, -1 not open yet, -2 expired or
@@ -28,7 +28,7 @@ local function give(pairs)
   redis.call('XADD', KEYS[4], '*', 'at', string.format('%d', now), 'claims', table.concat(pairs, ' '))
 end
 
--- The common case in a rush: no user has a share yet, and there is one for each.
+-- The common case in a rush: no user has a share yet, and there is a share for each.
 local function all_win()
   if closed or tonumber(ARGV[1]) ~= count or left < count then
     return nil
@@ -48,7 +48,7 @@ local function all_win()
   return shares
 end
 
--- User by user. A user who appears twice in the batch gets the share of the first time.
+-- Decides user by user. A user who appears twice in the batch gets the first share again the second time.
 local function one_by_one()
   local answer, winners, place = {}, {}, {}
   for n = 1, count do

@@ -1,6 +1,6 @@
 -- Creates a bucket of a packet from the shares and users under the loading keys.
 -- KEYS 1 packet hash, 2 unclaimed list, 3 users hash, 4 loading list, 5 loading users
--- ARGV 1 epoch, 2 opens in ms, 3 expires in ms, 4 1 when this server may grant shares at once
+-- ARGV 1 epoch, 2 opens in ms, 3 expires in ms, 4 "1" if this server may grant shares at once
 -- Returns 0 when the bucket exists already, otherwise 1
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('UNLINK', KEYS[4], KEYS[5])

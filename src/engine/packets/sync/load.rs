@@ -17,10 +17,10 @@ const PAGE_SIZE: i64 = 1000;
 const MAX_CLAIMS_PER_REPLAY: i64 = 256;
 
 impl PacketSync {
-    /// Loads a packet from the database and its outbox. Unless it was never loaded before, it has to be loaded `closed`.
+    /// Loads a packet from the database and its outbox. A packet that was loaded before must be loaded `closed`.
     pub async fn load(&self, packet: &Packet, closed: bool) -> anyhow::Result<()> {
         let epoch = self.store.next_packet_epoch(packet.id).await?;
-        // The outbox is read first: a claim that leaves it meanwhile is found in the database.
+        // The outbox is read first. A claim that leaves it after that is found in the database.
         let mut taken: HashMap<i64, (UserId, Share)> = HashMap::new();
         for bucket in buckets(packet) {
             let in_flight = self.in_flight(bucket).await?;
@@ -77,7 +77,8 @@ impl PacketSync {
         Ok(all)
     }
 
-    /// Replays the claims in the database, which the master may have lost together with the process that granted them.
+    /// Replays the claims that are in the database. The master may have lost them, and the process that granted them
+    /// may have died and cannot replay them.
     pub(super) async fn replay_claims(&self, packet: &Packet) -> anyhow::Result<()> {
         let all: Vec<Bucket> = buckets(packet).collect();
         let (mut after, mut restored) = (None, 0);

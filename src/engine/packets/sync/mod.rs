@@ -1,9 +1,9 @@
-//! Packet sync: keeps packets in Redis in step with the database. It loads them ahead of time, recovers what the master lost,
-//! passes on changes of their expiry, and settles those that are empty or over.
+//! Packet sync: makes Redis agree with the database about packets. It loads packets ahead of time, recovers lost keys,
+//! passes on changes of the expiry, and settles packets that are empty or over.
 //!
-//! An answered claim must stay true. So a server process other than the one that granted shares so far grants none until
-//! grants have been replayed to it ([`crate::pipeline::recovery`]), and a packet is settled only when the database has every
-//! claim.
+//! A claim that was answered must stay valid. So a Redis process other than the one that granted shares so far grants
+//! none until grants have been replayed to it ([`crate::pipeline::recovery`]), and a packet is settled only when the
+//! database has every claim.
 
 mod load;
 
@@ -26,29 +26,31 @@ use domain::packet::{Packet, PacketState, Share, ShareClaim};
 use domain::{Bucket, PacketId, UserId};
 use store::{SettleOutcome, Store};
 
-/// How long a settled packet's keys stay, as users keep claiming for a while.
+/// How long the keys of a settled packet stay in Redis, because users go on claiming for a while.
 const UNLOAD_AFTER: Duration = Duration::from_secs(60);
-/// Until this long after it was settled, a packet is unloaded again and again, in case a process died halfway.
+/// A settled packet is unloaded repeatedly until this age, in case a process died halfway.
 const UNLOAD_UNTIL: Duration = Duration::from_secs(180);
 const UNLOAD_INTERVAL: Duration = Duration::from_secs(5);
-/// Packets that wait for the replay of grants at a time. Every server announces its replay for each of them.
+/// Packets that may wait for the replay of grants at a time. Every `serve` process announces its replay for each of
+/// them.
 const MAX_RECOVERING: usize = 1_000;
-/// Packets of which nothing is known to be due, per step: each is looked at in its turn, in case Redis lost it.
+/// Packets per step that are surveyed although nothing about them is due, in case Redis lost them. All packets get
+/// their turn.
 const SAMPLE_SIZE: i64 = 100;
 /// Packets per survey of Redis.
 const SURVEY_SIZE: usize = 200;
 
-/// What packet sync knows from earlier steps. A successor starts without it.
+/// What packet sync remembers from earlier steps. A process that takes over starts without it.
 struct SyncState {
     /// A generation has one entry per bucket.
     recovery: Recovery<PacketId, Vec<Generation>>,
-    /// Packets of which claims were missing in the database at the last step.
+    /// Packets with claims that were missing in the database at the last step.
     incomplete: HashSet<PacketId>,
     /// Packets that were empty or over at the last step.
     winding_up: HashSet<PacketId>,
-    /// Keys were missing or closed at the last step. Until none are, each step surveys all packets.
+    /// Whether keys were missing or closed at the last step. As long as it is true, each step surveys all packets.
     recovering: bool,
-    /// The last packet of the sample.
+    /// The last packet of the last sample. The next sample begins after it.
     sampled: PacketId,
     unloaded_at: Option<Instant>,
 }
@@ -69,7 +71,7 @@ impl PacketSync {
         clock: Clock,
         metrics: Arc<Metrics>,
     ) -> PacketSync {
-        // A share that is granted twice cannot be made good, so a load waits for RabbitMQ however long that takes.
+        // A share that is granted twice cannot be made good, so a load waits for RabbitMQ without a limit.
         let recovery = Recovery::new(monitor, None);
         let state = SyncState {
             recovery,
@@ -136,8 +138,9 @@ impl PacketSync {
         Ok(())
     }
 
-    /// Tells all servers which packets wait for the replay of their grants, and finds those for which every living server has
-    /// announced it. `waiting` are the packets that servers were told before.
+    /// Marks the packets that wait for the replay of grants, so that all `serve` processes see them. Packets for which
+    /// every living process has announced its replay become `Replayed`. `waiting` are the packets that were marked
+    /// before.
     async fn await_replay(
         &self,
         waiting: &HashSet<PacketId>,
@@ -164,7 +167,7 @@ impl PacketSync {
         Ok(())
     }
 
-    /// Whether every living server has announced its replay to each bucket of a packet.
+    /// Whether every living `serve` process has announced its replay to each bucket of a packet.
     async fn is_replayed(
         &self,
         packet: PacketId,
@@ -181,8 +184,8 @@ impl PacketSync {
         Ok(true)
     }
 
-    /// The packets that one step surveys: those that are over, those that were never loaded, and a sample of the others;
-    /// all of them while some have to be recovered.
+    /// The packets that one step surveys: packets that are over, packets that were never loaded, and a sample of the
+    /// others. While some packet has to be recovered, all packets.
     async fn due(&self, state: &mut SyncState, now: Timestamp) -> anyhow::Result<Vec<Packet>> {
         if state.recovering {
             return Ok(self.store.open_packets().await?);
@@ -217,7 +220,7 @@ impl PacketSync {
         Ok(self.shares.survey(&buckets(packet).collect::<Vec<_>>()).await?.into_iter().collect())
     }
 
-    /// Closes a packet that is empty or over, and settles it once the database has every claim that Redis granted.
+    /// Closes a packet that is empty or over. Settles it once the database has every claim that Redis granted.
     async fn wind_up(&self, packet: &Packet, before: &[LoadedShares], state: &mut SyncState) -> anyhow::Result<()> {
         if before.iter().any(|bucket| bucket.open) {
             for (bucket, loaded) in buckets(packet).zip(before) {
@@ -244,7 +247,7 @@ impl PacketSync {
         Ok(())
     }
 
-    /// Deletes the keys of packets that were settled a while ago, when no process reads their outboxes any more.
+    /// Deletes the keys of packets that were settled a while ago. No process reads their outboxes any more.
     async fn unload_settled(&self) -> anyhow::Result<()> {
         let now = self.store.now().await?;
         for packet in self.store.packets_settled(now - UNLOAD_UNTIL, now - UNLOAD_AFTER).await? {
@@ -275,7 +278,7 @@ impl PacketSync {
         Ok(complete)
     }
 
-    /// Users of a bucket with a share whose claim the database does not have.
+    /// Users with a share in a bucket whose claim is not in the database.
     async fn missing_claims(&self, packet: &Packet, bucket: Bucket) -> anyhow::Result<Vec<(UserId, Share)>> {
         let mut missing: HashMap<UserId, Share> = HashMap::new();
         let mut cursor = 0;
@@ -292,7 +295,7 @@ impl PacketSync {
         }
     }
 
-    /// What Redis has of each of these packets.
+    /// The state of each packet's buckets in Redis; `None` if one of them is not loaded.
     async fn survey_all(&self, packets: &[Packet]) -> anyhow::Result<Vec<Option<Vec<LoadedShares>>>> {
         let all: Vec<Bucket> = packets.iter().flat_map(buckets).collect();
         let mut survey = self.shares.survey(&all).await?;
@@ -320,7 +323,7 @@ impl PacketSync {
     }
 }
 
-/// How a packet's shares in Redis contradict the database.
+/// Describes how a packet's shares in Redis contradict the database; `None` if they agree.
 fn violation(saved: &Packet, loaded: &[LoadedShares]) -> Option<String> {
     let users: i64 = loaded.iter().map(|bucket| bucket.users).sum();
     let unclaimed: i64 = loaded.iter().map(|bucket| bucket.unclaimed).sum();

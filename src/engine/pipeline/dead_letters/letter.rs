@@ -13,9 +13,9 @@ const MAX_CONTENT: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DeadLetterSource {
-    /// `seckill.orders.dead` in RabbitMQ.
+    /// The queue `seckill.orders.dead` in RabbitMQ.
     Queue,
-    /// `goods{bucket}:outbox:dead` or `packet{bucket}:outbox:dead` in Redis.
+    /// The stream `goods{bucket}:outbox:dead` or `packet{bucket}:outbox:dead` in Redis.
     Outbox {
         #[serde(skip_serializing_if = "Option::is_none")]
         sale: Option<SaleId>,
@@ -34,17 +34,17 @@ pub struct DeadLetter {
     pub place: DeadLetterSource,
     /// The content as text, truncated when it is long; bytes that are not text become �.
     pub content: String,
-    /// Its orders by id, its claims by packet and user; empty when the content cannot be parsed.
+    /// The letter's orders by id, and its claims by packet and user. Empty if the content cannot be parsed.
     pub items: Vec<String>,
     /// Length of the whole content in bytes.
     pub size: usize,
     /// The message's `type` property.
     pub message_type: Option<String>,
     pub message_id: Option<String>,
-    /// The broker's reason, `rejected`, `expired` or `delivery_limit`; or `refused`: the database refuses the order, while it
-    /// took the others of the same message.
+    /// The broker's reason, `rejected`, `expired` or `delivery_limit`; or `refused` if the database took the message's
+    /// other orders but refuses this one.
     pub reason: Option<String>,
-    /// When it became a dead letter.
+    /// When the message or entry became a dead letter.
     pub at: Option<Timestamp>,
 }
 

@@ -43,7 +43,8 @@ pub struct DeadLetterList {
 wire_enum! {
     /// How a dead letter is settled.
     pub enum Settlement {
-        /// Back to the queue or outbox that it came from. A message that still cannot be read returns here.
+        /// Moves the letter back to the queue or outbox that it came from. If it still cannot be parsed, it becomes a
+        /// dead letter again.
         Replay = "replay",
         Discard = "discard",
     }
@@ -70,7 +71,7 @@ impl DeadLetters {
         DeadLetters { amqp_url, master, store, clock, exclusive: Arc::default() }
     }
 
-    /// The first [`MAX_LETTERS`] letters of each place.
+    /// The first [`MAX_LETTERS`] letters of RabbitMQ and of the outboxes.
     pub async fn list(&self) -> Result<DeadLetterList, StoreError> {
         let _guard = self.exclusive.lock().await;
         let buckets = if self.master.is_some() { self.buckets().await? } else { vec![] };
@@ -81,7 +82,7 @@ impl DeadLetters {
         Ok(DeadLetterList { queue, outboxes })
     }
 
-    /// Replays or discards the letter with that id, or all present ones. Returns how many.
+    /// Replays or discards the letter with the id `only`, or all present letters. Returns how many were settled.
     pub async fn settle(
         &self,
         only: Option<&str>,
@@ -109,7 +110,8 @@ impl DeadLetters {
     ) -> Result<usize, DeadLetterError> {
         let mut reader = queue::DeadLetterReader::open(url).await?;
         let mut settled = 0;
-        // Bounded by the present length: a replayed message that is dead-lettered again is not replayed in a loop.
+        // Bounded by the present length, so that a replayed message that is dead-lettered again is not replayed in a
+        // loop.
         for _ in 0..reader.waiting().await? {
             let Some(message) = reader.take().await? else { break };
             let letter = queue::letter(&message);

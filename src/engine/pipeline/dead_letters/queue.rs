@@ -16,7 +16,8 @@ use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, EXCHANGE, Rabbit};
 use base::config::ServiceAddress;
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Newer brokers drop a message after twenty returns. A message with this many is published again, which resets the count.
+/// Newer brokers drop a message after twenty returns. A message with this many returns is published again, which resets
+/// the count.
 const MAX_RETURNS: i64 = 10;
 
 /// A channel that takes messages out of the queue. They stay unacknowledged: if this process dies, the broker puts them
@@ -58,13 +59,13 @@ impl DeadLetterReader {
         Ok(got.map(|BasicGetMessage { delivery, .. }| delivery))
     }
 
-    /// Publishes a message as it was first published.
+    /// Publishes a message to the exchange as it was first published.
     pub(super) async fn replay(&self, message: &Delivery) -> anyhow::Result<()> {
         let key = message::routing_key(message_type(message));
         self.publish(EXCHANGE, key, message, |header| KINDS.iter().any(|kind| kind.count == header)).await
     }
 
-    /// Publishes a copy with some of its headers and waits for the confirm.
+    /// Publishes a copy of a message with these headers and waits for the confirm.
     async fn publish(
         &self,
         exchange: &str,

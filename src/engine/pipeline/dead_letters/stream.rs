@@ -1,4 +1,4 @@
-//! Dead letters of the outboxes, in a Redis Stream beside each.
+//! Dead letters of the outboxes. Each outbox has a Redis Stream for its dead letters.
 
 use redis::{Script, Value, from_redis_value, from_redis_value_ref};
 

@@ -32,7 +32,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether a group has read this entry, given the last entry that it read.
+    /// Whether a consumer group has read this entry. `last` is the last entry that the group read.
     pub fn is_read(&self, last: Option<EntryId>) -> bool {
         last.is_some_and(|last| EntryId::parse(&self.id).is_some_and(|id| id <= last))
     }
@@ -61,12 +61,13 @@ pub(super) fn parse_entries(bucket: Bucket, answer: &Value) -> Result<Vec<Entry>
     Ok(entries.collect())
 }
 
-/// Parses the fields of an entry of that bucket.
+/// Parses the fields of an entry of this bucket.
 pub fn parse_fields(bucket: Bucket, fields: &[String]) -> Option<Vec<OutboxItem>> {
     match bucket.owner {
         Owner::Sale(sale) => parse_orders(sale, fields),
         Owner::Packet(packet) => parse_claims(packet, fields),
-        // Data control writes places itself (`waiting_rooms/gathering.rs`).
+        // A waiting room has no outbox: data control itself writes the places to the database
+        // (`waiting_rooms/gathering.rs`).
         Owner::Queue(_) => None,
     }
 }

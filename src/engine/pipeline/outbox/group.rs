@@ -1,4 +1,4 @@
-//! Consumer groups: reading new entries, taking over those of a dead member, and acknowledging.
+//! Consumer groups: reading new entries, taking over the entries of a dead member, and acknowledging.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,9 +24,9 @@ wire_enum! {
     }
 }
 
-/// Reads new entries of any of the buckets, and blocks for at most `wait` while there are none. The connection must not be
-/// shared, because a blocking read delays all other commands on it. A cluster cannot block on several servers at once: each
-/// is read without blocking, and the caller reads again after a short pause.
+/// Reads new entries of any of the buckets, and blocks for at most `wait` while there are none. The connection must not
+/// be shared, because a blocking read delays all other commands on it. In a cluster a read cannot block on several
+/// servers at once: each server is read without blocking, and the caller reads again after a short pause.
 pub async fn read(
     connection: &mut RedisConnection,
     member: (Group, &str),
@@ -81,7 +81,7 @@ async fn read_from(
             create_groups(connection, group, buckets).await?;
             Ok(Vec::new())
         }
-        // A sale was retired during the blocking read.
+        // A sale was retired during the blocking read: its outbox was deleted.
         Err(error) if error.code() == Some("UNBLOCKED") => Ok(Vec::new()),
         Err(error) => Err(error),
     }

@@ -25,7 +25,7 @@ pub trait ActiveBuckets: Send + Sync {
     /// The buckets whose outboxes may contain entries.
     fn buckets(&self) -> Vec<Bucket>;
 
-    /// Entries were found in the outbox of a bucket.
+    /// Called when entries were found in the outbox of a bucket.
     fn note_entries(&self, _bucket: Bucket) {}
 }
 
@@ -35,7 +35,7 @@ impl ActiveBuckets for Catalogue {
     }
 }
 
-/// All outboxes: those of active sales and of packets that are not settled.
+/// The outboxes of all active sales and of all packets that are not settled.
 #[derive(Clone)]
 pub struct Outboxes(Vec<Arc<dyn ActiveBuckets>>);
 
@@ -48,7 +48,7 @@ impl Outboxes {
         self.0.iter().flat_map(|source| source.buckets()).collect()
     }
 
-    /// Entries were found: their buckets are read again soon.
+    /// Notes that these entries were found, so that their buckets are read again soon.
     pub fn note(&self, entries: &[Entry]) {
         for entry in entries {
             self.0.iter().for_each(|source| source.note_entries(entry.bucket));
@@ -56,7 +56,7 @@ impl Outboxes {
     }
 }
 
-/// The oldest entries after the entry `after`, read by a group or not.
+/// The oldest entries after the entry `after`, whether or not a group has read them.
 pub async fn oldest(
     connection: &mut impl ConnectionLike,
     bucket: Bucket,
@@ -69,7 +69,7 @@ pub async fn oldest(
     entry::parse_entries(bucket, &range.query_async::<Value>(connection).await?)
 }
 
-/// All items in an outbox, read by a group or not.
+/// All items in an outbox, whether or not a group has read them.
 pub async fn all(connection: &mut impl ConnectionLike, bucket: Bucket) -> Result<Vec<OutboxItem>, RedisError> {
     let mut all = Vec::new();
     let mut after: Option<String> = None;

@@ -1,4 +1,4 @@
-//! Sources of orders for the consumer: RabbitMQ, or without it the outbox itself.
+//! Sources of orders for the consumer: RabbitMQ, or the outbox itself if there is no RabbitMQ.
 
 mod rabbit;
 mod stream;
@@ -34,8 +34,8 @@ pub trait OrderSource: Send {
     /// Acknowledges deliveries that are in the database. Others may follow later.
     async fn finish(&mut self, deliveries: &[Delivery]) -> anyhow::Result<()>;
 
-    /// Turns a delivery into dead letters: it could not be parsed, or these of its items can never be persisted and the
-    /// others have been.
+    /// Turns a delivery into dead letters. Either it could not be parsed, or the `refused` items can never be persisted
+    /// and the others have been.
     async fn set_aside(&mut self, delivery: &Delivery, refused: &[OutboxItem]) -> anyhow::Result<()>;
 
     /// Returns all unfinished deliveries.

@@ -15,15 +15,16 @@ use crate::pipeline::rabbit::{DEAD_LETTER_QUEUE, ORDER_QUEUE, Rabbit};
 use base::config::ServiceAddress;
 use domain::OutboxItem;
 
-/// Messages in flight to this consumer: the batch that is being written and the next ones. Enough for a batch of messages
-/// with one order each; few enough that 256 orders in each are persisted within a second, because a recovery of lost keys
-/// does not see them ([`crate::pipeline::recovery`]).
+/// Messages in flight to this consumer: the batch that is being written and the next ones. A recovery of lost keys does
+/// not see messages in flight ([`crate::pipeline::recovery`]), so there are few enough to persist them within a second
+/// even with 256 orders each. There are enough for a batch of messages with one order each.
 const PREFETCH: u16 = 64;
 /// How long to wait for the first message of a batch.
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long to wait for each further message. Not noticeable for a single order; under load the batch fills up anyway.
+/// How long to wait for each further message. A single order is not noticeably delayed; under load the batch fills up
+/// anyway.
 const LINGER: Duration = Duration::from_millis(3);
-/// Time-out of the confirm of a dead letter. After it, the deliveries return to the queue.
+/// How long to wait for the confirm of a dead letter. After that the deliveries return to the queue.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct RabbitSource {
@@ -54,7 +55,7 @@ impl OrderSource for RabbitSource {
         let mut batch = Vec::new();
         let mut orders = 0;
         let mut wait = FIRST_MESSAGE_TIMEOUT;
-        // Beyond its prefetch the broker sends nothing more.
+        // The broker sends no more than the prefetch, so there is nothing to wait for beyond it.
         while orders < max_orders && batch.len() < PREFETCH.into() {
             let Ok(message) = tokio::time::timeout(wait, self.consumer.next()).await else { break };
             let delivery = delivery(&message.context("RabbitMQ has ended the subscription")??);
@@ -62,7 +63,7 @@ impl OrderSource for RabbitSource {
             batch.push(delivery);
             wait = LINGER;
         }
-        // A channel that was lost silently would deliver nothing forever.
+        // If the channel was lost silently, nothing would ever arrive.
         anyhow::ensure!(self.rabbit.is_connected(), "the connection to RabbitMQ is lost");
         Ok(batch)
     }

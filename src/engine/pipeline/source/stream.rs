@@ -16,14 +16,14 @@ use domain::OutboxItem;
 
 /// How long a read blocks; also how soon a new sale's outbox is noticed.
 const READ_TIMEOUT: Duration = Duration::from_millis(200);
-/// Typical orders per entry under load, when the size of a batch matters; an entry has 1 to 256.
+/// Typical number of orders per entry under load, when the size of a batch matters. An entry has 1 to 256.
 const ORDERS_PER_ENTRY: usize = 16;
-/// A member that has not finished an entry for this long is probably dead. Longer than any transaction takes.
+/// A member that has not finished an entry for this long is probably dead. No transaction takes this long.
 const STALE_AFTER: Duration = Duration::from_secs(10);
 const STALE_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) struct StreamSource {
-    /// For blocking reads.
+    /// A connection of its own, for blocking reads.
     private: RedisConnection,
     master: RedisConnection,
     outboxes: Outboxes,
@@ -80,7 +80,7 @@ impl OrderSource for StreamSource {
         Ok(outbox::remove(&mut self.master, &entries).await?)
     }
 
-    /// Moves the whole entry: a replay changes nothing about orders that have been persisted.
+    /// Moves the whole entry. Replaying it does not change orders that have been persisted.
     async fn set_aside(&mut self, delivery: &Delivery, _refused: &[OutboxItem]) -> anyhow::Result<()> {
         match entry(delivery) {
             Some(entry) => Ok(outbox::set_aside(&mut self.master, &entry).await?),

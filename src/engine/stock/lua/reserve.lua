@@ -7,9 +7,9 @@
 --      replication id} when every claim was granted; otherwise {epoch, replication id, then per user: 1 granted, 0 sold
 --      out, -1 over the limit, -2 not open, -3 ended, -4 none left here but elsewhere, or "order id:quantity" of the user's
 --      existing hold}
--- While accounts wait for units, claims of others find none.
--- A replayed grant is granted in disregard of stock, limit and window: the database decides about it in the end. If its user
--- holds units of another order, it goes to the outbox only, so that it gets an end that the user can see.
+-- If accounts wait for units, claims of other accounts are answered as sold out. A replayed grant is granted without
+-- checking stock, limit or window. The database has the final say. If its user holds units of another order, the grant
+-- goes to the outbox only, so that its order gets an end that the user can see.
 local FIRST = 4
 local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More', 'Granted',
   'Server', 'Waited')
@@ -21,7 +21,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local epoch, left, limit = tonumber(sale[7]), sale[4] - sale[5], tonumber(sale[6])
--- A split sale may have units in other buckets. The allotter reads how many claims found none here.
+-- A split sale may have units in other buckets. The allotter reads from `Missed` how many claims found none here.
 local none_left = sale[8] == '1' and -4 or 0
 if sale[11] == '1' and ARGV[1] == 'claim' then
   left, none_left = 0, 0

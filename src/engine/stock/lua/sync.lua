@@ -1,5 +1,5 @@
--- Resets the access counter to what is booked, so that the gate admits as many requests again as there are units left. At most
--- once a second by the master's clock, however many processes call it.
+-- Resets the access counter to the booked units, so that the gate admits as many requests again as there are units
+-- left. It does so at most once a second by the master's clock, however many processes call it.
 -- KEYS 1 sale hash, 2 access counter
 -- ARGV none
 -- Returns 0 when the sale is not loaded, otherwise 1

@@ -1,8 +1,9 @@
--- Notes whether accounts wait for units of a bucket. While they do, reserve.lua grants units to them only.
+-- Marks whether accounts wait for units of a bucket. If so, reserve.lua grants units to these accounts only.
 -- KEYS 1 sale hash
--- ARGV 1 "wait", or "none" when no account waits; for "none": 2 the mark as it was read before the database was asked
--- Returns 1 when it is noted, otherwise 0: the bucket is not loaded, or accounts were noted to wait since the mark was read
--- Every "wait" makes a new mark, so that an answer of the database that is older than the last of them changes nothing.
+-- ARGV 1 "wait", or "none" if no account waits; for "none": 2 the mark as it was read before the database was asked
+-- Returns 1 if the mark was set or removed; 0 if the bucket is not loaded, or if it was marked again since the mark was
+--      read
+-- Every "wait" makes a new mark, so a "none" that is based on an older answer of the database changes nothing.
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0
 end

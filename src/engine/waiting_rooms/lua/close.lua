@@ -1,7 +1,8 @@
 -- Closes the list of a waiting room, and deletes its keys once the database has every place.
 -- KEYS 1 hash of the list, 2 places by account, 3 stream of places that are not in the database yet
 -- ARGV none
--- Returns the entries left in the stream, and 1 when no place is missing: the server that opened the list closed it and still has it
+-- Returns {entries left in the stream, 1 if no place is missing, otherwise 0}. No place is missing if the server that
+--      opened the list also closed it and still has it.
 local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local list = redis.call('HMGET', KEYS[1], 'Server', 'Closed')
 if list[1] == server then

@@ -1,9 +1,10 @@
--- Opens the list of a waiting room ahead of its time, or brings an open one in step with the plan of its sale.
+-- Opens the list of a waiting room ahead of its time, or updates the times of an open list when the sale's plan has
+-- changed.
 -- KEYS 1 hash of the list, 2 places by account, 3 stream of places that are not in the database yet
--- ARGV 1 and 2 when places are given, from and until, 3 when the keys expire, in ms; 4 the epoch to begin with, or an empty
---      string where the database has places that these keys lack
--- Returns 1 when the list is open; 0 when it is not, or this server may have lost places
--- From the time of the plan on the database may have given places, so a list that is not open by then stays closed.
+-- ARGV 1 the time from which places are given, 2 the time until which they are, 3 the time when the keys expire, all in
+--      ms; 4 the epoch to begin with, or an empty string if the database has places that these keys lack
+-- Returns 1 if the list is open; 0 if it is not, or if this server may have lost places
+-- Once shoppers may join, the database may have given places. So a list that is not open by then stays closed.
 local MARGIN_MS = 1000
 local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local list = redis.call('HMGET', KEYS[1], 'Epoch', 'Server')

@@ -1,9 +1,9 @@
--- Gives places of a waiting room to a batch of accounts, one to each. Every check precedes the first write.
+-- Gives places in a waiting room to a batch of accounts, one to each. Every check precedes the first write.
 -- KEYS 1 hash of the list, 2 places by account, 3 stream of places that are not in the database yet
 -- ARGV per account: account id, entry
--- Returns {} when no places are given here: the list is closed, or this server may have lost places; {epoch, replication id,
---      time in ms} when all places are new, and otherwise also per account 1, 0 when the list opens later, or "entry:time" of
---      the place that it has
+-- Returns {} if Redis gives no places: the list is closed, or this server may have lost places. {epoch, replication id,
+--      time in ms} if all places are new. Otherwise these three and per account: 1 for a new place, 0 if the list opens
+--      later, or "entry:time" of the place that it has already
 local list = redis.call('HMGET', KEYS[1], 'Epoch', 'Server', 'Opens', 'Closes')
 local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local time = redis.call('TIME')
@@ -18,7 +18,8 @@ for i = 1, #ARGV, 2 do
 end
 local known = redis.call('HMGET', KEYS[2], unpack(users))
 local joined_at = string.format(':%d', now)
--- `given` is account, place, account, place, … of the new ones. The second claim of an account in a batch finds the first.
+-- `given` is account, place, account, place, … of the new places. The second claim of an account in a batch finds the
+-- place of the first.
 local answer, given, of_user = { tonumber(list[1]), server, now }, {}, {}
 for n, user in ipairs(users) do
   local place = known[n] or of_user[user]
