@@ -15,7 +15,6 @@ use url::Url;
 mod accounts;
 mod cidr;
 mod database_address;
-mod draws;
 mod log;
 mod mail;
 mod payments;
@@ -247,7 +246,7 @@ fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
     let public_url = source.parse("public-url", format!("http://{listen}"), origin)?;
     Ok(WebConfig {
         listen,
-        draw_beacon: draws::read_beacon(source, public_url.starts_with("https://"))?,
+        draw_beacon: read_beacon(source, public_url.starts_with("https://"))?,
         ops_listen: source.parse("ops-listen", SocketAddr::from(([127, 0, 0, 1], 9090)), address)?,
         public_url,
         trusted_proxies: source.parse("trusted-proxies", Vec::new(), proxies)?,
@@ -322,6 +321,16 @@ fn whole<T: TryFrom<i64>>(text: &str, min: i64, max: i64) -> anyhow::Result<T> {
     T::try_from(number).map_err(|_| anyhow::anyhow!("expected {min} to {max}"))
 }
 
+/// The beacon of new draws. The sandbox's rounds can be computed beforehand, so a shop behind https gets it only if the
+/// setting says so.
+fn read_beacon(source: &Source, is_https: bool) -> anyhow::Result<Option<Beacon>> {
+    let default = if is_https { None } else { Some(Beacon::Sandbox) };
+    source.parse("draw-randomness", default, |text| match text {
+        "none" => Ok(None),
+        text => text.parse().map(Some).map_err(|()| anyhow::anyhow!("expected quicknet, sandbox or none")),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,5 +399,14 @@ mod tests {
         assert_eq!(provider("public_url = 'http://shop.example'"), PaymentProvider::Sandbox);
         assert_eq!(provider("public_url = 'https://shop.example'"), PaymentProvider::None);
         assert_eq!(provider("public_url = 'https://shop.example'\npayments = 'sandbox'"), PaymentProvider::Sandbox);
+    }
+
+    #[test]
+    fn draws_behind_https_have_no_sandbox_unless_it_is_asked_for() {
+        let beacon = |file: &str| Config::read_text(file).unwrap().web.draw_beacon;
+        assert_eq!(beacon("public_url = 'http://shop.example'"), Some(Beacon::Sandbox));
+        assert_eq!(beacon("public_url = 'https://shop.example'"), None);
+        assert_eq!(beacon("public_url = 'https://shop.example'\ndraw_randomness = 'quicknet'"), Some(Beacon::Quicknet));
+        assert_eq!(beacon("draw_randomness = 'none'"), None);
     }
 }

@@ -1,5 +1,6 @@
 //! The console: pages and API for the shop's staff, a room per subject. A room has its API in `api`, its pages in `page`, and
-//! what their templates show in `view`; the templates are in `templates/`. Each handler names the permission that it needs
+//! what their templates show in `view`; the templates are in the folder of `templates/` that has the name of the
+//! room. Each handler names the permission that it needs
 //! ([`Permission`](web::extract::session::Permission)). [`routes`] lists every address.
 
 pub mod routes;

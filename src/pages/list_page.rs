@@ -66,7 +66,7 @@ fn once_per_product(all: Vec<Listed<'_>>) -> (Vec<Listed<'_>>, Vec<Listed<'_>>) 
 }
 
 #[derive(Template)]
-#[template(path = "list.html")]
+#[template(path = "pages/list.html")]
 pub struct ListPage<'a> {
     chrome: Chrome,
     origin: &'a str,

@@ -89,7 +89,7 @@ impl<T: AsPicture> AsPicture for Option<T> {
 
 /// One picture on a page.
 #[derive(Template)]
-#[template(path = "picture.html")]
+#[template(path = "pages/picture.html")]
 pub struct PictureView<'a> {
     picture: Option<&'a Picture>,
     placement: Placement,

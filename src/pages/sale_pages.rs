@@ -96,7 +96,7 @@ fn sale_path(locale: Locale, sale: &Sale) -> String {
 }
 
 #[derive(Template)]
-#[template(path = "sale.html")]
+#[template(path = "pages/sale.html")]
 struct SalePage<'a> {
     chrome: Chrome,
     origin: &'a str,

@@ -56,7 +56,7 @@ pub static WORKER: LazyLock<WorkerScript> = LazyLock::new(|| {
 });
 
 #[derive(Template)]
-#[template(path = "sw.js", escape = "none")]
+#[template(path = "pages/sw.js", escape = "none")]
 struct Script<'a> {
     version: &'a str,
     icon: &'a str,
@@ -105,7 +105,13 @@ mod tests {
     #[test]
     fn every_style_and_script_of_a_sale_is_kept() {
         let templates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
-        for template in ["base.html", "list.html", "sale.html", "sale_queue.html", "offline.html"] {
+        for template in [
+            "shared/base.html",
+            "pages/list.html",
+            "pages/sale.html",
+            "waiting_room/sale_queue.html",
+            "site/offline.html",
+        ] {
             let template = std::fs::read_to_string(templates.join(template)).unwrap();
             let names = template.split("{{ \"").skip(1).filter_map(|rest| rest.split_once("\"|asset }}"));
             for (name, _) in names.filter(|(name, _)| !name.ends_with(".png")) {

@@ -1,5 +1,6 @@
 //! What shoppers and visitors see: the JSON API (`docs/api.md`) and the pages, a room per subject. A room has its API in
-//! `api`, its pages in `page`, and what their templates show in `view`; the templates are in `templates/`. Pages need no
+//! `api`, its pages in `page`, and what their templates show in `view`; the templates are in the folder of `templates/` that has the name of the
+//! room. Pages need no
 //! scripts. [`routes`] lists every address.
 
 pub mod routes;

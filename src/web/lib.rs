@@ -21,6 +21,8 @@ pub mod step_up;
 
 pub mod list_limit;
 
+pub mod packets;
+
 pub mod event_streams;
 
 pub mod extract;

@@ -9,7 +9,7 @@ use store::Approval;
 
 /// The waiting requests with the forms that approve or decline them, or the decided requests.
 #[derive(Debug, Template)]
-#[template(path = "admin/approvals.html")]
+#[template(path = "approvals/approvals.html")]
 pub struct ApprovalsPage {
     pub chrome: Chrome,
     /// Whether these are the decided requests.

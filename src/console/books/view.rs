@@ -13,7 +13,7 @@ use web::views::{Chrome, error_text};
 
 /// The trial balance of a period.
 #[derive(Debug, Template)]
-#[template(path = "admin/books.html")]
+#[template(path = "books/books.html")]
 pub struct BooksPage {
     pub chrome: Chrome,
     pub query: BooksQuery,

@@ -62,7 +62,7 @@ impl CategoryRow {
 }
 
 #[derive(Debug, Template)]
-#[template(path = "admin/categories.html")]
+#[template(path = "categories/categories.html")]
 pub struct CategoriesPage {
     pub chrome: Chrome,
     /// In the order of the shop.

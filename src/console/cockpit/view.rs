@@ -18,7 +18,7 @@ use words::fill;
 
 /// The counters of a sale while it runs.
 #[derive(Debug, Template)]
-#[template(path = "admin/cockpit.html")]
+#[template(path = "cockpit/cockpit.html")]
 pub struct CockpitPage {
     pub chrome: Chrome,
     pub id: SaleId,

@@ -9,7 +9,7 @@ use words::fill;
 
 /// The messages that could not be processed, with the forms that replay or discard them.
 #[derive(Debug, Template)]
-#[template(path = "admin/dead_letters.html")]
+#[template(path = "dead_letters/dead_letters.html")]
 pub struct DeadLettersPage {
     pub chrome: Chrome,
     pub letters: Vec<DeadLetter>,

@@ -20,7 +20,7 @@ pub struct RoundFormState {
 
 /// A draw as staff see it.
 #[derive(Debug, Template)]
-#[template(path = "admin/draw.html")]
+#[template(path = "draws/console_draw.html")]
 pub struct AdminDrawPage {
     pub chrome: Chrome,
     pub goods_name: String,

@@ -13,7 +13,7 @@ use words::{field_error, fill};
 
 /// The goods that match a search.
 #[derive(Debug, Template)]
-#[template(path = "admin/goods.html")]
+#[template(path = "goods/goods.html")]
 pub struct AdminGoodsList {
     pub chrome: Chrome,
     pub goods: Vec<Goods>,
@@ -101,7 +101,7 @@ pub struct OtherChanges {
 
 /// The form of new or existing goods.
 #[derive(Debug, Template)]
-#[template(path = "admin/goods_form.html")]
+#[template(path = "goods/goods_form.html")]
 pub struct AdminGoodsForm {
     pub chrome: Chrome,
     /// `None` for new goods.

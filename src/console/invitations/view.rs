@@ -21,7 +21,7 @@ pub struct InvitationsFormState {
 
 /// Batches of codes as staff see them.
 #[derive(Debug, Template)]
-#[template(path = "admin/invitations.html")]
+#[template(path = "invitations/invitations.html")]
 pub struct AdminInvitationsPage {
     pub chrome: Chrome,
     pub goods_name: String,

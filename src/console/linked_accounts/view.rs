@@ -17,7 +17,7 @@ pub const MAX_REVIEWED_ORDERS: usize = MEMBERS_PAGE_SIZE;
 
 /// The groups of linked accounts of a sale, the largest first.
 #[derive(Debug, Template)]
-#[template(path = "admin/clusters.html")]
+#[template(path = "linked_accounts/clusters.html")]
 pub struct ClustersPage {
     pub chrome: Chrome,
     pub sale: SaleId,
@@ -51,7 +51,7 @@ impl ClustersPage {
 
 /// One group with its orders, and the forms that act on them.
 #[derive(Debug, Template)]
-#[template(path = "admin/cluster.html")]
+#[template(path = "linked_accounts/cluster.html")]
 pub struct ClusterPage {
     pub chrome: Chrome,
     pub sale: SaleId,

@@ -204,7 +204,7 @@ pub enum BulkFields {
 
 /// The summary of a batch, or its outcome.
 #[derive(Debug, Template)]
-#[template(path = "admin/bulk.html")]
+#[template(path = "lists/bulk.html")]
 pub struct BulkPage {
     pub chrome: Chrome,
     pub verb: &'static str,

@@ -32,7 +32,7 @@ pub struct SearchHit {
 
 /// The search results for browsers without scripts.
 #[derive(Debug, Template)]
-#[template(path = "admin/search.html")]
+#[template(path = "lists/search.html")]
 pub struct SearchPage {
     pub chrome: Chrome,
     /// The search as entered.

@@ -13,7 +13,7 @@ use words::audit_action;
 
 /// The entries that match a filter, newest first.
 #[derive(Debug, Template)]
-#[template(path = "admin/log.html")]
+#[template(path = "log/log.html")]
 pub struct AdminLogPage {
     pub chrome: Chrome,
     pub lines: Vec<LogLine>,

@@ -22,7 +22,7 @@ use words::{field_error, fill, problem};
 
 /// The orders that match a search.
 #[derive(Debug, Template)]
-#[template(path = "admin/orders.html")]
+#[template(path = "orders/console_orders.html")]
 pub struct AdminOrdersPage {
     pub chrome: Chrome,
     pub rows: Vec<FoundOrder>,
@@ -161,7 +161,7 @@ pub struct RevealFormState {
 
 /// One order with its history and payments.
 #[derive(Debug, Template)]
-#[template(path = "admin/order.html")]
+#[template(path = "orders/console_order.html")]
 pub struct AdminOrderPage {
     pub chrome: Chrome,
     pub order: Order,

@@ -12,8 +12,8 @@ use web::cache_policy::Cache;
 use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::{Json, PathIds, Query};
+use web::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::problem::{Code, Problem};
-use web::shared::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 #[derive(Deserialize)]

@@ -9,16 +9,16 @@ use domain::packet::{Giver, PacketPhase};
 use domain::wallet::money;
 use engine::packets::PacketView;
 use pages::filters;
+use web::packets::form::PacketForm;
+use web::packets::view::PacketFields;
+use web::packets::view::qr_code;
 use web::shared::FieldError;
-use web::shared::packet_form::PacketForm;
 use web::views::Chrome;
-use web::views::packet::PacketFields;
-use web::views::packet::qr_code;
 use words::{field_error, problem};
 
 /// All packets, newest first.
 #[derive(Debug, Template)]
-#[template(path = "admin/packets.html")]
+#[template(path = "packets/console_packets.html")]
 pub struct AdminPacketsPage {
     pub chrome: Chrome,
     pub packets: Vec<PacketView>,
@@ -74,7 +74,7 @@ impl AdminPacketsPage {
 
 /// The form of a packet from the shop.
 #[derive(Debug, Template)]
-#[template(path = "admin/packet_form.html")]
+#[template(path = "packets/console_packet_form.html")]
 pub struct AdminPacketForm {
     pub chrome: Chrome,
     pub form: PacketForm,
@@ -92,7 +92,7 @@ impl AdminPacketForm {
 
 /// One packet with its claims so far.
 #[derive(Debug, Template)]
-#[template(path = "admin/packet.html")]
+#[template(path = "packets/console_packet.html")]
 pub struct AdminPacketPage {
     pub chrome: Chrome,
     pub view: PacketView,

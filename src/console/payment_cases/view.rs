@@ -8,7 +8,7 @@ use store::PaymentCase;
 
 /// The open cases, with the forms that ask for a refund or settle them, or the settled cases.
 #[derive(Debug, Template)]
-#[template(path = "admin/payment_cases.html")]
+#[template(path = "payment_cases/payment_cases.html")]
 pub struct PaymentCasesPage {
     pub chrome: Chrome,
     /// Whether these are the settled cases.

@@ -27,7 +27,7 @@ pub enum QuestionNotice {
 
 /// Questions of one status, or a single one, with the forms that answer and hide them.
 #[derive(Debug, Template)]
-#[template(path = "admin/questions.html")]
+#[template(path = "questions/console_questions.html")]
 pub struct AdminQuestionsPage {
     pub chrome: Chrome,
     /// `None` on the page of a single question.

@@ -7,7 +7,7 @@ use domain::SaleId;
 use pages::filters;
 
 #[derive(Debug, Template)]
-#[template(path = "admin/computing.html")]
+#[template(path = "report/computing.html")]
 pub struct ComputingPage {
     pub chrome: Chrome,
     pub sale: SaleId,

@@ -16,7 +16,7 @@ const MAX_POINTS: usize = 240;
 const MAX_OPENING_POINTS: usize = 50;
 
 #[derive(Debug, Template)]
-#[template(path = "admin/report.html")]
+#[template(path = "report/report.html")]
 pub struct ReportPage {
     pub chrome: Chrome,
     pub goods_name: String,

@@ -69,7 +69,7 @@ pub struct CalendarWeek {
 
 /// One month of sales.
 #[derive(Debug, Template)]
-#[template(path = "admin/calendar.html")]
+#[template(path = "sales/console_calendar.html")]
 pub struct CalendarPage {
     pub chrome: Chrome,
     pub month: Month,

@@ -16,7 +16,7 @@ use words::{fill, text};
 
 /// The form of a new sale, or of a sale that has not begun. All values are as entered.
 #[derive(Debug, Template)]
-#[template(path = "admin/sale_form.html")]
+#[template(path = "sales/console_sale_form.html")]
 pub struct AdminSaleForm {
     pub chrome: Chrome,
     /// `None` for a new sale.
@@ -112,7 +112,7 @@ impl AdminSaleForm {
 
 /// The part of a page that shows a checklist: `{{ checks.render()?|safe }}`.
 #[derive(Debug, Template)]
-#[template(path = "admin/checklist.html")]
+#[template(path = "sales/console_checklist.html")]
 pub struct CheckList<'a> {
     pub locale: Locale,
     pub checks: &'a [ChecklistItem],
@@ -162,7 +162,7 @@ impl CheckList<'_> {
 
 /// The page instead of the form of a sale that has begun.
 #[derive(Debug, Template)]
-#[template(path = "admin/sale_locked.html")]
+#[template(path = "sales/console_sale_locked.html")]
 pub struct AdminSaleLocked {
     pub chrome: Chrome,
     pub id: SaleId,

@@ -13,7 +13,7 @@ use web::shared::links::console_link;
 use words::{OverviewText, fill};
 
 #[derive(Debug, Template)]
-#[template(path = "admin/overview.html")]
+#[template(path = "sales/console_overview.html")]
 pub struct OverviewPart<'a> {
     pub chrome: &'a Chrome,
     pub today: &'a Today,

@@ -176,7 +176,7 @@ impl AdminSale {
 
 /// The sales that match a search, with live counters and actions.
 #[derive(Debug, Template)]
-#[template(path = "admin/sales.html")]
+#[template(path = "sales/console_sales.html")]
 pub struct AdminSalesPage {
     pub chrome: Chrome,
     pub groups: Vec<(SaleGroup, Vec<AdminSale>)>,

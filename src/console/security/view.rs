@@ -23,7 +23,7 @@ const MIN_BAR: f64 = 2.0;
 
 /// The events of a day, and the events that match a filter, newest first.
 #[derive(Debug, Template)]
-#[template(path = "admin/security.html")]
+#[template(path = "security/security.html")]
 pub struct SecurityPage {
     pub chrome: Chrome,
     pub plots: Vec<SecurityPlot>,

@@ -15,7 +15,7 @@ pub enum ShopPageNotice {
 
 /// The forms of all pages.
 #[derive(Debug, Template)]
-#[template(path = "admin/shop_pages.html")]
+#[template(path = "site/console_shop_pages.html")]
 pub struct ShopPagesPage {
     pub chrome: Chrome,
     /// In the order of [`ShopPageName::ALL`], written or not.

@@ -10,7 +10,7 @@ use store::Mail;
 
 /// Messages, newest first.
 #[derive(Debug, Template)]
-#[template(path = "admin/mail.html")]
+#[template(path = "users/mail.html")]
 pub struct MailPage {
     pub chrome: Chrome,
     /// Whether a mail server is configured.

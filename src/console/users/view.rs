@@ -30,7 +30,7 @@ fn problem_text(chrome: &Chrome, code: Option<&'static str>) -> Option<&'static 
 
 /// The accounts that match a search.
 #[derive(Debug, Template)]
-#[template(path = "admin/users.html")]
+#[template(path = "users/users.html")]
 pub struct UsersPage {
     pub chrome: Chrome,
     pub users: Vec<User>,
@@ -75,7 +75,7 @@ impl UsersPage {
 
 /// One account with its actions.
 #[derive(Debug, Template)]
-#[template(path = "admin/user.html")]
+#[template(path = "users/user.html")]
 pub struct UserPage {
     pub chrome: Chrome,
     pub user: User,
@@ -147,7 +147,7 @@ pub struct TemporaryPassword {
 
 /// The staff, with the forms that appoint, add and dismiss.
 #[derive(Debug, Template)]
-#[template(path = "admin/staff.html")]
+#[template(path = "users/staff.html")]
 pub struct StaffPage {
     pub chrome: Chrome,
     pub staff: Vec<User>,

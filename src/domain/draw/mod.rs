@@ -14,6 +14,7 @@ mod order;
 mod proof;
 mod randomness;
 mod rules;
+pub mod sale;
 #[cfg(test)]
 mod tests;
 mod verification;

@@ -69,10 +69,10 @@ impl RedisShares {
     /// The replay queries `store` for the grants that the database has already.
     pub fn new(master: RedisConnection, store: Store, clock: Clock) -> RedisShares {
         let scripts = Scripts {
-            claim: HotScript::new(include_str!("lua/claim.lua")),
-            keep: Script::new(include_str!("lua/keep.lua")),
-            load: Script::new(include_str!("lua/load.lua")),
-            set: Script::new(include_str!("lua/set.lua")),
+            claim: HotScript::new(include_str!("claim.lua")),
+            keep: Script::new(include_str!("keep.lua")),
+            load: Script::new(include_str!("load.lua")),
+            set: Script::new(include_str!("set.lua")),
         };
         RedisShares { master, scripts: Arc::new(scripts), grants: Arc::default(), store, clock }
     }
@@ -87,7 +87,7 @@ impl RedisShares {
         let answers = self.master.each(buckets, |pipe, bucket| {
             pipe.hmget(keys::hash(bucket), &["Epoch", "State", "Expires", "Server"]);
             pipe.llen(keys::unclaimed(bucket)).hlen(keys::users(bucket)).xlen(keys::outbox(bucket));
-            pipe.cmd("EVAL").arg(include_str!("lua/server.lua")).arg(1).arg(keys::hash(bucket))
+            pipe.cmd("EVAL").arg(include_str!("server.lua")).arg(1).arg(keys::hash(bucket))
         });
         answers.await?.into_iter().map(|answers| loaded_shares(&answers?)).collect()
     }

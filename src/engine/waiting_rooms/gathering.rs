@@ -103,10 +103,10 @@ const KEPT_MS: i64 = 24 * 3_600_000;
 impl Gathering {
     pub fn new(master: RedisConnection, store: Store) -> Gathering {
         let scripts = Scripts {
-            take: HotScript::new(include_str!("lua/take.lua")),
-            read: Script::new(include_str!("lua/read.lua")),
-            open: Script::new(include_str!("lua/open.lua")),
-            close: Script::new(include_str!("lua/close.lua")),
+            take: HotScript::new(include_str!("take.lua")),
+            read: Script::new(include_str!("read.lua")),
+            open: Script::new(include_str!("open.lua")),
+            close: Script::new(include_str!("close.lua")),
         };
         Gathering { master, scripts: Arc::new(scripts), places: Arc::default(), store }
     }

@@ -9,7 +9,7 @@ use pages::filters;
 use pages::plot::{DotRow, LinePlot, QUANTILES, Scale, Series, bars, dots};
 
 #[derive(Template)]
-#[template(path = "rehearsal.html")]
+#[template(path = "rehearsal/rehearsal.html")]
 struct ReportPage<'a> {
     report: &'a RehearsalReport,
     rates: String,

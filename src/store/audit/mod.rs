@@ -5,12 +5,9 @@
 mod accounts;
 mod books;
 mod deposits;
-mod draws;
 mod eligibility;
 mod money;
 mod orders;
-mod packets;
-mod queues;
 mod reviews;
 mod waitlists;
 
@@ -42,7 +39,7 @@ const BEGIN_SQLITE: &str = "BEGIN";
 pub struct Snapshot {
     connection: Connection,
     /// The number of rows that the steps have covered.
-    progress: Arc<AtomicU64>,
+    pub(crate) progress: Arc<AtomicU64>,
 }
 
 impl Store {
@@ -55,7 +52,7 @@ impl Store {
 }
 
 impl Snapshot {
-    async fn all<T>(
+    pub(crate) async fn all<T>(
         &mut self,
         query: AnyQuery<'_>,
         map: impl FnMut(&AnyRow) -> Result<T, sqlx::Error>,
@@ -69,7 +66,7 @@ impl Snapshot {
     }
 
     /// The column `problem` of every row of each of these queries, over a whole table.
-    async fn problems_of<K: Key>(
+    pub(crate) async fn problems_of<K: Key>(
         &mut self,
         mut steps: Steps<K>,
         queries: &[&'static str],
@@ -85,7 +82,7 @@ impl Snapshot {
 }
 
 /// The type of a key: a BIGINT or TEXT column.
-trait Key: Clone + Send + for<'r> sqlx::Decode<'r, sqlx::Any> + sqlx::Type<sqlx::Any> {
+pub(crate) trait Key: Clone + Send + for<'r> sqlx::Decode<'r, sqlx::Any> + sqlx::Type<sqlx::Any> {
     /// A value that sorts before every key.
     fn first() -> Self;
     fn bind(self, query: AnyQuery<'_>) -> AnyQuery<'_>;
@@ -112,19 +109,19 @@ impl Key for i64 {
 }
 
 /// The rows whose key is greater than `after` and at most `upto`.
-struct Step<K> {
+pub(crate) struct Step<K> {
     after: K,
     upto: K,
 }
 
 impl<K: Key> Step<K> {
-    fn bind<'q>(&self, query: AnyQuery<'q>) -> AnyQuery<'q> {
+    pub(crate) fn bind<'q>(&self, query: AnyQuery<'q>) -> AnyQuery<'q> {
         self.upto.clone().bind(self.after.clone().bind(query))
     }
 }
 
 /// Divides a table into steps along an index.
-struct Steps<K> {
+pub(crate) struct Steps<K> {
     /// The `FROM` clause, up to the condition on the key.
     rows: String,
     key: &'static str,
@@ -135,16 +132,16 @@ struct Steps<K> {
 
 impl<K: Key> Steps<K> {
     /// Steps over all rows of a table.
-    fn over(table: &str, key: &'static str) -> Steps<K> {
+    pub(crate) fn over(table: &str, key: &'static str) -> Steps<K> {
         Steps::along(format!("{table} WHERE"), key)
     }
 
-    fn along(rows: String, key: &'static str) -> Steps<K> {
+    pub(crate) fn along(rows: String, key: &'static str) -> Steps<K> {
         Steps { rows, key, after: K::first(), size: FIRST_STEP, last: None }
     }
 
     /// The next step; `None` after the last row. Rows with the same key belong to one step.
-    async fn next(&mut self, snapshot: &mut Snapshot) -> Result<Option<Step<K>>, StoreError> {
+    pub(crate) async fn next(&mut self, snapshot: &mut Snapshot) -> Result<Option<Step<K>>, StoreError> {
         self.adapt();
         let (rows, key) = (&self.rows, self.key);
         let sql = format!(

@@ -4,6 +4,8 @@
 //! Transactions that change entries share the lock of the list, and a transaction that changes the draw holds it alone.
 //! So no entry changes after the list is closed.
 
+pub(super) mod announced;
+mod audit;
 pub(super) mod entries;
 pub(super) mod reading;
 pub(super) mod steps;

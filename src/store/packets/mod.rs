@@ -2,6 +2,7 @@
 //!
 //! Claiming and settling lock the packet's row first. Money in wallets moves last of all.
 
+mod audit;
 pub(super) mod claims;
 pub(super) mod open;
 pub(super) mod settle;

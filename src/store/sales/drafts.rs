@@ -6,10 +6,7 @@ use sqlx::AssertSqlSafe;
 use crate::audit_log::log;
 use crate::sales::changes::saved_state;
 use crate::sales::revision::{next_id, touch};
-use crate::sales::{
-    announced_draw, announced_queue, bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock,
-    random_seed, sale,
-};
+use crate::sales::{bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock, random_seed, sale};
 use crate::{AnyQuery, OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list, row};
 use crate::{deposits, eligibility};
 use domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
@@ -91,8 +88,8 @@ impl Store {
             refuse_overlap(&mut tx, &created).await?;
         }
         insert(&mut tx, &created, options.form_key.as_deref(), now).await?;
-        announced_draw::follow_sale(&mut tx, None, &created).await?;
-        announced_queue::follow_sale(&mut tx, &created).await?;
+        crate::draws::announced::follow_sale(&mut tx, None, &created).await?;
+        crate::queues::announced::follow_sale(&mut tx, &created).await?;
         log(&mut tx, actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
         tx.commit().await?;
         Ok(created)
@@ -105,8 +102,8 @@ impl Store {
         touch(&mut tx).await?;
         preview_deletion(&before)?;
         sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
-        announced_draw::delete(&mut tx, &before).await?;
-        announced_queue::delete(&mut tx, &before).await?;
+        crate::draws::announced::delete(&mut tx, &before).await?;
+        crate::queues::announced::delete(&mut tx, &before).await?;
         eligibility::delete(&mut tx, id).await?;
         deposits::returns::delete(&mut tx, id).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;

@@ -2,8 +2,6 @@
 //! process polls.
 
 pub(super) mod alarms;
-pub(super) mod announced_draw;
-pub(super) mod announced_queue;
 pub(super) mod buckets;
 pub(super) mod changes;
 pub(super) mod counters;
@@ -219,8 +217,8 @@ async fn apply_change(
     let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
     let query = query.bind(after.rush.spread_ms).bind(after.spread_seed.map(SpreadSeed::to_hex));
     bind_eligibility(bind_mode(query, &after), &after).execute(&mut *tx).await?;
-    announced_draw::follow_sale(&mut tx, Some(&before), &after).await?;
-    announced_queue::follow_sale(&mut tx, &after).await?;
+    crate::draws::announced::follow_sale(&mut tx, Some(&before), &after).await?;
+    crate::queues::announced::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     tx.commit().await?;
     Ok(after)

@@ -6,15 +6,15 @@ use uuid::Uuid;
 use domain::Money;
 use pages::filters;
 use store::{AccountMail, Passkey, SessionRow, User};
+use web::packets::view::qr_code;
 use web::shared::FieldError;
-use web::views::packet::qr_code;
 use web::views::passkeys::passkey_words;
 use web::views::{Chrome, error_text};
 use words::{fill, problem};
 
 /// The account with its forms. After a failed submission one of the forms shows its errors.
 #[derive(Debug, Template)]
-#[template(path = "own_account.html")]
+#[template(path = "account/own_account.html")]
 pub struct AccountPage {
     pub chrome: Chrome,
     pub user: User,
@@ -143,7 +143,7 @@ impl AccountPage {
 
 /// The setup of an authenticator app.
 #[derive(Debug, Template)]
-#[template(path = "second_factor.html")]
+#[template(path = "account/second_factor.html")]
 pub struct SecondFactorPage {
     pub chrome: Chrome,
     pub secret: String,
@@ -174,7 +174,7 @@ impl SecondFactorPage {
 
 /// The new recovery codes. Only this response shows them.
 #[derive(Debug, Template)]
-#[template(path = "recovery_codes.html")]
+#[template(path = "account/recovery_codes.html")]
 pub struct RecoveryPage {
     pub chrome: Chrome,
     pub codes: Vec<String>,
@@ -182,7 +182,7 @@ pub struct RecoveryPage {
 
 /// The page after the deletion of an account.
 #[derive(Debug, Template)]
-#[template(path = "deleted.html")]
+#[template(path = "account/deleted.html")]
 pub struct DeletedPage {
     pub chrome: Chrome,
 }

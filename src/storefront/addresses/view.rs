@@ -73,7 +73,7 @@ impl AddressCard {
 
 /// All addresses of an account.
 #[derive(Debug, Template)]
-#[template(path = "addresses.html")]
+#[template(path = "addresses/addresses.html")]
 pub struct AddressesPage {
     pub chrome: Chrome,
     pub addresses: Vec<AddressCard>,
@@ -95,7 +95,7 @@ impl AddressesPage {
 
 /// The form of a new or existing address.
 #[derive(Debug, Template)]
-#[template(path = "address.html")]
+#[template(path = "addresses/address.html")]
 pub struct AddressPage {
     pub chrome: Chrome,
     /// `None` for a new address.
@@ -126,7 +126,7 @@ pub enum AddressAlert {
 
 /// The choice of the address for an order.
 #[derive(Debug, Template)]
-#[template(path = "order_address.html")]
+#[template(path = "addresses/order_address.html")]
 pub struct OrderAddressPage {
     pub chrome: Chrome,
     pub sale_id: SaleId,

@@ -12,7 +12,7 @@ use words::fill;
 
 /// The public facts of a draw, and how to check them.
 #[derive(Debug, Template)]
-#[template(path = "draw.html")]
+#[template(path = "draws/draw.html")]
 pub struct DrawPage {
     pub chrome: Chrome,
     pub origin: String,

@@ -12,7 +12,7 @@ use words::fill;
 
 /// The state of the account's entry, and the actions that it allows.
 #[derive(Debug, Template)]
-#[template(path = "entry.html")]
+#[template(path = "draws/entry.html")]
 pub struct EntryPage {
     pub chrome: Chrome,
     pub sale: Sale,

@@ -11,7 +11,7 @@ use words::problem;
 
 /// The rules of a sale, and what the account lacks.
 #[derive(Debug, Template)]
-#[template(path = "eligibility.html")]
+#[template(path = "eligibility/eligibility.html")]
 pub struct EligibilityPage {
     pub chrome: Chrome,
     pub sale: SaleId,

@@ -11,7 +11,7 @@ const CARDS: [&str; 2] = ["4242", "1881"];
 
 /// A payment to confirm or decline.
 #[derive(Debug, Template)]
-#[template(path = "cashier.html")]
+#[template(path = "orders/cashier.html")]
 pub struct CashierPage {
     pub chrome: Chrome,
     pub payment_id: PaymentId,

@@ -34,7 +34,7 @@ impl OrderCard {
 
 /// A shopper's orders, newest first.
 #[derive(Debug, Template)]
-#[template(path = "orders.html")]
+#[template(path = "orders/orders.html")]
 pub struct OrdersPage {
     pub chrome: Chrome,
     pub orders: Vec<OrderCard>,
@@ -118,7 +118,7 @@ pub struct AppealFormState {
 
 /// The page of one order.
 #[derive(Debug, Template)]
-#[template(path = "order.html")]
+#[template(path = "orders/order.html")]
 pub struct OrderPage {
     pub chrome: Chrome,
     pub order: OrderView,

@@ -23,8 +23,8 @@ use web::extract::client::ClientAddress;
 use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, Permission, SignedIn};
 use web::extract::{Json, PathIds, Query};
+use web::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::problem::{Code, Problem};
-use web::shared::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// Gives a packet from the wallet, if the password was entered within 12 hours, or from the shop by staff who run

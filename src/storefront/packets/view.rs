@@ -9,10 +9,10 @@ use domain::{Money, UserId};
 use engine::packets::PacketView;
 use pages::filters;
 use store::PacketClaim;
+use web::packets::form::PacketForm;
+use web::packets::view::{PacketFields, qr_code};
 use web::shared::FieldError;
-use web::shared::packet_form::PacketForm;
 use web::views::Chrome;
-use web::views::packet::{PacketFields, qr_code};
 use words::{Text, field_error, fill};
 
 /// The line that names the giver.
@@ -34,7 +34,7 @@ fn claimed_of(t: &Text, packet: &Packet) -> String {
 
 /// The closed packet. The page is the same for all visitors.
 #[derive(Debug, Template)]
-#[template(path = "packet.html")]
+#[template(path = "packets/packet.html")]
 pub struct PacketPage {
     pub chrome: Chrome,
     /// The shop's public address.
@@ -72,7 +72,7 @@ pub enum VisitorShare {
 
 /// The opened packet: the visitor's share, and the claims of all.
 #[derive(Debug, Template)]
-#[template(path = "packet_result.html")]
+#[template(path = "packets/packet_result.html")]
 pub struct PacketResultPage {
     pub chrome: Chrome,
     pub view: PacketView,
@@ -162,7 +162,7 @@ pub enum OwnPackets {
 
 /// The packets that a user gave, or received, newest first.
 #[derive(Debug, Template)]
-#[template(path = "packets.html")]
+#[template(path = "packets/packets.html")]
 pub struct PacketsPage {
     pub chrome: Chrome,
     pub packets: OwnPackets,
@@ -217,7 +217,7 @@ impl PacketsPage {
 
 /// The form that gives a packet from the wallet.
 #[derive(Debug, Template)]
-#[template(path = "packet_give.html")]
+#[template(path = "packets/packet_give.html")]
 pub struct PacketGivePage {
     pub chrome: Chrome,
     pub form: PacketForm,
@@ -240,7 +240,7 @@ impl PacketGivePage {
 
 /// The link of a new packet, for its giver to share.
 #[derive(Debug, Template)]
-#[template(path = "packet_given.html")]
+#[template(path = "packets/packet_given.html")]
 pub struct PacketGivenPage {
     pub chrome: Chrome,
     pub packet: Packet,

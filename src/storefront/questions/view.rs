@@ -10,7 +10,7 @@ use words::{field_error, problem};
 
 /// The form that asks about the goods of a sale.
 #[derive(Debug, Template)]
-#[template(path = "ask.html")]
+#[template(path = "questions/ask.html")]
 pub struct AskPage {
     pub chrome: Chrome,
     pub sale: SaleId,
@@ -49,7 +49,7 @@ pub struct OwnQuestion {
 
 /// The questions of an account, newest first.
 #[derive(Debug, Template)]
-#[template(path = "own_questions.html")]
+#[template(path = "questions/own_questions.html")]
 pub struct OwnQuestionsPage {
     pub chrome: Chrome,
     pub questions: Vec<OwnQuestion>,

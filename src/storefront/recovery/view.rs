@@ -10,7 +10,7 @@ use words::problem;
 
 /// The form that asks for a link, or the page after it was sent.
 #[derive(Debug, Template)]
-#[template(path = "recovery.html")]
+#[template(path = "recovery/recovery.html")]
 pub struct RecoveryRequestPage {
     pub chrome: Chrome,
     pub is_sent: bool,
@@ -27,7 +27,7 @@ impl RecoveryRequestPage {
 
 /// The form for a new password, or the page after it was set.
 #[derive(Debug, Template)]
-#[template(path = "new_password.html")]
+#[template(path = "recovery/new_password.html")]
 pub struct NewPasswordPage {
     pub chrome: Chrome,
     /// The token of the link. The form sends it back.
@@ -48,7 +48,7 @@ impl NewPasswordPage {
 
 /// The button that verifies an address, or the page after it was pressed.
 #[derive(Debug, Template)]
-#[template(path = "verify_address.html")]
+#[template(path = "recovery/verify_address.html")]
 pub struct VerifyAddressPage {
     pub chrome: Chrome,
     /// The token of the link. The form sends it back.

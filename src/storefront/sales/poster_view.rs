@@ -15,7 +15,7 @@ const MAX_NAME_LINES: usize = 2;
 const LINE_ROOM: usize = 28;
 
 #[derive(Template)]
-#[template(path = "poster.svg")]
+#[template(path = "sales/poster.svg")]
 pub struct Poster {
     locale: Locale,
     name: String,

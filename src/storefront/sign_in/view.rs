@@ -14,7 +14,7 @@ use words::{Text, field_error, problem};
 
 /// The login form, or the registration form.
 #[derive(Debug, Template)]
-#[template(path = "sign_in.html")]
+#[template(path = "sign_in/sign_in.html")]
 pub struct SignInPage {
     pub chrome: Chrome,
     pub register: bool,
@@ -157,7 +157,7 @@ impl SignInPage {
 
 /// The pages of a mail address that replaces the proof of work at registration.
 #[derive(Debug, Template)]
-#[template(path = "registration_contact.html")]
+#[template(path = "sign_in/registration_contact.html")]
 pub struct ContactPage {
     pub chrome: Chrome,
     pub step: ContactStep,
@@ -184,7 +184,7 @@ impl ContactPage {
 
 /// The second step of the login, after the password was accepted.
 #[derive(Debug, Template)]
-#[template(path = "second_step.html")]
+#[template(path = "sign_in/second_step.html")]
 pub struct CodePage {
     pub chrome: Chrome,
     /// The signed proof that the password was accepted.

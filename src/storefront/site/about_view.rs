@@ -9,7 +9,7 @@ use web::views::Chrome;
 
 /// The pages that are written, one below the other.
 #[derive(Debug, Template)]
-#[template(path = "about.html")]
+#[template(path = "site/about.html")]
 pub struct AboutPage {
     pub chrome: Chrome,
     /// In the order of [`ShopPageName::ALL`].

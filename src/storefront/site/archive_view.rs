@@ -13,7 +13,7 @@ use web::shared::links::link_query;
 use web::views::Chrome;
 
 #[derive(Template)]
-#[template(path = "archive.html")]
+#[template(path = "site/archive.html")]
 pub struct ArchivePage {
     pub chrome: Chrome,
     /// The search as entered.

@@ -6,7 +6,7 @@ use pages::filters;
 use web::views::Chrome;
 
 #[derive(Debug, Template)]
-#[template(path = "offline.html")]
+#[template(path = "site/offline.html")]
 pub struct OfflinePage {
     pub chrome: Chrome,
 }

@@ -41,7 +41,7 @@ pub enum Turn {
 
 /// The page of a shopper's turn. In every state it is true as of its rendering. The script keeps it current.
 #[derive(Debug, Template)]
-#[template(path = "line.html")]
+#[template(path = "waiting_room/line.html")]
 pub struct LinePage {
     pub chrome: Chrome,
     pub sale: Sale,

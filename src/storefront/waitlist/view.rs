@@ -15,7 +15,7 @@ const MAX_QUANTITY_CHOICE: i64 = 10;
 
 /// The account's place, and the actions that it allows.
 #[derive(Debug, Template)]
-#[template(path = "waitlist.html")]
+#[template(path = "waitlist/waitlist.html")]
 pub struct WaitlistPage {
     pub chrome: Chrome,
     pub sale: SaleId,

@@ -23,7 +23,7 @@ pub struct HeldDeposit {
 
 /// The balance, the top-up form, and the entries, newest first.
 #[derive(Debug, Template)]
-#[template(path = "wallet.html")]
+#[template(path = "wallet/wallet.html")]
 pub struct WalletPage {
     pub chrome: Chrome,
     pub balance: Money,

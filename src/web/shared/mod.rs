@@ -4,8 +4,6 @@
 pub mod goods;
 pub mod onward;
 pub mod orders;
-pub mod packet_form;
-pub mod packets;
 pub mod questions;
 pub mod sessions;
 pub mod wallet;

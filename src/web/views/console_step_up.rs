@@ -7,7 +7,7 @@ use pages::Chrome;
 use pages::filters;
 
 #[derive(Debug, Template)]
-#[template(path = "admin/step_up.html")]
+#[template(path = "shared/console_step_up.html")]
 pub struct AdminStepUpPage {
     pub chrome: Chrome,
     pub form: StepUpForm,
@@ -15,7 +15,7 @@ pub struct AdminStepUpPage {
 
 /// Links to the export that the password was asked for.
 #[derive(Debug, Template)]
-#[template(path = "admin/stepped_up.html")]
+#[template(path = "shared/console_stepped_up.html")]
 pub struct SteppedUpPage {
     pub chrome: Chrome,
     pub next: String,

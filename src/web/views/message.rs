@@ -10,7 +10,7 @@ use words::problem;
 
 /// Explains the problem and links to where the visitor can go on.
 #[derive(Debug, Template)]
-#[template(path = "message.html")]
+#[template(path = "shared/message.html")]
 pub struct MessagePage {
     pub chrome: Chrome,
     pub status: u16,

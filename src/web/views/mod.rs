@@ -4,7 +4,6 @@
 pub mod address;
 pub mod console_step_up;
 pub mod message;
-pub mod packet;
 pub mod passkeys;
 pub mod review;
 pub mod step_up;

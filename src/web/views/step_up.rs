@@ -8,7 +8,7 @@ use pages::filters;
 
 /// Asks for the password, and carries the fields of the form that needs it.
 #[derive(Debug, Template)]
-#[template(path = "step_up_form.html")]
+#[template(path = "shared/step_up_form.html")]
 pub struct StepUpForm {
     /// The chrome's path is the path of the page with the first form.
     pub chrome: Chrome,
@@ -34,7 +34,7 @@ impl StepUpForm {
 
 /// Shown before money leaves the wallet.
 #[derive(Debug, Template)]
-#[template(path = "step_up.html")]
+#[template(path = "shared/step_up.html")]
 pub struct StepUpPage {
     pub chrome: Chrome,
     pub form: StepUpForm,

@@ -1,0 +1,164 @@
+//! Red packets as they are given, by a shopper or by the shop, and as the API shows them.
+
+pub mod form;
+pub mod view;
+
+use axum::response::Response;
+use domain::packet::{Giver, PacketPhase, Split};
+use domain::wallet::{CURRENCY, money};
+use domain::{Money, PacketId};
+use engine::packets::{GiveRequest, PacketView, Purse};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use store::RequestId;
+
+use crate::Shop;
+use crate::problem::{Code, Problem};
+use crate::shared::paths::packet_share_url;
+use crate::shared::response::created;
+
+/// An amount in minor units, alone or with the currency of wallets.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+pub enum PacketAmount {
+    Units(i64),
+    Money(Money),
+}
+
+impl PacketAmount {
+    /// Zero, which is never valid, in another currency.
+    fn units(self) -> i64 {
+        match self {
+            PacketAmount::Units(units) => units,
+            PacketAmount::Money(money) if money.currency == CURRENCY => money.amount,
+            PacketAmount::Money(_) => 0,
+        }
+    }
+}
+
+/// Where the money comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PacketSource {
+    Wallet,
+    Shop,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewPacket {
+    total: PacketAmount,
+    count: i64,
+    min: Option<PacketAmount>,
+    max: Option<PacketAmount>,
+    #[serde(default)]
+    split: Split,
+    #[serde(default)]
+    greeting: String,
+    #[serde(default = "yes")]
+    own: bool,
+    opens_at: Option<Timestamp>,
+    key: Option<String>,
+    pub from: Option<PacketSource>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl NewPacket {
+    /// What is to be given. Attempts of one HTTP request have one key, so that they give one packet.
+    pub fn request(self, repeatable: Option<RequestId>) -> GiveRequest {
+        GiveRequest {
+            total: self.total.units(),
+            count: self.count,
+            min: self.min.map(PacketAmount::units),
+            max: self.max.map(PacketAmount::units),
+            split: self.split,
+            greeting: self.greeting,
+            own: self.own,
+            opens_at: self.opens_at,
+            key: self.key.or(repeatable.map(|RequestId(id)| id.simple().to_string())),
+        }
+    }
+}
+
+/// A packet as the API shows it.
+#[derive(Debug, Serialize)]
+pub struct PacketJson {
+    id: PacketId,
+    /// `null` for the shop.
+    giver: Option<String>,
+    from: &'static str,
+    greeting: String,
+    split: Split,
+    total: Money,
+    count: i64,
+    min: Money,
+    max: Money,
+    claimed: i64,
+    claimed_amount: Money,
+    phase: PacketPhase,
+    opens_at: Timestamp,
+    expires_at: Timestamp,
+    created_at: Timestamp,
+    settled_at: Option<Timestamp>,
+    /// What went back to the giver, once the packet is settled.
+    returned: Option<Money>,
+    luckiest: Option<Luckiest>,
+    share_url: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Luckiest {
+    username: Option<String>,
+    amount: Money,
+}
+
+impl PacketJson {
+    pub fn of(view: PacketView, shop: &Shop) -> PacketJson {
+        let PacketView { packet, giver, luckiest } = view;
+        PacketJson {
+            id: packet.id,
+            giver,
+            from: if packet.giver == Giver::Shop { "shop" } else { "wallet" },
+            phase: packet.phase(shop.clock.now()),
+            total: money(packet.total),
+            min: money(packet.min),
+            max: money(packet.max),
+            claimed_amount: money(packet.claimed_amount),
+            returned: packet.settled_at.map(|_| money(packet.left())),
+            luckiest: packet.best.map(|(_, amount)| Luckiest { username: luckiest, amount: money(amount) }),
+            share_url: packet_share_url(shop, packet.id),
+            greeting: packet.greeting,
+            split: packet.split,
+            count: packet.count,
+            claimed: packet.claimed,
+            opens_at: packet.opens_at,
+            expires_at: packet.expires_at,
+            created_at: packet.created_at,
+            settled_at: packet.settled_at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct GivenPacketResponse {
+    packet: PacketJson,
+    share_url: String,
+}
+
+pub async fn give_packet(shop: &Shop, purse: Purse<'_>, request: GiveRequest) -> Result<Response, Problem> {
+    let packet = shop.packets.give(purse, &request).await?;
+    let share_url = packet_share_url(shop, packet.id);
+    let view = shop.packets.view(packet.id).await?.ok_or(Code::NoSuchPacket)?;
+    let given = GivenPacketResponse { packet: PacketJson::of(view, shop), share_url };
+    Ok(created(format!("/api/packets/{}", packet.id), given))
+}
+
+#[derive(Serialize)]
+pub struct PacketList<T> {
+    pub packets: Vec<T>,
+    /// For `&before=`; `null` on the last page.
+    pub next: Option<PacketId>,
+}
