@@ -343,9 +343,12 @@ mod tests {
     fn wrong_value_is_reported_with_its_variable() {
         let cases = [
             ("listen = 'nowhere'", "SECKILL_LISTEN"),
+            ("ops_listen = '127.0.0.1'", "SECKILL_OPS_LISTEN"),
             ("public_url = 'shop.example'", "SECKILL_PUBLIC_URL"),
+            ("public_url = 'https://shop.example/path'", "SECKILL_PUBLIC_URL"),
             ("database_url = 'mysql://x'", "SECKILL_DATABASE_URL"),
             ("redis_url = 'http://x'", "SECKILL_REDIS_URL"),
+            ("redis_url = 'localhost'", "SECKILL_REDIS_URL"),
             ("redis_replica_urls = 'redis://a'", "SECKILL_REDIS_URL"),
             ("redis_url = 'redis://a,http://b'", "SECKILL_REDIS_URL"),
             ("redis_url = 'redis+sentinel://a:26379'", "SECKILL_REDIS_URL"),
@@ -355,12 +358,16 @@ mod tests {
             ("tls_ca = '/nowhere/ca.pem'", "SECKILL_TLS_CA"),
             ("tls_ca = 'Cargo.toml'", "SECKILL_TLS_CA"),
             ("tls_cert = 'Cargo.toml'", "SECKILL_TLS_KEY"),
+            ("tls_key = 'Cargo.toml'", "SECKILL_TLS_CERT"),
             ("tls_cert = 'Cargo.toml'\ntls_key = 'Cargo.toml'", "SECKILL_TLS_CERT"),
             ("redis_url = 'redis://a,redis://b'\nredis_replica_urls = 'redis://c'", "SECKILL_REDIS_REPLICA_URLS"),
             ("amqp_url = 'x'", "SECKILL_AMQP_URL"),
+            ("amqp_url = 'http://localhost'", "SECKILL_AMQP_URL"),
+            ("amqp_url = 'amqp://127.0.0.1:1/x'", "SECKILL_AMQP_URL"),
             ("secret = 'short'", "SECKILL_SECRET"),
             ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),
             ("secret_previous = 'short'", "SECKILL_SECRET_PREVIOUS"),
+            ("trusted_proxies = 'every address'", "SECKILL_TRUSTED_PROXIES"),
             ("trusted_proxies = '10.0.0.1/8'", "SECKILL_TRUSTED_PROXIES"),
             ("trusted_proxies = 'proxy.example'", "SECKILL_TRUSTED_PROXIES"),
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
@@ -370,6 +377,7 @@ mod tests {
             ("second_person_above = -1", "SECKILL_SECOND_PERSON_ABOVE"),
             ("free_registrations = 0", "SECKILL_FREE_REGISTRATIONS"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
+            ("payment_window = '0s'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),
             ("time_zone = 'Nowhere/Else'", "SECKILL_TIME_ZONE"),
@@ -379,7 +387,10 @@ mod tests {
             ("demo = 'maybe'", "SECKILL_DEMO"),
             ("log = 'info,sqlx=loud'", "SECKILL_LOG"),
             ("log = 'info[request]=debug'", "SECKILL_LOG"),
+            ("log_format = 'xml'", "SECKILL_LOG_FORMAT"),
+            ("user_rate = 0", "SECKILL_USER_RATE"),
             ("admission = 5", "SECKILL_ADMISSION"),
+            ("admission = -5", "SECKILL_ADMISSION"),
         ];
         for (file, variable) in cases {
             let message = format!("{:#}", read(file).expect_err(file));

@@ -72,17 +72,29 @@ use std::path::{Path, PathBuf};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 use tempfile::TempDir;
 use tower::ServiceExt;
+use uuid::Uuid;
 
+use ::accounts::Session;
 use base::clock::Clock;
 use base::config::{Config, sqlite_in};
-use domain::PaymentId;
-use domain::Role;
+use domain::{PaymentId, Role, UserId};
 use seckill::app::Services;
-use store::{AccountChange, CaptureOutcome, Store};
+use store::{AccountChange, CaptureOutcome, NewSession, Store, User};
+
+/// Passwords of the accounts that tests start with, and their hashes, because making one takes a fifth of a test.
+const PASSWORD: (&str, &str) = (
+    "correct horse",
+    "$argon2id$v=19$m=19456,t=2,p=1$tsT28ILLZIkvBLydbRJ72A$0fMul6FHmt6kzxNgYfsB5iAgneOMiWxJ6bT/DlJ6k10",
+);
+const ADMIN_PASSWORD: (&str, &str) = (
+    "sells-everything-twice",
+    "$argon2id$v=19$m=19456,t=2,p=1$lIwfPXngaKkvFCib1eqS/A$Srlb4BvgVy9tt12qVIrUglRMrnJvaGpVx78SQqPKFGE",
+);
 
 /// A shop with a database of its own.
 struct TestShop {
@@ -191,15 +203,33 @@ impl TestShop {
     }
 
     async fn shopper(&self, username: &str) -> TestClient<'_> {
-        let credentials = json!({"username": username, "password": "correct horse"});
-        let answer = self.visitor().post("/api/register", credentials).await;
-        assert_eq!(answer.status, 201);
-        TestClient { cookie: Some(answer.cookie()), ..self.visitor() }
+        let user = self.add_account(username, PASSWORD.1, Role::User).await;
+        self.open_session(&user, SignedDuration::ZERO).await
     }
 
     async fn admin(&self) -> TestClient<'_> {
-        let password = self.parts.accounts().ensure_admin(None).await.unwrap().unwrap();
-        TestClient { password: Some(password.clone()), ..self.log_in("admin", &password).await }
+        let user = self.add_account("admin", ADMIN_PASSWORD.1, Role::Admin).await;
+        let password = Some(ADMIN_PASSWORD.0.to_owned());
+        TestClient { password, ..self.open_session(&user, SignedDuration::ZERO).await }
+    }
+
+    async fn add_account(&self, username: &str, password_hash: &str, role: Role) -> User {
+        let now = self.parts.clock.now();
+        let user = User::new(UserId(Uuid::now_v7()), username, password_hash.to_owned(), role, now);
+        assert!(self.parts.store.add_user(&user).await.unwrap(), "{username} is taken");
+        user
+    }
+
+    /// A session that begins so long from now, without a log-in.
+    async fn open_session(&self, user: &User, from_now: SignedDuration) -> TestClient<'_> {
+        let session = Session::of(user, self.parts.clock.now() + from_now);
+        let (id, issued_at, expires_at) = (session.id, session.issued_at, session.expires_at());
+        let (address, agent) = ("127.0.0.1".to_owned(), String::new());
+        let row = NewSession { id, issued_at, expires_at, address, agent, is_proved: true };
+        assert!(self.parts.store.open_session(user, &row).await.unwrap());
+        let cookie = self.parts.accounts().cookie(&session);
+        let pair = cookie.to_str().unwrap().split(';').next().unwrap();
+        TestClient { cookie: Some(pair.to_owned()), ..self.visitor() }
     }
 
     async fn log_in(&self, username: &str, password: &str) -> TestClient<'_> {
@@ -210,11 +240,12 @@ impl TestShop {
 
     /// A member of the staff with this role.
     async fn staff(&self, owner: &TestClient<'_>, name: &str, role: Role) -> TestClient<'_> {
-        self.shopper(name).await;
-        let id = self.parts.store.user_named(name).await.unwrap().unwrap().id;
+        let id = self.add_account(name, PASSWORD.1, Role::User).await.id;
         let owner = self.parts.accounts().session(&owner.headers()).unwrap();
         self.parts.accounts().change_account(&owner, id, &AccountChange::SetRole(role)).await.unwrap();
-        self.log_in(name, "correct horse").await
+        let user = self.parts.store.user_named(name).await.unwrap().unwrap();
+        // The change ended all sessions that began until now.
+        self.open_session(&user, SignedDuration::from_millis(1)).await
     }
 
     /// An open sale of `total` units, at most two per user.

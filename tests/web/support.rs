@@ -316,22 +316,23 @@ async fn order_ends_once_in_two_hundred_races() {
 async fn export_has_every_order_once_and_escapes_formulas() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("-mei").await);
-    let sale = shop.open_sale(&admin, 200_000).await;
+    let sale = shop.open_sale(&admin, 20_000).await;
     let url = mei.buy(&sale, 2).await.json()["status_url"].as_str().unwrap().to_owned();
     let address = json!({"address": {"recipient": "=HYPERLINK(\"http://evil\")", "phone": "+8613800138000", "country": "CN",
         "region": "@x", "city": "a,\"b\"", "line1": "路"}});
     mei.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], address.to_string()).await;
-    orders(&shop.parts.store, sale.parse().unwrap(), 100_000).await;
+    // Ten pages of the reader.
+    orders(&shop.parts.store, sale.parse().unwrap(), 10_000).await;
 
     let all = admin.get("/api/admin/orders.csv?lang=zh").await;
     assert_eq!((all.status.as_u16(), all.header("content-type")), (200, "text/csv; charset=utf-8"));
     assert!(all.header("content-disposition").starts_with("attachment; filename=\"orders-20"));
     assert!(all.header("content-length").is_empty(), "the response is streamed");
     let text = all.text().strip_prefix('\u{feff}').unwrap();
-    assert_eq!(text.lines().count(), 100_002);
+    assert_eq!(text.lines().count(), 10_002);
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let ids: HashSet<String> = reader.records().map(|record| record.unwrap()[0].to_owned()).collect();
-    assert_eq!(ids.len(), 100_001, "each order once");
+    assert_eq!(ids.len(), 10_001, "each order once");
 
     let one = admin.get("/api/admin/orders.csv?username=-mei&lang=zh").await;
     let mut reader = csv::Reader::from_reader(one.text().strip_prefix('\u{feff}').unwrap().as_bytes());

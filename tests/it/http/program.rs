@@ -12,45 +12,14 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 
 #[tokio::test]
 async fn invalid_setting_ends_the_start_and_is_named() {
+    // One of the settings that `config` checks with all others, and two whose folders cannot be used.
     let wrong = [
-        ("SECKILL_LISTEN", "nowhere"),
-        ("SECKILL_OPS_LISTEN", "127.0.0.1"),
-        ("SECKILL_PUBLIC_URL", "shop.example"),
-        ("SECKILL_PUBLIC_URL", "https://shop.example/path"),
-        ("SECKILL_DATABASE_URL", "mysql://localhost/x"),
+        ("SECKILL_PAYMENT_WINDOW", "soon"),
         ("SECKILL_DATABASE_URL", "sqlite:///no/such/folder/shop.sqlite"),
         ("SECKILL_DATA_DIR", "/proc/no"),
-        ("SECKILL_REDIS_URL", "localhost"),
-        ("SECKILL_REDIS_REPLICA_URLS", "redis://127.0.0.1:1/"),
-        ("SECKILL_AMQP_URL", "http://localhost"),
-        ("SECKILL_AMQP_URL", "amqp://127.0.0.1:1/x"),
-        ("SECKILL_TLS_CA", "/no/such/file.pem"),
-        ("SECKILL_TLS_CERT", "/no/such/file.pem"),
-        ("SECKILL_TLS_KEY", "/no/such/file.pem"),
-        ("SECKILL_SECRET", "too short"),
-        ("SECKILL_SECRET_FILE", "/given/twice"),
-        ("SECKILL_SECRET_PREVIOUS", "too short"),
-        ("SECKILL_SECRET_PREVIOUS_FILE", "/no/such/file"),
-        ("SECKILL_ADMIN_PASSWORD", "short"),
-        ("SECKILL_SECOND_PERSON_ABOVE", "5000.00"),
-        ("SECKILL_PAYMENT_WINDOW", "soon"),
-        ("SECKILL_PAYMENT_WINDOW", "0s"),
-        ("SECKILL_PAYMENTS", "card"),
-        ("SECKILL_DRAW_RANDOMNESS", "dice"),
-        ("SECKILL_DEMO", "perhaps"),
-        ("SECKILL_TRUSTED_PROXIES", "every address"),
-        ("SECKILL_USER_RATE", "0"),
-        ("SECKILL_ADMISSION", "-5"),
-        ("SECKILL_LOG_FORMAT", "xml"),
     ];
     for (name, value) in wrong {
         let mut shop = Plan::on(Rung::Sqlite).await.set(name, value).launch();
-        if name.ends_with("LISTEN") {
-            // The plan has set an address already.
-            shop.processes[0].kill();
-            shop.processes[0].set(name, value);
-            shop.processes[0].start();
-        }
         let status = shop.processes[0].ended(TIMEOUT).await;
         let log = shop.processes[0].log();
         assert!(status.code() == Some(2) && log.contains(name), "{name}={value}: {status}\n{log}");
