@@ -18,6 +18,10 @@ function axeSource() {
 /** Pages that were inspected already. A second visit differs in numbers only. */
 const seen = new Set();
 
+export function wasInspected(name) {
+  return seen.has(name);
+}
+
 /** Pages whose accessibility was checked in either language. Their structure and colors are the same in both. */
 const accessible = new Set();
 
@@ -30,7 +34,7 @@ export async function inspect(page, name, { locale, scripts }) {
   if (seen.has(name)) return [];
   seen.add(name);
   const faults = [
-    ...(await page.evaluate(foreignWords, locale)).map((words) => `not in this language: ${words}`),
+    ...(await page.evaluate(foreignWords, { locale })).map((words) => `not in this language: ${words}`),
     ...(await page.evaluate(overflowing)).map((what) => `wider than the screen: ${what}`),
   ];
   const structure = name.replace(`-${locale}-`, '-');
@@ -44,6 +48,13 @@ export async function inspect(page, name, { locale, scripts }) {
   }
   await page.emulateMedia({ colorScheme: 'light' });
   return faults.map((fault) => `${name}: ${fault}`);
+}
+
+/** Returns words of another language than `locale` in the text of a page, also where it is hidden. */
+export async function inspectWords(page, name, locale, html) {
+  seen.add(name);
+  const found = await page.evaluate(foreignWords, { locale, html });
+  return found.map((words) => `${name}: not in this language: ${words}`);
 }
 
 /** The whole page; with an open dialog only the viewport, which it covers. */
@@ -76,22 +87,23 @@ function overflowing() {
   return wide.slice(-3).map((e) => `${e.tagName.toLowerCase()}.${e.className} ends at ${Math.round(e.getBoundingClientRect().right)} of ${width}`);
 }
 
-/** Runs in the page. Finds visible texts and labels in another language than the page's, unless they are marked with `lang`. */
-function foreignWords(locale) {
+/** Runs in the page. Visible texts and labels in another language than the page's, unless marked with `lang`; of `html` all texts. */
+function foreignWords({ locale, html }) {
+  const { body, title } = html ? new DOMParser().parseFromString(html, 'text/html') : document;
   const known = /UTC|SHA-256|MB|https|localhost|CSV|sandbox|sale 7、goods 3、user|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12}\b|JSON|Markdown|HTML|Chrome · Linux|\bnode\b|Google Authenticator|1Password|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|Redis|seckill audit|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
   const foreign = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;
   const found = new Set();
   const check = (text) => foreign.test((text ?? '').replace(known, '')) && found.add(text.trim().slice(0, 60));
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
     const own = element.closest('[lang]').lang.slice(0, 2) === locale;
-    if (own && !element.closest('script, noscript, code, bdi, textarea') && element.checkVisibility()) check(walker.currentNode.data);
+    if (own && !element.closest('script, noscript, code, bdi, textarea') && (html || element.checkVisibility())) check(walker.currentNode.data);
   }
-  for (const element of document.body.querySelectorAll('[aria-label], [alt], [title], [placeholder]')) {
+  for (const element of body.querySelectorAll('[aria-label], [alt], [title], [placeholder]')) {
     if (element.closest('[lang]').lang.slice(0, 2) !== locale) continue;
     for (const name of ['aria-label', 'alt', 'title', 'placeholder']) check(element.getAttribute(name));
   }
-  check(document.title);
+  check(title);
   return [...found];
 }

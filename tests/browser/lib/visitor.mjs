@@ -5,7 +5,7 @@ import { PASSWORD } from './shop.mjs';
 import { LABELS } from './labels.mjs';
 import { inspect } from './inspect.mjs';
 
-const SCREENS = {
+export const SCREENS = {
   390: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
   1280: { viewport: { width: 1280, height: 900 } },
   1920: { viewport: { width: 1920, height: 1080 } },
@@ -18,9 +18,11 @@ const PLACES = {
 };
 
 export class Visitor {
-  static async open(browser, shop, { locale, width, settings }, { scripts = true, motion = false } = {}) {
+  /** `headers` are sent with every request. */
+  static async open(browser, shop, { locale, width, settings, elsewhere }, { scripts = true, motion = false, headers, ...more } = {}) {
     const visitor = new Visitor();
-    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [] });
+    Object.assign(visitor, { shop, locale, width, scripts, headers, elsewhere, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [] });
+    visitor.methods = new WeakMap();
     // Leaving a page aborts its requests.
     visitor.expectedFailures = ['net::ERR_ABORTED'];
     visitor.context = await browser.newContext({
@@ -28,7 +30,9 @@ export class Visitor {
       ...PLACES[locale],
       baseURL: shop.origin,
       javaScriptEnabled: scripts,
+      extraHTTPHeaders: headers,
       reducedMotion: motion ? 'no-preference' : 'reduce',
+      ...more,
     });
     visitor.context.setDefaultTimeout(60_000);
     visitor.watch();
@@ -86,6 +90,9 @@ export class Visitor {
       // checked below.
       if (why === 'net::ERR_FAILED' && /^\/(static\/goods|uploads)\//.test(new URL(request.url()).pathname)) return;
       if (!this.expectedFailures.includes(why)) fault(null, `${request.method()} ${request.url()} failed: ${why}`);
+    });
+    this.context.on('request', (request) => {
+      if (request.isNavigationRequest() && !request.frame().parentFrame()) this.methods.set(request.frame().page(), request.method());
     });
     this.context.on('response', (response) => {
       const [status, url] = [response.status(), new URL(response.url())];
@@ -167,7 +174,9 @@ export class Visitor {
   async inspect(name, page = this.page) {
     // If figures take long to compute, the page loads itself again until they are there.
     await page.locator('[data-reloads]').first().waitFor({ state: 'detached' });
-    if (this.examines) this.faults.push(...await inspect(page, `${name}-${this.locale}-${this.width}`, this));
+    if (!this.examines) return;
+    this.faults.push(...await inspect(page, `${name}-${this.locale}-${this.width}`, this));
+    if (this.elsewhere) this.faults.push(...await this.elsewhere.inspect(page, name, this));
   }
 
   async close() {
