@@ -17,7 +17,7 @@ use super::fixture::Fixture;
 use super::process::{self, Process, Settings};
 use super::shopper::{SessionSigner, Shopper};
 use super::wait::eventually;
-use super::{NewSale, Proxy, Rung};
+use super::{NewSale, OwnRedis, Proxy, RedisServer, Rung};
 
 /// The secret of every test shop, so that tests can sign cookies and tokens.
 pub const SECRET: &str = "a-secret-of-the-tests-that-everybody-may-know-0123456789-0123456789-0123456789";
@@ -36,6 +36,7 @@ pub struct Plan {
     each: Option<EachProcess>,
     /// Shoppers see the shop at `localhost`, not at its IP address.
     at_localhost: bool,
+    redis: Option<OwnRedis>,
 }
 
 type EachProcess = Box<dyn FnMut(usize, &str, &mut Settings)>;
@@ -52,7 +53,7 @@ impl Plan {
             ("SECKILL_DEMO", "false".into()),
         ];
         settings.extend(given.map(|(name, value)| (name.to_owned(), value)));
-        Plan { fixture, roles: vec![""], settings, each: None, at_localhost: false }
+        Plan { fixture, roles: vec![""], settings, each: None, at_localhost: false, redis: None }
     }
 
     /// Gives each process one role. There are two processes of each role that allows it.
@@ -79,6 +80,15 @@ impl Plan {
 
     pub fn setting(&self, name: &str) -> &str {
         &self.settings[name]
+    }
+
+    /// Gives the shop a Redis master and a replica of its own, which may die without a disturbance to other tests.
+    pub async fn with_own_redis(mut self) -> Plan {
+        let redis = OwnRedis::start().await;
+        self.settings.insert("SECKILL_REDIS_URL".into(), redis.master.url());
+        self.settings.insert("SECKILL_REDIS_REPLICA_URLS".into(), redis.replica.url());
+        self.redis = Some(redis);
+        self
     }
 
     /// Changes the settings of single processes. The tests' own commands and the store keep the shared settings.
@@ -138,6 +148,7 @@ impl Plan {
             session_signer: SessionSigner::new(SECRET),
             admin: OnceCell::new(),
             goods: OnceCell::new(),
+            redis: self.redis,
             fixture: self.fixture,
         }
     }
@@ -153,6 +164,7 @@ pub struct Shop {
     session_signer: SessionSigner,
     admin: OnceCell<Client>,
     goods: OnceCell<String>,
+    redis: Option<OwnRedis>,
     // Declared last, so that it is dropped after the processes.
     fixture: Fixture,
 }
@@ -160,6 +172,16 @@ pub struct Shop {
 impl Shop {
     pub async fn start(rung: Rung) -> Shop {
         Plan::on(rung).await.start().await
+    }
+
+    /// The Redis servers of a shop that has its own.
+    pub fn own_redis(&mut self) -> &mut OwnRedis {
+        self.redis.as_mut().expect("a shop with Redis servers of its own")
+    }
+
+    /// The master of [`Shop::own_redis`].
+    pub fn master(&self) -> &RedisServer {
+        &self.redis.as_ref().expect("a shop with Redis servers of its own").master
     }
 
     /// The name of the shop's virtual host in RabbitMQ.

@@ -14,6 +14,12 @@ pub struct Stack {
     variables: HashMap<String, String>,
 }
 
+/// Groups of .config/nextest.toml whose tests break services. The tests of a group's slot, which run one after the other, have
+/// a stack of their own.
+const GROUPS_WITH_STACKS: [&str; 2] = ["faults", "cluster"];
+/// What `scripts/stack up` starts.
+const SERVICES: [&str; 6] = ["redis", "replica", "rabbitmq", "postgres", "nginx", "smtp"];
+
 static STACK: LazyLock<Stack> = LazyLock::new(|| {
     let dir = std::env::var_os("SECKILL_TEST_STACK").map(PathBuf::from).unwrap_or_else(|| {
         panic!(
@@ -21,10 +27,18 @@ static STACK: LazyLock<Stack> = LazyLock::new(|| {
                 stack (scripts/stack up)"
         )
     });
-    let text = std::fs::read_to_string(dir.join("env"))
-        .unwrap_or_else(|error| panic!("no stack runs in {}: {error}; run scripts/test", dir.display()));
-    Stack { variables: text.lines().filter_map(variable).collect(), dir }
+    match slot() {
+        Some(slot) => Stack::start(dir.join("slots").join(slot)),
+        None => Stack::read(dir),
+    }
 });
+
+/// The group and the slot of this test, if they have a stack of their own.
+fn slot() -> Option<String> {
+    let group =
+        std::env::var("NEXTEST_TEST_GROUP").ok().filter(|group| GROUPS_WITH_STACKS.contains(&group.as_str()))?;
+    Some(format!("{group}-{}", std::env::var("NEXTEST_TEST_GROUP_SLOT").expect("nextest names the slot")))
+}
 
 /// Parses `export NAME=value`, where only backslashes quote.
 fn variable(line: &str) -> Option<(String, String)> {
@@ -32,7 +46,33 @@ fn variable(line: &str) -> Option<(String, String)> {
     Some((name.to_owned(), value.replace('\\', "")))
 }
 
+/// Whether the process that `scripts/stack` has recorded in this file, as its pid and its start time, runs.
+fn runs(record: &Path) -> bool {
+    let recorded = std::fs::read_to_string(record).unwrap_or_default();
+    let Some((pid, started)) = recorded.trim().split_once(' ') else { return false };
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
+    fields[0] != "Z" && fields.get(19) == Some(&started)
+}
+
 impl Stack {
+    fn read(dir: PathBuf) -> Stack {
+        let text = std::fs::read_to_string(dir.join("env"))
+            .unwrap_or_else(|error| panic!("no stack runs in {}: {error}; run scripts/test", dir.display()));
+        Stack { variables: text.lines().filter_map(variable).collect(), dir }
+    }
+
+    /// Starts what does not run: everything before the first test, and later what a test left dead that was ended half-way.
+    /// `scripts/stack purge` of the folder above ends it.
+    fn start(dir: PathBuf) -> Stack {
+        let is_up = SERVICES.iter().all(|service| runs(&dir.join("run").join(service)));
+        if !is_up || !dir.join("env").exists() {
+            let done = script(&dir, &["up"]).output().unwrap();
+            assert!(done.status.success(), "scripts/stack up: {done:?}");
+        }
+        Stack::read(dir)
+    }
+
     pub fn get() -> &'static Stack {
         &STACK
     }
@@ -58,8 +98,10 @@ impl Stack {
         ServiceAddress { url: self.variable(name).into(), tls }
     }
 
-    /// Runs `scripts/stack` with these words, such as `kill redis`.
+    /// Runs `scripts/stack` with these words, such as `kill rabbitmq`.
     pub async fn run(&self, words: &[&str]) {
+        let is_shared = std::env::var("NEXTEST_PROFILE").is_ok_and(|profile| profile != "torture") && slot().is_none();
+        assert!(!is_shared, "{words:?} would disturb other tests: .config/nextest.toml puts this test into no group");
         let mut command = self.script(words);
         let done = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
         let text = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
@@ -67,26 +109,12 @@ impl Stack {
     }
 
     pub fn script(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/stack"));
-        command.args(words).env("SECKILL_STACK_DIR", &self.dir);
-        command
-    }
-
-    /// A guard that starts stopped services again on drop, even after a failed test, because the next test needs them.
-    pub fn restore_on_drop(&self) -> RestoreServices<'_> {
-        RestoreServices { stack: self }
+        script(&self.dir, words)
     }
 }
 
-/// Starts stopped services again on drop.
-pub struct RestoreServices<'a> {
-    stack: &'a Stack,
-}
-
-impl Drop for RestoreServices<'_> {
-    fn drop(&mut self) {
-        let up = self.stack.script(&["up"]).output();
-        let works = up.as_ref().is_ok_and(|done| done.status.success());
-        assert!(works || std::thread::panicking(), "the services do not start again: {up:?}");
-    }
+fn script(dir: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/stack"));
+    command.args(words).env("SECKILL_STACK_DIR", dir);
+    command
 }
