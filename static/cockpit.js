@@ -6,7 +6,8 @@ import { call, count, create, language, locale, poll, say as sayShared, slot, ta
 import { dialogs } from './shop.js';
 
 const root = document.querySelector('[data-cockpit]');
-const say = translator(table('cockpit-words'));
+const words = table('cockpit-words');
+const say = translator(words);
 const compact = new Intl.NumberFormat(language, { notation: 'compact', maximumFractionDigits: 1 });
 /** Ticks are small multiples of a round step: three digits tell neighbors apart, such as 0.25 and 0.3. */
 const tick = new Intl.NumberFormat(language, { notation: 'compact', maximumSignificantDigits: 3 });
@@ -177,7 +178,8 @@ function showState(s) {
 
 // ---- plots ----
 
-const REASONS = ['sold_out', 'busy', 'not_open', 'rate_limited', 'bad_token', 'over_limit', 'ended', 'overloaded', 'bad_quantity', 'no_such_sale', 'too_early', 'by_draw'];
+/** The keys of the words for refusals, in the order of their lines. The rest of a key is the code. */
+const REASONS = Object.keys(words).filter((key) => key.startsWith('reason_'));
 /** Requests and grants in the slots of the first seconds of the sale, kept as long as its counters. */
 let opening = null;
 const total = (list) => list.reduce((sum, n) => sum + n, 0);
@@ -192,7 +194,7 @@ function openingData() {
 const plots = {
   opening: { data: openingData, lines: [['asked', () => total(opening.asked), 1], ['accepted', () => total(opening.accepted), 2]] },
   requests: { lines: [['asked', (p) => p.asked, 1], ['accepted', (p) => p.accepted, 2, 'right']] },
-  refusals: { lines: REASONS.map((reason, n) => [`reason_${reason}`, (p) => (p.asked == null ? null : p.refused[reason] ?? 0), n + 1]) },
+  refusals: { lines: REASONS.map((key, n) => [key, (p) => (p.asked == null ? null : p.refused[key.slice('reason_'.length)] ?? 0), n + 1]) },
   latency: { lines: [['half', (p) => p.p50_ms, 1], ['most', (p) => p.p99_ms, 2]] },
   queues: { lines: [['outbox', (p) => p.outbox, 1], ['queue', (p) => p.ready, 2]] },
   persisted: { lines: [['persisted', (p) => p.persisted, 1]] },

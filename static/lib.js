@@ -6,10 +6,10 @@ export const language = document.documentElement.lang;
 
 // ---- texts ----
 
-/** The texts in an inert `<template>` of the page, by key. */
-export function table(id) {
+/** What `value` reads of each item in an inert `<template>` of the page, by key: its text, unless told otherwise. */
+export function table(id, value = (item) => item.textContent) {
   const items = document.getElementById(id)?.content.querySelectorAll('[data-key]') ?? [];
-  return Object.fromEntries([...items].map((item) => [item.dataset.key, item.textContent]));
+  return Object.fromEntries([...items].map((item) => [item.dataset.key, value(item)]));
 }
 
 /** A function that returns the text of a key with a value in the place of `{}`; empty for an unknown key. */

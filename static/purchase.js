@@ -1,13 +1,13 @@
 // A purchase, repeated until an answer settles it. Repeating is safe: a shopper who already holds units gets the same
 // order again. So a missing answer only means that the request is sent again.
 
-import { call, clock, jitter, sleep, storage } from './lib.js';
+import { call, clock, jitter, sleep, storage, table } from './lib.js';
 import { nextAttempt } from './spread.js';
 
-/** After these refusals the next attempt may succeed. */
-const TRANSIENT = new Set(['busy', 'rate_limited', 'overloaded', 'unavailable']);
-/** Refusals after which an earlier attempt without an answer may still have bought something. */
-const GONE = new Set(['sold_out', 'ended', 'not_open', 'paused']);
+/** The class of each refusal, which the page carries beside its words. After a `transient` one the next attempt may succeed. */
+const classOf = table('problems', (item) => item.dataset.class);
+/** Classes of refusals after which an earlier attempt without an answer may still have bought something. */
+const GONE = ['gone', 'not_yet'];
 /** Statuses of an order that still counts. */
 const LIVE = new Set(['reserved', 'unpaid', 'paid']);
 /** After this time the purchase is given up. Time offline does not count. */
@@ -121,7 +121,8 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
       return { order, statusUrl };
     }
     if (answer.status === 401) return { signIn: true };
-    if (answer.code === 'bad_token' && expiredTokens < 3) {
+    if (answer.code === 'bad_token') {
+      if (expiredTokens === 3) return { refused: answer.code };
       expiredTokens += 1;
       tokens.drop();
       await sleep(jitter(300));
@@ -135,7 +136,7 @@ async function attemptUntilSettled(sale, quantity, tokens, spread, report, remem
     }
     const failed = answer.status === 0 || answer.status >= 500;
     unanswered ||= failed;
-    if (!failed && !TRANSIENT.has(answer.code)) return await settle(sale, answer.code, unanswered);
+    if (!failed && classOf[answer.code] !== 'transient') return await settle(sale, answer.code, unanswered);
     report({ attempt: attempt + 1, why: answer.status === 0 ? 'unanswered' : 'busy' });
     await pause(nextAttempt(attempt, answer.wait, spread));
     spent += Date.now() - began;
@@ -158,6 +159,6 @@ async function awaitMoment(tokens, attempt, report, remember) {
 
 /** Called before the page reports a refusal: an earlier attempt without an answer may have bought something. */
 async function settle(sale, code, unanswered) {
-  const order = unanswered && GONE.has(code) ? await liveOrder(sale) : null;
+  const order = unanswered && GONE.includes(classOf[code]) ? await liveOrder(sale) : null;
   return order ? { order } : { refused: code };
 }

@@ -71,7 +71,7 @@ pub use payment::{ApprovalStatus, CaseKind, PaymentStatus, RefundKind, RefundTar
 pub use picture::{GalleryChange, GalleryRefusal, Picture};
 pub use question::{Question, QuestionChange, QuestionStatus, ShownAnswer, ShownAnswers};
 pub use queue::{Line, Place, QueuePlace, QueuePlan, QueueSeed, Segment, TurnState};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, RefusalClass};
 pub use role::Role;
 pub use sale::{Demand, Phase, Rush, Sale, SaleState, Window};
 pub use sale_digest::SaleDigest;

@@ -22,7 +22,8 @@ use crate::{Chrome, assets, reminder};
 use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, ShownAnswer};
 use domain::wallet::CURRENCY;
 use domain::{
-    Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Sale, SaleMode, SaleState, category_of,
+    Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Refusal, RefusalClass, Sale, SaleMode,
+    SaleState, category_of,
 };
 use words::refusals;
 
@@ -333,9 +334,12 @@ impl SalePage<'_> {
         }
     }
 
-    /// The texts of refusals for the script, by code.
-    fn refusals(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        refusals().map(|problem| (problem.code, problem.text(self.chrome.locale)))
+    /// Code, class and text of each problem that can answer a purchase, for the script.
+    fn refusals(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+        refusals().map(|problem| {
+            let class = problem.code.parse().map_or(RefusalClass::Final, Refusal::class);
+            (problem.code, class.as_str(), problem.text(self.chrome.locale))
+        })
     }
 }
 

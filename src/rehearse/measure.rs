@@ -8,6 +8,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::time::Instant;
 
+use domain::Refusal;
 use domain::wire::wire_enum;
 
 /// The upper end of the histograms. Longer times count as this long. No request waits that long for its response.
@@ -36,9 +37,9 @@ impl Step {
     pub fn classify(self, status: u16, code: &str) -> ResponseClass {
         match (status, code) {
             (200..=399, _) => ResponseClass::Good,
-            (409, "sold_out" | "not_open" | "not_called" | "by_draw" | "ended") | (429, _) if self != Step::Pay => {
-                ResponseClass::Refusal
-            }
+            (429, _) if self != Step::Pay => ResponseClass::Refusal,
+            // The sale is in another state. A refusal with another status shows that the request is wrong.
+            (409, code) if self != Step::Pay && code.parse::<Refusal>().is_ok() => ResponseClass::Refusal,
             (403, "bad_token") if self == Step::Bot => ResponseClass::Refusal,
             _ => ResponseClass::Error,
         }

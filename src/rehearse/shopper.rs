@@ -19,7 +19,7 @@ use super::responses::{
 };
 use crate::outcome::{AccountRecord, VisitOutcome};
 use base::clock::Clock;
-use domain::{Locale, ModeName, OrderId, OrderStatus, Phase, SaleId, UserId};
+use domain::{Locale, ModeName, OrderId, OrderStatus, Phase, Refusal, RefusalClass, SaleId, UserId};
 
 /// How long a shopper presses again before giving up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -218,17 +218,18 @@ impl SimulatedShopper<'_> {
                     }
                 }
             };
-            match (refusal.status, refusal.code.as_str()) {
-                (409, "sold_out") => return PressOutcome::SoldOut,
-                (409, "not_open") => return PressOutcome::NotOpen,
+            match refusal.code.parse() {
+                Ok(Refusal::SoldOut) => return PressOutcome::SoldOut,
+                Ok(Refusal::NotOpen) => return PressOutcome::NotOpen,
                 // The waiting room can show that the turn has come before every process has read the call.
-                (409, "not_called") => {}
-                (403, "bad_token") => self.token = None,
-                (429, "too_early") => {
+                Ok(Refusal::NotCalled) => {}
+                Ok(Refusal::BadToken) => self.token = None,
+                Ok(Refusal::TooEarly) => {
                     let told = refusal.read().and_then(|TooEarlyResponse { not_before }| not_before);
                     self.own_moment = told.map(|moment| self.instant(moment));
                 }
-                (0 | 429 | 500.., _) => {}
+                Ok(known) if known.class() == RefusalClass::Transient => {}
+                _ if matches!(refusal.status, 0 | 429 | 500..) => {}
                 _ => return PressOutcome::GaveUp,
             }
             let retry_after_ms = refusal.retry_after.unwrap_or_default().as_millis() as f64;

@@ -64,18 +64,6 @@ texts! {
         rejected: "入库被拒", "Rejected";
         refunded: "已退款", "Refunded";
         returned: "退回（件）", "Returned (units)";
-        reason_no_such_sale: "场次不存在", "no such sale";
-        reason_not_open: "未开始", "not open";
-        reason_sold_out: "售罄", "sold out";
-        reason_ended: "已结束", "ended";
-        reason_bad_token: "凭证无效", "invalid token";
-        reason_bad_quantity: "数量无效", "invalid quantity";
-        reason_over_limit: "超过限购", "over the limit";
-        reason_rate_limited: "请求过于频繁", "rate limited";
-        reason_busy: "排队已满", "busy";
-        reason_overloaded: "系统繁忙", "overloaded";
-        reason_too_early: "未到个人时刻", "before their moment";
-        reason_by_draw: "抽签场次", "a draw";
         tile_left: "剩余", "Left";
         tile_revenue: "收入（已付款）", "Revenue (paid)";
         tile_paid: "付款率", "Paid";

@@ -1,5 +1,6 @@
 //! Texts of error codes.
 
+use crate::refusals::REFUSALS;
 use domain::Locale;
 
 /// The texts of one error code.
@@ -11,7 +12,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    const fn new(code: &'static str, zh: [&'static str; 2], en: [&'static str; 2]) -> Problem {
+    pub(crate) const fn new(code: &'static str, zh: [&'static str; 2], en: [&'static str; 2]) -> Problem {
         Problem { code, zh, en }
     }
 
@@ -44,16 +45,6 @@ static UNKNOWN: Problem = Problem::new(
 static PROBLEMS: &[Problem] = &[
     Problem::new("not_signed_in", ["请先登录", "登录后才能继续。"],
         ["Please log in", "You need to be logged in for this."]),
-    Problem::new("bad_token", ["请重新抢购", "抢购凭证已过期，请再点一次按钮。"],
-        ["Please try again", "Your turn has expired. Please press the button again."]),
-    Problem::new("no_such_sale", ["活动不存在", "该秒杀不存在或已下架。"],
-        ["No such sale", "This sale doesn’t exist or has been taken down."]),
-    Problem::new("not_open", ["尚未开始", "秒杀还没开始，请留意开抢时间。"],
-        ["Not open yet", "The sale hasn’t started. Please check the start time."]),
-    Problem::new("sold_out", ["已售罄", "商品已抢光。退回的商品先给候补的人，可到商品页加入候补。"],
-        ["Sold out", "Everything is taken. Items that come back go to the waitlist first: you can join it on the page of the sale."]),
-    Problem::new("ended", ["已结束", "本场秒杀已结束。"],
-        ["Sale ended", "This sale has ended."]),
     Problem::new("bad_link", ["链接已失效", "链接已过期、已使用过，或已有更新的邮件。请重新获取。"],
         ["This link no longer works", "It has expired, was used already, or a newer email was sent. Please request another one."]),
     Problem::new("no_mail_address", ["没有邮箱", "该账号没有已验证的邮箱。"],
@@ -90,24 +81,12 @@ static PROBLEMS: &[Problem] = &[
         ["Not enough for the deposit", "This sale sets a deposit aside from your wallet, which you get back in full. Please top up first."]),
     Problem::new("bad_invitation", ["邀请码无效", "没有这个邀请码，或它已被使用或作废。请核对后再试。"],
         ["This code doesn’t work", "There is no such code for this sale, or it was used or revoked. Please check it and try again."]),
-    Problem::new("bad_quantity", ["数量无效", "请选择有效的购买数量。"],
-        ["Invalid quantity", "Please choose a valid quantity."]),
-    Problem::new("over_limit", ["超过限购", "购买数量超过每人限购数。"],
-        ["Over the limit", "That’s more than the limit per person."]),
-    Problem::new("rate_limited", ["操作太频繁", "请稍等几秒再试。"],
-        ["Too many requests", "Please wait a few seconds and try again."]),
     Problem::new("too_many_streams", ["打开的窗口太多", "实时数据连接数已达上限，请先关闭其他窗口。"],
         ["Too many live views", "The maximum number of live views is open. Please close one and try again."]),
-    Problem::new("busy", ["抢购火爆", "排队人数较多，可能还有库存，请再试一次。"],
-        ["High demand", "Many people are ahead of you. There may still be stock, so please try again."]),
-    Problem::new("too_early", ["还没轮到你", "开抢后每个账号各有一个随机时刻，抢得快不占便宜。到你的时刻再点即可。"],
-        ["Not your moment yet", "After the start each account has a random moment of its own, so speed wins nothing. Press again at yours."]),
     Problem::new("no_such_queue", ["没有等候室", "本场没有等候室，或尚未公布。"],
         ["No waiting room", "This sale has no waiting room, or has not been announced."]),
     Problem::new("not_in_queue", ["尚未排队", "这个账号没有在本场排队。"],
         ["Not in line", "This account has no place in line."]),
-    Problem::new("not_called", ["还没轮到你", "本场按随机顺序排队叫号，叫到你时才能购买。"],
-        ["Not your turn", "This sale has a waiting room with a random order. You can buy once you are called."]),
     Problem::new("no_such_draw", ["没有这场抽签", "本场不是抽签，或尚未公布。"],
         ["No such draw", "This sale is not a draw, or has not been announced."]),
     Problem::new("not_entered", ["尚未报名", "这个账号没有报名本场抽签。"],
@@ -128,10 +107,6 @@ static PROBLEMS: &[Problem] = &[
         ["List locked", "The list is locked or the draw was called off, so no entry can be excluded any more."]),
     Problem::new("round_not_awaited", ["不在等待随机数", "这场抽签现在不需要公共随机数。"],
         ["No round awaited", "The draw awaits no public round now."]),
-    Problem::new("by_draw", ["本场为抽签", "本场不抢购：开放期间报名，结束后抽签决定谁能购买。"],
-        ["This sale is a draw", "There is nothing to rush for: enter while it is open, and a draw decides who may buy."]),
-    Problem::new("overloaded", ["系统繁忙", "当前访问人数过多，请稍后再试。"],
-        ["The shop is busy", "We can’t keep up right now. Please try again shortly."]),
     Problem::new("bad_credentials", ["登录失败", "用户名或密码不正确。"],
         ["Login failed", "Incorrect username or password."]),
     Problem::new("totp_required", ["请输入验证码", "密码正确，请再输入验证器上的验证码。"],
@@ -254,52 +229,27 @@ static PROBLEMS: &[Problem] = &[
 
 /// The texts of a code. An unknown code gets the texts of `internal`.
 pub fn problem(code: &str) -> &'static Problem {
-    PROBLEMS.iter().find(|p| p.code == code).unwrap_or(&UNKNOWN)
+    all().find(|p| p.code == code).unwrap_or(&UNKNOWN)
 }
 
-/// The refusals of a purchase, for the script.
-pub fn refusals() -> impl Iterator<Item = &'static Problem> {
-    const CODES: [&str; 23] = [
-        "account_too_new",
-        "contact_not_verified",
-        "contact_taken",
-        "address_needed",
-        "address_taken",
-        "invitation_needed",
-        "deposit_needed",
-        "bad_token",
-        "no_such_sale",
-        "not_open",
-        "sold_out",
-        "ended",
-        "paused",
-        "bad_quantity",
-        "over_limit",
-        "rate_limited",
-        "busy",
-        "too_early",
-        "not_called",
-        "by_draw",
-        "overloaded",
-        "cross_site",
-        "internal",
-    ];
-    CODES.into_iter().map(problem)
+fn all() -> impl Iterator<Item = &'static Problem> {
+    REFUSALS.iter().map(|(problem, _)| problem).chain(PROBLEMS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refusals::refusals;
 
     #[test]
     fn codes_are_unique_and_have_texts() {
-        let mut codes: Vec<_> = PROBLEMS.iter().map(|p| p.code).collect();
+        let mut codes: Vec<_> = all().map(|p| p.code).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes.len(), PROBLEMS.len());
+        assert_eq!(codes.len(), all().count());
         assert_eq!(refusals().filter(|p| p.code == "internal").count(), 1, "each refusal has a text");
         for locale in Locale::ALL {
-            for p in PROBLEMS {
+            for p in all() {
                 assert!(!p.title(locale).is_empty() && !p.text(locale).is_empty(), "{}", p.code);
             }
         }

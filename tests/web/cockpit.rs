@@ -6,8 +6,7 @@ use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use domain::Role;
-use domain::SaleId;
+use domain::{Refusal, Role, SaleId};
 
 /// An open stream of server-sent events.
 struct EventStream {
@@ -154,6 +153,18 @@ async fn event_stream_reports_a_sale_as_it_sells() {
         "http-equiv=\"refresh\"",
     ] {
         assert!(page.text().contains(part), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn every_refusal_has_a_reason_in_the_words_of_the_cockpit() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let id = shop.open_sale(&admin, 2).await;
+    let page = admin.get(&format!("/admin/sales/{id}?lang=en")).await;
+    for refusal in Refusal::ALL {
+        // The script draws a line of the plot for each of these words.
+        assert!(page.text().contains(&format!("<i data-key=\"reason_{refusal}\">")), "{refusal}");
     }
 }
 

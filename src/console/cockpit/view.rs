@@ -14,7 +14,7 @@ use domain::sale::SaleMove;
 use domain::{Line, Money, Phase, SaleId, SaleState};
 use pages::filters::{self, grouped};
 use store::Queue;
-use words::fill;
+use words::{fill, refusal_reasons};
 
 /// The counters of a sale while it runs.
 #[derive(Debug, Template)]
@@ -257,6 +257,10 @@ impl CockpitPage {
         [(t.requests, "requests", self.requests()), (t.orders, "orders", self.orders())]
     }
 
+    fn reasons(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        refusal_reasons(self.chrome.locale)
+    }
+
     fn requests(&self) -> Vec<CounterRow> {
         let t = self.text();
         let requests = self.sample.requests.value.as_ref();
@@ -266,11 +270,9 @@ impl CockpitPage {
             CounterRow::new("asked", t.asked, asked, asked),
             CounterRow::new("refused", t.refused, refused, asked),
         ];
-        for reason in domain::Refusal::ALL {
-            let key = format!("reason_{}", reason.as_str());
-            let label = t.entries().find(|(name, _)| *name == key).map_or(reason.as_str(), |(_, label)| label);
-            let count = requests.map(|r| r.refused.get(reason.as_str()).copied().unwrap_or(0) as i64);
-            rows.push(CounterRow { inner: true, ..CounterRow::new(key, label, count, asked) });
+        for (code, reason) in self.reasons() {
+            let count = requests.map(|r| r.refused.get(code).copied().unwrap_or(0) as i64);
+            rows.push(CounterRow { inner: true, ..CounterRow::new(format!("reason_{code}"), reason, count, asked) });
         }
         rows.push(CounterRow::new("let_in", t.let_in, requests.map(|r| r.let_in as i64), asked));
         rows.push(CounterRow::new("reserved", t.reserved, requests.map(|r| r.reserved as i64), asked));

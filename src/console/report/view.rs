@@ -8,7 +8,7 @@ use domain::evenness::{Evenness, EvennessVerdict, Group};
 use domain::{ModeName, Money, Refusal, SaleMode};
 use pages::filters::{self, grouped};
 use pages::plot::{Column, LinePlot, Scale, Series, columns};
-use words::{ReportText, fill};
+use words::{ReportText, fill, refusal_reasons};
 
 /// The most points in the plot of units. A long sale has more slots, so that a point stands for several.
 const MAX_POINTS: usize = 240;
@@ -172,10 +172,8 @@ impl ReportPage {
     fn refusals(&self) -> Vec<(&'static str, u64, f64)> {
         let requests = &self.report.requests;
         let all = requests.refused_in_all().max(1) as f64;
-        let words = &self.chrome.text().cockpit;
-        let label = |reason: &'static str| {
-            let key = format!("reason_{reason}");
-            words.entries().find(|(known, _)| *known == key).map_or(reason, |(_, words)| words)
+        let label = |code: &'static str| {
+            refusal_reasons(self.chrome.locale).find(|(known, _)| *known == code).map_or(code, |(_, reason)| reason)
         };
         let mut rows: Vec<_> =
             requests.refused.iter().map(|(reason, n)| (label(reason), *n, *n as f64 * 100.0 / all)).collect();

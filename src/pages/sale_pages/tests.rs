@@ -60,6 +60,15 @@ fn every_mode_says_what_is_ready_before_the_start() {
 }
 
 #[test]
+fn page_tells_its_script_the_class_of_every_refusal() {
+    let page = &render(&[sample(7, "Phone")])[5].1;
+    for refusal in Refusal::ALL {
+        let item = format!(r#"<i data-key="{refusal}" data-class="{}">"#, refusal.class());
+        assert!(page.contains(&item), "{item}");
+    }
+}
+
+#[test]
 fn pages_carry_no_live_data() {
     let quiet = sample(7, "Phone");
     let mut busy = quiet.clone();

@@ -43,9 +43,9 @@ macro_rules! phrase {
     (503) => { "Service Unavailable" };
 }
 
-/// Generates [`Code`] from the table: variant, status, code, detail, and seconds for `Retry-After`.
+/// Generates [`Code`] from the table: variant, status, code, class of a refusal, detail, and seconds for `Retry-After`.
 macro_rules! problems {
-    ($($variant:ident $status:tt $code:literal $detail:literal $(retry $after:literal)?;)*) => {
+    ($($variant:ident $status:tt $code:literal $($class:ident)? $detail:literal $(retry $after:literal)?;)*) => {
         /// What went wrong, as the client sees it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant,)* }
@@ -88,29 +88,18 @@ macro_rules! problems {
     };
 }
 
-problems! {
+// The rows of refusals follow these.
+domain::refusals! { problems! {
     NotSignedIn 401 "not_signed_in" "Log in first.";
-    BadToken 403 "bad_token" "The purchase token is missing, expired, or belongs to another user. Request a new one.";
-    NoSuchSale 404 "no_such_sale" "There is no such sale.";
-    NotOpen 409 "not_open" "The sale is not open.";
-    SoldOut 409 "sold_out" "All units are taken. Unpaid orders go back on sale.";
-    Ended 409 "ended" "The sale is over.";
     NoSuchPacket 404 "no_such_packet" "There is no such red packet.";
     PacketNotOpen 409 "packet_not_open" "The red packet is not open yet.";
     PacketEmpty 409 "packet_empty" "All shares of the red packet are claimed.";
     PacketExpired 409 "packet_expired" "The red packet has expired. What was left went back to its giver.";
     TooManyPackets 409 "too_many_packets" "The giver has the maximum number of open red packets. Wait until some are over.";
     OwnPacket 409 "own_packet" "The giver of this red packet does not take part in it.";
-    BadQuantity 422 "bad_quantity" "The quantity must be a whole number above zero.";
-    OverLimit 422 "over_limit" "That is more than one user may buy in this sale.";
-    RateLimited 429 "rate_limited" "Too many requests from you. Wait a little." retry "1";
     TooManyStreams 429 "too_many_streams" "The account or the address has the maximum number of open event streams. Close one." retry "10";
-    Busy 429 "busy" "Too many shoppers are buying at once. Units may be left: try again." retry "1";
-    Overloaded 503 "overloaded" "The shop is overloaded at the moment." retry "2";
-    TooEarly 429 "too_early" "Each account has a moment of its own after the opening. Yours has not come: not_before says when." retry "1";
     NoSuchQueue 404 "no_such_queue" "The sale has no waiting room, or is not announced.";
     NotInQueue 404 "not_in_queue" "The account has no place in this waiting room.";
-    NotCalled 409 "not_called" "This sale has a waiting room. The account may buy when it is called, and for a while.";
     NoSuchDraw 404 "no_such_draw" "The sale is not a draw, or not announced.";
     NoWaitlist 404 "no_waitlist" "The sale has no waitlist: units that come back are given in another way.";
     NotWaiting 404 "not_waiting" "The account never joined the waitlist of this sale.";
@@ -130,7 +119,6 @@ problems! {
     NotDrawn 409 "not_drawn" "The draw has not been held yet.";
     EntriesLocked 409 "entries_locked" "The list of entries is locked, or the draw was called off. No entry can be excluded any more.";
     RoundNotAwaited 409 "round_not_awaited" "The draw awaits no public round now.";
-    ByDraw 409 "by_draw" "This sale is a draw. Enter it instead, while it is open.";
 
     BadCredentials 401 "bad_credentials" "The user name or the password is wrong.";
     CodeNeeded 401 "totp_required" "The password is correct. Send a code from the authenticator as well.";
@@ -191,7 +179,7 @@ problems! {
     BadRequest 400 "bad_request" "The request could not be understood.";
     Unavailable 503 "unavailable" "A service that the shop needs is unavailable. Nothing is lost: try again." retry "2";
     Internal 500 "internal" "The shop failed to handle the request.";
-}
+} }
 
 type Cause = Arc<dyn Error + Send + Sync>;
 

@@ -17,25 +17,18 @@ use pages::pictures::PictureRefusal;
 use payments::PaymentError;
 use store::{AccountChangeRefusal, AddressRefusal, SaleRefusal, StoreError};
 
-impl From<Refusal> for Code {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NoSuchSale => Code::NoSuchSale,
-            Refusal::NotOpen => Code::NotOpen,
-            Refusal::SoldOut => Code::SoldOut,
-            Refusal::Ended => Code::Ended,
-            Refusal::BadToken => Code::BadToken,
-            Refusal::BadQuantity => Code::BadQuantity,
-            Refusal::OverLimit => Code::OverLimit,
-            Refusal::RateLimited => Code::RateLimited,
-            Refusal::Busy => Code::Busy,
-            Refusal::Overloaded => Code::Overloaded,
-            Refusal::TooEarly => Code::TooEarly,
-            Refusal::NotCalled => Code::NotCalled,
-            Refusal::ByDraw => Code::ByDraw,
+/// Each refusal is the problem of the same name.
+macro_rules! codes {
+    ($($variant:ident $status:literal $code:literal $class:ident $detail:literal $(retry $after:literal)?;)*) => {
+        impl From<Refusal> for Code {
+            fn from(refusal: Refusal) -> Self {
+                match refusal { $(Refusal::$variant => Code::$variant,)* }
+            }
         }
-    }
+    };
 }
+
+domain::refusals! { codes! {} }
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {

@@ -4,6 +4,7 @@ use askama::Template;
 use jiff::Timestamp;
 
 use crate::views::Chrome;
+use domain::{Refusal, RefusalClass};
 use pages::filters;
 use pages::onward::OnwardSale;
 use words::problem;
@@ -42,10 +43,8 @@ impl MessagePage {
 
     /// Whether another try may succeed.
     fn is_worth_retrying(&self) -> bool {
-        matches!(
-            self.code.as_str(),
-            "busy" | "rate_limited" | "overloaded" | "bad_token" | "not_open" | "paused" | "too_early" | "unavailable"
-        )
+        let class = self.code.parse().map(Refusal::class);
+        matches!(class, Ok(RefusalClass::Transient | RefusalClass::NotYet)) || self.code == "unavailable"
     }
 
     /// The visitor's moment in whole seconds, rounded up, so that a press at the time shown is not too early.
@@ -90,7 +89,11 @@ mod tests {
     fn page_offers_another_try_only_if_it_may_succeed() {
         let busy = page(429, "busy", "/en/sales/7");
         assert!(busy.contains(r#"action="/en/sales/7/buy""#) && busy.contains(r#"name="quantity" value="2""#));
-        assert!(!page(409, "sold_out", "/en/sales/7").contains("Try again"));
+        let codes =
+            [("not_open", true), ("not_called", true), ("bad_token", true), ("sold_out", false), ("by_draw", false)];
+        for (code, is_offered) in codes {
+            assert_eq!(page(409, code, "/en/sales/7").contains("Try again"), is_offered, "{code}");
+        }
         let away = page(503, "unavailable", "");
         assert!(away.contains(r#"href="/en/sales/7/buy">Try again"#) && away.contains(r#"http-equiv="refresh""#));
     }
