@@ -48,9 +48,9 @@ fn with(mut settings: Value, more: Value) -> Value {
     settings
 }
 
-/// Plays journeys in one browser, one after the other.
+/// Plays journeys in one browser. While one waits, another goes on.
 async fn play(shop: &Shop, journeys: &[Value]) {
-    play_with(shop, journeys, json!({})).await;
+    play_with(shop, journeys, json!({"lanes": 2})).await;
 }
 
 /// Plays journeys with additional settings of the browser. Fails with the names of all that failed.
@@ -74,7 +74,7 @@ async fn play_with(shop: &Shop, journeys: &[Value], more: Value) {
     assert!(done.status.success(), "journeys that failed: {failed}");
 }
 
-/// These journeys mostly wait for a clock, so they are played side by side.
+/// These journeys mostly wait for a clock, so more are played at a time.
 #[tokio::test]
 async fn shoppers_are_ready_and_buy_when_a_sale_opens() {
     let shop = shop(Rung::Sqlite).await;
@@ -92,7 +92,7 @@ async fn shoppers_are_ready_and_buy_when_a_sale_opens() {
     shop.audit_is_clean().await;
 }
 
-/// Side by side, as above.
+/// More at a time, as above.
 #[tokio::test]
 async fn shoppers_take_turns_win_draws_and_move_up() {
     let shop = shop(Rung::Sqlite).await;
@@ -112,7 +112,8 @@ async fn visitors_find_goods_and_learn_how_it_went() {
     let journeys = [
         journey("outcome", PHONE),
         journey("categories", PHONE),
-        journey("questions", DESKTOP),
+        // What is asked stays in the visitor's own language on pages of the other one.
+        journey("questions", BOTH),
         // A phone has the main pages along the bottom, a wide screen in the header.
         journey("page_details", BOTH),
     ];
@@ -150,8 +151,8 @@ async fn shoppers_manage_accounts_and_get_back_in() {
 #[tokio::test]
 async fn pages_fit_between_phone_and_wide_screen() {
     let shop = shop(Rung::Sqlite).await;
-    // It sets the width itself.
-    play(&shop, &[journey("layouts", BOTH)]).await;
+    // It sets the width itself, and gives the goods other pictures while it runs.
+    play_with(&shop, &[journey("layouts", BOTH)], json!({"lanes": 1})).await;
     shop.audit_is_clean().await;
 }
 
@@ -169,7 +170,7 @@ async fn browser_shows_messages_and_a_dashboard_on_the_wall() {
     let shop = shop(Rung::Sqlite).await;
     // Only a wide screen has the wall.
     let journeys = [journey("push", PHONE), journey("report", &[("zh", 390), ("en", 1280)])];
-    play_with(&shop, &journeys, json!({"browser": "chromium"})).await;
+    play_with(&shop, &journeys, json!({"browser": "chromium", "lanes": 2})).await;
     shop.audit_is_clean().await;
 }
 
@@ -203,7 +204,7 @@ async fn staff_and_shoppers_prove_again_who_they_are() {
     let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
     let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
     let journeys = [journey("passkeys", DESKTOP), journey("step_up", DESKTOP), journey("spending", PHONE)];
-    play_with(&shop, &journeys, json!({ "origin": origin })).await;
+    play_with(&shop, &journeys, json!({"origin": origin, "lanes": 2})).await;
     shop.audit_is_clean().await;
 }
 

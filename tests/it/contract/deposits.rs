@@ -19,7 +19,7 @@ pub async fn deposits_are_taken_once_and_come_back_in_full(shop: &Scene<'_>) {
     let (poor, able) = shoppers.split_last().unwrap();
     join_all(able.iter().map(|shopper| shopper.top_up(DEPOSIT))).await;
     let opening = Duration::from_secs(2);
-    let draw = NewSale::of(1).opens_in(opening).closes_in(opening + Duration::from_secs(10)).draw().deposit(DEPOSIT);
+    let draw = NewSale::of(1).opens_in(opening).closes_in(opening + Duration::from_secs(18)).draw().deposit(DEPOSIT);
     let sale = shop.create(draw).await;
     shop.wait_for_phase(&sale, "open").await;
     let entry = format!("/api/sales/{sale}/entry");

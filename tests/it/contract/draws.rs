@@ -27,7 +27,7 @@ async fn enter(shopper: &Shopper, sale: &str) {
 pub async fn units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next(shop: &Scene<'_>) {
     let opening = Duration::from_secs(2);
     // Long enough for every account to enter on a busy machine.
-    let draw = NewSale::of(UNITS as i64).opens_in(opening).closes_in(opening + Duration::from_secs(10)).draw();
+    let draw = NewSale::of(UNITS as i64).opens_in(opening).closes_in(opening + Duration::from_secs(18)).draw();
     let sale = shop.create(draw).await;
     shop.wait_for_phase(&sale, "open").await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();

@@ -51,7 +51,7 @@ async fn refuse(strangers: &[&Shopper], sale: &str) {
 
 pub async fn places_are_called_in_their_order_and_nobody_buys_out_of_turn(shop: &Scene<'_>) {
     // Long enough for data control to open the list, and for every account to join on a busy machine.
-    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(15)).queue().prequeue(12)).await;
+    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(24)).queue().prequeue(18)).await;
     let early = shop.shopper(0).client.post(&format!("/api/sales/{sale}/place"), json!({})).await;
     early.expect_problem(409, "not_open");
     shop.wait_until_joining(&sale).await;

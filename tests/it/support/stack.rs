@@ -1,6 +1,7 @@
 //! The services that `scripts/stack` has started for this run.
 
 use std::collections::HashMap;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -17,8 +18,8 @@ pub struct Stack {
 /// Groups of .config/nextest.toml whose tests break services. The tests of a group's slot, which run one after the other, have
 /// a stack of their own.
 const GROUPS_WITH_STACKS: [&str; 2] = ["faults", "cluster"];
-/// What `scripts/stack up` starts.
-const SERVICES: [&str; 6] = ["redis", "replica", "rabbitmq", "postgres", "nginx", "smtp"];
+/// Ports that are open once a stack is up.
+const PORTS: [&str; 7] = ["redis", "replica", "rabbitmq", "rabbitmq_management", "postgres", "nginx", "smtp"];
 
 static STACK: LazyLock<Stack> = LazyLock::new(|| {
     let dir = std::env::var_os("SECKILL_TEST_STACK").map(PathBuf::from).unwrap_or_else(|| {
@@ -46,13 +47,16 @@ fn variable(line: &str) -> Option<(String, String)> {
     Some((name.to_owned(), value.replace('\\', "")))
 }
 
-/// Whether the process that `scripts/stack` has recorded in this file, as its pid and its start time, runs.
-fn runs(record: &Path) -> bool {
-    let recorded = std::fs::read_to_string(record).unwrap_or_default();
-    let Some((pid, started)) = recorded.trim().split_once(' ') else { return false };
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-    fields[0] != "Z" && fields.get(19) == Some(&started)
+/// Whether all services of a stack take connections.
+fn is_up(dir: &Path) -> bool {
+    let ports = std::fs::read_to_string(dir.join("ports")).unwrap_or_default();
+    let ports: HashMap<&str, u16> = ports.lines().filter_map(|line| line.split_once('=')).filter_map(port).collect();
+    let is_open = |name: &&str| ports.get(name).is_some_and(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok());
+    dir.join("env").exists() && PORTS.iter().all(is_open)
+}
+
+fn port<'a>((name, number): (&'a str, &str)) -> Option<(&'a str, u16)> {
+    Some((name, number.parse().ok()?))
 }
 
 impl Stack {
@@ -65,8 +69,7 @@ impl Stack {
     /// Starts what does not run: everything before the first test, and later what a test left dead that was ended half-way.
     /// `scripts/stack purge` of the folder above ends it.
     fn start(dir: PathBuf) -> Stack {
-        let is_up = SERVICES.iter().all(|service| runs(&dir.join("run").join(service)));
-        if !is_up || !dir.join("env").exists() {
+        if !is_up(&dir) {
             let done = script(&dir, &["up"]).output().unwrap();
             assert!(done.status.success(), "scripts/stack up: {done:?}");
         }
