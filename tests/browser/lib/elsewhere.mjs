@@ -17,7 +17,7 @@ export class Elsewhere {
     const address = visitor.methods.get(page) === 'GET' && addressIn(page.url(), visitor.locale, this.locale);
     // English words are the longest, so a phone shows the English page itself. A dialog would be closed there.
     if (address && !isOpen && this.width < 768) return this.loaded(address, name, visitor);
-    return [...await this.resized(page, name, visitor), ...(address ? await this.words(page, address, name) : [])];
+    return [...await this.resized(page, name, visitor), ...(address ? await this.words(page, address, name, visitor) : [])];
   }
 
   /** The same page at the other width. */
@@ -30,11 +30,11 @@ export class Elsewhere {
   }
 
   /** Words of the page at this address, as the shop answers it to the visitor, in another language than its own. */
-  async words(page, address, name) {
+  async words(page, address, name, { typedWords }) {
     const full = `${name}-${this.locale}`;
     if (wasInspected(full)) return [];
     const html = await (await page.request.get(address)).text();
-    return inspectWords(page, full, this.locale, html);
+    return inspectWords(page, full, { locale: this.locale, typedWords, html });
   }
 
   /** The page at this address, with the visitor's session. */
@@ -53,7 +53,7 @@ export class Elsewhere {
   }
 
   /** One for all visitors who are alike: cookies come from the visitor. */
-  async twinOf({ scripts, headers, expected, expectedFailures, expectedWords }) {
+  async twinOf({ scripts, headers, expected, expectedFailures, expectedWords, typedWords }) {
     const key = JSON.stringify([scripts, headers]);
     let twin = this.twins.get(key);
     if (!twin) {
@@ -61,7 +61,7 @@ export class Elsewhere {
       twin = await Visitor.open(this.browser, this.shop, place, { scripts, headers, serviceWorkers: 'block' });
       this.twins.set(key, twin);
     }
-    return Object.assign(twin, { expected, expectedFailures, expectedWords: [...expectedWords, WORDS_OF_BLOCKED_WORKER] });
+    return Object.assign(twin, { typedWords, expected, expectedFailures, expectedWords: [...expectedWords, WORDS_OF_BLOCKED_WORKER] });
   }
 
   async close() {

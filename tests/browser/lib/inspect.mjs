@@ -33,11 +33,11 @@ const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 const MAX_SCREENSHOT_HEIGHT = 4000;
 
 /** Returns the faults of the page as sentences. axe is a script itself, so it is skipped on pages without scripts. */
-export async function inspect(page, name, { locale, scripts }) {
+export async function inspect(page, name, { locale, scripts, typedWords }) {
   if (seen.has(name)) return [];
   seen.add(name);
   const faults = [
-    ...(await page.evaluate(foreignWords, { locale })).map((words) => `not in this language: ${words}`),
+    ...(await page.evaluate(foreignWords, { locale, typedWords })).map((words) => `not in this language: ${words}`),
     ...(await page.evaluate(overflowing)).map((what) => `wider than the screen: ${what}`),
   ];
   const structure = name.replace(`-${locale}-`, '-');
@@ -55,9 +55,9 @@ export async function inspect(page, name, { locale, scripts }) {
 }
 
 /** Returns words of another language than `locale` in the text of a page, also where it is hidden. */
-export async function inspectWords(page, name, locale, html) {
+export async function inspectWords(page, name, { locale, typedWords, html }) {
   seen.add(name);
-  const found = await page.evaluate(foreignWords, { locale, html });
+  const found = await page.evaluate(foreignWords, { locale, typedWords, html });
   return found.map((words) => `${name}: not in this language: ${words}`);
 }
 
@@ -140,13 +140,17 @@ function overflowing() {
   return wide.slice(-3).map((e) => `${e.tagName.toLowerCase()}.${e.className} ends at ${Math.round(e.getBoundingClientRect().right)} of ${width}`);
 }
 
-/** Runs in the page. Visible texts and labels in another language than the page's, unless marked with `lang`; of `html` all texts. */
-function foreignWords({ locale, html }) {
+/**
+ * Runs in the page. Visible texts and labels in another language than the page's, unless marked with `lang` or typed by a
+ * person; of `html` all texts.
+ */
+function foreignWords({ locale, typedWords, html }) {
   const { body, title } = html ? new DOMParser().parseFromString(html, 'text/html') : document;
   const known = /UTC|SHA-256|MB|https|localhost|CSV|sandbox|sale 7、goods 3、user|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12}\b|JSON|Markdown|HTML|Chrome · Linux|\bnode\b|Google Authenticator|1Password|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|Redis Cluster|Redis|seckill audit|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
   const foreign = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;
   const found = new Set();
-  const check = (text) => foreign.test((text ?? '').replace(known, '')) && found.add(text.trim().slice(0, 60));
+  const bare = (text) => typedWords.reduce((rest, words) => rest.replaceAll(words, ''), text ?? '').replace(known, '');
+  const check = (text) => foreign.test(bare(text)) && found.add(text.trim().slice(0, 60));
   const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;

@@ -21,7 +21,8 @@ export class Visitor {
   /** `headers` are sent with every request. */
   static async open(browser, shop, { locale, width, settings, elsewhere }, { scripts = true, motion = false, headers, ...more } = {}) {
     const visitor = new Visitor();
-    Object.assign(visitor, { shop, locale, width, scripts, headers, elsewhere, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [] });
+    Object.assign(visitor, { shop, locale, width, scripts, headers, elsewhere, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [], typedWords: [] });
+    // How each page was asked for. One that came by a form has no address that shows it again.
     visitor.methods = new WeakMap();
     // Leaving a page aborts its requests.
     visitor.expectedFailures = ['net::ERR_ABORTED'];
@@ -72,6 +73,11 @@ export class Visitor {
     this.expectedWords.push(words);
   }
 
+  /** Declares words that a person typed, which pages of the other language show as they are. */
+  typed(...words) {
+    this.typedWords.push(...words);
+  }
+
   watch() {
     const fault = (page, text) => this.faults.push(`${page ? new URL(page.url()).pathname : '?'}: ${text}`);
     this.context.on('console', (message) => {
@@ -92,7 +98,8 @@ export class Visitor {
       if (!this.expectedFailures.includes(why)) fault(null, `${request.method()} ${request.url()} failed: ${why}`);
     });
     this.context.on('request', (request) => {
-      if (request.isNavigationRequest() && !request.frame().parentFrame()) this.methods.set(request.frame().page(), request.method());
+      const page = request.isNavigationRequest() && pageOf(request);
+      if (page) this.methods.set(page, request.method());
     });
     this.context.on('response', (response) => {
       const [status, url] = [response.status(), new URL(response.url())];
@@ -181,5 +188,14 @@ export class Visitor {
 
   async close() {
     await this.context.close();
+  }
+}
+
+/** The page that a request loads, or null: a new tab has none yet. The pages of this shop have no frames. */
+function pageOf(request) {
+  try {
+    return request.frame().page();
+  } catch {
+    return null;
   }
 }
