@@ -26,6 +26,8 @@ pub const ADMIN_PASSWORD: &str = "password of the tests";
 /// How long all processes may take to start, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(15);
+/// Sales of tests open within half a minute.
+const PHASE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A shop before its start.
 pub struct Plan {
@@ -322,7 +324,7 @@ impl Shop {
         let mut last = Value::Null;
         for n in 0..self.origins.len() {
             let client = self.client().at(n);
-            last = eventually(&format!("server {n} shows {phase}"), TIMEOUT, async || {
+            last = eventually(&format!("server {n} shows {phase}"), PHASE_TIMEOUT, async || {
                 let button = client.get(&format!("/api/sales/{sale}/button")).await;
                 let json = if button.status == 200 { button.json() } else { Value::Null };
                 if json["phase"] == phase { Ok(json) } else { Err(button.text()) }
