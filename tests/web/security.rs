@@ -33,7 +33,8 @@ fn kind(class: &str, detail: &str) -> (String, String) {
 #[tokio::test]
 async fn log_ins_leave_events_with_the_account_and_without_typed_names() {
     let shop = TestShop::open().await;
-    let mei = shop.shopper("mei").await;
+    shop.shopper("mei").await;
+    let mei = shop.log_in("mei", PASSWORD.0).await;
     let id = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
     let log_in = async |name: &str, password: &str| {
         shop.visitor().post("/api/login", json!({"username": name, "password": password})).await.status.as_u16()
@@ -157,7 +158,8 @@ async fn owners_read_and_filter_security_events() {
     let admin = shop.admin().await;
     let empty = admin.get("/admin/security?lang=en&class=webhook_refused").await;
     assert!(empty.is_page(200) && empty.text().contains("No matching events."), "{}", empty.text());
-    let mei = shop.shopper("mei").await;
+    shop.shopper("mei").await;
+    let mei = shop.log_in("mei", PASSWORD.0).await;
     let id = shop.parts.accounts().session(&mei.headers()).unwrap().user_id.to_string();
     for name in ["mei", "mei", "lei"] {
         let wrong = json!({"username": name, "password": "wrong horse"});
@@ -174,7 +176,7 @@ async fn owners_read_and_filter_security_events() {
     let (event, account) = (&failed[0], json!(id));
     assert_eq!((&event["account"], &event["username"], &event["count"]), (&account, &json!("mei"), &json!(2)));
     assert_eq!((&event["network"], &event["detail"]), (&json!("127.0.0.0/24"), &json!("password")));
-    assert_eq!(list(&format!("?account={id}")).await.len(), 2, "the registration's session, and the failures");
+    assert_eq!(list(&format!("?account={id}")).await.len(), 2, "the log-in, and the failures");
     assert_eq!(list("?network=127.0.0.9&class=log_in_failed").await.len(), 2);
     assert_eq!(list("?network=192.0.2.0/24").await.len(), 0);
     assert_eq!(list("?to=2026-01-01").await.len(), 0);

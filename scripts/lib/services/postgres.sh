@@ -23,7 +23,7 @@ postgres_start() {
     echo "$kind all all 127.0.0.1/32 scram-sha-256" >"$home/pg_hba.conf"
     launch postgres "$home" "${AS_POSTGRES[@]}" "$bin/postgres" -D "$home/data" \
         -c listen_addresses=127.0.0.1 -c "port=${PORT[postgres]}" -c unix_socket_directories= \
-        -c max_connections=200 -c shared_buffers=256MB -c log_timezone=UTC -c timezone=UTC \
+        -c max_connections=600 -c shared_buffers=256MB -c log_timezone=UTC -c timezone=UTC \
         -c hba_file="$home/pg_hba.conf" -c ssl=on -c ssl_cert_file="$home/server.pem" -c ssl_key_file="$home/server.key" -c ssl_ca_file="$home/ca.pem"
 }
 
