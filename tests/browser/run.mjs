@@ -1,23 +1,17 @@
-// Runs journeys through a running shop in a real browser.
+// Runs journeys through a running shop in a real browser, in both languages, at the width of a phone and of a desktop.
 //
-//   node tests/browser/run.mjs '{"origin": "http://127.0.0.1:8080", "admin": {"username": "admin", "password": "…"},
-//                                "journeys": [{"name": "purchase", "places": [["en", 390]]}]}'
+//   node tests/browser/run.mjs '{"origin": "http://127.0.0.1:8080", "journeys": ["purchase"],
+//                                "admin": {"username": "admin", "password": "…"}, "consumer": 4711}'
 //
-// The shop needs the demo products. A journey is played in each of its `places`, which are languages and widths; without them
-// in both languages, at the width of a phone and of a desktop. With one place, its pages are looked at in the other language
-// at the other width as well. `lanes` journeys run at a time, by default
-// one: while one waits for a clock, another goes on.
-//
-// Settings of all journeys or of one: `consumer` is the id of the process that stores orders, which `slow_shop` needs; `smtp`
-// the port at which `registration` takes the shop's mail; `report` the file that `rehearsal_report` reads. `"examine": false`
-// skips the checks of accessibility and language, and the screenshots. `browser` is the program, by default
-// `chromium-headless-shell`. With SCREENSHOTS=1 in the environment, tests/browser/artifacts has pictures of
-// every page afterwards. It always has pictures of failures.
+// The shop needs the demo products. `consumer` is the id of the process that stores orders, which `slow_shop` needs;
+// `smtp` is the port at which `registration` takes the shop's mail. `places` limits languages and widths, such as
+// [["zh", 390]]. `browser` is the program, by default `chromium-headless-shell`. `"examine": false` skips the checks of
+// accessibility and language, and the screenshots. With SCREENSHOTS=1 in the environment, tests/browser/artifacts has
+// pictures of every page afterwards. It always has pictures of failures.
 
 import { fileURLToPath } from 'node:url';
 
 import { startBrowser } from './lib/browser.mjs';
-import { Elsewhere } from './lib/elsewhere.mjs';
 import { ARTIFACTS } from './lib/inspect.mjs';
 import { Shop } from './lib/shop.mjs';
 import { Visitor } from './lib/visitor.mjs';
@@ -53,7 +47,7 @@ class Run {
   }
 }
 
-async function playOnce(journey, play, run) {
+async function runOnce(journey, play, run) {
   const began = Date.now();
   const name = `${journey} ${run.locale} ${run.width}`;
   let late;
@@ -69,43 +63,33 @@ async function playOnce(journey, play, run) {
     console.log(`  ${error.stack}`);
     await run.screenshot(journey);
   }
-  await Promise.all([...run.visitors, run.elsewhere].map((visitor) => visitor?.close().catch(() => {})));
+  await Promise.all(run.visitors.map((visitor) => visitor.close().catch(() => {})));
   return !failed;
 }
 
-/** What is to be played: each journey in each of its places. */
-async function plan(journeys) {
-  const all = await Promise.all(journeys.map(async (journey) => {
-    const { default: play } = await import(`./journeys/${journey.name}.mjs`);
-    const places = journey.places ?? PLACES;
-    return places.map(([locale, width]) => ({ journey, play, locale, width, isAlone: places.length === 1 }));
-  }));
-  return all.flat();
+/** Runs a journey in one place after the other. Two at once would use more than one processor while other tests run. */
+async function runEverywhere(journey, browser, shop, settings) {
+  const { default: play } = await import(`./journeys/${journey}.mjs`);
+  let passed = true;
+  for (const [locale, width] of settings.places ?? PLACES) {
+    passed = await runOnce(journey, play, new Run(browser, shop, settings, locale, width)) && passed;
+  }
+  return passed;
 }
 
-/** Returns the names of the journeys that failed. */
-export async function run({ origin, admin, journeys, lanes = 1, browser: program, ...settings }) {
-  const shop = await Shop.visit(origin, admin);
-  const waiting = await plan(journeys);
-  const browser = await startBrowser(program);
-  const failed = new Set();
-  const lane = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const run = new Run(browser, shop, { ...settings, admin, ...next.journey }, next.locale, next.width);
-      if (next.isAlone) run.elsewhere = new Elsewhere(run);
-      if (!await playOnce(next.journey.name, next.play, run)) failed.add(next.journey.name);
-    }
-  };
+export async function run(settings) {
+  const shop = await Shop.visit(settings.origin, settings.admin);
+  const browser = await startBrowser(settings.browser);
   try {
-    await Promise.all(Array.from({ length: lanes }, lane));
-    return [...failed];
+    let passed = true;
+    for (const journey of settings.journeys) passed = await runEverywhere(journey, browser, shop, settings) && passed;
+    return passed;
   } finally {
     await browser.close();
   }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const failed = await run(JSON.parse(process.argv[2])).catch((error) => (console.log(error.stack), ['all']));
-  if (failed.length > 0) console.log(`failed: ${failed.join(', ')}`);
-  process.exit(failed.length > 0 ? 1 : 0);
+  const passed = await run(JSON.parse(process.argv[2])).catch((error) => (console.log(error.stack), false));
+  process.exit(passed ? 0 : 1);
 }

@@ -1,9 +1,6 @@
-//! The shop in a real browser: `tests/browser` drives Chromium through it in both languages, on a phone and on a desktop.
-//! With `SCREENSHOTS=1` in the environment, pictures of every page are in `tests/browser/artifacts` afterwards.
-//!
-//! Journeys of one subject share a shop and a browser, each in sales of its own. A journey is played in one place, on a phone
-//! in English or on a desktop in Chinese, and looks at its pages in the other place as well. With `SECKILL_TEST_LONG=1` it is
-//! played in both languages at both widths.
+//! The shop in a real browser: `tests/browser` drives Chromium through it in both languages, on a phone and on a
+//! desktop. With `SCREENSHOTS=1` in the environment, pictures of every page are in `tests/browser/artifacts`
+//! afterwards.
 
 use std::path::Path;
 
@@ -15,162 +12,229 @@ use tokio::process::Command;
 
 use crate::support::{Plan, Rung, Shop, free_address};
 
-/// A language and the width of a screen.
-type Screen = (&'static str, u16);
-
-/// English on a phone, because its words are the longest.
-const PHONE: &[Screen] = &[("en", 390)];
-const DESKTOP: &[Screen] = &[("zh", 1280)];
-/// For journeys that go another way on a phone or in Chinese.
-const BOTH: &[Screen] = &[("en", 390), ("zh", 1280)];
-/// For tours, which show the most pages.
-const EVERYWHERE: &[Screen] = &[("zh", 390), ("zh", 1280), ("en", 390), ("en", 1280)];
-
 /// A shop with the demo's goods.
 async fn shop(rung: Rung) -> Shop {
     Plan::on(rung).await.set("SECKILL_DEMO", "true").start().await
 }
 
-/// A journey of `tests/browser/journeys` and where it is played.
-fn journey(name: &str, places: &[Screen]) -> Value {
+/// Where a journey is played: in English on a phone, because its words are the longest, or in Chinese on a desktop. Half of
+/// the journeys are played at each place; with `SECKILL_TEST_LONG=1` all are played at both.
+fn places(journey: &str) -> Value {
+    const DESKTOP: [&str; 18] = [
+        "recovery",
+        "console_details",
+        "questions",
+        "offline",
+        "spread",
+        "categories",
+        "waitlist",
+        "deposit",
+        "waiting_room_console",
+        "account",
+        "registration",
+        "step_up",
+        "wallet",
+        "contention",
+        "packets",
+        "sale_management",
+        "slow_shop",
+        "page_details",
+    ];
+    // These go another way on a phone or in Chinese.
+    const BOTH: [&str; 4] = ["purchase", "first_purchase", "ready", "layouts"];
     let is_long = std::env::var("SECKILL_TEST_LONG").is_ok_and(|value| value == "1");
-    let more = EVERYWHERE.iter().filter(|place| is_long && !places.contains(place));
-    json!({"name": name, "places": places.iter().chain(more).collect::<Vec<_>>()})
+    if is_long || BOTH.contains(&journey) {
+        json!([["en", 390], ["zh", 1280]])
+    } else if DESKTOP.contains(&journey) {
+        json!([["zh", 1280]])
+    } else {
+        json!([["en", 390]])
+    }
 }
 
-/// The same with additional settings.
-fn journey_with(name: &str, places: &[Screen], more: Value) -> Value {
-    with(journey(name, places), more)
+/// Runs a journey of `tests/browser/journeys` at its places.
+async fn journey(name: &str, shop: &Shop) {
+    journey_with(name, shop, json!({})).await;
 }
 
-fn with(mut settings: Value, more: Value) -> Value {
-    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    settings
+/// Runs a journey in every language on every screen size. Only for the journeys that show the most pages.
+async fn journey_everywhere(name: &str, shop: &Shop) {
+    journey_with(name, shop, json!({"places": null})).await;
 }
 
-/// Plays journeys in one browser. While one waits, another goes on.
-async fn play(shop: &Shop, journeys: &[Value]) {
-    play_with(shop, journeys, json!({"lanes": 2})).await;
-}
-
-/// Plays journeys with additional settings of the browser. Fails with the names of all that failed.
-async fn play_with(shop: &Shop, journeys: &[Value], more: Value) {
+/// Runs a journey with additional settings.
+async fn journey_with(name: &str, shop: &Shop, more: Value) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let installed = folder.join("node_modules/playwright-core").exists();
     assert!(installed, "tests/browser/node_modules is missing: run scripts/test, which installs it");
-    let settings = json!({
+    let mut settings = json!({
         "origin": shop.origins()[0],
         "admin": {"username": "admin", "password": shop.setting("SECKILL_ADMIN_PASSWORD")},
-        "journeys": journeys,
+        "journeys": [name],
+        "places": places(name),
     });
+    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let mut node = Command::new("node");
-    node.arg(folder.join("run.mjs")).arg(with(settings, more).to_string()).kill_on_drop(true);
+    node.arg(folder.join("run.mjs")).arg(settings.to_string()).kill_on_drop(true);
     let done = node.output().await.unwrap_or_else(|error| {
         panic!("node does not start ({error}): install Node 20 or newer; scripts/test installs the rest")
     });
     let output = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "the journey {name} failed:\n{output}");
     print!("{output}");
-    let failed = output.lines().find_map(|line| line.strip_prefix("failed: ")).unwrap_or("all, without a word");
-    assert!(done.status.success(), "journeys that failed: {failed}");
 }
 
-/// These journeys mostly wait for a clock, so more are played at a time.
-#[tokio::test]
-async fn shoppers_are_ready_and_buy_when_a_sale_opens() {
-    let shop = shop(Rung::Sqlite).await;
-    let journeys = [
-        // The list of what to prepare stays above the button of a phone, and the button of a wide screen does not move.
-        journey("ready", BOTH),
-        // The pages are the same as on rung 3, where their layout is checked.
-        journey_with("purchase", PHONE, json!({"examine": false})),
-        journey("spread", DESKTOP),
-        // An address is typed in English and chosen from lists in Chinese; neither may take more clicks.
-        journey("first_purchase", BOTH),
-        journey("console_details", DESKTOP),
-    ];
-    play_with(&shop, &journeys, json!({"lanes": 4})).await;
-    shop.audit_is_clean().await;
-}
-
-/// More at a time, as above.
-#[tokio::test]
-async fn shoppers_take_turns_win_draws_and_move_up() {
-    let shop = shop(Rung::Sqlite).await;
-    let journeys = [
-        journey("waiting_room", PHONE),
-        journey("draw", PHONE),
-        journey("waiting_room_console", DESKTOP),
-        journey("waitlist", DESKTOP),
-    ];
-    play_with(&shop, &journeys, json!({"lanes": 4})).await;
+/// Runs a journey at `localhost`: browsers have no passkeys at an IP address.
+async fn journey_at_localhost(name: &str) {
+    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
+    let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
+    journey_with(name, &shop, json!({"origin": origin})).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn visitors_find_goods_and_learn_how_it_went() {
+async fn shopper_buys_and_pays_on_sqlite() {
     let shop = shop(Rung::Sqlite).await;
-    let journeys = [
-        journey("outcome", PHONE),
-        journey("categories", PHONE),
-        // What is asked stays in the visitor's own language on pages of the other one.
-        journey("questions", BOTH),
-        // A phone has the main pages along the bottom, a wide screen in the header.
-        journey("page_details", BOTH),
-    ];
-    play(&shop, &journeys).await;
+    // The pages are the same as on rung 3, where their layout is inspected.
+    journey_with("purchase", &shop, json!({"examine": false})).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn shoppers_meet_rules_and_pay() {
+async fn shopper_gets_back_in_by_mail() {
     let shop = shop(Rung::Sqlite).await;
-    let journeys = [
-        journey("clusters", PHONE),
-        journey("eligibility", PHONE),
-        journey("deposit", DESKTOP),
-        journey("wallet", DESKTOP),
-    ];
-    play(&shop, &journeys).await;
+    journey("recovery", &shop).await;
+}
+
+#[tokio::test]
+async fn pages_are_ready_before_the_rush() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("ready", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
-async fn shoppers_manage_accounts_and_get_back_in() {
+async fn pages_are_right_in_their_details() {
     let shop = shop(Rung::Sqlite).await;
-    let journeys = [
-        // The places of an address are chosen from lists in Chinese.
-        journey("account", DESKTOP),
-        journey("recovery", DESKTOP),
-        // Without a connection a page cannot be looked at in another place.
-        journey("offline", BOTH),
-    ];
-    play(&shop, &journeys).await;
+    journey("page_details", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn pages_fit_between_phone_and_wide_screen() {
     let shop = shop(Rung::Sqlite).await;
-    // It sets the width itself, and gives the goods other pictures while it runs.
-    play_with(&shop, &[journey("layouts", BOTH)], json!({"lanes": 1})).await;
+    journey("layouts", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn console_shows_goods_days_and_openings_as_they_are() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("console_details", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn visitor_asks_logs_in_and_reads_the_answer() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("questions", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn shopper_learns_how_it_went_and_finds_the_next_sale() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("outcome", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn pages_are_read_without_a_connection_and_sell_nothing() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("offline", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn browser_is_told_by_push_and_reminded_on_every_device() {
+    let shop = shop(Rung::Sqlite).await;
+    journey_with("push", &shop, json!({"browser": "chromium"})).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn stranger_buys_and_pays_for_the_first_time() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("first_purchase", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn page_tells_the_own_moment_and_buys_at_it() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("spread", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn shopper_filters_by_category_and_staff_manage_categories() {
+    journey("categories", &shop(Rung::Sqlite).await).await;
+}
+
+#[tokio::test]
+async fn entry_of_a_draw_wins_pays_and_checks_the_proof() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("draw", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn sold_out_shopper_waits_and_gets_the_unit_that_comes_back() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("waitlist", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn shopper_reads_the_rules_of_a_sale_and_takes_part() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("eligibility", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn shopper_leaves_a_deposit_and_reads_of_it() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("deposit", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn linked_accounts_are_held_appeal_and_are_released_or_refunded() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("clusters", &shop).await;
     shop.audit_is_clean().await;
 }
 
 #[tokio::test]
 async fn lists_of_the_console_are_sorted_saved_searched_and_acted_on() {
     let shop = shop(Rung::Sqlite).await;
-    // Rows of a phone are for fingers; the console of a wide screen is listed by keys.
-    play(&shop, &[journey("tables", &[("en", 390), ("zh", 1920)])]).await;
+    journey_with("tables", &shop, json!({"places": [["en", 390], ["zh", 1280], ["en", 1920]]})).await;
     shop.audit_is_clean().await;
 }
 
-/// The browser without windows has neither messages nor a full screen.
 #[tokio::test]
-async fn browser_shows_messages_and_a_dashboard_on_the_wall() {
+async fn waiting_room_calls_in_order_and_tells_the_truth() {
     let shop = shop(Rung::Sqlite).await;
-    // Only a wide screen has the wall.
-    let journeys = [journey("push", PHONE), journey("report", &[("zh", 390), ("en", 1280)])];
-    play_with(&shop, &journeys, json!({"browser": "chromium", "lanes": 2})).await;
+    journey("waiting_room", &shop).await;
+    shop.audit_is_clean().await;
+}
+
+#[tokio::test]
+async fn sale_is_watched_and_reported() {
+    let shop = shop(Rung::Sqlite).await;
+    let places = json!([["zh", 390], ["en", 1280], ["zh", 1920]]);
+    journey_with("report", &shop, json!({"browser": "chromium", "places": places})).await;
     shop.audit_is_clean().await;
 }
 
@@ -183,8 +247,19 @@ async fn report_of_a_rehearsal_is_read_by_keyboard() {
     // Whether this machine is fast enough is not tested here.
     let done = shop.run(&[&["rehearse"], &crowd[..], &file].concat()).await;
     assert!(report.exists(), "{}", String::from_utf8_lossy(&done.stderr));
-    let journey = json!({"name": "rehearsal_report", "places": PHONE, "report": report});
-    play(&shop, &[journey]).await;
+    journey_with("rehearsal_report", &shop, json!({"places": [["en", 390]], "report": report})).await;
+}
+
+#[tokio::test]
+async fn staff_choose_and_steer_a_waiting_room() {
+    journey("waiting_room_console", &shop(Rung::Sqlite).await).await;
+}
+
+#[tokio::test]
+async fn shopper_manages_and_deletes_an_account() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("account", &shop).await;
+    shop.audit_is_clean().await;
 }
 
 #[tokio::test]
@@ -194,17 +269,29 @@ async fn account_of_a_busy_network_costs_a_computation_a_wait_or_an_address() {
     let smtp = free_address();
     let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_SMTP_URL", &format!("smtp://{smtp}"));
     let shop = plan.start().await;
-    play(&shop, &[journey_with("registration", DESKTOP, json!({ "smtp": smtp.port() }))]).await;
+    journey_with("registration", &shop, json!({ "smtp": smtp.port() })).await;
     shop.audit_is_clean().await;
 }
 
-/// The shop is at `localhost`: browsers have no passkeys at an IP address.
 #[tokio::test]
-async fn staff_and_shoppers_prove_again_who_they_are() {
-    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").at_localhost().start().await;
-    let origin = shop.origins()[0].replace("127.0.0.1", "localhost");
-    let journeys = [journey("passkeys", DESKTOP), journey("step_up", DESKTOP), journey("spending", PHONE)];
-    play_with(&shop, &journeys, json!({"origin": origin, "lanes": 2})).await;
+async fn passkey_logs_in_and_proves_who_the_staff_are() {
+    journey_at_localhost("passkeys").await;
+}
+
+#[tokio::test]
+async fn refund_asks_who_the_staff_are_and_loses_nothing() {
+    journey_at_localhost("step_up").await;
+}
+
+#[tokio::test]
+async fn wallet_asks_again_who_spends_and_loses_nothing() {
+    journey_at_localhost("spending").await;
+}
+
+#[tokio::test]
+async fn wallet_is_topped_up_and_pays_an_order() {
+    let shop = shop(Rung::Sqlite).await;
+    journey("wallet", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -213,33 +300,27 @@ mod stack {
     use super::*;
 
     #[tokio::test]
-    async fn shopper_buys_once_pays_and_shares() {
+    async fn shopper_buys_and_pays() {
         let shop = shop(Rung::Rabbit).await;
-        let journeys = [
-            journey("purchase", DESKTOP),
-            journey("contention", DESKTOP),
-            journey("no_script", PHONE),
-            journey("packets", PHONE),
-        ];
-        play(&shop, &journeys).await;
-        shop.audit_is_clean().await;
-    }
-
-    #[tokio::test]
-    async fn staff_run_a_sale_and_support_shoppers() {
-        let shop = shop(Rung::Rabbit).await;
-        play(&shop, &[journey("sale_management", DESKTOP), journey("support", PHONE)]).await;
+        journey("purchase", &shop).await;
         shop.audit_is_clean().await;
     }
 
     #[tokio::test]
     async fn shop_pages_pass_the_visual_checks() {
-        play(&shop(Rung::Rabbit).await, &[journey("shop_pages", EVERYWHERE)]).await;
+        journey_everywhere("shop_pages", &shop(Rung::Rabbit).await).await;
     }
 
     #[tokio::test]
     async fn console_pages_pass_the_visual_checks() {
-        play(&shop(Rung::Rabbit).await, &[journey("console_pages", EVERYWHERE)]).await;
+        journey_everywhere("console_pages", &shop(Rung::Rabbit).await).await;
+    }
+
+    #[tokio::test]
+    async fn repeated_presses_buy_once_and_cancelled_units_return() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("contention", &shop).await;
+        shop.audit_is_clean().await;
     }
 
     #[tokio::test]
@@ -247,7 +328,35 @@ mod stack {
         let plan = Plan::on(Rung::Rabbit).await.set("SECKILL_DEMO", "true");
         let mut shop = plan.roles(&["serve", "relay", "consume", "control"]).start().await;
         let consumer = shop.process("consume", 0).id();
-        play(&shop, &[journey_with("slow_shop", PHONE, json!({ "consumer": consumer }))]).await;
+        journey_with("slow_shop", &shop, json!({ "consumer": consumer })).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn forms_buy_and_pay_without_scripts() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("no_script", &shop).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn red_packet_is_claimed_and_the_rest_is_returned() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("packets", &shop).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn administrator_runs_a_sale() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("sale_management", &shop).await;
+        shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn administrator_supports_shoppers_and_staff() {
+        let shop = shop(Rung::Rabbit).await;
+        journey("support", &shop).await;
         shop.audit_is_clean().await;
     }
 }

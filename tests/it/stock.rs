@@ -29,7 +29,7 @@ mod stack {
     use store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store, WaitOutcome};
     use uuid::Uuid;
 
-    use crate::support::{Fixture, RedisServer, Rung, seed};
+    use crate::support::{Fixture, Rung, seed};
 
     const SALES: usize = 60;
     const STEPS: usize = 12;
@@ -53,12 +53,7 @@ mod stack {
     impl StockPair {
         async fn new() -> StockPair {
             let fixture = Fixture::new(Rung::Redis).await;
-            let master = fixture.settings["SECKILL_REDIS_URL"].clone();
-            StockPair::with_master(fixture, &master).await
-        }
-
-        async fn with_master(fixture: Fixture, url: &str) -> StockPair {
-            let master = ServiceAddress::from(url);
+            let master = ServiceAddress::from(fixture.settings["SECKILL_REDIS_URL"].as_str());
             let store = Store::open(&sqlite_in(fixture.dir())).unwrap();
             store.migrate().await.unwrap();
             let catalogue = Arc::new(Catalogue::new(store.clone()));
@@ -252,9 +247,7 @@ mod stack {
 
     #[tokio::test]
     async fn claims_on_many_sales_are_decided_separately_by_a_master_that_forgot_the_script() {
-        // All clients of a server have the same scripts.
-        let master = RedisServer::start().await;
-        let backends = StockPair::with_master(Fixture::new(Rung::Redis).await, &master.url()).await;
+        let backends = StockPair::new().await;
         let always = Window { opens_at: None, closes_at: None };
         let (one, other) = (backends.sale(1, 1, always).await, backends.sale(5, 1, always).await);
         let unknown = SaleId(999_999_999);

@@ -76,7 +76,6 @@ async function manageAddresses(visitor) {
   const { page, labels } = visitor;
   const cards = page.locator('.addresses > li');
   const home = exampleAddress(visitor);
-  visitor.typed(home.recipient);
   const away = exampleAddress(visitor, { line2: '8' });
   await page.locator('#addresses a').click();
   await page.waitForURL(visitor.path('/account/addresses'));

@@ -10,7 +10,7 @@ const WORDS = {
 };
 
 export default async function categories(run) {
-  const words = WORDS[run.locale];
+  const words = WORDS[(await run.visit()).locale];
   await filter(await run.visit(), words);
   await chooseVariant(await run.visit(), words);
   await manage(await (await run.visit()).logInAs(run.shop.admin), run.shop, words);

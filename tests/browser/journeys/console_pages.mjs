@@ -10,15 +10,14 @@ export default async function consolePages(run) {
   const { page } = visitor;
   const see = async (path, name, ready) => {
     same((await visitor.goAdmin(path)).status(), 200, path);
-    if (typeof ready === 'string') await page.locator(ready).first().waitFor();
-    else await ready?.(page);
+    if (ready) await page.locator(ready).first().waitFor();
     same(await page.locator('.tabs [aria-current="page"]').count(), 1, `${path} belongs to one section`);
     await visitor.inspect(`admin-${name}`);
   };
 
   await see('', 'sales', '.freshness[data-state="live"]');
   await visitor.switchLanguage();
-  for (const [sale, name] of [[open, 'cockpit'], [paused, 'cockpit-paused']]) await see(`/sales/${sale}`, name, isDrawn);
+  for (const [sale, name] of [[open, 'cockpit'], [paused, 'cockpit-paused']]) await cockpit(visitor, see, sale, name);
   await see('/sales/new', 'sale-new');
   await see(`/sales/${planned}/edit`, 'sale-edit', '.checklist li');
   await see('/calendar', 'calendar', '.calendar li');
@@ -64,8 +63,10 @@ async function refundThatWaits(shop, shopper) {
   return order;
 }
 
-/** A cockpit has figures and plots. */
-async function isDrawn(page) {
+async function cockpit(visitor, see, sale, name) {
+  const { page } = visitor;
+  await visitor.goAdmin(`/sales/${sale}`);
   await page.locator('[data-cockpit][data-old="no"]').waitFor();
   await eventually('plots are drawn', async () => (await page.locator('[data-plot] canvas').count()) >= 4);
+  await see(`/sales/${sale}`, name, '[data-cockpit][data-old="no"]');
 }

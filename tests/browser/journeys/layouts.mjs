@@ -65,22 +65,14 @@ async function galleryFollowsItsThumbnails({ page }) {
   }
 }
 
-/** The shop's goods have their pictures. All runs share them. */
-let pictures;
-
 /** All goods get a picture that is wider than the page, because any may lead the list. */
-function givePictures(shop) {
-  pictures ??= uploadPictures(shop, png(2400, 1800));
-  return pictures;
-}
-
-async function uploadPictures({ origin, admin }, body) {
+async function givePictures({ origin, admin }) {
   const { goods } = await admin.ask('GET', '/api/admin/goods');
   for (const { id } of goods) {
     const response = await fetch(`${origin}/api/admin/goods/${id}/image`, {
       method: 'PUT',
       headers: { cookie: admin.cookie, 'content-type': 'image/png' },
-      body,
+      body: png(2400, 1800),
     });
     same(response.status, 200);
   }
@@ -112,10 +104,10 @@ async function orderRowsDoNotOverlap(run, visitor, sale) {
   const { page } = visitor;
   await visitor.account.buy(sale, 3);
   await visitor.account.buy(await run.shop.openSale({ total: 5 }));
-  await visitor.go('/orders');
-  await eventually('a countdown', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('[data-pay-by]').first().textContent()));
   for (const width of [390, 600, 768, 900, 1024, 1280]) {
     await page.setViewportSize({ width, height: 1000 });
+    await visitor.go('/orders');
+    await eventually('a countdown', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('[data-pay-by]').first().textContent()));
     const overlaps = await page.locator('ul.orders > li').evaluateAll((rows) => rows.flatMap((row) => {
       const texts = [...row.querySelectorAll('*')]
         .filter((element) => element.children.length === 0 && element.textContent.trim() && element.checkVisibility() && !element.closest('.visually-hidden'))

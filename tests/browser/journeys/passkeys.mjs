@@ -46,7 +46,6 @@ async function shopper(run) {
   // Intentional mistakes.
   visitor.expect(422, /\/passkeys\/challenge$/);
   visitor.expect(401, /\/login\/passkey$/);
-  visitor.typed(NAME[visitor.locale]);
   await useAuthenticator(visitor);
   await logIn(visitor, name, PASSWORD);
 

@@ -16,7 +16,6 @@ export default async function questions(run) {
   const words = { ...WORDS[run.locale], question: `${WORDS[run.locale].question} (${sale})` };
   const visitor = await run.visit({ scripts: false });
   visitor.expect(422, /\/questions$/);
-  visitor.typed(words.question, words.other);
   await ask(visitor, sale, words);
   await withdraw(visitor, sale, words);
   const staff = await run.visit();

@@ -9,7 +9,8 @@ export default async function registration(run) {
   const { locale, width } = run;
   // Each run is in a network of its own.
   const headers = { 'x-forwarded-for': `192.0.${locale === 'zh' ? 2 : 3}.${width % 250}` };
-  const visitor = await run.visit({ headers });
+  const visitor = await run.visit();
+  await visitor.context.setExtraHTTPHeaders(headers);
   const register = () => visitor.context.request.post('/api/register', { data: { username: newName(), password: PASSWORD } });
   same((await register()).status(), 201, 'the first account is free');
   await visitor.context.clearCookies();
@@ -26,15 +27,17 @@ export default async function registration(run) {
   await page.waitForURL((url) => url.pathname === visitor.path());
   same((await (await visitor.context.request.get('/api/me')).json()).user.username, name);
 
-  const unlucky = await run.visit({ headers });
+  const unlucky = await run.visit();
+  await unlucky.context.setExtraHTTPHeaders(headers);
   unlucky.expectFailure('net::ERR_FAILED');
   await unlucky.context.route('**/static/proof.*', (route) => route.abort());
   await unlucky.go('/register');
   await unlucky.slot('wait').waitFor();
   await unlucky.slot('contact').waitFor();
 
-  const reader = await run.visit({ scripts: false, headers });
+  const reader = await run.visit({ scripts: false });
   reader.expect(403, /register$/);
+  await reader.context.setExtraHTTPHeaders(headers);
   await reader.go('/register');
   const due = () => reader.slot('wait').locator('time').getAttribute('datetime');
   const first = await due();
@@ -51,7 +54,8 @@ export default async function registration(run) {
 async function byMail(run, headers) {
   openMailbox(run.settings.smtp);
   const name = newName();
-  const visitor = await run.visit({ scripts: false, headers });
+  const visitor = await run.visit({ scripts: false });
+  await visitor.context.setExtraHTTPHeaders(headers);
   visitor.expect(422, /register\/contact$/);
   const { page, labels } = visitor;
   await visitor.go(`/register?next=${encodeURIComponent(visitor.path('/account'))}`);
@@ -68,7 +72,8 @@ async function byMail(run, headers) {
   await visitor.inspect('register-contact-sent', tab);
   await tab.close();
 
-  const phone = await run.visit({ headers });
+  const phone = await run.visit();
+  await phone.context.setExtraHTTPHeaders(headers);
   phone.expect(403, /register\/contact$/);
   const link = await linkSentTo(`${name}@shop.example`);
   await phone.page.goto(link);

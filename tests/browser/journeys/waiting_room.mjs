@@ -10,8 +10,9 @@ const LABELS = {
 const isIn = (page, state) => page.locator(`main[data-state="${state}"]`).waitFor({ timeout: 90_000 });
 
 export default async function waitingRoom(run) {
-  // Each in a sale of its own, and each mostly waits for the shop.
-  await Promise.all([callsInOrder(run), missesATurn(run), withoutScripts(run)]);
+  await callsInOrder(run);
+  await missesATurn(run);
+  await withoutScripts(run);
 }
 
 async function callsInOrder(run) {

@@ -4,13 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export { deepEqual as same, ok } from 'node:assert/strict';
 
-/** The first pause between two checks, and the longest: what takes seconds is asked for less often. */
-const PAUSES_MS = [30, 250];
-
-/** Calls `check` until it returns a truthy value, and returns that. Fails with the last value or error after the timeout. */
+/** Calls `check` until it returns a truthy value, and returns that value. Fails with the last value or error after the timeout. */
 export async function eventually(what, check, timeoutMs = 60_000) {
   const deadline = Date.now() + timeoutMs;
-  for (let [pause, longest] = PAUSES_MS; ; pause = Math.min(1.5 * pause, longest)) {
+  for (;;) {
     let seen;
     try {
       seen = await check();
@@ -19,6 +16,6 @@ export async function eventually(what, check, timeoutMs = 60_000) {
       seen = error.message;
     }
     if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}; last value: ${String(seen)}`);
-    await sleep(pause);
+    await sleep(60);
   }
 }

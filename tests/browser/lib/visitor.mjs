@@ -5,7 +5,7 @@ import { PASSWORD } from './shop.mjs';
 import { LABELS } from './labels.mjs';
 import { inspect } from './inspect.mjs';
 
-export const SCREENS = {
+const SCREENS = {
   390: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
   1280: { viewport: { width: 1280, height: 900 } },
   1920: { viewport: { width: 1920, height: 1080 } },
@@ -18,12 +18,9 @@ const PLACES = {
 };
 
 export class Visitor {
-  /** `headers` are sent with every request. */
-  static async open(browser, shop, { locale, width, settings, elsewhere }, { scripts = true, motion = false, headers, ...more } = {}) {
+  static async open(browser, shop, { locale, width, settings }, { scripts = true, motion = false } = {}) {
     const visitor = new Visitor();
-    Object.assign(visitor, { shop, locale, width, scripts, headers, elsewhere, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [], typedWords: [] });
-    // How each page was asked for. One that came by a form has no address that shows it again.
-    visitor.methods = new WeakMap();
+    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [] });
     // Leaving a page aborts its requests.
     visitor.expectedFailures = ['net::ERR_ABORTED'];
     visitor.context = await browser.newContext({
@@ -31,9 +28,7 @@ export class Visitor {
       ...PLACES[locale],
       baseURL: shop.origin,
       javaScriptEnabled: scripts,
-      extraHTTPHeaders: headers,
       reducedMotion: motion ? 'no-preference' : 'reduce',
-      ...more,
     });
     visitor.context.setDefaultTimeout(60_000);
     visitor.watch();
@@ -73,11 +68,6 @@ export class Visitor {
     this.expectedWords.push(words);
   }
 
-  /** Declares words that a person typed, which pages of the other language show as they are. */
-  typed(...words) {
-    this.typedWords.push(...words);
-  }
-
   watch() {
     const fault = (page, text) => this.faults.push(`${page ? new URL(page.url()).pathname : '?'}: ${text}`);
     this.context.on('console', (message) => {
@@ -96,10 +86,6 @@ export class Visitor {
       // checked below.
       if (why === 'net::ERR_FAILED' && /^\/(static\/goods|uploads)\//.test(new URL(request.url()).pathname)) return;
       if (!this.expectedFailures.includes(why)) fault(null, `${request.method()} ${request.url()} failed: ${why}`);
-    });
-    this.context.on('request', (request) => {
-      const page = request.isNavigationRequest() && pageOf(request);
-      if (page) this.methods.set(page, request.method());
     });
     this.context.on('response', (response) => {
       const [status, url] = [response.status(), new URL(response.url())];
@@ -181,21 +167,10 @@ export class Visitor {
   async inspect(name, page = this.page) {
     // If figures take long to compute, the page loads itself again until they are there.
     await page.locator('[data-reloads]').first().waitFor({ state: 'detached' });
-    if (!this.examines) return;
-    this.faults.push(...await inspect(page, `${name}-${this.locale}-${this.width}`, this));
-    if (this.elsewhere) this.faults.push(...await this.elsewhere.inspect(page, name, this));
+    if (this.examines) this.faults.push(...await inspect(page, `${name}-${this.locale}-${this.width}`, this));
   }
 
   async close() {
     await this.context.close();
-  }
-}
-
-/** The page that a request loads, or null: a new tab has none yet. The pages of this shop have no frames. */
-function pageOf(request) {
-  try {
-    return request.frame().page();
-  } catch {
-    return null;
   }
 }

@@ -5,21 +5,21 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 
-use super::Scene;
-use crate::support::{NewSale, Shopper};
+use crate::support::{NewSale, Plan, Rung, Shopper};
 
 const ACCOUNTS: u64 = 6;
 const DEPOSIT: i64 = 1_000;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The deposit is taken once for requests that are made at once, and none is kept: not that of the winner, of the others, or of
-/// an account that takes its entry back.
-pub async fn deposits_are_taken_once_and_come_back_in_full(shop: &Scene<'_>) {
+/// The deposit is taken once for simultaneous requests. Every deposit comes back: the winner's, the losers', and the
+/// deposit of an account that withdraws its entry.
+pub async fn deposits_are_taken_once_and_come_back_in_full(rung: Rung) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
     let (poor, able) = shoppers.split_last().unwrap();
     join_all(able.iter().map(|shopper| shopper.top_up(DEPOSIT))).await;
     let opening = Duration::from_secs(2);
-    let draw = NewSale::of(1).opens_in(opening).closes_in(opening + Duration::from_secs(18)).draw().deposit(DEPOSIT);
+    let draw = NewSale::of(1).opens_in(opening).closes_in(opening + Duration::from_secs(10)).draw().deposit(DEPOSIT);
     let sale = shop.create(draw).await;
     shop.wait_for_phase(&sale, "open").await;
     let entry = format!("/api/sales/{sale}/entry");
@@ -47,4 +47,5 @@ pub async fn deposits_are_taken_once_and_come_back_in_full(shop: &Scene<'_>) {
     for shopper in able {
         shopper.wait_for_wallet((DEPOSIT, 0), TIMEOUT).await;
     }
+    shop.audit_is_clean().await;
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::Scene;
-use crate::support::{NewSale, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
 
 const ACCOUNTS: u64 = 40;
 const UNITS: usize = 5;
@@ -24,10 +23,11 @@ async fn enter(shopper: &Shopper, sale: &str) {
     assert_eq!((created, tries[0].json()["entry"].clone()), (1, tries[1].json()["entry"].clone()), "{tries:?}");
 }
 
-pub async fn units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next(shop: &Scene<'_>) {
+pub async fn units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next(rung: Rung) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let opening = Duration::from_secs(2);
     // Long enough for every account to enter on a busy machine.
-    let draw = NewSale::of(UNITS as i64).opens_in(opening).closes_in(opening + Duration::from_secs(18)).draw();
+    let draw = NewSale::of(UNITS as i64).opens_in(opening).closes_in(opening + Duration::from_secs(10)).draw();
     let sale = shop.create(draw).await;
     shop.wait_for_phase(&sale, "open").await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
@@ -62,4 +62,5 @@ pub async fn units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next(shop: &S
         next.wait_for_status(&sale, &order, "unpaid").await;
     }
     assert_eq!(own(ranked[UNITS + 2].1, &sale).await["order_id"], Value::Null);
+    shop.audit_is_clean().await;
 }

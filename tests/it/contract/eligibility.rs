@@ -3,14 +3,13 @@
 use futures::future::join_all;
 use serde_json::json;
 
-use super::Scene;
-use crate::support::{NewSale, Shopper};
+use crate::support::{NewSale, Plan, Rung, Shop, Shopper};
 
 const ACCOUNTS: usize = 6;
 const UNITS: i64 = 10;
 
 /// A new account with this delivery address.
-async fn account_at(shop: &Scene<'_>, n: usize, line1: &str) -> Shopper {
+async fn account_at(shop: &Shop, n: usize, line1: &str) -> Shopper {
     let client = shop.register(&format!("account-{n}"), "correct horse battery").await;
     let address = json!({
         "recipient": format!("Account {n}"), "phone": "13800138000", "country": "CN", "region": "浙江省", "city": "杭州市",
@@ -20,7 +19,8 @@ async fn account_at(shop: &Scene<'_>, n: usize, line1: &str) -> Shopper {
     Shopper::new(client)
 }
 
-pub async fn one_account_of_an_address_buys_and_none_without_a_code(shop: &Scene<'_>) {
+pub async fn one_account_of_an_address_buys_and_none_without_a_code(rung: Rung) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let sale = shop.open(NewSale::of(UNITS).one_per_address().invited()).await;
     let codes = format!("/api/admin/sales/{sale}/codes");
     let made = shop.admin().await.post(&codes, json!({"count": ACCOUNTS})).await.expect(201).json();
@@ -32,7 +32,7 @@ pub async fn one_account_of_an_address_buys_and_none_without_a_code(shop: &Scene
         } else {
             ["文三路 9 号", "文三路９号"][n % 2].to_owned()
         };
-        accounts.push(account_at(shop, n, &line1).await);
+        accounts.push(account_at(&shop, n, &line1).await);
     }
     for answer in join_all(accounts.iter().map(|account| account.token(&sale))).await {
         answer.expect_problem(403, "invitation_needed");
@@ -62,4 +62,5 @@ pub async fn one_account_of_an_address_buys_and_none_without_a_code(shop: &Scene
         }
     }
     assert!(granted(&answers) >= 2, "{answers:?}");
+    shop.audit_is_clean().await;
 }

@@ -9,12 +9,11 @@ use ring::agreement::{ECDH_P256, EphemeralPrivateKey};
 use ring::rand::SystemRandom;
 use serde_json::json;
 
-use super::Scene;
-use crate::support::{NewSale, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// A little longer than the time before an end at which its notice is written.
-pub const PAYMENT_WINDOW: &str = "5m 10s";
+/// A little longer than the time between a notice and the end that it announces.
+const PAYMENT_WINDOW: &str = "5m 10s";
 
 /// Subscribes a browser whose push service does not exist, so that its messages wait.
 async fn subscribe(shopper: &Shopper) {
@@ -37,7 +36,8 @@ async fn pushed(shopper: &Shopper) -> Vec<(String, String)> {
     found
 }
 
-pub async fn urgent_messages_are_written_once_and_end_with_the_session(shop: &Scene<'_>) {
+pub async fn urgent_messages_are_written_once_and_end_with_the_session(rung: Rung) {
+    let shop = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", PAYMENT_WINDOW).one_role_per_process().start().await;
     let shopper = Shopper::new(shop.register("mei", "correct horse battery").await);
     subscribe(&shopper).await;
     let later = shop.create(NewSale::of(1).opens_in(Duration::from_secs(200))).await;
@@ -70,4 +70,5 @@ pub async fn urgent_messages_are_written_once_and_end_with_the_session(shop: &Sc
     assert!(pushed(&other).await.is_empty());
     let export = other.client.get("/api/account/export").await.expect(200).json();
     assert_eq!((export["push"].clone(), export["reminders"].as_array().unwrap().len()), (json!([]), 1));
+    shop.audit_is_clean().await;
 }

@@ -6,8 +6,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Scene;
-use crate::support::{NewSale, Shop, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually};
 
 const WINDOW: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -21,13 +20,13 @@ fn steps(order: &Value) -> Vec<&str> {
     order["history"].as_array().unwrap().iter().map(|event| event["status"].as_str().unwrap()).collect()
 }
 
-/// In a shop whose payment window is [`WINDOW`]. Where Redis holds the stock, it ends with one process of `consume`.
-pub async fn payment_window_starts_when_the_order_becomes_unpaid(shop: &mut Shop) {
-    let rung = shop.rung();
+pub async fn payment_window_starts_when_the_order_becomes_unpaid(rung: Rung) {
+    let plan = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "3s");
+    let mut shop = if rung.has_redis() { plan.one_role_per_process() } else { plan }.start().await;
     let sale = shop.open(NewSale::of(5)).await;
     let shopper = shop.shopper(1);
     let order = if rung.has_redis() {
-        buy_while_consumers_are_down(shop, &shopper, &sale).await
+        buy_while_consumers_are_down(&mut shop, &shopper, &sale).await
     } else {
         shopper.buy_one(&sale).await
     };
@@ -67,7 +66,8 @@ async fn buy_while_consumers_are_down(shop: &mut Shop, shopper: &Shopper, sale: 
     order
 }
 
-pub async fn cancelled_unit_is_sold_to_another_shopper(shop: &Scene<'_>) {
+pub async fn cancelled_unit_is_sold_to_another_shopper(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(1)).await;
     let (one, two) = (shop.shopper(1), shop.shopper(2));
     let order = one.buy_one(&sale).await;
@@ -90,10 +90,11 @@ pub async fn cancelled_unit_is_sold_to_another_shopper(shop: &Scene<'_>) {
     assert_ne!(third, order);
     one.wait_for_status(&sale, &third, "unpaid").await;
     shop.wait_for_sold(&sale, 1, TIMEOUT).await;
+    shop.audit_is_clean().await;
 }
 
-/// Every shopper of the range buys one unit; returns the orders.
-async fn all_buy(shop: &Scene<'_>, sale: &str, users: std::ops::Range<u64>) -> Vec<(Shopper, String)> {
+/// Every shopper of the range buys one unit. Returns the shoppers with their orders.
+async fn all_buy(shop: &Shop, sale: &str, users: std::ops::Range<u64>) -> Vec<(Shopper, String)> {
     join_all(users.map(async |n| {
         let shopper = shop.shopper(n);
         let order = shopper.buy_one(sale).await;
@@ -102,26 +103,28 @@ async fn all_buy(shop: &Scene<'_>, sale: &str, users: std::ops::Range<u64>) -> V
     .await
 }
 
-pub async fn expired_orders_return_their_units_to_the_sale(shop: &Scene<'_>) {
+pub async fn expired_orders_return_their_units_to_the_sale(rung: Rung) {
+    let shop = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "3s").start().await;
     let sale = shop.open(NewSale::of(20)).await;
-    let first = all_buy(shop, &sale, 0..20).await;
+    let first = all_buy(&shop, &sale, 0..20).await;
     shop.wait_for_phase(&sale, "sold_out").await;
     shop.shopper(20).buy(&sale, 1).await.expect_problem(409, "sold_out");
     for (shopper, order) in &first {
         shopper.wait_for_status(&sale, order, "cancelled").await;
     }
-    all_units_are_on_sale(shop, &sale).await;
-    let second = all_buy(shop, &sale, 100..120).await;
+    all_units_are_on_sale(&shop, &sale).await;
+    let second = all_buy(&shop, &sale, 100..120).await;
     shop.wait_for_phase(&sale, "sold_out").await;
     for (shopper, order) in &second {
         shopper.wait_for_status(&sale, order, "cancelled").await;
     }
     shop.wait_for_sold(&sale, 0, TIMEOUT).await;
     // A release reaches the stock after the order has ended in the database.
-    all_units_are_on_sale(shop, &sale).await;
+    all_units_are_on_sale(&shop, &sale).await;
+    shop.audit_is_clean().await;
 }
 
-async fn all_units_are_on_sale(shop: &Scene<'_>, sale: &str) {
+async fn all_units_are_on_sale(shop: &Shop, sale: &str) {
     eventually("every unit is on sale", TIMEOUT, async || {
         let button = shop.wait_for_phase(sale, "open").await;
         if button["remaining"] == 20 && button["total"] == 20 { Ok(()) } else { Err(button.to_string()) }

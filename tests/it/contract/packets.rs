@@ -9,11 +9,10 @@ use domain::wallet::LedgerAccount;
 use futures::future::join_all;
 use serde_json::json;
 
-use super::Scene;
-use crate::support::{Answer, Shop, Shopper, eventually, pause};
+use crate::support::{Answer, Plan, Rung, Shop, Shopper, eventually, pause};
 
 /// `SECKILL_TEST_SHARES=100000` tests the size of a large shop-funded packet (红包雨).
-const SHARES: u64 = 1_000;
+const SHARES: u64 = 2_000;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Users who claim at the same time.
 const CONCURRENT_USERS: usize = 250;
@@ -69,9 +68,10 @@ async fn claim_twice(shopper: Arc<Shopper>, id: String) -> Option<(i64, i64)> {
     share(&answers[0])
 }
 
-pub async fn every_share_goes_to_one_user(shop: &Scene<'_>) {
+pub async fn every_share_goes_to_one_user(rung: Rung) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let (count, total) = (shares(), shares() * 100);
-    let id = give_packet(shop, json!({"total": total, "count": count, "min": 1, "max": 500})).await;
+    let id = give_packet(&shop, json!({"total": total, "count": count, "min": 1, "max": 500})).await;
     let mut claimed = BTreeMap::new();
     let mut losers = 0;
     let users: Vec<u64> = (0..count + count / 5).collect();
@@ -88,7 +88,7 @@ pub async fn every_share_goes_to_one_user(shop: &Scene<'_>) {
     assert_eq!(claimed.values().map(|(_, amount)| *amount as u64).sum::<u64>(), total);
     assert!(claimed.values().all(|(_, amount)| (1..=500).contains(amount)));
 
-    let packet = settled(shop, &id).await;
+    let packet = settled(&shop, &id).await;
     assert_eq!((&packet["claimed"], &packet["returned"]["amount"]), (&count.into(), &0.into()));
     let best = claimed.values().map(|(_, amount)| *amount).max().unwrap();
     assert_eq!(packet["luckiest"]["amount"]["amount"], best);
@@ -102,40 +102,44 @@ pub async fn every_share_goes_to_one_user(shop: &Scene<'_>) {
     // A replay of a claim on a settled packet is answered from the database.
     let (share, (n, amount)) = claimed.iter().next().unwrap();
     assert_eq!(claim_twice(Arc::new(shop.shopper(*n)), id.clone()).await, Some((*share, *amount)));
+    shop.audit_is_clean().await;
 }
 
-pub async fn expired_packet_returns_what_is_left(shop: &Scene<'_>) {
-    let id = give_packet(shop, json!({"total": 1_000, "count": 10, "split": "equal"})).await;
+pub async fn expired_packet_returns_what_is_left(rung: Rung) {
+    let shop = Plan::on(rung).await.set("SECKILL_PACKET_LIFETIME", "3s").start().await;
+    let id = give_packet(&shop, json!({"total": 1_000, "count": 10, "split": "equal"})).await;
     claim(&shop.shopper(1), &id).await.expect(200);
-    let packet = settled(shop, &id).await;
+    let packet = settled(&shop, &id).await;
     assert_eq!((&packet["claimed"], &packet["returned"]["amount"]), (&1.into(), &900.into()));
     assert_eq!((&packet["phase"], &packet["luckiest"]["amount"]["amount"]), (&"expired".into(), &100.into()));
     claim(&shop.shopper(2), &id).await.expect_problem(409, "packet_expired");
     let again = claim(&shop.shopper(1), &id).await.expect(200).json();
     assert_eq!((&again["claim"]["amount"]["amount"], &again["repeated"]), (&100.into(), &true.into()));
 
-    let stopped = give_packet(shop, json!({"total": 1_000, "count": 10})).await;
+    let stopped = give_packet(&shop, json!({"total": 1_000, "count": 10})).await;
     let admin = shop.admin().await;
     admin.post(&format!("/api/admin/packets/{stopped}/stop"), json!({})).await.expect(200);
     claim(&shop.shopper(3), &stopped).await.expect_problem(409, "packet_expired");
-    assert_eq!(settled(shop, &stopped).await["returned"]["amount"], 1_000);
+    assert_eq!(settled(&shop, &stopped).await["returned"]["amount"], 1_000);
     assert_eq!(shop.store().wallet_balance(LedgerAccount::Shop).await.unwrap(), -100);
+    shop.audit_is_clean().await;
 }
 
 /// A large packet is split into buckets. `packet_empty` is answered only when no bucket has a share.
-pub async fn packet_in_buckets_gives_away_every_share(shop: &Scene<'_>) {
+pub async fn packet_in_buckets_gives_away_every_share(rung: Rung) {
     const COUNT: i64 = 50_000;
-    const USERS: u64 = 400;
-    let id = give_packet(shop, json!({"total": COUNT * 3, "count": COUNT})).await;
+    let shop = Plan::on(rung).await.set("SECKILL_USER_RATE", "1000").start().await;
+    let id = give_packet(&shop, json!({"total": COUNT * 3, "count": COUNT})).await;
     let (packet, store) = (id.parse().unwrap(), shop.store());
     assert!(store.packet(packet).await.unwrap().unwrap().buckets > 1);
     let mut shares = HashSet::new();
-    for group in (0..USERS).collect::<Vec<_>>().chunks(CONCURRENT_USERS) {
+    for group in (0..1_000_u64).collect::<Vec<_>>().chunks(CONCURRENT_USERS) {
         let tries = group.iter().map(|n| tokio::spawn(claim_twice(Arc::new(shop.shopper(*n)), id.clone())));
         for share in join_all(tries).await {
             assert!(shares.insert(share.unwrap().expect("a share").0));
         }
     }
     shop.admin().await.post(&format!("/api/admin/packets/{id}/stop"), json!({})).await.expect(200);
-    assert_eq!(settled(shop, &id).await["claimed"], USERS);
+    assert_eq!(settled(&shop, &id).await["claimed"], 1_000);
+    shop.audit_is_clean().await;
 }

@@ -10,15 +10,15 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use super::Scene;
-use crate::support::{Answer, Client, NewSale, RequestBuilder, SECRET, Shop, Shopper, eventually, pause};
+use crate::support::{Answer, Client, NewSale, Plan, RequestBuilder, Rung, SECRET, Shop, Shopper, eventually, pause};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The price of the sales here, in minor units.
 const PRICE: i64 = 1999;
 const WEBHOOKS: &str = "/api/webhooks/payments/sandbox";
 
-pub async fn checkout_payment_makes_the_order_paid(shop: &Scene<'_>) {
+pub async fn checkout_payment_makes_the_order_paid(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     let shopper = shop.shopper(1);
     let order = shopper.buy_one(&sale).await;
@@ -37,18 +37,20 @@ pub async fn checkout_payment_makes_the_order_paid(shop: &Scene<'_>) {
     shopper.client.post(&again, json!({})).await.expect_problem(409, "not_payable");
     let numbers = shop.numbers(&sale).await;
     assert_eq!((&numbers["paid"], &numbers["unpaid"]), (&1.into(), &0.into()));
+    shop.audit_is_clean().await;
 }
 
-const RACES: u64 = 100;
+const RACES: u64 = 200;
 const CONCURRENT_RACES: u64 = 20;
 
-pub async fn concurrent_payment_and_cancellation_have_one_winner(shop: &Scene<'_>) {
+pub async fn concurrent_payment_and_cancellation_have_one_winner(rung: Rung) {
+    let shop = Plan::on(rung).await.start().await;
     let sale = shop.open(NewSale::of(RACES as i64)).await;
     let (mut paid, mut refunded, mut unpaid) = (0, 0, 0);
     // Milliseconds between payment and cancellation, adjusted to the outcomes so that the race stays close.
     let mut head_start: u64 = 5;
     for first in (0..RACES).step_by(CONCURRENT_RACES as usize) {
-        let races = (first..first + CONCURRENT_RACES).map(|n| race(shop, &sale, n, head_start));
+        let races = (first..first + CONCURRENT_RACES).map(|n| race(&shop, &sale, n, head_start));
         let ends: Vec<&str> = join_all(races).await;
         let won = ends.iter().filter(|end| **end == "paid").count();
         let too_late = ends.iter().filter(|end| **end == "cancelled").count();
@@ -61,11 +63,12 @@ pub async fn concurrent_payment_and_cancellation_have_one_winner(shop: &Scene<'_
     shop.wait_for_sold(&sale, paid as i64, SETTLE_TIMEOUT).await;
     let button = shop.wait_for_phase(&sale, "open").await;
     assert_eq!(button["remaining"], refunded + unpaid);
+    shop.audit_is_clean().await;
 }
 
-/// Pays and cancels one order at the same moment; returns `paid`, `refunded`, or `cancelled` when the payment was closed in
-/// time.
-async fn race(shop: &Scene<'_>, sale: &str, n: u64, head_start: u64) -> &'static str {
+/// Pays and cancels one order at the same moment. Returns `paid`, `refunded`, or `cancelled` if the payment was closed
+/// in time.
+async fn race(shop: &Shop, sale: &str, n: u64, head_start: u64) -> &'static str {
     let shopper = shop.shopper(n);
     let order = shopper.buy_one(sale).await;
     shopper.wait_for_status(sale, &order, "unpaid").await;
@@ -111,7 +114,8 @@ async fn balance(shopper: &Shopper) -> i64 {
     shopper.client.get("/api/wallet").await.expect(200).json()["balance"]["amount"].as_i64().unwrap()
 }
 
-pub async fn wallet_is_topped_up_pays_and_receives_the_refund(shop: &Scene<'_>) {
+pub async fn wallet_is_topped_up_pays_and_receives_the_refund(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     // The database knows this log-in, so it proves who spends.
     let shopper = Shopper::new(shop.register("mei", "correct horse").await);
@@ -137,6 +141,7 @@ pub async fn wallet_is_topped_up_pays_and_receives_the_refund(shop: &Scene<'_>) 
     shop.admin().await.post(&refund, json!({"reason": "broken"})).await.expect(200);
     wait_for_end(&shopper, &sale, &order, "refunded").await;
     assert_eq!(balance(&shopper).await, price + 100);
+    shop.audit_is_clean().await;
 }
 
 /// A webhook as the provider sends it: id, time, signature, body.
@@ -176,7 +181,8 @@ impl SignedWebhook {
     }
 }
 
-pub async fn webhook_counts_once_and_only_with_a_valid_signature(shop: &Scene<'_>) {
+pub async fn webhook_counts_once_and_only_with_a_valid_signature(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     let shopper = shop.shopper(1);
     let order = shopper.buy_one(&sale).await;
@@ -187,32 +193,34 @@ pub async fn webhook_counts_once_and_only_with_a_valid_signature(shop: &Scene<'_
     let now = Clock::system().now().as_second();
 
     let forged = SignedWebhook::new(&[7; 32], payment, "msg_1", now);
-    forged.deliver(shop, &forged.body).await.expect_problem(401, "bad_signature");
+    forged.deliver(&shop, &forged.body).await.expect_problem(401, "bad_signature");
     let old = SignedWebhook::new(&key, payment, "msg_1", now - 3600);
-    old.deliver(shop, &old.body).await.expect_problem(401, "bad_signature");
+    old.deliver(&shop, &old.body).await.expect_problem(401, "bad_signature");
     let genuine = SignedWebhook::new(&key, payment, "msg_1", now);
-    genuine.deliver(shop, &format!("{} ", genuine.body)).await.expect_problem(401, "bad_signature");
+    genuine.deliver(&shop, &format!("{} ", genuine.body)).await.expect_problem(401, "bad_signature");
     let unsigned = shop.client().post(WEBHOOKS, json!({})).await;
     unsigned.expect_problem(401, "bad_signature");
     assert_eq!(shopper.order(&sale, &order).await.json()["order"]["status"], "unpaid");
 
     // Delivered concurrently, then again, then under another id: it counts once.
-    let answers = join_all((0..5).map(|_| genuine.deliver(shop, &genuine.body))).await;
+    let answers = join_all((0..5).map(|_| genuine.deliver(&shop, &genuine.body))).await;
     answers.into_iter().for_each(|answer| drop(answer.expect(204)));
-    genuine.deliver(shop, &genuine.body).await.expect(204);
+    genuine.deliver(&shop, &genuine.body).await.expect(204);
     let renamed = SignedWebhook::new(&key, payment, "msg_2", now);
-    renamed.deliver(shop, &renamed.body).await.expect(204);
+    renamed.deliver(&shop, &renamed.body).await.expect(204);
     let seen = shopper.wait_for_status(&sale, &order, "paid").await;
     assert_eq!(seen["history"].as_array().unwrap().len(), 3, "{seen}");
     let unknown = SignedWebhook::new(&key, "0198c0de-0000-7000-8000-00000000dead", "msg_3", now);
-    unknown.deliver(shop, &unknown.body).await.expect(204);
+    unknown.deliver(&shop, &unknown.body).await.expect(204);
+    shop.audit_is_clean().await;
 }
 
 pub fn webhook_key() -> Vec<u8> {
     signing::key_for(&SecretString::from(SECRET.to_owned()), "sandbox webhooks").to_vec()
 }
 
-pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(shop: &Scene<'_>) {
+pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     let (shopper, admin) = (shop.shopper(1), shop.admin().await);
     let order = shopper.buy_one(&sale).await;
@@ -225,7 +233,7 @@ pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(shop: &S
     {
         let body = json!({"type": "payment.captured", "data": {"payment_id": payment, "amount": amount}});
         let lie = SignedWebhook::of(&webhook_key(), &format!("msg_lie_{n}"), now, body);
-        lie.deliver(shop, &lie.body).await.expect(204);
+        lie.deliver(&shop, &lie.body).await.expect(204);
     }
     let seen = admin.get(&format!("/api/admin/orders/{order}")).await.expect(200).json();
     assert_eq!(seen["order"]["status"], "unpaid");
@@ -238,9 +246,11 @@ pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(shop: &S
     let checkout = shopper.begin_payment(&sale, &order).await;
     shopper.pay_at(&checkout).await.expect(303);
     shopper.wait_for_status(&sale, &order, "paid").await;
+    shop.audit_is_clean().await;
 }
 
-pub async fn payment_closes_when_its_order_ends(shop: &Scene<'_>) {
+pub async fn payment_closes_when_its_order_ends(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     let begun = async |n: u64| {
         let shopper = shop.shopper(n);
@@ -276,4 +286,5 @@ pub async fn payment_closes_when_its_order_ends(shop: &Scene<'_>) {
     let cancel = format!("/api/admin/orders/{order}/cancel");
     shop.admin().await.post(&cancel, json!({"reason": "fraud"})).await.expect(200);
     closed(&wang, &first).await;
+    shop.audit_is_clean().await;
 }

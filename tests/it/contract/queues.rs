@@ -5,8 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::Scene;
-use crate::support::{NewSale, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shopper, eventually};
 
 const ACCOUNTS: u64 = 40;
 const UNITS: usize = 5;
@@ -49,9 +48,10 @@ async fn refuse(strangers: &[&Shopper], sale: &str) {
     }
 }
 
-pub async fn places_are_called_in_their_order_and_nobody_buys_out_of_turn(shop: &Scene<'_>) {
+pub async fn places_are_called_in_their_order_and_nobody_buys_out_of_turn(rung: Rung) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     // Long enough for data control to open the list, and for every account to join on a busy machine.
-    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(24)).queue().prequeue(18)).await;
+    let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(15)).queue().prequeue(12)).await;
     let early = shop.shopper(0).client.post(&format!("/api/sales/{sale}/place"), json!({})).await;
     early.expect_problem(409, "not_open");
     shop.wait_until_joining(&sale).await;
@@ -92,4 +92,5 @@ pub async fn places_are_called_in_their_order_and_nobody_buys_out_of_turn(shop: 
     }
     refuse(&ordered[UNITS + 2..], &sale).await;
     shop.wait_for_sold(&sale, UNITS as i64, TIMEOUT).await;
+    shop.audit_is_clean().await;
 }

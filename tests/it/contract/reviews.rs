@@ -6,8 +6,7 @@ use axum::http::Method;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::Scene;
-use crate::support::{Answer, Client, NewSale, Shopper, eventually};
+use crate::support::{Answer, Client, NewSale, Plan, Rung, Shop, Shopper, eventually};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const RACES: u64 = 12;
@@ -40,7 +39,8 @@ async fn seen(shopper: &Shopper, sale: &str, order: &str) -> Value {
     shopper.order(sale, order).await.expect(200).json()["order"].take()
 }
 
-pub async fn linked_orders_are_held_appealed_released_and_refunded(shop: &Scene<'_>) {
+pub async fn linked_orders_are_held_appealed_released_and_refunded(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5)).await;
     let admin = shop.admin().await;
     let shoppers: Vec<Shopper> = (0..3).map(|n| shop.shopper(n)).collect();
@@ -68,9 +68,11 @@ pub async fn linked_orders_are_held_appealed_released_and_refunded(shop: &Scene<
     }
     assert_eq!(seen(&shoppers[0], &sale, &orders[0]).await["status"], "paid");
     shop.wait_for_sold(&sale, 1, TIMEOUT).await;
+    shop.audit_is_clean().await;
 }
 
-pub async fn hold_against_payment_cancellation_and_refund_has_one_end(shop: &Scene<'_>) {
+pub async fn hold_against_payment_cancellation_and_refund_has_one_end(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(3 * RACES as i64)).await;
     let admin = shop.admin().await;
     let (mut held_first, mut ended_first) = (0, 0);
@@ -111,9 +113,11 @@ pub async fn hold_against_payment_cancellation_and_refund_has_one_end(shop: &Sce
     }
     println!("{held_first} were held before their end, {ended_first} had ended");
     shop.wait_for_sold(&sale, RACES as i64, TIMEOUT).await;
+    shop.audit_is_clean().await;
 }
 
-pub async fn unpaid_held_order_expires_in_its_time(shop: &Scene<'_>) {
+pub async fn unpaid_held_order_expires_in_its_time(rung: Rung) {
+    let shop = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "3s").start().await;
     let sale = shop.open(NewSale::of(2)).await;
     let admin = shop.admin().await;
     let shopper = shop.shopper(1);
@@ -132,4 +136,5 @@ pub async fn unpaid_held_order_expires_in_its_time(shop: &Scene<'_>) {
     let end = shopper.wait_for_status(&sale, &order, "cancelled").await;
     assert_eq!((&end["reason"], &end["hold"]), (&"unpaid".into(), &Value::Null));
     shop.wait_for_sold(&sale, 0, TIMEOUT).await;
+    shop.audit_is_clean().await;
 }

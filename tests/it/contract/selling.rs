@@ -10,9 +10,9 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Scene;
-use crate::support::{Answer, NewSale, Shopper, eventually, pause};
+use crate::support::{Answer, NewSale, Plan, Rung, Shop, Shopper, eventually, pause, user_id};
 
+const USERS: u64 = 500;
 const UNITS: i64 = 100;
 const TRIES: usize = 3;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -56,21 +56,22 @@ fn is_repeated(answer: &Answer) -> bool {
     answer.status == 200 && answer.json()["repeated"] == true
 }
 
-pub async fn five_hundred_shoppers_get_exactly_one_hundred_units(shop: &Scene<'_>) {
-    sells_exactly_its_units(shop, NewSale::of(UNITS), 500).await;
+pub async fn five_hundred_shoppers_get_exactly_one_hundred_units(rung: Rung) {
+    sells_exactly_its_units(rung, NewSale::of(UNITS)).await;
 }
 
-pub async fn six_buckets_in_small_lots_sell_exactly_their_units(shop: &Scene<'_>) {
-    sells_exactly_its_units(shop, NewSale::of(UNITS).split(6, 4), 250).await;
+pub async fn six_buckets_in_small_lots_sell_exactly_their_units(rung: Rung) {
+    sells_exactly_its_units(rung, NewSale::of(UNITS).split(6, 4)).await;
 }
 
-pub async fn six_buckets_filled_at_once_sell_exactly_their_units(shop: &Scene<'_>) {
-    sells_exactly_its_units(shop, NewSale::of(UNITS).split(6, 0), 250).await;
+pub async fn six_buckets_filled_at_once_sell_exactly_their_units(rung: Rung) {
+    sells_exactly_its_units(rung, NewSale::of(UNITS).split(6, 0)).await;
 }
 
-async fn sells_exactly_its_units(shop: &Scene<'_>, sale: NewSale, users: u64) {
+async fn sells_exactly_its_units(rung: Rung, sale: NewSale) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let sale = shop.open(sale).await;
-    let shoppers: Vec<Arc<Shopper>> = (0..users).map(|n| Arc::new(shop.shopper(n))).collect();
+    let shoppers: Vec<Arc<Shopper>> = (0..USERS).map(|n| Arc::new(shop.shopper(n))).collect();
     let tries: Vec<_> =
         shoppers.iter().map(|s| tokio::spawn(buy_three_times_at_once(s.clone(), sale.clone()))).collect();
     let orders: Vec<Option<String>> = join_all(tries).await.into_iter().map(Result::unwrap).collect();
@@ -90,9 +91,11 @@ async fn sells_exactly_its_units(shop: &Scene<'_>, sale: NewSale, users: u64) {
     let stored: HashSet<String> = live.iter().map(|order| order.order_id.to_string()).collect();
     assert_eq!(stored, distinct.into_iter().cloned().collect());
     assert_eq!(live.iter().map(|order| order.user_id).collect::<HashSet<_>>().len(), UNITS as usize);
+    shop.audit_is_clean().await;
 }
 
-pub async fn user_limit_is_never_exceeded(shop: &Scene<'_>) {
+pub async fn user_limit_is_never_exceeded(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(5).limit(3)).await;
     shop.shopper(1).buy(&sale, 4).await.expect_problem(422, "over_limit");
     let two = shop.shopper(2).buy(&sale, 3).await.expect(202);
@@ -105,12 +108,14 @@ pub async fn user_limit_is_never_exceeded(shop: &Scene<'_>) {
     let order = shop.shopper(3).wait_for_status(&sale, &three.order_id(), "unpaid").await;
     assert_eq!((&order["quantity"], &order["amount"]["amount"]), (&2.into(), &3998.into()));
     shop.wait_for_sold(&sale, 5, SETTLE_TIMEOUT).await;
+    shop.audit_is_clean().await;
 }
 
-/// Every account presses without a pause. Each is told one moment, is refused before it, and buys after it; once the spread
-/// is over the seed shows that the moments were drawn as promised.
-pub async fn nobody_buys_before_the_moment_of_the_account(shop: &Scene<'_>) {
+/// Every account presses without a pause. The shop names one moment for each, refuses it before, and sells to it
+/// afterwards. Once the spread is over, the seed shows that the moments were drawn as promised.
+pub async fn nobody_buys_before_the_moment_of_the_account(rung: Rung) {
     const WIDTH: Duration = Duration::from_secs(8);
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(50).spread(WIDTH)).await;
     let spread = async || shop.client().get(&format!("/api/sales/{sale}/spread")).await.expect(200).json();
     let before = spread().await;
@@ -131,11 +136,12 @@ pub async fn nobody_buys_before_the_moment_of_the_account(shop: &Scene<'_>) {
     let spread = Spread { seed, width_ms: WIDTH.as_millis() as i64 };
     let opens = after["opens_at"].as_str().unwrap().parse().unwrap();
     for (n, (told, bought_at)) in (0..).zip(&pressed) {
-        let moment = spread.own_moment(opens, shop.user_id(n));
+        let moment = spread.own_moment(opens, user_id(n));
         assert!(told.is_none_or(|told| told == moment), "told {told:?}, drawn {moment}");
         // The test and the shop use the clock of the same machine.
         assert!(*bought_at >= moment, "bought at {bought_at}, before {moment}");
     }
+    shop.audit_is_clean().await;
 }
 
 /// The moment that the shop named, if the account had to wait, and the instant after its purchase.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 
-use crate::support::{NewSale, Shop, Shopper, eventually, pause};
+use crate::support::{NewSale, Rung, Shop, Shopper, eventually, pause};
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,17 +23,16 @@ async fn buy_until_stopped(shop: &Shop, sale: &str, first: u64, count: u64) -> V
     panic!("the shop did not stop while {count} were buying");
 }
 
-/// In a shop of one process.
-pub async fn shutdown_under_load_is_quick_and_loses_no_order(shop: &mut Shop) {
+pub async fn shutdown_under_load_is_quick_and_loses_no_order(rung: Rung) {
+    let mut shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(100_000)).await;
-    let running: &Shop = shop;
     let buying = async {
-        let buyers = (0..20).map(|n| buy_until_stopped(running, &sale, n * 10_000, 10_000));
+        let buyers = (0..20).map(|n| buy_until_stopped(&shop, &sale, n * 10_000, 10_000));
         join_all(buyers).await.into_iter().flatten().collect::<Vec<_>>()
     };
     let stopping = async {
         pause(1_000).await;
-        running.processes[0].terminate();
+        shop.processes[0].terminate();
         Instant::now()
     };
     let (bought, stopped_at) = tokio::join!(buying, stopping);
@@ -56,4 +55,5 @@ pub async fn shutdown_under_load_is_quick_and_loses_no_order(shop: &mut Shop) {
         })
         .await;
     }
+    shop.audit_is_clean().await;
 }

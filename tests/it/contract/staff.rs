@@ -5,14 +5,14 @@ use domain::wallet::LedgerAccount;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::Scene;
-use crate::support::{Client, NewSale};
+use crate::support::{Client, NewSale, Rung, Shop};
 
 const PASSWORD: &str = "a long password";
 /// Minor units that an operator may give within a day.
 const BOUND: i64 = 1_000_000;
 
-pub async fn simultaneous_edits_of_one_sale_are_all_kept(shop: &Scene<'_>) {
+pub async fn simultaneous_edits_of_one_sale_are_all_kept(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.create(NewSale::of(1_000)).await;
     let admin = shop.admin().await;
     let path = format!("/api/admin/sales/{sale}");
@@ -36,7 +36,7 @@ pub async fn simultaneous_edits_of_one_sale_are_all_kept(shop: &Scene<'_>) {
 }
 
 /// A client with the role of an operator.
-async fn operator(shop: &Scene<'_>, username: &str) -> Client {
+async fn operator(shop: &Shop, username: &str) -> Client {
     let user = shop.register(username, PASSWORD).await.get("/api/me").await.expect(200).json();
     let path = format!("/api/admin/staff/{}", user["user"]["id"].as_str().unwrap());
     let role = json!({"role": "operator"});
@@ -46,10 +46,9 @@ async fn operator(shop: &Scene<'_>, username: &str) -> Client {
     client
 }
 
-pub async fn packets_given_at_once_do_not_pass_the_bound_of_an_operator(shop: &Scene<'_>) {
-    let olga = operator(shop, "olga").await;
-    let balance = async || shop.store().wallet_balance(LedgerAccount::Shop).await.unwrap();
-    let before = balance().await;
+pub async fn packets_given_at_once_do_not_pass_the_bound_of_an_operator(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let olga = operator(&shop, "olga").await;
     let packet = json!({"total": BOUND * 2 / 5, "count": 2, "from": "shop"});
     let answers = join_all((0..8).map(|_| olga.post("/api/packets", packet.clone()))).await;
     let given = answers.iter().filter(|answer| answer.status == 201).count();
@@ -57,5 +56,6 @@ pub async fn packets_given_at_once_do_not_pass_the_bound_of_an_operator(shop: &S
     for answer in answers.into_iter().filter(|answer| answer.status != 201) {
         answer.expect_problem(403, "spending_limit");
     }
-    assert_eq!(balance().await - before, -BOUND * 4 / 5);
+    assert_eq!(shop.store().wallet_balance(LedgerAccount::Shop).await.unwrap(), -BOUND * 4 / 5);
+    shop.audit_is_clean().await;
 }

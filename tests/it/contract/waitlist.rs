@@ -6,8 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use super::Scene;
-use crate::support::{NewSale, Shopper, eventually};
+use crate::support::{NewSale, Plan, Rung, Shop, Shopper, eventually};
 
 const UNITS: i64 = 3;
 /// An offer comes after the segment in which its account joined, and its order is processed like every order.
@@ -71,7 +70,7 @@ async fn press(stranger: &Shopper, sale: &str, stop: &AtomicBool) -> usize {
 }
 
 /// Shoppers that bought every unit, with their orders.
-async fn buy_out(shop: &Scene<'_>, sale: &str) -> Vec<(Shopper, String)> {
+async fn buy_out(shop: &Shop, sale: &str) -> Vec<(Shopper, String)> {
     let mut buyers = Vec::new();
     for n in 0..UNITS as u64 {
         let buyer = shop.shopper(n);
@@ -88,17 +87,18 @@ async fn buy_out(shop: &Scene<'_>, sale: &str) -> Vec<(Shopper, String)> {
     buyers
 }
 
-pub async fn units_that_come_back_go_to_those_who_wait(shop: &Scene<'_>) {
-    units_come_back(shop, NewSale::of(UNITS)).await;
+pub async fn units_that_come_back_go_to_those_who_wait(rung: Rung) {
+    units_come_back(rung, NewSale::of(UNITS)).await;
 }
 
-pub async fn units_of_buckets_go_to_those_who_wait(shop: &Scene<'_>) {
-    units_come_back(shop, NewSale::of(UNITS).split(3, 1)).await;
+pub async fn units_of_buckets_go_to_those_who_wait(rung: Rung) {
+    units_come_back(rung, NewSale::of(UNITS).split(3, 1)).await;
 }
 
-async fn units_come_back(shop: &Scene<'_>, sale: NewSale) {
+async fn units_come_back(rung: Rung, sale: NewSale) {
+    let shop = Plan::on(rung).await.one_role_per_process().start().await;
     let sale = shop.open(sale).await;
-    let buyers = buy_out(shop, &sale).await;
+    let buyers = buy_out(&shop, &sale).await;
     let waiters: Vec<Shopper> = (100..105).map(|n| shop.shopper(n)).collect();
     let strangers: Vec<Shopper> = (200..204).map(|n| shop.shopper(n)).collect();
     join_all(waiters.iter().map(|waiter| join(waiter, &sale))).await;
@@ -132,6 +132,7 @@ async fn units_come_back(shop: &Scene<'_>, sale: NewSale) {
     })
     .await;
     strangers[0].wait_for_status(&sale, &order, "unpaid").await;
+    shop.audit_is_clean().await;
 }
 
 /// Waits until every unit is offered to an account. Returns the accounts with an offer, and the others.

@@ -6,12 +6,12 @@ use base::clock::Clock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Scene;
-use crate::support::{NewSale, eventually, pause};
+use crate::support::{NewSale, Rung, Shop, eventually, pause};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub async fn nothing_is_sold_before_the_opening(shop: &Scene<'_>) {
+pub async fn nothing_is_sold_before_the_opening(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let draft = shop.create(NewSale::of(5)).await;
     let shopper = shop.shopper(1);
     // A draft is not public.
@@ -38,7 +38,8 @@ fn time(json: &Value) -> Timestamp {
     json.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("not a time: {json}"))
 }
 
-pub async fn scheduled_sale_opens_and_closes_on_time(shop: &Scene<'_>) {
+pub async fn scheduled_sale_opens_and_closes_on_time(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let scheduled = NewSale::of(50).opens_in(Duration::from_secs(2)).closes_in(Duration::from_secs(5));
     let sale = shop.create(scheduled).await;
     let button = shop.wait_for_phase(&sale, "upcoming").await;
@@ -73,9 +74,11 @@ pub async fn scheduled_sale_opens_and_closes_on_time(shop: &Scene<'_>) {
     .await;
     // This shopper got a token before the end.
     shop.shopper(n - 1).client.post(&format!("/api/sales/{sale}/token"), json!({})).await.expect_problem(409, "ended");
+    shop.audit_is_clean().await;
 }
 
-pub async fn administrator_pauses_resumes_tops_up_and_stops(shop: &Scene<'_>) {
+pub async fn administrator_pauses_resumes_tops_up_and_stops(rung: Rung) {
+    let shop = Shop::start(rung).await;
     let sale = shop.open(NewSale::of(2)).await;
     let (one, two, three, four) = (shop.shopper(1), shop.shopper(2), shop.shopper(3), shop.shopper(4));
     one.buy_one(&sale).await;
@@ -106,4 +109,5 @@ pub async fn administrator_pauses_resumes_tops_up_and_stops(shop: &Scene<'_>) {
     four.buy(&sale, 1).await.expect_problem(409, "ended");
     shop.admin().await.post(&top_up, json!({"units": 2})).await.expect_problem(409, "wrong_state");
     shop.wait_for_sold(&sale, 3, TIMEOUT).await;
+    shop.audit_is_clean().await;
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{assert_nothing_is_lost, open_shop};
-use crate::support::{Load, NewSale, Shop, eventually, pause, seed};
+use crate::support::{Load, NewSale, Shop, Stack, eventually, pause, seed};
 
 const UNITS: u64 = 300;
 const REOPEN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -14,17 +14,20 @@ async fn button(shop: &Shop, sale: &str) -> Value {
     shop.client().get(&format!("/api/sales/{sale}/button")).await.expect(200).json()
 }
 
-pub(super) async fn flush_all(shop: &Shop) {
-    let _: String = shop.master().ask("FLUSHALL").await;
+pub(super) async fn flush_all() {
+    let client = redis::Client::open(Stack::get().variable("SECKILL_REDIS_URL")).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let () = redis::cmd("FLUSHALL").query_async(&mut connection).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flushall_pauses_the_sale_until_it_is_rebuilt_and_loses_no_order() {
+    let _restore = Stack::get().restore_on_drop();
     let (shop, sale) = open_shop(NewSale::of(UNITS as i64)).await;
     let mut load = Load::new(&sale);
     load.arrive(&shop, UNITS / 2, Duration::from_millis(1_500));
     pause(200 + seed() % 1_000).await;
-    flush_all(&shop).await;
+    flush_all().await;
     let flushed = Instant::now();
 
     eventually("the sale is closed", Duration::from_secs(5), async || {
@@ -50,6 +53,7 @@ async fn flushall_pauses_the_sale_until_it_is_rebuilt_and_loses_no_order() {
 async fn flushall_loses_no_order_that_no_relay_has_read() {
     const RELAYED: u64 = 20;
     const IN_OUTBOX: u64 = 80;
+    let _restore = Stack::get().restore_on_drop();
     let (mut shop, sale) = open_shop(NewSale::of((RELAYED + IN_OUTBOX) as i64)).await;
     let mut load = Load::new(&sale);
     load.arrive(&shop, RELAYED, Duration::from_millis(200));
@@ -61,7 +65,7 @@ async fn flushall_loses_no_order_that_no_relay_has_read() {
     load.arrive(&shop, IN_OUTBOX, Duration::from_millis(300));
     load.finish().await;
     assert_eq!(shop.numbers(&sale).await["sold"], RELAYED, "no relay runs");
-    flush_all(&shop).await;
+    flush_all().await;
     pause(1_000).await;
     for n in 0..2 {
         shop.process("relay", n).start();

@@ -11,10 +11,10 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::crash::{CrashTarget, crash, settle};
-use super::{SETTLE_TIMEOUT, start_shop};
+use super::crash::{CrashTarget, crash};
+use super::{QUEUE_SETTLE_MS, SETTLE_TIMEOUT};
 use crate::contract::packets::give_packet;
-use crate::support::{Shop, Shopper, eventually, pause, seed};
+use crate::support::{Plan, Rung, Shop, Shopper, Stack, eventually, pause, seed};
 
 const KILLS: u64 = 4;
 /// Users around each crash. Every one of them gets a share.
@@ -60,11 +60,13 @@ fn arrive(shop: &Shop, id: &str, first: u64, count: u64) -> JoinSet<(u64, Option
 }
 
 async fn survives(target: CrashTarget) {
+    let _restore = Stack::get().restore_on_drop();
     let mut random = StdRng::seed_from_u64(seed());
-    let mut shop = start_shop().await;
+    let roles = ["serve", "serve", "relay", "relay", "consume", "consume", "control", "control"];
+    let mut shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
     let total = SHARES * 100;
     let id = give_packet(&shop, json!({"total": total, "count": SHARES, "min": 1, "max": 300})).await;
-    settle(&[target]).await;
+    pause(QUEUE_SETTLE_MS).await;
     let mut granted: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
     for kill in 0..KILLS {
         let mut users = arrive(&shop, &id, kill * PER_KILL, PER_KILL);
@@ -117,20 +119,12 @@ pub async fn assert_claims_are_stored(
 }
 
 fault_tests! { survives:
+    serve_dies_during_claims: CrashTarget::Role("serve"),
+    relay_dies_during_claims: CrashTarget::Role("relay"),
+    consume_dies_during_claims: CrashTarget::Role("consume"),
+    control_dies_during_claims: CrashTarget::Role("control"),
+    redis_dies_during_claims: CrashTarget::Service("redis"),
+    rabbitmq_dies_during_claims: CrashTarget::Service("rabbitmq"),
+    postgres_dies_during_claims: CrashTarget::Service("postgres"),
     redis_loses_its_data_during_claims: CrashTarget::RedisData,
-}
-
-/// In `packet_load` these die in turn.
-mod long {
-    use super::*;
-
-    fault_tests! { survives:
-        serve_dies_during_claims: CrashTarget::Role("serve"),
-        relay_dies_during_claims: CrashTarget::Role("relay"),
-        consume_dies_during_claims: CrashTarget::Role("consume"),
-        control_dies_during_claims: CrashTarget::Role("control"),
-        redis_dies_during_claims: CrashTarget::Service("redis"),
-        rabbitmq_dies_during_claims: CrashTarget::Service("rabbitmq"),
-        postgres_dies_during_claims: CrashTarget::Service("postgres"),
-    }
 }

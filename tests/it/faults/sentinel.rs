@@ -42,6 +42,7 @@ fn service(port: u16) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn purchases_go_on_after_sentinels_promoted_a_replica() {
+    let _restore = Stack::get().restore_on_drop();
     let roles = ["serve", "serve", "relay", "consume", "control"];
     let shop = Plan::on(Rung::Sentinel).await.roles(&roles).start().await;
     let sale = shop.open(NewSale::of(UNITS as i64)).await;

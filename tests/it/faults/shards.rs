@@ -35,6 +35,7 @@ async fn split_sale() -> (Shop, String, Vec<Bucket>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn change_reaches_the_living_buckets_and_later_the_others() {
+    let _restore = Stack::get().restore_on_drop();
     let (shop, sale, buckets) = split_sale().await;
     let dead = shard(buckets[3]);
     let (living, lost): (Vec<Bucket>, Vec<Bucket>) = buckets.into_iter().partition(|bucket| shard(*bucket) != dead);
@@ -69,6 +70,7 @@ async fn change_reaches_the_living_buckets_and_later_the_others() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sale_on_a_living_shard_sells_on() {
     const UNITS: u64 = 5;
+    let _restore = Stack::get().restore_on_drop();
     let (shop, split, buckets) = split_sale().await;
     let other = shop.open(NewSale::of(UNITS as i64)).await;
     let home = shard(Bucket::whole(SaleId(other.parse().unwrap())));

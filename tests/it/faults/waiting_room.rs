@@ -6,18 +6,17 @@ use axum::http::Method;
 use futures::future::join_all;
 use jiff::Timestamp;
 use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::crash::{CrashTarget, crash};
 use super::{SETTLE_TIMEOUT, start_shop};
-use crate::support::{Answer, NewSale, Shop, Shopper, eventually, pause, seed};
+use crate::support::{Answer, NewSale, Shop, Shopper, Stack, eventually, pause, seed};
 
 const UNITS: u64 = 6;
 const ACCOUNTS: u64 = 24;
-/// Half of them while shoppers join, the others while they are called.
-const CRASHES: usize = 6;
+/// Crashes before the opening, and as many after it.
+const CRASHES: usize = 3;
 
 pub(super) async fn join(shopper: &Shopper, sale: &str) -> Value {
     eventually("the place is taken", SETTLE_TIMEOUT, async || {
@@ -67,27 +66,26 @@ async fn press_until_sold(shopper: &Shopper, sale: &str) -> bool {
     }
 }
 
-async fn survives(mut targets: [CrashTarget; CRASHES]) {
+async fn survives(target: CrashTarget) {
+    let _restore = Stack::get().restore_on_drop();
     let mut random = StdRng::seed_from_u64(seed());
-    targets.shuffle(&mut random);
-    let (before, after) = targets.split_at(CRASHES / 2);
     let mut shop = start_shop().await;
     let sale = shop.create(NewSale::of(UNITS as i64).opens_in(Duration::from_secs(18)).queue().prequeue(15)).await;
     shop.wait_until_joining(&sale).await;
     let shoppers: Vec<Shopper> = (0..ACCOUNTS).map(|n| shop.shopper(n)).collect();
     let joining = join_all(shoppers.iter().map(|shopper| join(shopper, &sale)));
     let crashing = async {
-        for target in before {
-            crash(&mut shop, *target, random.random_range(0..2), random.random_range(50..600)).await;
+        for _ in 0..CRASHES {
+            crash(&mut shop, target, random.random_range(0..2), random.random_range(50..600)).await;
             pause(random.random_range(0..900)).await;
         }
     };
     let (places, ()) = tokio::join!(joining, crashing);
     let pressing = join_all(shoppers.iter().map(|shopper| press_until_sold(shopper, &sale)));
     let crashing = async {
-        for target in after {
+        for _ in 0..CRASHES {
             pause(random.random_range(3_000..7_000)).await;
-            crash(&mut shop, *target, random.random_range(0..2), random.random_range(50..600)).await;
+            crash(&mut shop, target, random.random_range(0..2), random.random_range(50..600)).await;
         }
     };
     let (out_of_turn, ()) = tokio::join!(pressing, crashing);
@@ -102,31 +100,19 @@ async fn survives(mut targets: [CrashTarget; CRASHES]) {
     shop.audit_is_clean().await;
 }
 
-const SERVE: CrashTarget = CrashTarget::Role("serve");
-const CONTROL: CrashTarget = CrashTarget::Role("control");
-const POSTGRES: CrashTarget = CrashTarget::Service("postgres");
-
 fault_tests! { survives:
-    processes_and_postgres_die_while_shoppers_wait: [SERVE, CONTROL, POSTGRES, SERVE, CONTROL, POSTGRES],
-    // Alone: a place is lost if a server dies between the loss and the replay of what only this server knows.
-    redis_loses_everything_while_shoppers_wait: [CrashTarget::RedisData; CRASHES],
-}
-
-mod long {
-    use super::*;
-
-    fault_tests! { survives:
-        serve_dies_while_shoppers_join_and_buy: [SERVE; CRASHES],
-        control_dies_between_calls: [CONTROL; CRASHES],
-        postgres_dies_while_shoppers_join_and_are_called: [POSTGRES; CRASHES],
-    }
+    serve_dies_while_shoppers_join_and_buy: CrashTarget::Role("serve"),
+    control_dies_between_calls: CrashTarget::Role("control"),
+    redis_loses_everything_while_shoppers_wait: CrashTarget::RedisData,
+    postgres_dies_while_shoppers_join_and_are_called: CrashTarget::Service("postgres"),
 }
 
 /// If turns passed while Redis is away, shoppers would have waited for their turns in vain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn turns_do_not_pass_while_redis_is_away() {
     const SEAT_S: i64 = 10;
-    let mut shop = start_shop().await;
+    let _restore = Stack::get().restore_on_drop();
+    let shop = start_shop().await;
     let sale = shop.create(NewSale::of(2).opens_in(Duration::from_secs(3)).queue().seat(SEAT_S)).await;
     let shoppers: Vec<Shopper> = (0..4).map(|n| shop.shopper(n)).collect();
     join_all(shoppers.iter().map(|shopper| join(shopper, &sale))).await;
@@ -139,7 +125,7 @@ async fn turns_do_not_pass_while_redis_is_away() {
         if called.len() == 2 { Ok(called) } else { Err(called.len().to_string()) }
     })
     .await;
-    shop.own_redis().server("redis").kill();
+    Stack::get().run(&["kill", "redis"]).await;
     let called_at: Timestamp = called[0].1["called_at"].as_str().unwrap().parse().unwrap();
     eventually("longer than a turn has passed", SETTLE_TIMEOUT, async || {
         let passed = shop.store().now().await.unwrap().duration_since(called_at);
@@ -149,7 +135,7 @@ async fn turns_do_not_pass_while_redis_is_away() {
     for (shopper, _) in &called {
         assert_eq!(own(shopper, &sale).await.unwrap()["state"], "called");
     }
-    shop.own_redis().server("redis").start_again().await;
+    Stack::get().run(&["start", "redis"]).await;
     for (shopper, _) in &called {
         eventually("the shopper buys", SETTLE_TIMEOUT, async || {
             shopper.forget_token(&sale);
@@ -207,6 +193,7 @@ pub(super) async fn assert_all_are_in_the_list(shop: &Shop, sale: &str, taken: &
 /// Redis still has the places that a server answered before it died.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_outlive_the_servers_that_told_them() {
+    let _restore = Stack::get().restore_on_drop();
     let mut shop = start_shop().await;
     let (sale, taken) = take_places(&mut shop, 8).await;
     for n in 0..2 {
@@ -225,10 +212,12 @@ async fn places_outlive_the_servers_that_told_them() {
 /// Places in Redis belong in the list, so the list is not locked without them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn list_waits_for_a_redis_that_is_away_when_its_time_has_come() {
+    let _restore = Stack::get().restore_on_drop();
     let mut shop = start_shop().await;
     let (sale, taken) = take_places(&mut shop, 8).await;
-    shop.master().written().await;
-    shop.own_redis().server("redis").kill();
+    // Redis writes the places to its file.
+    pause(1_500).await;
+    Stack::get().run(&["kill", "redis"]).await;
     start_control(&mut shop);
     let id = sale.parse().unwrap();
     let row = shop.store().sale(id).await.unwrap().unwrap();
@@ -240,6 +229,6 @@ async fn list_waits_for_a_redis_that_is_away_when_its_time_has_come() {
     .await;
     let queue = shop.store().queue(id).await.unwrap().unwrap();
     assert_eq!((queue.locked_at, queue.joined), (None, 0));
-    shop.own_redis().server("redis").start_again().await;
+    Stack::get().run(&["start", "redis"]).await;
     assert_all_are_in_the_list(&shop, &sale, &taken).await;
 }

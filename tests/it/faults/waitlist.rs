@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use rand::rngs::StdRng;
-use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::crash::{CrashTarget, crash};
 use super::{SETTLE_TIMEOUT, open_shop};
-use crate::support::{NewSale, Shop, Shopper, eventually, pause, seed};
+use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause, seed};
 
 const UNITS: u64 = 6;
 
@@ -77,33 +76,25 @@ async fn wait_for_offers<'a>(waiters: &'a [Shopper], sale: &str, turns: usize) -
     .await
 }
 
-/// All orders are cancelled one by one, and in between the targets die.
+/// Cancels all orders one by one. In between, the target dies.
 async fn return_units(
     (shop, sale): (&mut Shop, &str),
     orders: &[(&Shopper, String)],
     random: &mut StdRng,
-    targets: &[CrashTarget],
+    target: CrashTarget,
 ) {
-    let mut targets = targets.iter();
     for (number, (owner, order)) in orders.iter().enumerate() {
         cancel(owner, sale, order).await;
         if number % 2 == 0 {
             pause(random.random_range(0..900)).await;
-            crash(
-                shop,
-                *targets.next().expect("a target for each second order"),
-                random.random_range(0..2),
-                random.random_range(50..600),
-            )
-            .await;
+            crash(shop, target, random.random_range(0..2), random.random_range(50..600)).await;
         }
     }
 }
 
-async fn survives(mut targets: [CrashTarget; UNITS as usize]) {
+async fn survives(target: CrashTarget) {
+    let _restore = Stack::get().restore_on_drop();
     let mut random = StdRng::seed_from_u64(seed());
-    targets.shuffle(&mut random);
-    let (before, after) = targets.split_at(targets.len() / 2);
     let (mut shop, sale) = open_shop(NewSale::of(UNITS as i64)).await;
     let buyers: Vec<Shopper> = (0..UNITS).map(|n| shop.shopper(n)).collect();
     let orders = join_all(buyers.iter().map(|buyer| buy(buyer, &sale))).await;
@@ -117,9 +108,9 @@ async fn survives(mut targets: [CrashTarget; UNITS as usize]) {
     let pressing = join_all(strangers.iter().map(|stranger| press(stranger, &sale, &stop)));
     let serving = async {
         let bought: Vec<(&Shopper, String)> = buyers.iter().zip(orders).collect();
-        return_units((&mut shop, &sale), &bought, &mut random, before).await;
+        return_units((&mut shop, &sale), &bought, &mut random, target).await;
         let first = wait_for_offers(&waiters, &sale, UNITS as usize).await;
-        return_units((&mut shop, &sale), &first, &mut random, after).await;
+        return_units((&mut shop, &sale), &first, &mut random, target).await;
         wait_for_offers(&waiters, &sale, 2 * UNITS as usize).await;
         stop.store(true, Ordering::Relaxed);
     };
@@ -129,25 +120,10 @@ async fn survives(mut targets: [CrashTarget; UNITS as usize]) {
     shop.audit_is_clean().await;
 }
 
-const RELAY: CrashTarget = CrashTarget::Role("relay");
-const CONSUME: CrashTarget = CrashTarget::Role("consume");
-const CONTROL: CrashTarget = CrashTarget::Role("control");
-const REDIS: CrashTarget = CrashTarget::Service("redis");
-const POSTGRES: CrashTarget = CrashTarget::Service("postgres");
-
 fault_tests! { survives:
-    processes_redis_and_postgres_die_while_units_are_offered:
-        [RELAY, CONSUME, CONTROL, REDIS, CrashTarget::RedisData, POSTGRES],
-}
-
-mod long {
-    use super::*;
-
-    fault_tests! { survives:
-        control_dies_between_calls_and_offers: [CONTROL; UNITS as usize],
-        consume_dies_with_offers_on_their_way: [CONSUME; UNITS as usize],
-        redis_loses_everything_while_accounts_wait: [CrashTarget::RedisData; UNITS as usize],
-        redis_dies_with_offers_on_their_way: [REDIS; UNITS as usize],
-        postgres_dies_while_units_are_offered: [POSTGRES; UNITS as usize],
-    }
+    control_dies_between_calls_and_offers: CrashTarget::Role("control"),
+    consume_dies_with_offers_on_their_way: CrashTarget::Role("consume"),
+    redis_loses_everything_while_accounts_wait: CrashTarget::RedisData,
+    redis_dies_with_offers_on_their_way: CrashTarget::Service("redis"),
+    postgres_dies_while_units_are_offered: CrashTarget::Service("postgres"),
 }

@@ -24,7 +24,7 @@ pub use nginx::Nginx;
 pub use ports::free_address;
 pub use process::{Process, Settings, program, run};
 pub use proxy::Proxy;
-pub use redis_server::{OwnRedis, RedisServer};
+pub use redis_server::RedisServer;
 pub use rung::Rung;
 pub use sale::NewSale;
 pub use shop::{ADMIN_PASSWORD, Plan, SECRET, Shop};

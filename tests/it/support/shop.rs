@@ -17,7 +17,7 @@ use super::fixture::Fixture;
 use super::process::{self, Process, Settings};
 use super::shopper::{SessionSigner, Shopper};
 use super::wait::eventually;
-use super::{NewSale, OwnRedis, Proxy, RedisServer, Rung};
+use super::{NewSale, Proxy, Rung};
 
 /// The secret of every test shop, so that tests can sign cookies and tokens.
 pub const SECRET: &str = "a-secret-of-the-tests-that-everybody-may-know-0123456789-0123456789-0123456789";
@@ -26,8 +26,6 @@ pub const ADMIN_PASSWORD: &str = "password of the tests";
 /// How long all processes may take to start, on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// Sales of tests open within half a minute.
-const PHASE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A shop before its start.
 pub struct Plan {
@@ -38,7 +36,6 @@ pub struct Plan {
     each: Option<EachProcess>,
     /// Shoppers see the shop at `localhost`, not at its IP address.
     at_localhost: bool,
-    redis: Option<OwnRedis>,
 }
 
 type EachProcess = Box<dyn FnMut(usize, &str, &mut Settings)>;
@@ -55,7 +52,7 @@ impl Plan {
             ("SECKILL_DEMO", "false".into()),
         ];
         settings.extend(given.map(|(name, value)| (name.to_owned(), value)));
-        Plan { fixture, roles: vec![""], settings, each: None, at_localhost: false, redis: None }
+        Plan { fixture, roles: vec![""], settings, each: None, at_localhost: false }
     }
 
     /// Gives each process one role. There are two processes of each role that allows it.
@@ -82,15 +79,6 @@ impl Plan {
 
     pub fn setting(&self, name: &str) -> &str {
         &self.settings[name]
-    }
-
-    /// Gives the shop a Redis master and a replica of its own, which may die without a disturbance to other tests.
-    pub async fn with_own_redis(mut self) -> Plan {
-        let redis = OwnRedis::start().await;
-        self.settings.insert("SECKILL_REDIS_URL".into(), redis.master.url());
-        self.settings.insert("SECKILL_REDIS_REPLICA_URLS".into(), redis.replica.url());
-        self.redis = Some(redis);
-        self
     }
 
     /// Changes the settings of single processes. The tests' own commands and the store keep the shared settings.
@@ -150,7 +138,6 @@ impl Plan {
             session_signer: SessionSigner::new(SECRET),
             admin: OnceCell::new(),
             goods: OnceCell::new(),
-            redis: self.redis,
             fixture: self.fixture,
         }
     }
@@ -166,7 +153,6 @@ pub struct Shop {
     session_signer: SessionSigner,
     admin: OnceCell<Client>,
     goods: OnceCell<String>,
-    redis: Option<OwnRedis>,
     // Declared last, so that it is dropped after the processes.
     fixture: Fixture,
 }
@@ -174,16 +160,6 @@ pub struct Shop {
 impl Shop {
     pub async fn start(rung: Rung) -> Shop {
         Plan::on(rung).await.start().await
-    }
-
-    /// The Redis servers of a shop that has its own.
-    pub fn own_redis(&mut self) -> &mut OwnRedis {
-        self.redis.as_mut().expect("a shop with Redis servers of its own")
-    }
-
-    /// The master of [`Shop::own_redis`].
-    pub fn master(&self) -> &RedisServer {
-        &self.redis.as_ref().expect("a shop with Redis servers of its own").master
     }
 
     /// The name of the shop's virtual host in RabbitMQ.
@@ -324,7 +300,7 @@ impl Shop {
         let mut last = Value::Null;
         for n in 0..self.origins.len() {
             let client = self.client().at(n);
-            last = eventually(&format!("server {n} shows {phase}"), PHASE_TIMEOUT, async || {
+            last = eventually(&format!("server {n} shows {phase}"), TIMEOUT, async || {
                 let button = client.get(&format!("/api/sales/{sale}/button")).await;
                 let json = if button.status == 200 { button.json() } else { Value::Null };
                 if json["phase"] == phase { Ok(json) } else { Err(button.text()) }

@@ -1,7 +1,6 @@
 //! The services that `scripts/stack` has started for this run.
 
 use std::collections::HashMap;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -15,12 +14,6 @@ pub struct Stack {
     variables: HashMap<String, String>,
 }
 
-/// Groups of .config/nextest.toml whose tests break services. The tests of a group's slot, which run one after the other, have
-/// a stack of their own.
-const GROUPS_WITH_STACKS: [&str; 2] = ["faults", "cluster"];
-/// Ports that are open once a stack is up.
-const PORTS: [&str; 7] = ["redis", "replica", "rabbitmq", "rabbitmq_management", "postgres", "nginx", "smtp"];
-
 static STACK: LazyLock<Stack> = LazyLock::new(|| {
     let dir = std::env::var_os("SECKILL_TEST_STACK").map(PathBuf::from).unwrap_or_else(|| {
         panic!(
@@ -28,18 +21,10 @@ static STACK: LazyLock<Stack> = LazyLock::new(|| {
                 stack (scripts/stack up)"
         )
     });
-    match slot() {
-        Some(slot) => Stack::start(dir.join("slots").join(slot)),
-        None => Stack::read(dir),
-    }
+    let text = std::fs::read_to_string(dir.join("env"))
+        .unwrap_or_else(|error| panic!("no stack runs in {}: {error}; run scripts/test", dir.display()));
+    Stack { variables: text.lines().filter_map(variable).collect(), dir }
 });
-
-/// The group and the slot of this test, if they have a stack of their own.
-fn slot() -> Option<String> {
-    let group =
-        std::env::var("NEXTEST_TEST_GROUP").ok().filter(|group| GROUPS_WITH_STACKS.contains(&group.as_str()))?;
-    Some(format!("{group}-{}", std::env::var("NEXTEST_TEST_GROUP_SLOT").expect("nextest names the slot")))
-}
 
 /// Parses `export NAME=value`, where only backslashes quote.
 fn variable(line: &str) -> Option<(String, String)> {
@@ -47,35 +32,7 @@ fn variable(line: &str) -> Option<(String, String)> {
     Some((name.to_owned(), value.replace('\\', "")))
 }
 
-/// Whether all services of a stack take connections.
-fn is_up(dir: &Path) -> bool {
-    let ports = std::fs::read_to_string(dir.join("ports")).unwrap_or_default();
-    let ports: HashMap<&str, u16> = ports.lines().filter_map(|line| line.split_once('=')).filter_map(port).collect();
-    let is_open = |name: &&str| ports.get(name).is_some_and(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok());
-    dir.join("env").exists() && PORTS.iter().all(is_open)
-}
-
-fn port<'a>((name, number): (&'a str, &str)) -> Option<(&'a str, u16)> {
-    Some((name, number.parse().ok()?))
-}
-
 impl Stack {
-    fn read(dir: PathBuf) -> Stack {
-        let text = std::fs::read_to_string(dir.join("env"))
-            .unwrap_or_else(|error| panic!("no stack runs in {}: {error}; run scripts/test", dir.display()));
-        Stack { variables: text.lines().filter_map(variable).collect(), dir }
-    }
-
-    /// Starts what does not run: everything before the first test, and later what a test left dead that was ended half-way.
-    /// `scripts/stack purge` of the folder above ends it.
-    fn start(dir: PathBuf) -> Stack {
-        if !is_up(&dir) {
-            let done = script(&dir, &["up"]).output().unwrap();
-            assert!(done.status.success(), "scripts/stack up: {done:?}");
-        }
-        Stack::read(dir)
-    }
-
     pub fn get() -> &'static Stack {
         &STACK
     }
@@ -101,10 +58,8 @@ impl Stack {
         ServiceAddress { url: self.variable(name).into(), tls }
     }
 
-    /// Runs `scripts/stack` with these words, such as `kill rabbitmq`.
+    /// Runs `scripts/stack` with these words, such as `kill redis`.
     pub async fn run(&self, words: &[&str]) {
-        let is_shared = std::env::var("NEXTEST_PROFILE").is_ok_and(|profile| profile != "torture") && slot().is_none();
-        assert!(!is_shared, "{words:?} would disturb other tests: .config/nextest.toml puts this test into no group");
         let mut command = self.script(words);
         let done = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
         let text = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
@@ -112,12 +67,26 @@ impl Stack {
     }
 
     pub fn script(&self, words: &[&str]) -> Command {
-        script(&self.dir, words)
+        let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/stack"));
+        command.args(words).env("SECKILL_STACK_DIR", &self.dir);
+        command
+    }
+
+    /// A guard that starts stopped services again on drop, even after a failed test, because the next test needs them.
+    pub fn restore_on_drop(&self) -> RestoreServices<'_> {
+        RestoreServices { stack: self }
     }
 }
 
-fn script(dir: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/stack"));
-    command.args(words).env("SECKILL_STACK_DIR", dir);
-    command
+/// Starts stopped services again on drop.
+pub struct RestoreServices<'a> {
+    stack: &'a Stack,
+}
+
+impl Drop for RestoreServices<'_> {
+    fn drop(&mut self) {
+        let up = self.stack.script(&["up"]).output();
+        let works = up.as_ref().is_ok_and(|done| done.status.success());
+        assert!(works || std::thread::panicking(), "the services do not start again: {up:?}");
+    }
 }

@@ -26,7 +26,7 @@ use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::support::{NewSale, Rung, seed};
+use crate::support::{NewSale, Rung, Stack, seed};
 use admin::AdminDiary;
 use arena::Arena;
 use customer::Diary;
@@ -111,6 +111,7 @@ async fn torture(rung: Rung, seconds: u64) {
 
 /// One run: break, lift, settle, judge.
 async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
+    let _restore = cast.rung.needs_stack().then(|| Stack::get().restore_on_drop());
     let mut random = StdRng::seed_from_u64(seed);
     let window = if random.random_ratio(1, 4) { SHORT_WINDOW } else { LONG_WINDOW };
     let split = cast.rung.has_redis().then(|| NewSale::of(UNITS).split(4, LOT));
@@ -178,56 +179,37 @@ fn count(faults: &[Fault]) -> BTreeMap<FaultKind, u32> {
     counts
 }
 
-/// By default a short run on those rungs that differ most; `long` also the others, and each for longer.
+/// These tests break services, so no other test runs at the same time.
 mod faults {
-    use super::torture;
     use crate::support::Rung;
-
-    /// Seconds of a run unless the environment says otherwise.
-    const SHORT: u64 = 20;
-    const LONG: u64 = 45;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn every_answer_is_true_on_rung_3() {
-        torture(Rung::Rabbit, SHORT).await;
+        super::torture(Rung::Rabbit, 45).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn every_answer_is_true_on_a_cluster() {
-        torture(Rung::Cluster, SHORT).await;
+        super::torture(Rung::Cluster, 30).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_with_sentinels() {
+        super::torture(Rung::Sentinel, 30).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_on_rung_2() {
+        super::torture(Rung::Redis, 30).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn every_answer_is_true_on_rung_1() {
-        torture(Rung::Postgres, SHORT).await;
+        super::torture(Rung::Postgres, 20).await;
     }
 
-    mod long {
-        use super::*;
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn every_answer_is_true_on_rung_3_for_longer() {
-            torture(Rung::Rabbit, LONG).await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn every_answer_is_true_on_a_cluster_for_longer() {
-            torture(Rung::Cluster, LONG).await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn every_answer_is_true_with_sentinels() {
-            torture(Rung::Sentinel, LONG).await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn every_answer_is_true_on_rung_2() {
-            torture(Rung::Redis, LONG).await;
-        }
-
-        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-        async fn every_answer_is_true_on_sqlite() {
-            torture(Rung::Sqlite, LONG).await;
-        }
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_answer_is_true_on_sqlite() {
+        super::torture(Rung::Sqlite, 15).await;
     }
 }

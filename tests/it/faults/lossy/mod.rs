@@ -13,7 +13,7 @@ use serde_json::json;
 use super::open_shop;
 use super::packets::claim_until_settled;
 use crate::contract::packets::give_packet;
-use crate::support::{NewSale, Shop, Shopper, eventually, pause};
+use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
 
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 const WINNERS: u64 = 40;
@@ -25,9 +25,8 @@ struct Backup {
 }
 
 impl Backup {
-    async fn take(shop: &Shop) -> Backup {
-        shop.master().written().await;
-        let folder = shop.master().dir();
+    fn take() -> Backup {
+        let folder = Stack::get().dir().join("redis");
         let backup = Backup { present: folder.join("appendonlydir"), older: folder.join("older") };
         let _ = std::fs::remove_dir_all(&backup.older);
         copy_folder(&backup.present, &backup.older);
@@ -35,16 +34,16 @@ impl Backup {
     }
 
     /// Kills the master and starts it with the copy.
-    async fn restore(self, shop: &mut Shop) {
-        shop.own_redis().server("redis").kill();
-        self.start(shop).await;
+    async fn restore(self) {
+        Stack::get().run(&["kill", "redis"]).await;
+        self.start().await;
     }
 
-    /// Starts the master, which was killed, with the copy.
-    async fn start(self, shop: &mut Shop) {
+    /// Starts the killed master with the copy.
+    async fn start(self) {
         std::fs::remove_dir_all(&self.present).unwrap();
         std::fs::rename(&self.older, &self.present).unwrap();
-        shop.own_redis().server("redis").start_again().await;
+        Stack::get().run(&["start", "redis"]).await;
     }
 }
 
@@ -59,6 +58,8 @@ fn copy_folder(from: &Path, to: &Path) {
 async fn shop_without_relays(units: i64) -> (Shop, String) {
     let (mut shop, sale) = open_shop(NewSale::of(units)).await;
     stop_relays(&mut shop);
+    // The master has written the sale to its file.
+    pause(1_500).await;
     (shop, sale)
 }
 
@@ -71,17 +72,6 @@ fn stop_relays(shop: &mut Shop) {
 fn start_relays(shop: &mut Shop) {
     for n in 0..2 {
         shop.process("relay", n).start();
-    }
-}
-
-/// Waits until both servers answer. Other processes may be dead on purpose.
-async fn wait_for_servers(shop: &Shop) {
-    for n in 0..2 {
-        let client = shop.client().at(n);
-        eventually("the server answers", SETTLE_TIMEOUT, async || {
-            client.request(axum::http::Method::GET, "/api/ping").try_send().await
-        })
-        .await;
     }
 }
 
@@ -127,10 +117,11 @@ async fn assert_all_become(orders: &[(Shopper, String)], sale: &str, status: &st
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn newcomers_get_no_unit_that_a_forgetful_master_had_promised() {
+    let _restore = Stack::get().restore_on_drop();
     let (mut shop, sale) = shop_without_relays(WINNERS as i64 + 20).await;
-    let backup = Backup::take(&shop).await;
+    let backup = Backup::take();
     let orders = buy_each(&shop, &sale).await;
-    backup.restore(&mut shop).await;
+    backup.restore().await;
     let newcomers: Vec<Shopper> = (1_000..1_080).map(|n| shop.shopper(n)).collect();
     let bought = futures::future::join_all(newcomers.iter().map(|shopper| buy(shopper, &sale))).await;
     start_relays(&mut shop);
@@ -142,8 +133,9 @@ async fn newcomers_get_no_unit_that_a_forgetful_master_had_promised() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn grants_outlive_a_restart_of_the_server_that_made_them() {
+    let _restore = Stack::get().restore_on_drop();
     let (mut shop, sale) = shop_without_relays(WINNERS as i64).await;
-    let backup = Backup::take(&shop).await;
+    let backup = Backup::take();
     let orders = buy_each(&shop, &sale).await;
     for n in 0..2 {
         let serve = shop.process("serve", n);
@@ -151,8 +143,15 @@ async fn grants_outlive_a_restart_of_the_server_that_made_them() {
         assert!(serve.ended(Duration::from_secs(30)).await.success());
         serve.start();
     }
-    wait_for_servers(&shop).await;
-    backup.restore(&mut shop).await;
+    // Processes that were killed on purpose are left out.
+    for n in 0..2 {
+        let client = shop.client().at(n);
+        eventually("the server answers", SETTLE_TIMEOUT, async || {
+            client.request(axum::http::Method::GET, "/api/ping").try_send().await
+        })
+        .await;
+    }
+    backup.restore().await;
     start_relays(&mut shop);
     assert_all_become(&orders, &sale, "unpaid").await;
     shop.wait_for_sold(&sale, WINNERS as i64, SETTLE_TIMEOUT).await;
@@ -161,13 +160,14 @@ async fn grants_outlive_a_restart_of_the_server_that_made_them() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn server_that_confirmed_an_order_of_another_one_replays_it() {
+    let _restore = Stack::get().restore_on_drop();
     let (mut shop, sale) = shop_without_relays(10).await;
-    let backup = Backup::take(&shop).await;
+    let backup = Backup::take();
     let (first, second) = (shopper_at(&shop, 1, 0), shopper_at(&shop, 1, 1));
     let order = first.buy_one(&sale).await;
     assert_eq!(second.buy(&sale, 1).await.expect(200).order_id(), order, "repeated at the other server");
     shop.process("serve", 0).kill();
-    backup.restore(&mut shop).await;
+    backup.restore().await;
     shop.process("serve", 0).start();
     start_relays(&mut shop);
     assert_all_become(&[(second, order)], &sale, "unpaid").await;
@@ -175,12 +175,13 @@ async fn server_that_confirmed_an_order_of_another_one_replays_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn order_of_a_frozen_server_that_was_displaced_is_rejected_visibly() {
+    let _restore = Stack::get().restore_on_drop();
     let (mut shop, sale) = shop_without_relays(10).await;
-    let backup = Backup::take(&shop).await;
+    let backup = Backup::take();
     let (first, second) = (shopper_at(&shop, 1, 0), shopper_at(&shop, 1, 1));
     let displaced = first.buy_one(&sale).await;
     signal(&mut shop, "STOP");
-    backup.restore(&mut shop).await;
+    backup.restore().await;
     let order = buy(&second, &sale).await.expect("units are left");
     assert_ne!(order, displaced, "the master has forgotten the first order");
     signal(&mut shop, "CONT");
@@ -200,19 +201,19 @@ async fn order_of_a_frozen_server_that_was_displaced_is_rejected_visibly() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn receipt_restores_an_order_that_every_server_has_forgotten() {
+    let _restore = Stack::get().restore_on_drop();
     let (mut shop, sale) = shop_without_relays(10).await;
-    let backup = Backup::take(&shop).await;
+    let backup = Backup::take();
     let shopper = shop.shopper(1);
     let answer = shopper.buy(&sale, 1).await.expect(202);
     let (order, receipt) = (answer.order_id(), answer.json()["receipt"].as_str().unwrap().to_owned());
     for n in 0..2 {
         shop.process("serve", n).kill();
     }
-    backup.restore(&mut shop).await;
+    backup.restore().await;
     for n in 0..2 {
         shop.process("serve", n).start();
     }
-    wait_for_servers(&shop).await;
     eventually("the order is unknown", SETTLE_TIMEOUT, async || {
         let url = format!("/api/sales/{sale}/orders/{order}");
         let answer = shopper.client.request(axum::http::Method::GET, &url).try_send().await?;
@@ -238,18 +239,21 @@ fn signal(shop: &mut Shop, signal: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shares_that_a_frozen_server_had_granted_go_to_no_newcomer() {
     const SHARES: u64 = 40;
+    let _restore = Stack::get().restore_on_drop();
     let (mut shop, _) = shop_without_relays(1).await;
     let id = give_packet(&shop, json!({"total": 100 * SHARES, "count": SHARES, "min": 1, "max": 300})).await;
-    let backup = Backup::take(&shop).await;
+    // The master has written the packet to its file.
+    pause(1_500).await;
+    let backup = Backup::take();
     let mut told = Vec::new();
     for n in 0..SHARES / 2 {
         let shopper = Arc::new(shopper_at(&shop, n, 0));
         let share = claim_until_settled(shopper.clone(), id.clone()).await.expect("a share is left");
         told.push((shopper, share));
     }
-    shop.own_redis().server("redis").kill();
+    Stack::get().run(&["kill", "redis"]).await;
     shop.process("serve", 0).signal("STOP");
-    backup.start(&mut shop).await;
+    backup.start().await;
     let newcomers = (0..2 * SHARES).map(|n| Arc::new(shopper_at(&shop, 1_000 + n, 1)));
     let claims: Vec<_> = newcomers.map(|shopper| tokio::spawn(claim_until_settled(shopper, id.clone()))).collect();
     pause(3_000).await;

@@ -12,7 +12,7 @@ use super::super::start_shop;
 use super::super::waiting_room::{assert_all_are_in_the_list, join, own, start_control, take_places};
 use super::super::waitlist::cancel;
 use super::{Backup, SETTLE_TIMEOUT, buy, start_relays, stop_relays};
-use crate::support::{NewSale, Shop, Shopper, eventually, pause};
+use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
 
 const UNITS: usize = 4;
 const ACCOUNTS: usize = 8;
@@ -155,6 +155,7 @@ fn ranks(orders: &[Option<String>]) -> Vec<usize> {
 /// The third forgets that two shoppers bought, of whom only one has an order in the database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_and_what_came_back() {
+    let _restore = Stack::get().restore_on_drop();
     let mut shop = start_shop().await;
     let (next, again, bought) =
         tokio::join!(Room::fill(&shop, 1, SEAT_S), Room::fill(&shop, 2, 60), Room::fill(&shop, 3, 60));
@@ -163,7 +164,7 @@ async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_an
     next.wait_until_stored(&[0, 1, 2, 3]).await;
     again.wait_until_stored(&[0, 1]).await;
     next.wait_until_turns_are_over(&shop).await;
-    let backup = Backup::take(&shop).await;
+    let backup = Backup::take();
     next.cancel(1, &of_next[1]).await;
     again.cancel(0, &given_back[0]).await;
     again.cancel(1, &given_back[1]).await;
@@ -174,7 +175,7 @@ async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_an
     next.wait_for_calls(UNITS + 1).await;
     stop_relays(&mut shop);
     let only_in_redis = bought.buy(1).await;
-    backup.restore(&mut shop).await;
+    backup.restore().await;
     start_relays(&mut shop);
 
     let mut pressed = join_all([&next, &again, &bought].map(|room| room.press_until_sold(&shop))).await;
@@ -202,10 +203,11 @@ async fn shoppers_buy_in_their_turns_although_the_master_forgot_what_was_sold_an
 /// If the master has forgotten the places, the servers that answered with them write them to the database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn places_that_the_master_forgot_are_in_the_list() {
+    let _restore = Stack::get().restore_on_drop();
     let mut shop = start_shop().await;
-    let backup = Backup::take(&shop).await;
+    let backup = Backup::take();
     let (sale, taken) = take_places(&mut shop, ACCOUNTS as u64).await;
-    backup.restore(&mut shop).await;
+    backup.restore().await;
     start_control(&mut shop);
     assert_all_are_in_the_list(&shop, &sale, &taken).await;
 }

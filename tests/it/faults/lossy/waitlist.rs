@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::super::start_shop;
 use super::super::waitlist::{buy, cancel, path, place, press};
 use super::{Backup, SETTLE_TIMEOUT, start_relays, stop_relays};
-use crate::support::{NewSale, Shop, Shopper, eventually};
+use crate::support::{NewSale, Shop, Shopper, Stack, eventually, pause};
 
 const UNITS: usize = 3;
 const WAITERS: usize = 6;
@@ -130,6 +130,7 @@ async fn holds(shop: &Shop, sale: &str) -> HashSet<String> {
 /// | 3 | three offers | that one was paid, that two came back, and to whom they were offered next |
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_wait_get_each_unit_once_although_the_master_forgot_their_offers() {
+    let _restore = Stack::get().restore_on_drop();
     let mut shop = start_shop().await;
     let lines = join_all((1..=3).map(|n| Line::form(&shop, n))).await;
     let stop = AtomicBool::new(false);
@@ -164,7 +165,7 @@ async fn lose_offers(shop: &mut Shop, lines: &[Line]) {
     for (line, before) in lines.iter().zip(&before) {
         line.wait_for_new_holds(shop, before).await;
     }
-    backup.restore(shop).await;
+    backup.restore().await;
     start_relays(shop);
 
     let ends = wait_for_turns(lines, [UNITS, UNITS, 5]).await;
@@ -193,7 +194,8 @@ async fn prepare(shop: &Shop, free: &Line, offered: &Line) -> Backup {
     })
     .await;
     offered.wait_for_turns(UNITS).await;
-    Backup::take(shop).await
+    pause(1_500).await;
+    Backup::take()
 }
 
 async fn wait_for_turns(lines: &[Line], turns: [usize; 3]) -> Vec<Vec<String>> {
