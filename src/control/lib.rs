@@ -159,7 +159,7 @@ pub fn publish(catalogue: &Catalogue, pages: &Publisher) -> anyhow::Result<()> {
     pages.publish_assets()
 }
 
-/// Renders the pages of all public sales, and those of categories.
+/// Renders the pages of all public sales and of categories.
 pub fn publish_pages(catalogue: &Catalogue, pages: &Publisher) -> anyhow::Result<()> {
     let sales: Vec<_> = catalogue.public().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
     let report = pages.publish(&sales, &catalogue.categories(), &catalogue.answers())?;

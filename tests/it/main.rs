@@ -1,6 +1,6 @@
 //! Integration tests: real processes, real services, HTTP.
 //!
-//! `cargo nextest run` runs the tests that need nothing but this crate. Tests that need services are in modules named
+//! `cargo nextest run` runs the tests that need nothing but the workspace. Tests that need services are in modules named
 //! `stack`, tests that break services in `faults` (see `.config/nextest.toml`). `scripts/test` starts the services and
 //! runs everything.
 
