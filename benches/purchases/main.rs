@@ -276,7 +276,7 @@ async fn persist(services: &Services, sale: SaleId, program: &str) -> anyhow::Re
 }
 
 async fn persisted(services: &Services) -> anyhow::Result<i64> {
-    Ok(services.store.all_sales().await?.iter().map(|sale| sale.sold).sum())
+    Ok(services.store.sales().list().await?.iter().map(|sale| sale.sold).sum())
 }
 
 async fn refused_and_button(shop: &Shop, dir: &Path, connections: u32, plan: &Plan) -> anyhow::Result<()> {
@@ -328,7 +328,7 @@ fn print_ratio(connections: u32, above: &str, below: &str, mut pairs: Vec<(f64, 
 async fn until_quiet(services: &Services, sale: SaleId, began: Instant) -> anyhow::Result<Duration> {
     let mut last = (-1, Instant::now());
     loop {
-        let sold = services.store.sale(sale).await?.context("the sale")?.sold;
+        let sold = services.store.sales().get(sale).await?.context("the sale")?.sold;
         if sold != last.0 {
             last = (sold, Instant::now());
         } else if last.1.elapsed() > Duration::from_secs(3) {

@@ -94,7 +94,7 @@ pub async fn a_million_wait(shop: &Shop) -> anyhow::Result<()> {
         steps.push(began.elapsed().as_secs_f64() * 1_000.0);
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    let queue = store.queue(sale).await?.context("the queue")?;
+    let queue = store.waiting_rooms().get(sale).await?.context("the queue")?;
     ensure!((queue.joined, queue.called) == (WAITING as i64 / BATCH as i64 * BATCH as i64, UNITS), "{queue:?}");
     steps.sort_by(f64::total_cmp);
     println!("a step of data control: {:.1} ms (median)", steps[steps.len() / 2]);
@@ -110,7 +110,7 @@ pub async fn a_million_wait(shop: &Shop) -> anyhow::Result<()> {
 /// Starts the sale, and returns when its list is locked.
 async fn lock(shop: &Shop, sale: SaleId) -> anyhow::Result<()> {
     shop.services.sales_admin().change(sale, SaleCommand::Start, "bench").await?;
-    while shop.services.store.queue(sale).await?.context("the queue")?.root.is_none() {
+    while shop.services.store.waiting_rooms().get(sale).await?.context("the queue")?.root.is_none() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Ok(())

@@ -20,7 +20,8 @@ impl Accounts {
         edit: impl Into<AccountEdit>,
         change: &AccountChange,
     ) -> Result<User, AccountChangeRefusal> {
-        let (user, ended) = self.store.change_account(&actor(by), &edit.into(), change, self.clock.now()).await?;
+        let (user, ended) =
+            self.store.accounts().change_account(&actor(by), &edit.into(), change, self.clock.now()).await?;
         self.revocations.add(ended.as_slice());
         self.note_change(&user, change);
         Ok(user)
@@ -31,7 +32,7 @@ impl Accounts {
     pub async fn reset_second_factor_by_command(&self, username: &str) -> Result<Option<User>, AccountChangeRefusal> {
         let Some(user) = self.user_named(username).await? else { return Ok(None) };
         let change = AccountChange::ResetSecondFactor;
-        self.store.change_account_by_command(user.id, &change, self.clock.now()).await.map(Some)
+        self.store.accounts().change_account_by_command(user.id, &change, self.clock.now()).await.map(Some)
     }
 
     /// Adds an account for a new member of staff. Returns it with a temporary password, which must be replaced before
@@ -62,9 +63,10 @@ impl Accounts {
         let mut user = User::new(UserId(id), username, hash, role, now);
         user.must_change_password = true;
         user.password_expires_at = Some(self.store.now().await? + TEMPORARY_PASSWORD_LIFETIME);
-        let free = !names::is_taken_by_shop(username) && self.store.add_staff(&actor(by), &user, now).await?;
+        let free =
+            !names::is_taken_by_shop(username) && self.store.accounts().add_staff(&actor(by), &user, now).await?;
         if !free {
-            let first = self.store.user(user.id).await?;
+            let first = self.store.accounts().user(user.id).await?;
             return Ok(first.map(|first| (first, password)).ok_or(AccountRefusal::UsernameTaken));
         }
         self.note_staff_account(&user);

@@ -75,7 +75,7 @@ impl Accounts {
             None => return Err(DeletionRefusal::OrdersUnknown),
         }
         let user = self.confirm(session, device, request.password).await?;
-        match self.store.delete_account(user.id, request.give_up_wallet, self.clock.now()).await? {
+        match self.store.accounts().delete_account(user.id, request.give_up_wallet, self.clock.now()).await? {
             DeletionOutcome::Done(ended) => {
                 self.revocations.add(&[ended]);
                 Ok(())

@@ -193,8 +193,8 @@ impl Accounts {
 
     /// Finds the account of a log-in by the name as typed, or in the form in which new names are stored.
     async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
-        match (self.store.user_named(username).await?, names::normalized(username)) {
-            (None, Cow::Owned(normalized)) => self.store.user_named(&normalized).await,
+        match (self.store.accounts().user_named(username).await?, names::normalized(username)) {
+            (None, Cow::Owned(normalized)) => self.store.accounts().user_named(&normalized).await,
             (user, _) => Ok(user),
         }
     }
@@ -261,7 +261,7 @@ impl Accounts {
     /// Opens a session. `how` is the detail of the security event.
     async fn begin(&self, user: &User, device: &Device, how: &'static str) -> Result<Session, AccountRefusal> {
         let session = Session::of(user, self.issue_time(user.id));
-        match self.store.open_session(user, &session_row(&session, device)).await? {
+        match self.store.sessions().open_session(user, &session_row(&session, device)).await? {
             true => {
                 self.note(SecurityClass::LogIn, user, device, how);
                 Ok(session)
@@ -281,7 +281,7 @@ impl Accounts {
     ) -> Result<Vec<String>, StoreError> {
         let sessions: Vec<Session> = users.iter().map(|user| Session::of(user, self.clock.now())).collect();
         let records: Vec<NewSession> = sessions.iter().map(|session| session_row(session, device)).collect();
-        self.store.add_test_accounts(sale, users, &records).await?;
+        self.store.sales().add_test_accounts(sale, users, &records).await?;
         let pairs = sessions.iter().map(|session| {
             let cookie = self.cookie(session);
             cookie.to_str().unwrap_or_default().split(';').next().unwrap_or_default().to_owned()
@@ -329,10 +329,10 @@ impl Accounts {
     }
 
     async fn purge(&self) -> Result<(), StoreError> {
-        self.store.purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
-        self.store.purge_guesses().await?;
-        self.store.purge_spent_proofs().await?;
-        self.store.purge_contacts().await?;
+        self.store.sessions().purge_sessions(self.store.now().await?, SESSION_LIFETIME).await?;
+        self.store.credentials().purge_guesses().await?;
+        self.store.accounts().purge_spent_proofs().await?;
+        self.store.accounts().purge_contacts().await?;
         self.revocations.remove_expired(self.clock.now());
         Ok(())
     }
@@ -346,7 +346,7 @@ impl Accounts {
         let ahead = self.clock.now().duration_since(self.store.now().await?);
         let seen: Vec<(Uuid, Timestamp)> =
             seen.into_iter().map(|(id, at)| (id, at.checked_sub(ahead).unwrap_or(at))).collect();
-        self.store.sessions_seen(&seen).await
+        self.store.sessions().sessions_seen(&seen).await
     }
 
     /// The `Set-Cookie` of a new session.
@@ -363,13 +363,13 @@ impl Accounts {
     /// restart does not end the administrator's sessions. Returns the generated password of a new administrator, to be
     /// shown once.
     pub async fn ensure_admin(&self, given: Option<SecretString>) -> Result<Option<String>, AccountRefusal> {
-        match (self.store.user_named(ADMIN).await?, given) {
+        match (self.store.accounts().user_named(ADMIN).await?, given) {
             (Some(_), None) => Ok(None),
             (Some(user), Some(given)) => {
                 let request = HashRequest::internal();
                 if !self.passwords.verify(given.clone(), Some(user.password_hash), request).await? {
                     let hash = self.passwords.hash(given, request).await?;
-                    let (ended, _) = self.store.set_password(user.id, &hash, None, self.clock.now()).await?;
+                    let (ended, _) = self.store.accounts().set_password(user.id, &hash, None, self.clock.now()).await?;
                     self.revocations.add(&[ended]);
                 }
                 Ok(None)
@@ -387,7 +387,7 @@ impl Accounts {
     async fn add_admin(&self, password: SecretString) -> Result<bool, AccountRefusal> {
         let hash = self.passwords.hash(password, HashRequest::internal()).await?;
         let admin = User::new(UserId(Uuid::now_v7()), ADMIN, hash, Role::Admin, self.clock.now());
-        Ok(self.store.add_user(&admin).await?)
+        Ok(self.store.accounts().add_user(&admin).await?)
     }
 }
 

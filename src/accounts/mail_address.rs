@@ -21,7 +21,7 @@ impl Accounts {
         let address = MailAddress::parse(typed).ok_or(AccountRefusal::BadMailAddress)?;
         let user = self.confirm(session, device, password).await?;
         self.count_address(device, user.id, &address).await?;
-        Ok(self.store.enter_address(user.id, &address, locale).await?)
+        Ok(self.store.accounts().enter_address(user.id, &address, locale).await?)
     }
 
     /// The account and the address of a verification link. Changes nothing: programs that scan mail follow links.
@@ -34,8 +34,8 @@ impl Accounts {
     pub async fn verify_address(&self, device: &Device, token: &str) -> Result<(), AccountRefusal> {
         let (id, number, address) = self.read_verification(token).await?;
         let user = self.active_user(id).await?;
-        let sessions = self.store.sessions_of(id, self.clock.now()).await?;
-        match self.store.verify_address(&user, &address, number, &sessions).await? {
+        let sessions = self.store.sessions().sessions_of(id, self.clock.now()).await?;
+        match self.store.accounts().verify_address(&user, &address, number, &sessions).await? {
             true => {
                 self.note(SecurityClass::MailAddressChanged, &user, device, "verified");
                 Ok(())
@@ -52,7 +52,7 @@ impl Accounts {
         password: SecretString,
     ) -> Result<(), AccountRefusal> {
         let user = self.confirm(session, device, password).await?;
-        self.store.remove_address(&user).await?;
+        self.store.accounts().remove_address(&user).await?;
         self.note(SecurityClass::MailAddressChanged, &user, device, "removed");
         Ok(())
     }
@@ -64,7 +64,7 @@ impl Accounts {
     }
 
     pub(super) async fn active_user(&self, id: UserId) -> Result<User, AccountRefusal> {
-        let user = self.store.user(id).await?.filter(|user| user.deleted_at.is_none() && !user.is_blocked());
+        let user = self.store.accounts().user(id).await?.filter(|user| user.deleted_at.is_none() && !user.is_blocked());
         user.ok_or(AccountRefusal::BadLink)
     }
 }

@@ -50,11 +50,11 @@ impl Accounts {
 
     /// Counts a message about an account. `false` when there were too many lately.
     pub(super) async fn count_mail_of(&self, user: UserId) -> Result<bool, StoreError> {
-        Ok(self.store.take_guess(&[self.count_of_mail(user)]).await?.is_none())
+        Ok(self.store.credentials().take_guess(&[self.count_of_mail(user)]).await?.is_none())
     }
 
     async fn take_mail(&self, counts: &[GuessCount]) -> Result<(), AccountRefusal> {
-        match self.store.take_guess(counts).await? {
+        match self.store.credentials().take_guess(counts).await? {
             Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
             None => Ok(()),
         }

@@ -128,7 +128,7 @@ impl Accounts {
     }
 
     pub async fn passkeys_of(&self, session: &Session) -> Result<Vec<Passkey>, StoreError> {
-        self.store.passkeys_of(session.user_id).await
+        self.store.credentials().passkeys_of(session.user_id).await
     }
 
     /// Begins to add a passkey, confirmed by the password, and by a code if the account has an authenticator app,
@@ -165,7 +165,7 @@ impl Accounts {
         let now = self.store.now().await?;
         let challenge = self.answered(&registered.challenge, Purpose::Add, Some(session), now);
         let challenge = challenge.ok_or(AccountRefusal::BadRegistration)?;
-        let user = self.store.user(session.user_id).await?.ok_or(AccountRefusal::BadRegistration)?;
+        let user = self.store.accounts().user(session.user_id).await?.ok_or(AccountRefusal::BadRegistration)?;
         let passkey = Passkey {
             id: Uuid::now_v7(),
             user_id: user.id,
@@ -176,7 +176,7 @@ impl Accounts {
             created_at: now,
             used_at: None,
         };
-        match self.store.add_passkey(&user, &passkey, &challenge).await? {
+        match self.store.credentials().add_passkey(&user, &passkey, &challenge).await? {
             PasskeyAddition::Added => {
                 self.note(SecurityClass::PasskeyAdded, &user, device, "");
                 Ok(passkey)
@@ -200,7 +200,7 @@ impl Accounts {
             return Err(AccountRefusal::NoSuchPasskey);
         }
         let user = self.confirm_with_code(session, device, password, code).await?;
-        if !self.store.remove_passkey(&user, id).await? {
+        if !self.store.credentials().remove_passkey(&user, id).await? {
             return Err(AccountRefusal::NoSuchPasskey);
         }
         self.note(SecurityClass::PasskeyRemoved, &user, device, "");
@@ -221,9 +221,9 @@ impl Accounts {
         signed: &SignedChallenge,
     ) -> Result<Session, AccountRefusal> {
         let site = self.site()?;
-        let passkey = self.store.passkey_of_credential(&signed.credential_id).await?;
+        let passkey = self.store.credentials().passkey_of_credential(&signed.credential_id).await?;
         let user = match &passkey {
-            Some(passkey) => self.store.user(passkey.user_id).await?,
+            Some(passkey) => self.store.accounts().user(passkey.user_id).await?,
             None => None,
         };
         let name = user.as_ref().map_or(NO_ACCOUNT, |user| &user.username);
@@ -269,9 +269,9 @@ impl Accounts {
         signed: &SignedChallenge,
     ) -> Result<(), AccountRefusal> {
         let site = self.site()?;
-        let passkey = self.store.passkey_of_credential(&signed.credential_id).await?;
+        let passkey = self.store.credentials().passkey_of_credential(&signed.credential_id).await?;
         let passkey = passkey.filter(|passkey| passkey.user_id == session.user_id);
-        let user = self.store.user(session.user_id).await?;
+        let user = self.store.accounts().user(session.user_id).await?;
         let guess = self.reserve_confirmation(session, device).await?;
         let handle = signed.user_handle.as_deref();
         let is_of_account = handle.is_none_or(|handle| handle == session.user_id.0.as_bytes());
@@ -283,7 +283,7 @@ impl Accounts {
         };
         match (self.end_passkey_guess(guess, used).await?, user) {
             (Ok(()), Some(user)) => {
-                if self.store.prove_session(session.id).await? {
+                if self.store.sessions().prove_session(session.id).await? {
                     self.note(SecurityClass::StepUp, &user, device, "passkey");
                 }
                 Ok(())
@@ -321,7 +321,7 @@ impl Accounts {
         let now = self.store.now().await?;
         let challenge = self.answered(&asserted.challenge, purpose, session, now);
         let Some(challenge) = challenge else { return Ok(Err(WRONG)) };
-        Ok(match self.store.use_passkey(passkey.id, asserted.sign_count, &challenge).await? {
+        Ok(match self.store.credentials().use_passkey(passkey.id, asserted.sign_count, &challenge).await? {
             PasskeyUse::Used => Ok(()),
             PasskeyUse::Spent | PasskeyUse::Gone => Err(WRONG),
             PasskeyUse::Copied => {
@@ -333,7 +333,7 @@ impl Accounts {
     }
 
     async fn credentials_of(&self, user: UserId) -> Result<Vec<String>, StoreError> {
-        Ok(self.store.passkeys_of(user).await?.into_iter().map(|passkey| passkey.credential_id).collect())
+        Ok(self.store.credentials().passkeys_of(user).await?.into_iter().map(|passkey| passkey.credential_id).collect())
     }
 
     /// A new challenge in base64url.

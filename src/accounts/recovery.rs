@@ -43,7 +43,7 @@ impl Accounts {
     async fn start_recovery_of(&self, device: &Device, typed: &str, locale: Locale) -> Result<(), StoreError> {
         let Some(user) = self.user_to_recover(typed).await? else { return Ok(()) };
         // Beyond the limit no new link is sent, and the previous one stays valid.
-        if self.count_mail_of(user.id).await? && self.store.start_recovery(user.id, locale).await? {
+        if self.count_mail_of(user.id).await? && self.store.credentials().start_recovery(user.id, locale).await? {
             self.note(SecurityClass::RecoveryStarted, &user, device, "owner");
         }
         Ok(())
@@ -54,8 +54,8 @@ impl Accounts {
             return Ok(None);
         }
         let user = match MailAddress::parse(typed) {
-            Some(address) => match self.store.user_with_address(&address).await? {
-                Some(id) => self.store.user(id).await?,
+            Some(address) => match self.store.accounts().user_with_address(&address).await? {
+                Some(id) => self.store.accounts().user(id).await?,
                 None => None,
             },
             None => self.user_named(typed).await?,
@@ -72,7 +72,7 @@ impl Accounts {
         if !self.count_mail_of(id).await? {
             return Ok(Err(AccountRefusal::Throttled(std::time::Duration::from_secs(600))));
         }
-        match self.store.start_recovery_by_staff(&actor(by), id, self.clock.now()).await? {
+        match self.store.credentials().start_recovery_by_staff(&actor(by), id, self.clock.now()).await? {
             StaffRecovery::NoAddress => Ok(Err(AccountRefusal::NoMailAddress)),
             StaffRecovery::Started => {
                 self.events.record(SecurityClass::RecoveryStarted, Some(id), None, "staff");
@@ -88,7 +88,7 @@ impl Accounts {
 
     async fn read_recovery(&self, token: &str) -> Result<(User, i64), AccountRefusal> {
         let link = self.links.verify_recovery(token, self.store.now().await?).ok_or(AccountRefusal::BadLink)?;
-        let mail = self.store.mail_of(link.user).await?;
+        let mail = self.store.accounts().mail_of(link.user).await?;
         let is_latest = mail.is_some_and(|mail| mail.address.is_some() && mail.recovery == link.number);
         let user = self.active_user(link.user).await?;
         if is_latest && may_recover(&user) { Ok((user, link.number)) } else { Err(AccountRefusal::BadLink) }
@@ -113,7 +113,7 @@ impl Accounts {
             checked.inspect_err(|refusal| self.note_wrong_code(&user, device, refusal))?;
         }
         let hash = self.passwords.hash(new, HashRequest::new(Lane::LogIn, device.address)).await?;
-        let ended = self.store.finish_recovery(&user, number, &hash, self.clock.now()).await?;
+        let ended = self.store.credentials().finish_recovery(&user, number, &hash, self.clock.now()).await?;
         self.revocations.add(&[ended.ok_or(AccountRefusal::BadLink)?]);
         self.note(SecurityClass::PasswordChanged, &user, device, "recovery");
         Ok(())

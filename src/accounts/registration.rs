@@ -42,7 +42,7 @@ impl Accounts {
         let address = device.address.to_string();
         let known = RegistrationDevice { agent: &device.agent, address: &address };
         let contact = contact.map(|contact| (contact, known));
-        match self.store.register_user(&user, &self.signals_of(device), contact).await? {
+        match self.store.accounts().register_user(&user, &self.signals_of(device), contact).await? {
             RegisterOutcome::Added => {}
             RegisterOutcome::NameTaken => return Err(AccountRefusal::UsernameTaken),
             RegisterOutcome::ContactTaken => return Err(AccountRefusal::PriceDue),
@@ -64,10 +64,10 @@ impl Accounts {
 
     /// Whether shoppers cannot register the name: it is taken, or looks like a name of the shop or of its staff.
     async fn is_name_taken(&self, username: &str) -> Result<bool, StoreError> {
-        if names::is_reserved(username) || self.store.user_named(username).await?.is_some() {
+        if names::is_reserved(username) || self.store.accounts().user_named(username).await?.is_some() {
             return Ok(true);
         }
         let skeleton = names::skeleton(username);
-        Ok(self.store.staff().await?.iter().any(|member| names::skeleton(&member.username) == skeleton))
+        Ok(self.store.accounts().staff().await?.iter().any(|member| names::skeleton(&member.username) == skeleton))
     }
 }

@@ -40,7 +40,7 @@ impl Accounts {
         };
         let accounts = self.clone();
         tokio::spawn(async move {
-            if let Err(error) = accounts.store.enter_contact(&contact).await {
+            if let Err(error) = accounts.store.accounts().enter_contact(&contact).await {
                 warn!(%error, "the link of a registration was not sent; its reader has to ask again");
             }
         });
@@ -51,14 +51,14 @@ impl Accounts {
     /// links.
     pub async fn contact_of_link(&self, token: &str) -> Result<RegistrationContact, AccountRefusal> {
         let (id, address) = self.read_contact(token).await?;
-        let contact = self.store.contact_of(&id).await?.filter(|contact| contact.address == address);
+        let contact = self.store.accounts().contact_of(&id).await?.filter(|contact| contact.address == address);
         contact.ok_or(AccountRefusal::BadLink)
     }
 
     /// Verifies the address of a link, so that its challenge is enough for an account.
     pub async fn verify_contact(&self, token: &str) -> Result<(), AccountRefusal> {
         let (id, address) = self.read_contact(token).await?;
-        match self.store.verify_contact(&id, &address).await? {
+        match self.store.accounts().verify_contact(&id, &address).await? {
             true => Ok(()),
             false => Err(AccountRefusal::BadLink),
         }
@@ -71,6 +71,6 @@ impl Accounts {
 
     /// The verified address of a challenge, if it has one.
     pub(super) async fn verified_contact(&self, issued: &Issued) -> Result<Option<RegistrationContact>, StoreError> {
-        Ok(self.store.contact_of(&issued.id).await?.filter(|contact| contact.is_verified))
+        Ok(self.store.accounts().contact_of(&issued.id).await?.filter(|contact| contact.is_verified))
     }
 }

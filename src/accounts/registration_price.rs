@@ -84,7 +84,7 @@ impl Accounts {
         if device.address.is_loopback() {
             return Ok(None);
         }
-        let counts = self.store.registrations(&self.registration_counts(device)).await?;
+        let counts = self.store.accounts().registrations(&self.registration_counts(device)).await?;
         let Some(bits) = self.bits(&counts) else { return Ok(None) };
         let now = self.store.now().await?;
         if let Some(issued) = self.issued(kept, now) {
@@ -117,11 +117,11 @@ impl Accounts {
                 None => Some(issued),
             },
         };
-        let counts = self.store.registrations(&self.registration_counts(device)).await?;
+        let counts = self.store.accounts().registrations(&self.registration_counts(device)).await?;
         let Some(bits) = self.bits(&counts) else { return Ok(None) };
         let issued = issued.filter(|issued| issued.is_of(device)).ok_or(AccountRefusal::PriceDue)?;
         if issued.at + WAIT <= now {
-            return match self.store.take_guess(&[self.count_of_waited(device)]).await? {
+            return match self.store.credentials().take_guess(&[self.count_of_waited(device)]).await? {
                 Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
                 None => Ok(Some(Issued { bits: MAX_BITS, ..issued })),
             };
@@ -143,7 +143,7 @@ impl Accounts {
         let is_paid =
             |counts: &[u64]| self.bits(counts).is_none_or(|bits| paid.is_some_and(|paid| paid.bits + 1 >= bits));
         let proof = paid.map(|paid| (paid.id.as_str(), paid.expires_at()));
-        match self.store.count_registration(&self.registration_counts(device), is_paid, proof).await? {
+        match self.store.accounts().count_registration(&self.registration_counts(device), is_paid, proof).await? {
             CountOutcome::Counted => Ok(()),
             CountOutcome::TooCheap | CountOutcome::Spent => Err(AccountRefusal::PriceDue),
         }

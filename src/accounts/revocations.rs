@@ -70,7 +70,7 @@ impl Revocations {
     /// Reads new revocations from the database.
     pub async fn refresh(&self, store: &Store) -> Result<(), StoreError> {
         loop {
-            let page = store.revocations(self.read_up_to.load(Ordering::Relaxed), PAGE).await?;
+            let page = store.sessions().revocations(self.read_up_to.load(Ordering::Relaxed), PAGE).await?;
             self.add(&page);
             if let Some(last) = page.last() {
                 self.read_up_to.fetch_max(last.number, Ordering::Relaxed);

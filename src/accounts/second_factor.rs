@@ -142,7 +142,8 @@ impl Accounts {
         let codes: Vec<String> = (0..RECOVERY_CODES).map(|_| letters::<16>()).collect();
         let hashes: Vec<String> = codes.iter().map(|code| hash(user.id, code)).collect();
         let encrypted = self.factors.encrypt(user.id, &secret).ok_or(AccountRefusal::Overloaded)?;
-        let ended = self.store.set_second_factor(&user, &encrypted, step, &hashes, session.id, now).await?;
+        let ended =
+            self.store.credentials().set_second_factor(&user, &encrypted, step, &hashes, session.id, now).await?;
         self.revocations.add(&ended);
         let detail = if user.second_factor.is_some() { "replaced" } else { "on" };
         self.note(SecurityClass::SecondFactorSet, &user, device, detail);
@@ -171,7 +172,7 @@ impl Accounts {
         let user = self.confirm(session, device, password).await?;
         let checked = self.check_code(&user, code).await;
         checked.inspect_err(|refusal| self.note_wrong_code(&user, device, refusal))?;
-        let ended = self.store.remove_second_factor(&user, session.id, self.clock.now()).await?;
+        let ended = self.store.credentials().remove_second_factor(&user, session.id, self.clock.now()).await?;
         self.revocations.add(&ended);
         self.note(SecurityClass::SecondFactorRemoved, &user, device, "owner");
         Ok(())
@@ -186,10 +187,10 @@ impl Accounts {
         }
         let mut after = None;
         loop {
-            let page = self.store.second_factors(after, FACTORS_PER_STEP).await?;
+            let page = self.store.credentials().second_factors(after, FACTORS_PER_STEP).await?;
             for (user, old) in &page {
                 if let Some(new) = self.factors.re_encrypt(*user, old) {
-                    changed += u64::from(self.store.replace_second_factor(*user, old, &new).await?);
+                    changed += u64::from(self.store.credentials().replace_second_factor(*user, old, &new).await?);
                 }
             }
             match page.last() {
@@ -210,11 +211,11 @@ impl Accounts {
                 let secret = self.factors.decrypt(user.id, encrypted);
                 let step = secret.and_then(|secret| step_of(&totp(secret, &user.username)?, &code, self.clock.now()));
                 match step {
-                    Some(step) => self.store.consume_code_step(user.id, step).await?,
+                    Some(step) => self.store.credentials().consume_code_step(user.id, step).await?,
                     None => false,
                 }
             }
-            false => self.store.consume_recovery_code(user.id, &hash(user.id, &code)).await?,
+            false => self.store.credentials().consume_recovery_code(user.id, &hash(user.id, &code)).await?,
         };
         if !right {
             return Err(AccountRefusal::BadCode);
@@ -232,7 +233,7 @@ impl Accounts {
     pub(super) async fn user_of_proof(&self, proof: &str) -> Result<User, AccountRefusal> {
         let verified = self.factors.verify("half", proof, self.clock.now());
         let (id, proved) = verified.ok_or(AccountRefusal::BadCredentials)?;
-        let user = self.store.user(id).await?.filter(|user| password_stamp(user) == proved);
+        let user = self.store.accounts().user(id).await?.filter(|user| password_stamp(user) == proved);
         user.ok_or(AccountRefusal::BadCredentials)
     }
 }

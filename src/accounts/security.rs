@@ -36,6 +36,7 @@ impl Accounts {
         let (store, now, user) = (self.store.clone(), self.clock.now(), user.clone());
         tokio::spawn(async move {
             let noted = store
+                .audit_log()
                 .log_event(&user.username, AuditAction::LogInFailed, &format!("user {}", user.id), &details, now)
                 .await;
             if let Err(error) = noted {

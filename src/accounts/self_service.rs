@@ -21,7 +21,7 @@ impl Accounts {
         password: SecretString,
     ) -> Result<User, AccountRefusal> {
         let guess = self.reserve_confirmation(session, device).await?;
-        let user = self.store.user(session.user_id).await?;
+        let user = self.store.accounts().user(session.user_id).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         let judged = self.passwords.verify(password, hash, confirmation(session, device)).await;
         self.end_guess(guess, matches!(judged, Ok(false))).await;
@@ -61,7 +61,8 @@ impl Accounts {
         // Only the password was asked for, so the new session of an account with a second factor proves nothing.
         let is_proved = user.second_factor.is_none() && !self.needs_passkey(&user);
         let keep = Some((&user, NewSession { is_proved, ..session_row(&next, device) }));
-        let (ended, kept) = self.store.set_password(user.id, &user.password_hash, keep, self.clock.now()).await?;
+        let (ended, kept) =
+            self.store.accounts().set_password(user.id, &user.password_hash, keep, self.clock.now()).await?;
         self.revocations.add(&[ended]);
         self.note(SecurityClass::PasswordChanged, &user, device, "");
         next.issued_at = kept.map_or(next.issued_at, |kept| kept.issued_at);
@@ -70,7 +71,7 @@ impl Accounts {
 
     /// The user's sessions, the latest first.
     pub async fn sessions_of(&self, session: &Session) -> Result<Vec<SessionRow>, StoreError> {
-        self.store.sessions_of(session.user_id, self.clock.now()).await
+        self.store.sessions().sessions_of(session.user_id, self.clock.now()).await
     }
 
     /// Ends the session and revokes every copy of its cookie.
@@ -97,7 +98,7 @@ impl Accounts {
     }
 
     async fn end(&self, id: Uuid) -> Result<(), StoreError> {
-        let ended = self.store.end_session(id, self.clock.now()).await?;
+        let ended = self.store.sessions().end_session(id, self.clock.now()).await?;
         self.revocations.add(&[ended]);
         Ok(())
     }
@@ -106,7 +107,7 @@ impl Accounts {
         // End the current session by its own id as well: it may come from a process whose clock is ahead, and have no
         // row.
         self.end(session.id).await?;
-        let ended = self.store.end_sessions(session.user_id, self.clock.now()).await?;
+        let ended = self.store.sessions().end_sessions(session.user_id, self.clock.now()).await?;
         self.revocations.add(&[ended]);
         Ok(())
     }

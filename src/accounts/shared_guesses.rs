@@ -25,10 +25,10 @@ impl Accounts {
         if guess.counts_for_account() {
             counts.push(self.count("account", &name, PER_ACCOUNT));
         }
-        let mut reached = self.store.take_guess(&counts).await?;
+        let mut reached = self.store.credentials().take_guess(&counts).await?;
         if reached.is_some_and(|limit| limit.place == 1) && self.is_signed_in_from(device.address, username).await? {
             counts.truncate(1);
-            reached = self.store.take_guess(&counts).await?;
+            reached = self.store.credentials().take_guess(&counts).await?;
         }
         match reached {
             Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
@@ -52,7 +52,7 @@ impl Accounts {
     /// Counts a code of the second factor that is about to be judged.
     pub(super) async fn reserve_code(&self, user: UserId) -> Result<(), AccountRefusal> {
         self.guesses.reserve_code(user.0).map_err(AccountRefusal::Throttled)?;
-        match self.store.take_guess(&[self.count_of_codes(user)]).await? {
+        match self.store.credentials().take_guess(&[self.count_of_codes(user)]).await? {
             Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
             None => Ok(()),
         }
@@ -67,7 +67,7 @@ impl Accounts {
     /// A failure is only logged. The guess was right, and a count that is too high for a while does less harm than a
     /// refusal.
     async fn give_back(&self, counts: &[GuessCount]) {
-        if let Err(error) = self.store.give_back_guess(counts).await {
+        if let Err(error) = self.store.credentials().give_back_guess(counts).await {
             warn!(%error, "a right guess stays counted as a wrong one");
         }
     }

@@ -39,11 +39,11 @@ impl Accounts {
         versions: Option<&[i64]>,
         required: bool,
     ) -> Result<StaffPolicy, AccountRefusal> {
-        let user = self.store.user(by.user_id).await?;
+        let user = self.store.accounts().user(by.user_id).await?;
         if required && !user.is_some_and(|user| user.has_second_factor()) {
             return Err(AccountRefusal::SecondFactorRequired);
         }
-        let changed = self.store.require_second_factor(&actor(by), versions, required).await?;
+        let changed = self.store.accounts().require_second_factor(&actor(by), versions, required).await?;
         let policy = changed.ok_or(AccountRefusal::StaleVersion)?;
         self.second_factor_required.store(required, Ordering::Relaxed);
         Ok(policy)
@@ -52,11 +52,12 @@ impl Accounts {
     /// Requires a second factor of all staff if the shop has no administrator yet. Returns whether it had none. This
     /// process applies it from its next refresh.
     pub async fn require_second_factor_of_first_staff(&self) -> Result<bool, StoreError> {
-        self.store.require_second_factor_without(ADMIN).await
+        self.store.accounts().require_second_factor_without(ADMIN).await
     }
 
     pub(super) async fn refresh_policy(&self) -> Result<(), StoreError> {
-        self.second_factor_required.store(self.store.staff_policy().await?.second_factor_required, Ordering::Relaxed);
+        self.second_factor_required
+            .store(self.store.accounts().staff_policy().await?.second_factor_required, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -18,7 +18,7 @@ impl Accounts {
             self.log_out(session).await?;
             return Ok(None);
         }
-        let user = self.store.user(session.user_id).await?;
+        let user = self.store.accounts().user(session.user_id).await?;
         Ok(user.filter(|user| user.role.is_staff() && !user.is_blocked() && session.is_of(user)))
     }
 
@@ -29,7 +29,7 @@ impl Accounts {
         let pending = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&session.id).copied();
         let unused = if let Some(pending) = pending {
             self.clock.now().duration_since(pending)
-        } else if let Some(stored) = self.store.session_last_use(session.id).await? {
+        } else if let Some(stored) = self.store.sessions().session_last_use(session.id).await? {
             self.store.now().await?.duration_since(stored)
         } else {
             self.clock.now().duration_since(session.issued_at)

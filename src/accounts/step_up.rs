@@ -30,7 +30,7 @@ impl Accounts {
 
     /// Compares with the database's time, so that a process whose clock is wrong accepts no old proof.
     async fn is_proved_within(&self, session: &Session, lifetime: Duration) -> Result<bool, StoreError> {
-        let Some(proved_at) = self.store.session_proved_at(session.id).await? else { return Ok(false) };
+        let Some(proved_at) = self.store.sessions().session_proved_at(session.id).await? else { return Ok(false) };
         let age = self.store.now().await?.duration_since(proved_at);
         Ok(Duration::try_from(age).unwrap_or_default() < lifetime)
     }
@@ -48,7 +48,7 @@ impl Accounts {
         if self.needs_passkey(&user) {
             return Err(AccountRefusal::PasskeyNeeded);
         }
-        if self.store.prove_session(session.id).await? {
+        if self.store.sessions().prove_session(session.id).await? {
             self.note(SecurityClass::StepUp, &user, device, "");
         }
         Ok(())

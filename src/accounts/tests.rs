@@ -122,7 +122,7 @@ async fn guesses_count_for_all_processes_together() {
         );
     }
     one.clock.advance(Duration::from_secs(3600));
-    one.store.purge_guesses().await.unwrap();
+    one.store.credentials().purge_guesses().await.unwrap();
     assert!(two.log_in(&device(40), "mei", secret("correct horse"), None).await.is_ok(), "an hour later");
 }
 
@@ -167,7 +167,7 @@ async fn weak_password_of_an_existing_account_still_signs_in_and_no_new_one_is_s
     let (accounts, _dir) = accounts().await;
     let hash = accounts.passwords.hash(secret("12345678"), HashRequest::internal()).await.unwrap();
     let user = User::new(UserId(Uuid::now_v7()), "mei", hash, Role::User, accounts.clock.now());
-    assert!(accounts.store.add_user(&user).await.unwrap());
+    assert!(accounts.store.accounts().add_user(&user).await.unwrap());
     let session = accounts.log_in(&device(1), "mei", secret("12345678"), None).await.unwrap();
     let weak = accounts.change_password(&session, &device(1), secret("12345678"), secret("87654321")).await;
     assert!(matches!(weak, Err(AccountRefusal::WeakPassword)));
@@ -249,10 +249,10 @@ async fn expired_sessions_and_revocations_are_deleted() {
     let (one, _, clock, _dir) = two().await;
     let mei = one.register(&device(1), "mei", secret("correct horse"), &free()).await.unwrap();
     one.log_out_everywhere(&mei).await.unwrap();
-    assert_eq!(one.store.revocations(0, 10).await.unwrap().len(), 2);
+    assert_eq!(one.store.sessions().revocations(0, 10).await.unwrap().len(), 2);
     clock.advance(Duration::from_secs(15 * 24 * 3600));
     one.purge().await.unwrap();
-    assert_eq!(one.store.revocations(0, 10).await.unwrap(), []);
+    assert_eq!(one.store.sessions().revocations(0, 10).await.unwrap(), []);
     assert_eq!(one.session(&cookie(&one, &mei)), None);
 }
 
@@ -282,7 +282,7 @@ async fn concurrent_owners_cannot_remove_the_last_owner() {
             other.change_account(&admin, mei.user_id, &change),
         );
         assert_eq!(usize::from(a.is_ok()) + usize::from(b.is_ok()), 1, "{a:?} {b:?}");
-        let left = one.store.staff().await.unwrap();
+        let left = one.store.accounts().staff().await.unwrap();
         let owners: Vec<&User> = left.iter().filter(|u| u.role == Role::Admin && !u.is_blocked()).collect();
         assert_eq!(owners.len(), 1);
         let last = if a.is_ok() { &mei } else { &admin };

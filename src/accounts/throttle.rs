@@ -211,7 +211,7 @@ impl Accounts {
     pub(super) async fn is_signed_in_from(&self, client: IpAddr, username: &str) -> Result<bool, StoreError> {
         let Some(user) = self.user_named(username).await? else { return Ok(false) };
         let host = Network::of(client).host;
-        let sessions = self.store.sessions_of(user.id, self.clock.now()).await?;
+        let sessions = self.store.sessions().sessions_of(user.id, self.clock.now()).await?;
         let hosts = sessions.iter().filter_map(|session| session.address.parse().ok());
         Ok(hosts.map(|address| Network::of(address).host).any(|known| known == host))
     }

@@ -196,7 +196,7 @@ const ANSWERS: [(&str, Locale, &str, &str); 6] = [
 
 /// Adds the demo to a shop without goods. Returns `false` if the shop has goods.
 pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
-    if !store.all_goods().await?.is_empty() {
+    if !store.goods().list().await?.is_empty() {
         return Ok(false);
     }
     let categories = add_categories(store, now).await?;
@@ -204,7 +204,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     for demo in &DEMOS {
         let pictures: Vec<_> = demo.pictures.into_iter().map(Picture::drawing).collect();
         for picture in &pictures {
-            store.put_picture(picture, now).await?;
+            store.goods().put_picture(picture, now).await?;
         }
         let draft = GoodsDraft {
             name: Some(Bilingual::new(demo.name.0, demo.name.1)),
@@ -215,7 +215,7 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
             pictures: Some(pictures),
             ..GoodsDraft::default()
         };
-        if let Some(goods) = store.put_goods(None, draft, ACTOR, now).await? {
+        if let Some(goods) = store.goods().put(None, draft, ACTOR, now).await? {
             sales.push((goods.id, demo));
         }
     }
@@ -226,13 +226,13 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
         let sale = add_sale(store, goods, demo, now).await?;
         for (_, locale, text, answer) in ANSWERS.into_iter().filter(|(cover, ..)| *cover == demo.pictures[0]) {
             let new = NewQuestion { user: None, goods, sale, locale, text: text.to_owned() };
-            if let AskOutcome::Asked(question) = store.ask_question(&new).await? {
-                store.change_question(question.id, None, QuestionChange::Answer(answer.to_owned()), ACTOR).await?;
+            if let AskOutcome::Asked(question) = store.questions().ask(&new).await? {
+                store.questions().change(question.id, None, QuestionChange::Answer(answer.to_owned()), ACTOR).await?;
             }
         }
     }
     for (name, zh, en) in PAGES {
-        store.put_shop_page(&ShopPage::unwritten(name), Bilingual::new(zh, en), ACTOR, now).await?;
+        store.shop_pages().put(&ShopPage::unwritten(name), Bilingual::new(zh, en), ACTOR, now).await?;
     }
     Ok(true)
 }
@@ -247,7 +247,7 @@ async fn add_categories(store: &Store, now: Timestamp) -> anyhow::Result<Vec<Cat
     let mut ids = Vec::with_capacity(CATEGORIES.len());
     for (zh, en) in CATEGORIES {
         let draft = CategoryDraft { name: Bilingual::new(zh, en), request: None, versions: None };
-        ids.push(store.put_category(None, draft, ACTOR, now).await?.id);
+        ids.push(store.categories().put(None, draft, ACTOR, now).await?.id);
     }
     Ok(ids)
 }
@@ -265,9 +265,9 @@ async fn add_sale(store: &Store, goods_id: GoodsId, demo: &Demo, now: Timestamp)
         mode: demo.mode,
         eligibility: Default::default(),
     };
-    let sale = store.create_sale(&draft, ACTOR, now).await?;
+    let sale = store.sales().create(&draft, ACTOR, now).await?;
     if opens_at == Some(now) {
-        store.change_sale(sale.id, &SaleChange::Start { at: now }, ACTOR, now).await?;
+        store.sales().change(sale.id, &SaleChange::Start { at: now }, ACTOR, now).await?;
     }
     Ok(sale.id)
 }

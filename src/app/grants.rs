@@ -57,7 +57,7 @@ impl ServeGrants {
             metrics: services.metrics.clone(),
             process: services.member.clone(),
         };
-        retry_without_database(|| async { Ok(grants.store.report_alive(&grants.process).await?) }).await?;
+        retry_without_database(|| async { Ok(grants.store.processes().report(&grants.process).await?) }).await?;
         Ok(Some(grants))
     }
 
@@ -68,13 +68,15 @@ impl ServeGrants {
             self.units.replay(process, metrics, &stop),
             self.shares.replay(process, metrics, &stop),
             self.places.replay(process, metrics, &stop),
-            run_every(REPORT_INTERVAL, &stop, "report of life", || async { self.store.report_alive(process).await }),
+            run_every(REPORT_INTERVAL, &stop, "report of life", || async {
+                self.store.processes().report(process).await
+            }),
         );
         self.units.keep(process);
         self.shares.keep(process);
         self.places.keep(process);
         // If the database does not answer, the row expires.
-        let _ = self.store.remove_process(process, DEAD_AFTER).await;
+        let _ = self.store.processes().remove(process, DEAD_AFTER).await;
     }
 }
 

@@ -228,7 +228,7 @@ impl Services {
         }
         if is_demo {
             // If several processes start together, only one adds the demo.
-            let mine = self.store.acquire_lease("demo", &self.member, DEMO_LEASE_DURATION).await?;
+            let mine = self.store.leases().acquire("demo", &self.member, DEMO_LEASE_DURATION).await?;
             if mine && demo::create(&self.store, self.store.now().await?).await? {
                 info!("added demo goods and sales");
             }

@@ -142,7 +142,7 @@ async fn database(config: &Config) -> Finding {
         let store = Store::open(&config.database_url)?;
         store.ping().await?;
         encrypted.set(store.is_encrypted().await?);
-        ensure!(store.revision().await.is_ok(), Problem("the schema is missing; run: seckill migrate".into()));
+        ensure!(store.sales().revision().await.is_ok(), Problem("the schema is missing; run: seckill migrate".into()));
         store.check_writable().await.map_err(unchangeable)
     };
     let finding = check("database", probe, "start the database or correct SECKILL_DATABASE_URL").await;

@@ -262,7 +262,7 @@ impl Audit {
     }
 
     async fn snapshot(&self) -> anyhow::Result<Snapshot> {
-        Ok(self.store.snapshot(self.rows_read.clone()).await?)
+        Ok(self.store.audit().snapshot(self.rows_read.clone()).await?)
     }
 
     async fn orders(&self) -> anyhow::Result<Vec<AuditCheck>> {
@@ -275,19 +275,19 @@ impl Audit {
     }
 
     async fn oversold_sales(&self) -> anyhow::Result<Vec<String>> {
-        let sales = self.store.all_sales().await?;
+        let sales = self.store.sales().list().await?;
         let oversold = sales.iter().filter(|sale| sale.sold > sale.total);
         Ok(oversold.map(|sale| format!("sale {}: {} sold of {}", sale.id, sale.sold, sale.total)).collect())
     }
 
     async fn held_units_of_ended_orders(&self) -> anyhow::Result<Vec<String>> {
-        let waiting = self.store.pending_releases(1000).await?;
+        let waiting = self.store.orders().pending_releases(1000).await?;
         Ok(waiting.iter().map(|held| format!("order {}: its units are still held", held.order_id)).collect())
     }
 
     /// No bucket has more than its allotment, and the allotments are at most the total.
     async fn shares_within_total(&self, sale: &Sale, stock_sync: &StockSync) -> anyhow::Result<Vec<String>> {
-        let rows = self.store.allotments(sale.id, sale.rush.buckets).await?;
+        let rows = self.store.sales().allotments(sale.id, sale.rush.buckets).await?;
         let allotted: i64 = rows.iter().map(|row| row.allotted).sum();
         let mut violations = Vec::new();
         if allotted > sale.total {
@@ -308,7 +308,7 @@ impl Audit {
 
     async fn redis_matches_database(&self, stock_sync: &StockSync) -> anyhow::Result<Vec<AuditCheck>> {
         let (mut holds, mut counts, mut outboxes, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for sale in self.store.active_sales().await? {
+        for sale in self.store.sales().active().await? {
             let (mut held_units, mut in_flight) = (0, 0);
             let buckets: Vec<Bucket> = Bucket::of_sale(&sale).collect();
             for (bucket, snapshot) in stock_sync.snapshots(&sale, &buckets).await? {

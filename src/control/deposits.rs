@@ -21,7 +21,7 @@ impl Deposits {
 
     /// Returns every deposit that is due.
     pub async fn step(&self) -> Result<(), StoreError> {
-        for sale in self.store.sales_to_return_deposits().await? {
+        for sale in self.store.deposits().sales_to_return_deposits().await? {
             if !self.backoff.is_waiting(&sale) {
                 self.backoff.record(sale, self.give_back(sale).await.map_err(|error| error.to_string()));
             }
@@ -32,7 +32,7 @@ impl Deposits {
     async fn give_back(&self, sale: SaleId) -> Result<(), StoreError> {
         let mut total = 0;
         loop {
-            let returned = self.store.return_deposits(sale).await?;
+            let returned = self.store.deposits().give_back(sale).await?;
             total += returned;
             if returned == 0 {
                 info!(%sale, deposits = total, "the deposits of a sale were returned");

@@ -45,7 +45,7 @@ impl Digests {
         patience: Duration,
         sale: &Sale,
     ) -> Result<Option<ReadDigest>, ComputationError<StoreError>> {
-        match self.store.kept_digest(sale.id).await? {
+        match self.store.sales().kept_digest(sale.id).await? {
             Some(kept) => Ok(Some(ReadDigest::last(kept))),
             None => Ok(self.running.get(sale.id, patience, self.read(sale)).await?.map(ReadDigest::of)),
         }
@@ -53,7 +53,7 @@ impl Digests {
 
     /// The digest of a sale, however long it takes.
     pub async fn wait(&self, sale: &Sale) -> Result<ReadDigest, ComputationError<StoreError>> {
-        match self.store.kept_digest(sale.id).await? {
+        match self.store.sales().kept_digest(sale.id).await? {
             Some(kept) => Ok(ReadDigest::last(kept)),
             None => Ok(ReadDigest::of(self.running.wait(sale.id, self.read(sale)).await?)),
         }
@@ -61,15 +61,15 @@ impl Digests {
 
     fn read(&self, sale: &Sale) -> impl Future<Output = Result<SaleDigest, StoreError>> + use<> {
         let (store, clock, sale) = (self.store.clone(), self.clock.clone(), sale.clone());
-        async move { store.digest_sale(&sale, clock.now()).await }
+        async move { store.sales().digest_sale(&sale, clock.now()).await }
     }
 
     /// Stores the digests of retired sales that have none yet.
     pub async fn keep(&self) -> Result<(), StoreError> {
-        for sale in self.store.sales_without_digest(BATCH_SIZE).await? {
+        for sale in self.store.sales().sales_without_digest(BATCH_SIZE).await? {
             let now = self.clock.now();
-            let digest = self.store.digest_sale(&sale, now).await?;
-            self.store.keep_digest(sale.id, &digest, now).await?;
+            let digest = self.store.sales().digest_sale(&sale, now).await?;
+            self.store.sales().keep_digest(sale.id, &digest, now).await?;
             info!(sale = %sale.id, "the digest of a sale that is over was kept");
         }
         Ok(())

@@ -35,19 +35,19 @@ impl Draws {
 
     /// Moves every draw on as far as it goes now.
     pub async fn step(&self) -> Result<(), StoreError> {
-        for sale in self.store.due_draws().await? {
+        for sale in self.store.draws().due().await? {
             if !self.backoff.is_waiting(&sale) {
                 self.backoff.record(sale, self.advance(sale).await.map_err(|error| format!("{error:#}")));
             }
         }
-        self.store.retire_draws().await
+        self.store.draws().retire().await
     }
 
     async fn advance(&self, sale: SaleId) -> anyhow::Result<()> {
-        if let Some(Draw { entries, root, .. }) = self.store.lock_draw(sale).await? {
+        if let Some(Draw { entries, root, .. }) = self.store.draws().lock(sale).await? {
             info!(%sale, entries, root, "the list of a draw is locked");
         }
-        let draw = self.store.draw(sale).await?.context("the draw is gone")?;
+        let draw = self.store.draws().get(sale).await?.context("the draw is gone")?;
         if draw.state == DrawState::Locked && !self.hold(&draw).await? {
             return Ok(());
         }
@@ -62,7 +62,7 @@ impl Draws {
             (Some(_), Some(known)) => Some(known),
             (Some(round), None) => {
                 let Some(sandbox) = round.sandbox_randomness().filter(|_| round.at() <= now) else { return Ok(false) };
-                self.store.give_randomness(draw.sale_id, &sandbox, "data control").await?;
+                self.store.draws().give_randomness(draw.sale_id, &sandbox, "data control").await?;
                 Some(sandbox)
             }
         };
@@ -72,15 +72,15 @@ impl Draws {
         let entries = list.taking_part();
         let seed = hex::decode(&proof.seed).context("the seed is 32 bytes")?;
         let order: Vec<_> = ranking(&seed, &entries).into_iter().map(|index| entries[index]).collect();
-        self.store.write_ranks(draw.sale_id, &order).await?;
-        self.store.finish_draw(draw.sale_id, &serde_json::to_string(&proof)?, now).await?;
+        self.store.draws().write_ranks(draw.sale_id, &order).await?;
+        self.store.draws().finish(draw.sale_id, &serde_json::to_string(&proof)?, now).await?;
         info!(sale = %draw.sale_id, entries = order.len(), seed = proof.seed, "a draw was held");
         Ok(true)
     }
 
     async fn offer(&self, sale: SaleId) -> anyhow::Result<()> {
         for _ in 0..MAX_OFFERS {
-            let Offered { orders, skipped, is_settled } = self.store.offer_units(sale).await?;
+            let Offered { orders, skipped, is_settled } = self.store.draws().offer_units(sale).await?;
             self.metrics.drawn.inc_by(orders as u64);
             if orders + skipped > 0 {
                 info!(%sale, orders, skipped, "units were given to the next of a draw");
@@ -100,7 +100,7 @@ async fn read_list(store: &Store, sale: SaleId) -> anyhow::Result<EntryList> {
     let mut all = Vec::new();
     let mut after = None;
     loop {
-        let page = store.listed_entries(sale, after).await?;
+        let page = store.draws().listed_entries(sale, after).await?;
         let Some(last) = page.last() else { return Ok(EntryList::new(all)?) };
         after = Some(last.id);
         all.extend(page);
@@ -146,7 +146,11 @@ pub async fn paste_round(store: &Store, draw: &Draw, pasted: &str, actor: &str) 
         return Err(PasteRefusal::NotAwaited);
     }
     let given = round.verify(pasted)?;
-    if store.give_randomness(draw.sale_id, &given, actor).await? { Ok(given) } else { Err(PasteRefusal::NotAwaited) }
+    if store.draws().give_randomness(draw.sale_id, &given, actor).await? {
+        Ok(given)
+    } else {
+        Err(PasteRefusal::NotAwaited)
+    }
 }
 
 /// Why a pasted round was refused.

@@ -118,14 +118,14 @@ impl Control {
         let leased = LeaseHeld::default();
         let jobs = join_all(self.jobs.iter().map(|job| job.run(&leased, &stop)));
         tokio::join!(self.renew_lease(&leased, &stop), jobs);
-        Ok(self.store.release_lease(LEASE, &self.member).await?)
+        Ok(self.store.leases().release(LEASE, &self.member).await?)
     }
 
     async fn renew_lease(&self, leased: &LeaseHeld, stop: &CancellationToken) {
         let mut periodic = Periodic::new("lease of data control", LEASE_RENEWAL_INTERVAL, stop);
         while periodic.tick().await {
             let asked = Instant::now();
-            let lease = self.store.acquire_lease(LEASE, &self.member, LEASE_DURATION).await;
+            let lease = self.store.leases().acquire(LEASE, &self.member, LEASE_DURATION).await;
             // Without the database the holder is unknown, and no task could work anyway.
             let held = *lease.as_ref().unwrap_or(&false);
             periodic.record(lease.map(drop));

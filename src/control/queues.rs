@@ -45,8 +45,8 @@ impl Queues {
 
     /// Moves every waiting room on as far as it goes now.
     pub async fn step(&self) -> Result<(), StoreError> {
-        let open = if self.gathering.is_some() { self.store.open_lists().await? } else { Vec::new() };
-        let running = self.store.running_queues().await?;
+        let open = if self.gathering.is_some() { self.store.waiting_rooms().open_lists().await? } else { Vec::new() };
+        let running = self.store.waiting_rooms().running().await?;
         self.lost().retain(|sale, _| open.contains(sale));
         for sale in open.iter().chain(&running).copied().collect::<BTreeSet<_>>() {
             if !self.backoff.is_waiting(&sale) {
@@ -69,7 +69,8 @@ impl Queues {
     /// list may be locked: Redis gives no more places, and the database has all of them, or at least all that a process
     /// remembers.
     async fn gather(&self, gathering: &Gathering, id: SaleId) -> anyhow::Result<bool> {
-        let (Some(sale), Some(queue)) = (self.store.sale(id).await?, self.store.queue(id).await?) else {
+        let (Some(sale), Some(queue)) = (self.store.sales().get(id).await?, self.store.waiting_rooms().get(id).await?)
+        else {
             return Ok(true);
         };
         let now = self.store.now().await?;
@@ -84,7 +85,7 @@ impl Queues {
             self.lost().remove(&id);
             if !queue.gathers {
                 // This happens a second or more before shoppers may join.
-                self.store.set_gathers(id, true).await?;
+                self.store.waiting_rooms().set_gathers(id, true).await?;
             }
         }
         if !is_open {
@@ -100,7 +101,7 @@ impl Queues {
             if arrivals.is_empty() {
                 break;
             }
-            self.store.keep_places(id, &arrivals.places).await?;
+            self.store.waiting_rooms().keep_places(id, &arrivals.places).await?;
             gathering.forget(id, &arrivals).await?;
             written += arrivals.places.len();
         }
@@ -118,7 +119,7 @@ impl Queues {
             return Ok(true);
         }
         if list.is_whole {
-            self.store.set_gathers(queue.sale_id, false).await?;
+            self.store.waiting_rooms().set_gathers(queue.sale_id, false).await?;
             return Ok(true);
         }
         let mut lost = self.lost();
@@ -134,14 +135,14 @@ impl Queues {
     }
 
     async fn advance(&self, sale: SaleId) -> anyhow::Result<()> {
-        if self.store.lock_queue(sale).await?.is_none() {
+        if self.store.waiting_rooms().lock(sale).await?.is_none() {
             return Ok(());
         }
-        for segment in self.store.segments_to_close(sale).await? {
+        for segment in self.store.waiting_rooms().segments_to_close(sale).await? {
             self.close(sale, segment).await?;
         }
         for _ in 0..MAX_CALLS {
-            let called = self.store.call_next(sale).await?;
+            let called = self.store.waiting_rooms().call_next(sale).await?;
             self.metrics.queue_calls.inc_by(called as u64);
             if called == 0 {
                 break;
@@ -152,7 +153,7 @@ impl Queues {
 
     /// Closes a segment. It takes in no more places, so it is read without a lock.
     async fn close(&self, sale: SaleId, number: i64) -> anyhow::Result<()> {
-        let entries = self.store.segment_entries(sale, number).await?;
+        let entries = self.store.waiting_rooms().segment_entries(sale, number).await?;
         let (segment, root) = tokio::task::spawn_blocking(move || {
             let numbers: Vec<i64> = entries.iter().map(|(number, _)| *number).collect();
             let root = (number == 0).then(|| {
@@ -163,7 +164,7 @@ impl Queues {
             (Segment::closed(number, &numbers), root)
         })
         .await?;
-        self.store.close_segment(sale, &segment, root.as_deref()).await?;
+        self.store.waiting_rooms().close_segment(sale, &segment, root.as_deref()).await?;
         if number == 0 {
             info!(%sale, places = segment.places, root, "the list of a waiting room is locked");
         }

@@ -33,7 +33,7 @@ impl Revenue {
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let from = midnight(clock.now(), &self.zone);
         let known = self.sums.get(from, patience, async move {
-            let sums = store.moved_within(Period { from, to: clock.now() }).await?;
+            let sums = store.books().moved_within(Period { from, to: clock.now() }).await?;
             let of_shop = sums.into_iter().filter(|sum| sum.account == AccountKind::Shop);
             Ok(of_shop.map(|sum| Money::new(sum.credits - sum.debits, sum.currency)).collect())
         });

@@ -31,9 +31,9 @@ impl SalesAdmin {
         ids: &[SaleId],
         command: Option<&SaleCommand>,
     ) -> Result<Vec<Option<SalePreview>>, StoreError> {
-        let facts = self.store.preview_facts(ids).await?;
-        let orders = self.store.order_totals(ids).await?;
-        let waiting = self.store.waiting_counts(ids).await?;
+        let facts = self.store.sales().preview_facts(ids).await?;
+        let orders = self.store.orders().order_totals(ids).await?;
+        let waiting = self.store.sales().waiting_counts(ids).await?;
         let stakes = |sale: &Sale| {
             let booked = self.gate.status(sale.id).and_then(|status| status.booked);
             SaleStakes {

@@ -138,7 +138,7 @@ impl SalesAdmin {
         draft: GoodsDraft,
         actor: &str,
     ) -> Result<Option<Goods>, GoodsRefusal> {
-        let goods = self.store.put_goods(id, draft, actor, self.clock.now()).await?;
+        let goods = self.store.goods().put(id, draft, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(goods)
     }
@@ -151,14 +151,14 @@ impl SalesAdmin {
         change: GalleryChange,
         actor: &str,
     ) -> Result<Goods, GoodsRefusal> {
-        let goods = self.store.change_gallery(id, versions, change, actor, self.clock.now()).await?;
+        let goods = self.store.goods().change_gallery(id, versions, change, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(goods)
     }
 
     /// Archives or restores goods. Goods of a running or scheduled sale cannot be archived.
     pub async fn archive_goods(&self, id: GoodsId, archive: bool, actor: &str) -> Result<Goods, GoodsRefusal> {
-        let goods = self.store.archive_goods(id, archive, actor, self.clock.now()).await?;
+        let goods = self.store.goods().archive(id, archive, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(goods)
     }
@@ -170,14 +170,14 @@ impl SalesAdmin {
         draft: CategoryDraft,
         actor: &str,
     ) -> Result<Category, CategoryRefusal> {
-        let category = self.store.put_category(id, draft, actor, self.clock.now()).await?;
+        let category = self.store.categories().put(id, draft, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(category)
     }
 
     /// Puts the categories in this order. `ids` must name each category once.
     pub async fn order_categories(&self, ids: &[CategoryId], actor: &str) -> Result<Vec<Category>, CategoryRefusal> {
-        let categories = self.store.order_categories(ids, actor, self.clock.now()).await?;
+        let categories = self.store.categories().reorder(ids, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(categories)
     }
@@ -191,7 +191,7 @@ impl SalesAdmin {
         only_unused: bool,
         actor: &str,
     ) -> Result<(), CategoryRefusal> {
-        self.store.delete_category(id, versions, only_unused, actor, self.clock.now()).await?;
+        self.store.categories().delete(id, versions, only_unused, actor, self.clock.now()).await?;
         self.announce().await;
         Ok(())
     }
@@ -214,7 +214,7 @@ impl SalesAdmin {
         options: &SaveOptions,
         actor: &str,
     ) -> Result<Sale, SaleRefusal> {
-        let sale = self.store.create_sale_with(&draft, options, actor, self.clock.now()).await?;
+        let sale = self.store.sales().create_with(&draft, options, actor, self.clock.now()).await?;
         self.announce_sales().await;
         Ok(sale)
     }
@@ -235,7 +235,7 @@ impl SalesAdmin {
     /// As [`SalesAdmin::delete_draft`]. [`SalesAdmin::announce_sales`] follows once, after the last change of the
     /// batch.
     pub async fn delete_draft_in_batch(&self, id: SaleId, actor: &str) -> Result<(), SaleRefusal> {
-        let deleted = self.store.delete_draft(id, actor, self.clock.now()).await?;
+        let deleted = self.store.sales().delete_draft(id, actor, self.clock.now()).await?;
         if let Some(stock_sync) = &self.stock_sync
             && let Err(error) = stock_sync.unload(&deleted).await
         {
@@ -261,7 +261,7 @@ impl SalesAdmin {
         deadline: Instant,
     ) -> Result<ChangedSale, SaleRefusal> {
         let now = self.store.now().await?;
-        let sale = self.store.change_sale(id, &command.at(now), actor, now).await?;
+        let sale = self.store.sales().change(id, &command.at(now), actor, now).await?;
         let applied = self.apply_to_stock(&sale, deadline).await;
         Ok(ChangedSale { sale, applied })
     }
@@ -289,18 +289,18 @@ impl SalesAdmin {
 
     /// One page of all sales, newest first, of sales before `before`.
     pub async fn overview(&self, before: Option<SaleId>, limit: usize) -> Result<Overview, StoreError> {
-        let sales = self.store.sales_before(before, limit as i64 + 1).await?;
+        let sales = self.store.sales().sales_before(before, limit as i64 + 1).await?;
         let Page { items, next } = Page::cut(sales, limit, |sale| sale.id);
         Ok(Overview { next, ..self.overview_of(items).await? })
     }
 
     /// Sales that have not ended, newest first.
     pub async fn current(&self) -> Result<Overview, StoreError> {
-        self.overview_of(self.store.current_sales().await?).await
+        self.overview_of(self.store.sales().current_sales().await?).await
     }
 
     async fn overview_of(&self, sales: Vec<Sale>) -> Result<Overview, StoreError> {
-        let goods = self.store.all_goods().await?;
+        let goods = self.store.goods().list().await?;
         let outboxes = match &self.stock_sync {
             Some(stock_sync) => stock_sync.survey().await.unwrap_or_default(),
             None => HashMap::new(),
@@ -316,7 +316,7 @@ impl SalesAdmin {
 
     /// One page of ended sales, the latest first. Goods and outboxes are taken from `overview`.
     pub async fn past(&self, page: &PastPage, overview: &Overview) -> Result<PastSales, StoreError> {
-        let mut found = self.store.past_sales(&PastPage { limit: page.limit + 1, ..page.clone() }).await?;
+        let mut found = self.store.sales().past_sales(&PastPage { limit: page.limit + 1, ..page.clone() }).await?;
         let more = found.len() as i64 > page.limit;
         found.truncate(page.limit as usize);
         let last = found.last().filter(|_| more);
@@ -331,7 +331,7 @@ impl SalesAdmin {
         outboxes: &HashMap<SaleId, i64>,
     ) -> Result<Vec<SaleRow>, StoreError> {
         let ids: Vec<SaleId> = sales.iter().map(|sale| sale.id).collect();
-        let totals = self.store.order_totals(&ids).await?;
+        let totals = self.store.orders().order_totals(&ids).await?;
         let by_id: HashMap<GoodsId, &Goods> = goods.iter().map(|g| (g.id, g)).collect();
         let rows = sales.into_iter().filter_map(|sale| {
             let goods = by_id.get(&sale.goods_id)?;

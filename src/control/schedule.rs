@@ -29,7 +29,9 @@ impl Schedule {
     /// Opens and closes what is due. Waits for an opening within `ahead`, so that it is met to the millisecond.
     pub async fn step(&self, ahead: Duration) -> Result<(), StoreError> {
         self.open_and_close().await?;
-        if let Some(wait) = self.store.time_to_next_opening().await?.filter(|wait| !wait.is_zero() && *wait < ahead) {
+        if let Some(wait) =
+            self.store.sales().time_to_next_opening().await?.filter(|wait| !wait.is_zero() && *wait < ahead)
+        {
             tokio::time::sleep(wait).await;
             self.open_and_close().await?;
         }
@@ -37,7 +39,7 @@ impl Schedule {
     }
 
     async fn open_and_close(&self) -> Result<(), StoreError> {
-        let mut due = self.store.due_sales().await?;
+        let mut due = self.store.sales().due().await?;
         due.retain(|sale| !self.backoff.is_waiting(sale));
         let moves = futures::stream::iter(due).for_each_concurrent(CONCURRENCY, |sale| async move {
             self.backoff.record(sale, self.open_or_close(sale).await);
@@ -47,7 +49,7 @@ impl Schedule {
     }
 
     async fn open_or_close(&self, id: SaleId) -> Result<(), StoreError> {
-        let sale = match self.store.follow_schedule(id).await {
+        let sale = match self.store.sales().follow_schedule(id).await {
             Ok(Some(sale)) => sale,
             Err(SaleRefusal::Store(error)) => return Err(error),
             // Staff changed the sale after it was read.

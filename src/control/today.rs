@@ -39,6 +39,6 @@ impl SalesAdmin {
             None => None,
         };
         let zone = self.revenue.zone().to_owned();
-        Ok(Today { revenue, zone, next, pending: self.store.pending_counts().await?, dead_letters })
+        Ok(Today { revenue, zone, next, pending: self.store.payments().pending_counts().await?, dead_letters })
     }
 }

@@ -35,10 +35,10 @@ impl Turns {
 
     /// Prolongs turns of sales that stand still.
     pub async fn step(&self) -> Result<(), StoreError> {
-        let running = self.store.running_queues().await?;
+        let running = self.store.waiting_rooms().running().await?;
         self.complete().retain(|sale, _| running.contains(sale));
         for sale in running {
-            if let Some(sale) = self.store.sale(sale).await? {
+            if let Some(sale) = self.store.sales().get(sale).await? {
                 self.follow(&sale).await?;
             }
         }
@@ -56,7 +56,7 @@ impl Turns {
             }
             let lost = SignedDuration::from_millis(lost.as_millis() as i64);
             let stands_still = |user| still.contains(&Bucket::of_user(sale.id, sale.rush.buckets, user));
-            let turns = self.store.prolong_turns(sale.id, lost, stands_still).await?;
+            let turns = self.store.waiting_rooms().prolong_turns(sale.id, lost, stands_still).await?;
             if turns > 0 {
                 info!(sale = %sale.id, turns, lost_ms = lost.as_millis() as i64, "turns were prolonged: the sale stands still");
             }

@@ -32,7 +32,7 @@ impl Waitlists {
 
     /// Offers every free unit for which an account waits.
     pub async fn step(&self) -> Result<(), StoreError> {
-        for sale in self.store.sales_with_waitlists().await? {
+        for sale in self.store.waitlists().sales_with_waitlists().await? {
             if !self.backoff.is_waiting(&sale.id) {
                 self.backoff.record(sale.id, self.advance(&sale).await.map_err(|error| format!("{error:#}")));
             }
@@ -41,7 +41,7 @@ impl Waitlists {
     }
 
     async fn advance(&self, sale: &Sale) -> anyhow::Result<()> {
-        let OffersMade { offered, rejected } = self.store.note_offers(sale.id).await?;
+        let OffersMade { offered, rejected } = self.store.waitlists().note_offers(sale.id).await?;
         if offered + rejected > 0 {
             self.metrics.offered.inc_by(offered as u64);
             info!(sale = %sale.id, offered, rejected, "units that came back were offered to those who wait");
@@ -49,7 +49,7 @@ impl Waitlists {
         self.stock.follow_waitlist(sale).await?;
         // The backend checks state and window again. A paused sale keeps its waitlist for later. An ended sale offers
         // nothing more.
-        if sale.state != SaleState::Live || !self.store.is_waited_for(sale.id).await? {
+        if sale.state != SaleState::Live || !self.store.waitlists().is_waited_for(sale.id).await? {
             return Ok(());
         }
         // A master that has forgotten holds counts units as free that the database has sold.
@@ -57,7 +57,7 @@ impl Waitlists {
         if free <= 0 {
             return Ok(());
         }
-        let claims = self.store.call_waiters(sale, free).await?;
+        let claims = self.store.waitlists().call_waiters(sale, free).await?;
         if !claims.is_empty() {
             // Claims that are not granted are made again by the next step. Perhaps the account's bucket has no unit
             // yet, or an ended order of the account still holds units that are about to be released.

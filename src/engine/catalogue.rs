@@ -163,19 +163,19 @@ impl Catalogue {
 
     /// Reads the revision and, if it has changed, the whole catalogue.
     pub async fn refresh(&self) -> Result<(), StoreError> {
-        let revision = self.store.revision().await?;
+        let revision = self.store.sales().revision().await?;
         if revision == self.view.load().revision {
             return Ok(());
         }
         // The revision is read first, so a change from here on is noticed by the next refresh.
-        let goods: BTreeMap<_, _> = self.store.all_goods().await?.into_iter().map(|g| (g.id, g)).collect();
-        let categories = self.store.categories().await?.into();
-        let active = self.store.active_sales().await?;
-        let drawn = self.store.held_draws().await?;
-        let answers = Arc::new(self.store.shown_answers().await?);
+        let goods: BTreeMap<_, _> = self.store.goods().list().await?.into_iter().map(|g| (g.id, g)).collect();
+        let categories = self.store.categories().list().await?.into();
+        let active = self.store.sales().active().await?;
+        let drawn = self.store.draws().held().await?;
+        let answers = Arc::new(self.store.questions().shown_answers().await?);
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
         let active = active.iter().map(|sale| sale.id).collect();
-        let entries = self.store.all_sales().await?.into_iter().filter_map(|sale| {
+        let entries = self.store.sales().list().await?.into_iter().filter_map(|sale| {
             let goods = goods.get(&sale.goods_id)?.clone();
             Some((sale.id, Arc::new(CatalogueEntry { is_drawn: drawn.contains(&sale.id), sale, goods })))
         });
@@ -188,7 +188,7 @@ impl Catalogue {
 
     /// Reads the sold units and takes over the number of each sale whose demand it changes.
     pub async fn refresh_demand(&self) -> Result<(), StoreError> {
-        let sold = self.store.sold_units().await?;
+        let sold = self.store.sales().sold_units().await?;
         let mut is_changed = false;
         self.view.rcu(|view| {
             let next = view.with_demand(&sold);

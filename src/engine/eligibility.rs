@@ -113,7 +113,7 @@ impl Eligibility {
     /// Checks as [`check`](Self::check) does, and sets the deposit of the sale aside.
     pub async fn check_and_hold(&self, sale: SaleId, user: UserId) -> Result<(), EligibilityRefusal> {
         let owes_deposit = self.admit(sale, user).await?;
-        if owes_deposit && !self.store.hold_deposit(sale, user).await? {
+        if owes_deposit && !self.store.deposits().hold(sale, user).await? {
             return Err(Ineligible::DepositNeeded.into());
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Eligibility {
         if groups.is_empty() {
             return Ok(owes_deposit);
         }
-        match self.store.claim_groups(sale, user, &groups).await? {
+        match self.store.eligibility().claim_groups(sale, user, &groups).await? {
             None => Ok(owes_deposit),
             Some(kind) => Err(kind.taken().into()),
         }
@@ -168,7 +168,7 @@ impl Eligibility {
             return Err(RedeemRefusal::RateLimited);
         }
         let code = InvitationCode::parse(typed).ok_or(RedeemRefusal::BadInvitation)?;
-        match self.store.redeem_invitation(sale, user, code).await? {
+        match self.store.eligibility().redeem_invitation(sale, user, code).await? {
             RedeemOutcome::Redeemed => Ok(()),
             RedeemOutcome::Refused => Err(RedeemRefusal::BadInvitation),
         }
@@ -181,7 +181,7 @@ impl Eligibility {
         if !known.is_some_and(|known| known.sale.eligibility.one_per_address) {
             return Ok(true);
         }
-        let mut own = self.store.groups_of(sale, user).await?;
+        let mut own = self.store.eligibility().groups_of(sale, user).await?;
         own.retain(|group| group.kind == GroupKind::Address);
         // Groups are deleted long after the sale ended. Without them every address is accepted.
         Ok(own.is_empty()
@@ -190,10 +190,10 @@ impl Eligibility {
 
     async fn assess(&self, sale: &Sale, user: UserId) -> Result<Assessment, StoreError> {
         let rules = sale.eligibility;
-        let applicant = self.store.applicant(sale.id, user).await?;
+        let applicant = self.store.eligibility().applicant(sale.id, user).await?;
         let (mut groups, mut needs_address) = (Vec::new(), false);
         if rules.one_per_contact || rules.one_per_address {
-            let own = self.store.groups_of(sale.id, user).await?;
+            let own = self.store.eligibility().groups_of(sale.id, user).await?;
             let is_new = |kind| !own.iter().any(|group| group.kind == kind);
             if rules.one_per_contact && is_new(GroupKind::Contact) {
                 let contact = applicant.as_ref().and_then(|applicant| applicant.contact.as_deref());
@@ -204,16 +204,16 @@ impl Eligibility {
             }
             if rules.one_per_address && is_new(GroupKind::Address) {
                 // The default address comes first in the list.
-                match self.store.addresses_of(user).await?.first() {
+                match self.store.accounts().addresses_of(user).await?.first() {
                     Some(saved) => groups.extend(self.groups(sale.id, GroupKind::Address, &saved.address.place())),
                     None => needs_address = true,
                 }
             }
         }
-        let taken = self.store.group_of_another(sale.id, user, &groups).await?;
+        let taken = self.store.eligibility().group_of_another(sale.id, user, &groups).await?;
         let (mut owes_deposit, mut is_poor) = (false, false);
         if let Some(amount) = rules.deposit_amount() {
-            let standing = self.store.deposit_standing(sale.id, user).await?;
+            let standing = self.store.deposits().standing(sale.id, user).await?;
             owes_deposit = !standing.is_covered;
             is_poor = owes_deposit && standing.balance < amount;
         }

@@ -62,7 +62,7 @@ impl Entries {
     pub async fn enter(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(DrawEntry, bool), EntryRefusal> {
         self.check_rate(user, client)?;
         self.eligibility.check(sale, user).await?;
-        match self.store.enter_draw(sale, user, EntryId::new(rand::random())).await? {
+        match self.store.draws().enter(sale, user, EntryId::new(rand::random())).await? {
             EnterOutcome::Entered(entry) => {
                 self.metrics.draw_entries.inc();
                 Ok((entry, true))
@@ -77,7 +77,7 @@ impl Entries {
     /// Takes an entry back while the sale is open.
     pub async fn withdraw(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(), EntryRefusal> {
         self.check_rate(user, client)?;
-        match self.store.withdraw_entry(sale, user).await? {
+        match self.store.draws().withdraw(sale, user).await? {
             WithdrawOutcome::Done => Ok(()),
             WithdrawOutcome::Closed(phase) => Err(EntryRefusal::Closed(phase)),
             WithdrawOutcome::NoSuchEntry => Err(EntryRefusal::NotEntered),

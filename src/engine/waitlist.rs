@@ -91,7 +91,8 @@ impl WaitlistRequests {
     ) -> Result<(OwnPlace, bool), WaitlistRefusal> {
         self.check_rate(user, client)?;
         let quantity = u32::try_from(quantity).ok().filter(|n| *n > 0).ok_or(WaitlistRefusal::BadQuantity)?;
-        let known = self.store.waiter(sale, user).await?.filter(|waiter| waiter.state == WaiterState::Waiting);
+        let known =
+            self.store.waitlists().waiter(sale, user).await?.filter(|waiter| waiter.state == WaiterState::Waiting);
         let (waiter, is_new) = match known {
             Some(known) => (known, false),
             None => {
@@ -104,7 +105,7 @@ impl WaitlistRequests {
     }
 
     async fn join_now(&self, sale: SaleId, user: UserId, quantity: u32) -> Result<(Waiter, bool), WaitlistRefusal> {
-        match self.store.join_waitlist(sale, user, quantity).await? {
+        match self.store.waitlists().join(sale, user, quantity).await? {
             WaitOutcome::Joined(waiter) => {
                 // Data control does this too, a moment later.
                 if let Some(entry) = self.catalogue.known(sale)
@@ -126,12 +127,12 @@ impl WaitlistRequests {
     /// Takes an account off the waitlist. Repeating it changes nothing.
     pub async fn leave(&self, sale: SaleId, user: UserId, client: IpAddr) -> Result<(), WaitlistRefusal> {
         self.check_rate(user, client)?;
-        if self.store.leave_waitlist(sale, user).await? { Ok(()) } else { Err(WaitlistRefusal::NotWaiting) }
+        if self.store.waitlists().leave(sale, user).await? { Ok(()) } else { Err(WaitlistRefusal::NotWaiting) }
     }
 
     /// Where an account stands; `None` when it never joined.
     pub async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<OwnPlace>, StoreError> {
-        match self.store.waiter(sale, user).await? {
+        match self.store.waitlists().waiter(sale, user).await? {
             Some(waiter) => Ok(Some(self.place_of(sale, waiter).await?)),
             None => Ok(None),
         }
@@ -139,8 +140,8 @@ impl WaitlistRequests {
 
     async fn place_of(&self, sale: SaleId, waiter: Waiter) -> Result<OwnPlace, StoreError> {
         let (ahead, order) = match (waiter.state, waiter.order_id) {
-            (WaiterState::Waiting, _) => (Some(self.store.waiters_ahead(sale, &waiter).await?), None),
-            (WaiterState::Offered, Some(order)) => (None, self.store.order(sale, order).await?),
+            (WaiterState::Waiting, _) => (Some(self.store.waitlists().waiters_ahead(sale, &waiter).await?), None),
+            (WaiterState::Offered, Some(order)) => (None, self.store.orders().get(sale, order).await?),
             _ => (None, None),
         };
         Ok(OwnPlace { waiter, ahead, order })

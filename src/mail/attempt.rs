@@ -62,14 +62,14 @@ impl Outbox<'_> {
             self.failed.inc();
             warn!(mail = mail.id, kind = %mail.kind, attempts = mail.attempts, "a message is too old to be sent");
             let error = mail.error.as_deref().unwrap_or("too old");
-            return self.store.end_mail(&mail.id, MailState::Dead, Some(error)).await;
+            return self.store.mail().end(&mail.id, MailState::Dead, Some(error)).await;
         }
-        if !self.store.claim_mail(mail, ATTEMPT_TIMEOUT).await? {
+        if !self.store.mail().claim(mail, ATTEMPT_TIMEOUT).await? {
             return Ok(());
         }
         match send().await {
             Ok(()) => {
-                self.store.end_mail(&mail.id, MailState::Sent, None).await?;
+                self.store.mail().end(&mail.id, MailState::Sent, None).await?;
                 self.sent.inc();
                 info!(mail = mail.id, kind = %mail.kind, "message sent");
                 Ok(())
@@ -84,9 +84,9 @@ impl Outbox<'_> {
         let text: String = error.to_string().chars().take(MAX_ERROR_CHARS).collect();
         if error.is_permanent && attempts >= MAX_REFUSALS {
             warn!(mail = mail.id, kind = %mail.kind, attempts, error = text, "a message was refused; it is given up");
-            return self.store.end_mail(&mail.id, MailState::Dead, Some(&text)).await;
+            return self.store.mail().end(&mail.id, MailState::Dead, Some(&text)).await;
         }
         warn!(mail = mail.id, kind = %mail.kind, attempts, error = text, "a message was not sent; it will be tried again");
-        self.store.postpone_mail(&mail.id, &text, error.retry_after).await
+        self.store.mail().postpone(&mail.id, &text, error.retry_after).await
     }
 }

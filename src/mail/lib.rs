@@ -48,10 +48,10 @@ pub struct Mailer {
 impl Mailer {
     /// Sends a bounded number of messages that are due. Returns the number of attempts.
     pub async fn step(&self) -> Result<usize, StoreError> {
-        let waiting = self.store.mails_waiting().await?;
+        let waiting = self.store.mail().waiting().await?;
         self.metrics.mails_waiting.set(waiting);
         let Some(transport) = &self.transport else { return Ok(0) };
-        let due = self.store.mails_due(MAX_MAILS).await?;
+        let due = self.store.mail().due(MAX_MAILS).await?;
         let outbox = &Outbox { store: &self.store, sent: &self.metrics.mails_sent, failed: &self.metrics.mails_failed };
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |mail| async move {
             let letter = self.letters.letter(mail, LinkView::Shown);

@@ -94,9 +94,9 @@ impl Post {
         let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
         store.migrate().await.unwrap();
         let user = User::new(UserId(uuid::Uuid::now_v7()), "mei", String::new(), Role::User, clock.now());
-        store.add_user(&user).await.unwrap();
+        store.accounts().add_user(&user).await.unwrap();
         let address = MailAddress::parse("mei@shop.example").unwrap();
-        store.enter_address(user.id, &address, domain::Locale::Zh).await.unwrap();
+        store.accounts().enter_address(user.id, &address, domain::Locale::Zh).await.unwrap();
         let config = Config::read_text(&format!("smtp_url = 'smtp://127.0.0.1:{port}'")).unwrap();
         let links = MailLinks::new(&ShopSecret::from(SecretString::from("s".repeat(64))));
         let mailer = Mailer {
@@ -109,7 +109,7 @@ impl Post {
     }
 
     async fn mail(&self) -> Mail {
-        self.mailer.store.mails(None, 1).await.unwrap().remove(0)
+        self.mailer.store.mail().mails(None, 1).await.unwrap().remove(0)
     }
 
     /// Makes attempts until the message has this state. Returns their number.
@@ -165,10 +165,10 @@ async fn message_is_sent_again_with_the_same_id_after_a_crash() {
     let post = Post::open(server.port).await;
     let mail = post.mail().await;
     // The process dies after the server's answer and before the record.
-    assert!(post.mailer.store.claim_mail(&mail, ATTEMPT_TIMEOUT).await.unwrap());
+    assert!(post.mailer.store.mail().claim(&mail, ATTEMPT_TIMEOUT).await.unwrap());
     let letter = post.mailer.letters.letter(&mail, LinkView::Shown);
     post.mailer.transport.as_ref().unwrap().send(&mail, &letter).await.unwrap();
-    assert!(!post.mailer.store.claim_mail(&mail, ATTEMPT_TIMEOUT).await.unwrap(), "one process makes an attempt");
+    assert!(!post.mailer.store.mail().claim(&mail, ATTEMPT_TIMEOUT).await.unwrap(), "one process makes an attempt");
     assert_eq!(post.mailer.step().await.unwrap(), 0, "the attempt may still be under way");
     post.clock.advance(ATTEMPT_TIMEOUT);
     assert_eq!(post.mailer.step().await.unwrap(), 1);
@@ -207,11 +207,11 @@ async fn without_a_server_messages_wait_and_are_deleted_after_30_days() {
     assert_eq!(post.mailer.step().await.unwrap(), 0);
     assert_eq!((post.mail().await.state, post.mail().await.attempts), (MailState::Waiting, 0));
     post.clock.advance(Duration::from_secs(30 * 24 * 3600));
-    post.mailer.store.purge_mails().await.unwrap();
-    assert_eq!(post.mailer.store.mails(None, 10).await.unwrap().len(), 1);
+    post.mailer.store.mail().purge().await.unwrap();
+    assert_eq!(post.mailer.store.mail().mails(None, 10).await.unwrap().len(), 1);
     post.clock.advance(Duration::from_millis(1));
-    post.mailer.store.purge_mails().await.unwrap();
-    assert!(post.mailer.store.mails(None, 10).await.unwrap().is_empty());
+    post.mailer.store.mail().purge().await.unwrap();
+    assert!(post.mailer.store.mail().mails(None, 10).await.unwrap().is_empty());
 }
 
 /// A certificate and its key that nothing else uses.

@@ -151,7 +151,7 @@ impl Orders {
         };
         let page = page_of(all.get(after..).unwrap_or_default(), limit);
         let accounts: Vec<UserId> = page.iter().flat_map(summed).copied().collect();
-        let live = self.store.live_orders_of(sale, &accounts).await?;
+        let live = self.store.orders().live_orders_of(sale, &accounts).await?;
         let clusters = page.iter().map(|cluster| ClusterSummary::of(cluster, &live)).collect();
         Ok(Some(ClusterList { clusters, count: all.len(), read_at, is_renewing }))
     }
@@ -175,7 +175,7 @@ impl Orders {
         let (rest, size) = (&cluster.members[from..], MEMBERS_PAGE_SIZE);
         let page = &rest[..rest.len().min(size)];
         let next = page.last().copied().filter(|_| rest.len() > size);
-        let live = self.store.live_orders_of(sale, summed(cluster)).await?;
+        let live = self.store.orders().live_orders_of(sale, summed(cluster)).await?;
         let orders = self.reviewed_orders(sale, page).await?;
         Ok(Some(Some(ReviewedCluster { summary: ClusterSummary::of(cluster, &live), orders, next, read_at })))
     }
@@ -186,11 +186,11 @@ impl Orders {
 
     /// The orders of some accounts, newest first, with their holds.
     async fn reviewed_orders(&self, sale: SaleId, accounts: &[UserId]) -> Result<Vec<ReviewedOrder>, StoreError> {
-        let mut found = self.store.orders_of_accounts(sale, accounts).await?;
+        let mut found = self.store.orders().orders_of_accounts(sale, accounts).await?;
         found.sort_by_key(|found| std::cmp::Reverse(found.order.id));
         found.iter_mut().for_each(|found| found.order.mask_recipient());
         let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
-        let mut holds = self.store.lasting_holds(&ids).await?;
+        let mut holds = self.store.orders().lasting_holds(&ids).await?;
         let orders = found.into_iter().map(|found| ReviewedOrder { hold: holds.remove(&found.order.id), found });
         Ok(orders.collect())
     }
@@ -208,7 +208,7 @@ fn page_of(clusters: &[Cluster], limit: usize) -> &[Cluster] {
 
 /// Computes the groups on a blocking thread, because a large sale has millions of digests.
 async fn compute(store: Store, sale: SaleId) -> Result<Vec<Cluster>, StoreError> {
-    let signals = store.shared_signals(sale).await?;
+    let signals = store.linked_accounts().shared_signals(sale).await?;
     let computed = tokio::task::spawn_blocking(move || clusters(&signals)).await;
     Ok(computed.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic())))
 }

@@ -43,7 +43,7 @@ impl Expiry {
     pub async fn cancel_overdue(&self) -> Result<usize, StoreError> {
         let mut count = 0;
         for _ in 0..MAX_BATCHES {
-            let overdue = self.store.overdue_orders(&self.cancelling.waiting(), MAX_BATCH).await?;
+            let overdue = self.store.orders().overdue_orders(&self.cancelling.waiting(), MAX_BATCH).await?;
             let is_last = overdue.len() < MAX_BATCH as usize;
             let by_sale = group(overdue);
             let cancel = |(sale, orders)| self.cancel(sale, orders);
@@ -56,7 +56,7 @@ impl Expiry {
     }
 
     async fn cancel(&self, sale: SaleId, orders: Vec<OrderId>) -> usize {
-        let outcome = self.store.cancel_orders(sale, &orders, "unpaid", LockPatience::Short).await;
+        let outcome = self.store.orders().cancel(sale, &orders, "unpaid", LockPatience::Short).await;
         let count = outcome.as_ref().map_or(0, Vec::len);
         if count > 0 {
             self.metrics.cancelled.inc_by(count as u64);
@@ -68,10 +68,10 @@ impl Expiry {
 
     /// Releases units that ended orders hold. Returns the number of orders.
     pub async fn release(&self) -> Result<usize, StoreError> {
-        self.store.delete_releases_of_retired_sales().await?;
+        self.store.orders().delete_releases_of_retired_sales().await?;
         let mut count = 0;
         for _ in 0..MAX_BATCHES {
-            let due = self.store.due_releases(MAX_BATCH).await?;
+            let due = self.store.orders().due_releases(MAX_BATCH).await?;
             let is_last = due.len() < MAX_BATCH as usize;
             let by_sale = group(due.into_iter().map(|held| (held.sale_id, held)).collect());
             let release = |(sale, releases)| self.release_sale(sale, releases);
@@ -95,11 +95,11 @@ impl Expiry {
     async fn release_units(&self, releases: Vec<HeldUnits>) -> anyhow::Result<usize> {
         let outcome = self.stock.release(&releases).await;
         let done = outcome.as_deref().unwrap_or_default();
-        self.store.delete_releases(done).await?;
+        self.store.orders().delete_releases(done).await?;
         let left: Vec<OrderId> =
             releases.iter().map(|held| held.order_id).filter(|order| !done.contains(order)).collect();
         if !left.is_empty() {
-            self.store.postpone_releases(&left).await?;
+            self.store.orders().postpone_releases(&left).await?;
         }
         let done = outcome?.len();
         anyhow::ensure!(left.is_empty(), "the sale is not loaded; {} orders still hold units", left.len());

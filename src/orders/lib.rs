@@ -160,7 +160,7 @@ impl Orders {
     pub async fn has_pending(&self, user: UserId, sales: &[SaleId]) -> Result<Option<bool>, StoreError> {
         for &sale in sales {
             match self.stock.hold(sale, user).await {
-                Ok(Some(hold)) if self.store.order_statuses(&[hold.order_id]).await?.is_empty() => {
+                Ok(Some(hold)) if self.store.orders().order_statuses(&[hold.order_id]).await?.is_empty() => {
                     return Ok(Some(true));
                 }
                 Ok(_) => {}
@@ -176,9 +176,9 @@ impl Orders {
         sale: SaleId,
         id: OrderId,
     ) -> Result<Option<OrderLookup>, StoreError> {
-        match self.store.order(sale, id).await? {
+        match self.store.orders().get(sale, id).await? {
             Some(order) if order.user_id == user => {
-                let history = self.store.history(&order).await?;
+                let history = self.store.orders().history(&order).await?;
                 Ok(Some(OrderLookup::Order(order, history)))
             }
             Some(_) => Ok(Some(OrderLookup::NotFound)),
@@ -195,7 +195,7 @@ impl Orders {
         before: Option<OrderId>,
         limit: usize,
     ) -> Result<Page<Order, OrderId>, StoreError> {
-        let orders = self.store.orders_of(user, statuses, before, limit as i64 + 1).await?;
+        let orders = self.store.orders().orders_of(user, statuses, before, limit as i64 + 1).await?;
         Ok(Page::cut(orders, limit, |order| order.id))
     }
 
@@ -217,13 +217,13 @@ impl Orders {
             return Err(OrderRefusal::OtherAddress);
         }
         let mut signals = self.signals.of_address(address);
-        if let Some(contact) = self.store.mail_of(user).await?.and_then(|mail| mail.address) {
+        if let Some(contact) = self.store.accounts().mail_of(user).await?.and_then(|mail| mail.address) {
             signals.extend(self.signals.of_contact(&contact));
         }
-        if !self.store.set_address(sale, id, address, &signals).await? {
+        if !self.store.orders().set_address(sale, id, address, &signals).await? {
             return Err(OrderRefusal::AddressFixed);
         }
-        self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
+        self.store.orders().get(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
     }
 
     /// Cancels an unpaid order for its owner. Its units go back on sale.
@@ -233,21 +233,21 @@ impl Orders {
             OrderLookup::Reserved { .. } | OrderLookup::Unknown => return Err(OrderRefusal::NotCancellable),
             OrderLookup::NotFound => return Err(OrderRefusal::NoSuchOrder),
         }
-        let cancelled = self.store.cancel_orders(sale, &[id], "by_owner", LockPatience::Long).await?;
+        let cancelled = self.store.orders().cancel(sale, &[id], "by_owner", LockPatience::Long).await?;
         if cancelled.is_empty() {
             return Err(OrderRefusal::NotCancellable);
         }
         self.metrics.cancelled.inc();
         info!(order = %id, %sale, "order cancelled by its owner");
         self.release_now(&cancelled).await?;
-        self.store.order(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
+        self.store.orders().get(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
     }
 
     /// Partial refunds of an order, oldest first.
     pub async fn partial_refunds(&self, of: &Order) -> Result<Vec<PartialRefund>, StoreError> {
         match of.status {
             OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
-                self.store.partial_refunds_of(of.id).await
+                self.store.payments().partial_refunds_of(of.id).await
             }
             _ => Ok(Vec::new()),
         }
@@ -262,7 +262,7 @@ impl Orders {
     pub async fn declined_among(&self, orders: &[Order]) -> Result<HashSet<OrderId>, StoreError> {
         let unpaid: Vec<OrderId> =
             orders.iter().filter(|order| order.status == OrderStatus::Unpaid).map(|order| order.id).collect();
-        self.store.declined_among(&unpaid).await
+        self.store.payments().declined_among(&unpaid).await
     }
 
     /// Cancels an order on behalf of staff. Its units go back on sale. `by` is the account of `reason.actor`.
@@ -296,7 +296,7 @@ impl Orders {
             return Ok(StaffActionOutcome::OwnOrder);
         }
         let id = (order.sale_id, order.id);
-        let cancelled = self.store.apply_staff_action(id, action, reason, self.clock.now()).await?;
+        let cancelled = self.store.orders().apply_staff_action(id, action, reason, self.clock.now()).await?;
         let Some(held) = cancelled else { return Ok(StaffActionOutcome::WrongStatus) };
         self.metrics.cancelled.inc();
         info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, "order cancelled by staff");
@@ -313,7 +313,7 @@ impl Orders {
         match self.stock.release(held).await {
             Ok(done) => {
                 self.metrics.released.inc_by(done.len() as u64);
-                self.store.delete_releases(&done).await?;
+                self.store.orders().delete_releases(&done).await?;
             }
             Err(error) => {
                 warn!(orders = held.len(), %error, "cannot release the units of ended orders now; will be retried")

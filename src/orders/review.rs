@@ -76,7 +76,7 @@ impl Orders {
     /// The hold of an order that is still held.
     pub async fn hold(&self, of: &Order) -> Result<Option<OrderHold>, StoreError> {
         match of.status.is_live() {
-            true => Ok(self.store.lasting_holds(&[of.id]).await?.remove(&of.id)),
+            true => Ok(self.store.orders().lasting_holds(&[of.id]).await?.remove(&of.id)),
             false => Ok(None),
         }
     }
@@ -93,9 +93,9 @@ impl Orders {
             return Ok(ReviewOutcome::OwnOrder);
         }
         let change = match action {
-            ReviewAction::Hold => self.store.hold_order(order.id, reason).await?,
-            ReviewAction::Release => self.store.release_order(order.id, reason).await?,
-            ReviewAction::Uphold => self.store.uphold_order(order.id, reason).await?,
+            ReviewAction::Hold => self.store.orders().hold(order.id, reason).await?,
+            ReviewAction::Release => self.store.orders().release(order.id, reason).await?,
+            ReviewAction::Uphold => self.store.orders().uphold(order.id, reason).await?,
         };
         info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, ?action, ?change, "order reviewed");
         Ok(match change {
@@ -117,7 +117,7 @@ impl Orders {
     ) -> Result<ReviewCounts, StoreError> {
         let mut counts = ReviewCounts::default();
         for id in orders {
-            if let Some(order) = self.store.order(sale, *id).await? {
+            if let Some(order) = self.store.orders().get(sale, *id).await? {
                 counts.add(self.review(&order, action, by, reason).await?);
             }
         }
@@ -129,7 +129,7 @@ impl Orders {
         if !self.appeals.allows(user) {
             return Err(AppealRefusal::RateLimited);
         }
-        match self.store.appeal(id, user, text).await? {
+        match self.store.orders().appeal(id, user, text).await? {
             AppealOutcome::Sent => {
                 info!(order = %id, "the owner of a held order appealed");
                 Ok(())

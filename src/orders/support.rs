@@ -76,7 +76,7 @@ impl Orders {
         reason: &str,
     ) -> Result<Option<Address>, StoreError> {
         let Some(address) = &order.address else { return Ok(None) };
-        self.store.log_recipient_read(actor, order, reason, self.clock.now()).await?;
+        self.store.audit_log().log_recipient_read(actor, order, reason, self.clock.now()).await?;
         Ok(Some((**address).clone()))
     }
 
@@ -87,7 +87,7 @@ impl Orders {
         limit: usize,
     ) -> Result<Page<FoundOrder, OrderId>, StoreError> {
         let found = match search {
-            Some(search) => self.store.find_orders(search, limit as i64 + 1).await?,
+            Some(search) => self.store.orders().find(search, limit as i64 + 1).await?,
             None => Vec::new(),
         };
         Ok(Page::cut(found, limit, |found| found.order.id))

@@ -15,7 +15,7 @@ impl Payments {
         before: Option<&str>,
         limit: usize,
     ) -> Result<Page<PaymentCase, String>, StoreError> {
-        let cases = self.store.payment_cases(settled, before, limit as i64 + 1).await?;
+        let cases = self.store.payments().payment_cases(settled, before, limit as i64 + 1).await?;
         Ok(Page::cut(cases, limit, |case| case.id.clone()))
     }
 
@@ -27,11 +27,11 @@ impl Payments {
         reason: AuditReason<'_>,
     ) -> Result<StaffActionOutcome, StoreError> {
         if let Some(payment) = &of.payment
-            && self.store.payer_of(payment).await? == Some(by)
+            && self.store.payments().payer_of(payment).await? == Some(by)
         {
             return Ok(StaffActionOutcome::OwnOrder);
         }
-        if !self.store.apply_case_action(of, CaseAction::Settle, reason).await? {
+        if !self.store.payments().apply_case_action(of, CaseAction::Settle, reason).await? {
             return Ok(StaffActionOutcome::WrongStatus);
         }
         info!(payment = of.payment_id, kind = %of.kind, actor = reason.actor, "staff settled a payment");

@@ -20,11 +20,11 @@ impl Payments {
         if self.provider.is_none() {
             return Ok(0);
         }
-        let due = self.store.payments_to_close(MAX_CLOSED).await?;
+        let due = self.store.payments().payments_to_close(MAX_CLOSED).await?;
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |&payment| async move {
             let Err(error) = self.close(payment).await else { return };
             warn!(%payment, error = format!("{error:#}"), "payment not closed; it will be tried again");
-            if let Err(error) = self.store.postpone_close(payment).await {
+            if let Err(error) = self.store.payments().postpone_close(payment).await {
                 warn!(%payment, %error, "the payment is closed at once again");
             }
         });
@@ -35,7 +35,7 @@ impl Payments {
     /// Closes the open payments of an order. Returns whether one of them paid it.
     pub(super) async fn close_open(&self, order: OrderId) -> Result<bool, StoreError> {
         let mut paid = false;
-        for payment in self.store.open_payments(order).await? {
+        for payment in self.store.payments().open_payments(order).await? {
             match self.close(payment).await {
                 Ok(outcome) => paid |= outcome == Some(CaptureOutcome::Paid(order)),
                 Err(error) => warn!(%payment, error = format!("{error:#}"), "payment stays open beside another one"),
@@ -48,7 +48,7 @@ impl Payments {
     async fn close(&self, payment: PaymentId) -> anyhow::Result<Option<CaptureOutcome>> {
         match answer(self.provider().map_err(anyhow::Error::from)?.close(payment)).await? {
             CloseOutcome::Closed => {
-                self.store.close_payment(payment).await?;
+                self.store.payments().close(payment).await?;
                 info!(%payment, "payment closed");
                 Ok(None)
             }

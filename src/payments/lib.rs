@@ -135,16 +135,16 @@ impl Payments {
         let provider = self.provider()?;
         let id = charge.payment;
         let payment = NewPayment { id, purpose, amount: charge.amount, provider: provider.name() };
-        self.store.add_payment(&payment, charge.expires_at, now).await?;
+        self.store.payments().add(&payment, charge.expires_at, now).await?;
         let checkout = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
-        self.store.set_checkout(id, &checkout).await?;
+        self.store.payments().set_checkout(id, &checkout).await?;
         info!(payment = %id, ?purpose, "payment started");
         Ok((id, checkout))
     }
 
     /// Pays an order from its owner's wallet. Idempotent: a repeated call returns the first payment and `true`.
     pub async fn pay_from_wallet(&self, order: &Order) -> Result<(PaymentId, bool), PaymentError> {
-        match self.store.pay_from_wallet(new_id(), order.id).await? {
+        match self.store.payments().pay_from_wallet(new_id(), order.id).await? {
             WalletPaymentOutcome::Paid(payment) => {
                 self.metrics.paid.inc();
                 info!(%payment, order = %order.id, "order paid from the wallet");

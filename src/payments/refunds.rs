@@ -18,7 +18,7 @@ impl Payments {
     /// Makes one bounded batch of due refunds. Returns the number of attempts. A refund that fails is tried again at
     /// growing intervals and does not delay the others.
     pub async fn refund_due(&self) -> Result<usize, StoreError> {
-        let due = self.store.refunds_due(MAX_REFUNDS).await?;
+        let due = self.store.payments().refunds_due(MAX_REFUNDS).await?;
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |refund| async move {
             let outcome = self.ask_for_refund(refund).await;
             let reason = outcome.as_ref().err().map(|error| format!("{error:#}"));
@@ -53,7 +53,7 @@ impl Payments {
 
     /// Records that a refund was made. For a refund into a wallet, this also moves the money.
     pub(super) async fn refunded(&self, refund: &Refund) -> Result<(), StoreError> {
-        if self.store.apply_refund(refund, self.store.now().await?).await? {
+        if self.store.payments().apply_refund(refund, self.store.now().await?).await? {
             self.metrics.refunded.inc();
             info!(payment = %refund.of.id, refund = %refund.id, purpose = ?refund.of.purpose, "refund made");
         }
@@ -61,7 +61,7 @@ impl Payments {
     }
 
     async fn postpone(&self, refund: &Refund, error: Option<String>) -> Result<(), StoreError> {
-        let attempts = self.store.postpone_refund(refund).await?;
+        let attempts = self.store.payments().postpone_refund(refund).await?;
         match error {
             Some(error) if attempts == ATTEMPTS_UNTIL_CASE => {
                 self.open_refund_case(refund, CaseKind::RefundDelayed, &error).await
@@ -75,7 +75,7 @@ impl Payments {
         let (payment, details) = (refund.of.id.to_string(), bounded(reason));
         let part = refund.is_part().then_some(refund.id);
         let case = NewCase { kind, payment: &payment, part, amount: None, details: &details };
-        if let Some(kind) = self.store.open_case(None, &case).await? {
+        if let Some(kind) = self.store.payments().open_case(None, &case).await? {
             self.metrics.payment_case(kind);
             warn!(payment, refund = %refund.id, %kind, reason, "refund needs attention");
         }

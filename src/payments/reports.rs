@@ -22,7 +22,7 @@ impl Payments {
         match kind {
             ReportKind::Captured => self.receive_capture(&report, payment).await,
             // The payer could still try again at the provider, so this marks the payment to be closed there soon.
-            ReportKind::Declined => Ok(self.store.decline_payment(payment).await?),
+            ReportKind::Declined => Ok(self.store.payments().decline(payment).await?),
             ReportKind::Disputed => Ok(self.open_case(&report, CaseKind::Disputed).await?),
             ReportKind::RefundFailed => Ok(self.open_case(&report, CaseKind::RefundFailed).await?),
             ReportKind::RefundSucceeded => Ok(self.receive_refund(&report, payment).await?),
@@ -44,7 +44,7 @@ impl Payments {
             && matches!(outcome, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied)
         {
             let signals = self.signals.of_instrument(self.provider()?.name(), &bounded(instrument));
-            self.store.note_payment(payment, &signals).await?;
+            self.store.linked_accounts().note_payment(payment, &signals).await?;
         }
         Ok(())
     }
@@ -56,7 +56,7 @@ impl Payments {
         payment: PaymentId,
         amount: Money,
     ) -> Result<CaptureOutcome, StoreError> {
-        let outcome = self.store.apply_capture(source, payment, amount, self.store.now().await?).await?;
+        let outcome = self.store.payments().apply_capture(source, payment, amount, self.store.now().await?).await?;
         match outcome {
             CaptureOutcome::Paid(order) => {
                 self.metrics.paid.inc();
@@ -75,13 +75,13 @@ impl Payments {
 
     async fn receive_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
         if let Some(part) = report.refund.filter(|refund| refund.0 != payment.0) {
-            let asked = self.store.partial_refund(part).await?.filter(|asked| asked.of.id == payment);
+            let asked = self.store.payments().partial_refund(part).await?.filter(|asked| asked.of.id == payment);
             return match asked.filter(|asked| report.amount.is_none_or(|amount| amount == asked.amount)) {
                 Some(asked) => self.refunded(&asked).await,
                 None => self.open_case(report, CaseKind::UnexpectedRefund).await,
             };
         }
-        match self.store.payment(payment).await? {
+        match self.store.payments().get(payment).await? {
             Some(of) if of.status == PaymentStatus::RefundPending => self.refunded(&Refund::whole(of)).await,
             Some(of) if of.status == PaymentStatus::Refunded => Ok(()),
             _ => self.open_case(report, CaseKind::UnexpectedRefund).await,
@@ -94,7 +94,7 @@ impl Payments {
         let details = bounded(&format!("{}{separator}{}", report.event, report.reason));
         let part = report.refund.filter(|refund| refund.to_string() != report.payment);
         let case = NewCase { kind, payment: &report.payment, part, amount: report.amount, details: &details };
-        if let Some(kind) = self.store.open_case(Some(&report.id), &case).await? {
+        if let Some(kind) = self.store.payments().open_case(Some(&report.id), &case).await? {
             self.metrics.payment_case(kind);
             warn!(payment = report.payment, %kind, details, "payment needs attention");
         }

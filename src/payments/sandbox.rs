@@ -75,7 +75,7 @@ impl Sandbox {
     }
 
     pub async fn payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
-        self.store.sandbox_payment(id).await
+        self.store.sandbox().payment(id).await
     }
 
     /// The database's time, by which payments expire.
@@ -100,7 +100,7 @@ impl Sandbox {
         };
         let body = serde_json::to_string(&Body { event: kind.as_str().to_owned(), data }).unwrap_or_default();
         let webhook = SandboxWebhook { id: format!("msg_{}", Uuid::now_v7().simple()), body, attempts: 0 };
-        if self.store.sandbox_settle(payment.id, status, &webhook).await? {
+        if self.store.sandbox().settle(payment.id, status, &webhook).await? {
             self.deliver(&webhook).await?;
             return Ok(Settled::Now);
         }
@@ -110,7 +110,7 @@ impl Sandbox {
 
     /// Delivers one bounded batch of due webhooks, each on its own. Returns the number of attempts.
     pub async fn deliver_due(&self) -> Result<usize, StoreError> {
-        let due = self.store.sandbox_webhooks_due(MAX_WEBHOOKS).await?;
+        let due = self.store.sandbox().webhooks_due(MAX_WEBHOOKS).await?;
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |webhook| async move {
             if let Err(error) = self.deliver(webhook).await {
                 warn!(webhook = webhook.id, %error, "the outcome of a delivery is not recorded; it will be repeated");
@@ -123,11 +123,11 @@ impl Sandbox {
     async fn deliver(&self, webhook: &SandboxWebhook) -> Result<(), StoreError> {
         let at = self.store.now().await?;
         match self.client.post(&self.webhook, &webhook.id, at, &webhook.body).await {
-            Ok(()) => self.store.sandbox_webhook_delivered(&webhook.id).await,
+            Ok(()) => self.store.sandbox().webhook_delivered(&webhook.id).await,
             Err(error) => {
                 let interval = Duration::from_secs(1 << webhook.attempts.clamp(0, 10)).min(MAX_RETRY_INTERVAL);
                 warn!(webhook = webhook.id, error = format!("{error:#}"), "webhook not accepted; will be retried");
-                self.store.sandbox_webhook_failed(&webhook.id, at + interval).await
+                self.store.sandbox().webhook_failed(&webhook.id, at + interval).await
             }
         }
     }
@@ -147,18 +147,18 @@ impl Provider for Sandbox {
             status: "open".into(),
             expires_at: Some(charge.expires_at),
         };
-        self.store.sandbox_open(&open).await?;
+        self.store.sandbox().open_payment(&open).await?;
         Ok(format!("/sandbox/cashier/{}", charge.payment))
     }
 
     async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome> {
-        self.store.sandbox_close(payment).await?;
-        let of = self.store.sandbox_payment(payment).await?.filter(|of| of.status == "captured");
+        self.store.sandbox().close_payment(payment).await?;
+        let of = self.store.sandbox().payment(payment).await?.filter(|of| of.status == "captured");
         Ok(of.map_or(CloseOutcome::Closed, |of| CloseOutcome::Captured(of.amount)))
     }
 
     async fn refund(&self, refund: &RefundRequest) -> anyhow::Result<RefundOutcome> {
-        let refunded = self.store.sandbox_refund(refund.id, refund.payment, refund.amount).await?;
+        let refunded = self.store.sandbox().refund(refund.id, refund.payment, refund.amount).await?;
         anyhow::ensure!(refunded, "the provider has not so much of payment {}", refund.payment);
         Ok(RefundOutcome::Done)
     }

@@ -67,14 +67,15 @@ impl StaffRefunds {
             StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => self.owner(order).await?,
             StaffRefund::Part(part) => self.owner(part.order).await?,
             StaffRefund::Case(case) => match &case.payment {
-                Some(payment) => self.store.payer_of(payment).await?,
+                Some(payment) => self.store.payments().payer_of(payment).await?,
                 None => None,
             },
         };
         if payer == Some(by) {
             return Ok(RefundAnswer::OwnPayment);
         }
-        let outcome = self.store.refund_for_staff(&NewStaffRefund { id, what, by, reason }, self.alone).await?;
+        let outcome =
+            self.store.payments().refund_for_staff(&NewStaffRefund { id, what, by, reason }, self.alone).await?;
         info!(refund = %id, actor = reason.actor, ?what, ?outcome, "refund asked for by staff");
         Ok(match outcome {
             StaffRefundOutcome::Begun(held) => {
@@ -99,7 +100,7 @@ impl StaffRefunds {
     ) -> Result<ReviewCounts, StoreError> {
         let mut counts = ReviewCounts::default();
         for id in orders {
-            let Some(order) = self.store.order(sale, *id).await? else { continue };
+            let Some(order) = self.store.orders().get(sale, *id).await? else { continue };
             counts.add(self.end_held(&order, by, reason).await?);
         }
         Ok(counts)
@@ -125,7 +126,7 @@ impl StaffRefunds {
             RefundAnswer::Begun => ReviewOutcome::Done,
             RefundAnswer::Waits(_) | RefundAnswer::OtherWaits => ReviewOutcome::Waits,
             RefundAnswer::OwnPayment => ReviewOutcome::OwnOrder,
-            RefundAnswer::Refused(_) => match self.store.order(order.sale_id, order.id).await? {
+            RefundAnswer::Refused(_) => match self.store.orders().get(order.sale_id, order.id).await? {
                 Some(released) if released.status.is_live() => ReviewOutcome::Unchanged,
                 _ => ReviewOutcome::OrderEnded,
             },
@@ -133,7 +134,7 @@ impl StaffRefunds {
     }
 
     async fn owner(&self, order: OrderId) -> Result<Option<UserId>, StoreError> {
-        Ok(self.store.order_with_id(order).await?.map(|order| order.user_id))
+        Ok(self.store.orders().order_with_id(order).await?.map(|order| order.user_id))
     }
 
     /// One page of the waiting requests, or of the decided and expired ones, newest first.
@@ -143,7 +144,7 @@ impl StaffRefunds {
         before: Option<&str>,
         limit: usize,
     ) -> Result<Page<Approval, String>, StoreError> {
-        let found = self.store.approvals(decided, before, limit as i64 + 1).await?;
+        let found = self.store.payments().approvals(decided, before, limit as i64 + 1).await?;
         Ok(Page::cut(found, limit, |approval| approval.id.to_string()))
     }
 
@@ -155,7 +156,7 @@ impl StaffRefunds {
         if self.payer(of).await? == Some(by) {
             return Ok(DecisionAnswer::OwnPayment);
         }
-        let outcome = self.store.approve_refund(of, by, actor).await?;
+        let outcome = self.store.payments().approve_refund(of, by, actor).await?;
         info!(refund = %of.id, actor, requester = of.requester, amount = %of.amount, ?outcome, "refund approved by staff");
         self.answer(outcome).await
     }
@@ -170,7 +171,7 @@ impl StaffRefunds {
         if self.payer(of).await? == Some(by) {
             return Ok(DecisionAnswer::OwnPayment);
         }
-        let outcome = self.store.decline_refund(of, reason.actor, reason.note).await?;
+        let outcome = self.store.payments().decline_refund(of, reason.actor, reason.note).await?;
         info!(refund = %of.id, actor = reason.actor, requester = of.requester, ?outcome, "refund declined by staff");
         self.answer(outcome).await
     }
@@ -193,8 +194,8 @@ impl StaffRefunds {
             return self.owner(order).await;
         }
         let Some(case) = &of.case else { return Ok(None) };
-        match self.store.payment_case(case).await?.and_then(|case| case.payment) {
-            Some(payment) => self.store.payer_of(&payment).await,
+        match self.store.payments().payment_case(case).await?.and_then(|case| case.payment) {
+            Some(payment) => self.store.payments().payer_of(&payment).await,
             None => Ok(None),
         }
     }

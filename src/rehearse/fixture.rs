@@ -84,7 +84,7 @@ fn provisional_window(mode: ModeName, now: Timestamp) -> Window {
 
 /// The goods that were changed last: most likely the coming sale will sell them. A rehearsal does not change them.
 async fn goods(parts: &Parts) -> anyhow::Result<Goods> {
-    let all = parts.store.all_goods().await?;
+    let all = parts.store.goods().list().await?;
     let newest = all.into_iter().filter(|goods| !goods.is_archived()).max_by_key(|goods| goods.updated_at);
     newest.context("the shop has no goods to rehearse with; add some at /admin/goods first")
 }
@@ -121,7 +121,7 @@ pub async fn create_accounts(parts: &Parts, sale: SaleId, count: u32) -> anyhow:
 
 /// Removes every rehearsal and returns how many there were. Idempotent.
 pub async fn clean(parts: &Parts) -> anyhow::Result<usize> {
-    let sales = parts.store.rehearsed_sales().await?;
+    let sales = parts.store.sales().rehearsed_sales().await?;
     if sales.is_empty() {
         return Ok(0);
     }
@@ -134,16 +134,16 @@ pub async fn clean(parts: &Parts) -> anyhow::Result<usize> {
         if let Some(stock_sync) = &parts.stock_sync {
             stock_sync.unload(sale).await?;
         }
-        parts.store.remove_rehearsal(sale.id, ACTOR, parts.clock.now()).await?;
+        parts.store.sales().remove_rehearsal(sale.id, ACTOR, parts.clock.now()).await?;
     }
     tokio::time::sleep(COUNTER_FLUSH_DELAY).await;
-    parts.store.delete_orphaned_counters().await?;
+    parts.store.sales().delete_orphaned_counters().await?;
     Ok(sales.len())
 }
 
 /// Stops a sale, waits until none of its orders is in flight, and marks it as retired.
 async fn retire(parts: &Parts, sale: &Sale) -> anyhow::Result<()> {
-    let now = parts.store.sale(sale.id).await?;
+    let now = parts.store.sales().get(sale.id).await?;
     if now.is_some_and(|sale| sale.state != SaleState::Ended) {
         parts.sales_admin.change(sale.id, SaleCommand::Stop, ACTOR).await?;
     }
@@ -161,7 +161,7 @@ async fn retire(parts: &Parts, sale: &Sale) -> anyhow::Result<()> {
         quiet_since = if is_quiet(parts, sale.id).await? { quiet_since.or(Some(Instant::now())) } else { None };
         tokio::time::sleep(POLL_INTERVAL).await;
     }
-    Ok(parts.store.retire_sale(sale.id, parts.clock.now()).await?)
+    Ok(parts.store.sales().retire(sale.id, parts.clock.now()).await?)
 }
 
 /// Whether no order of a sale is in flight. An outbox entry is deleted once its orders are in the database. The queue

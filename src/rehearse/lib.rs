@@ -245,7 +245,7 @@ async fn conclude(
 }
 
 async fn read_totals(parts: &Parts, id: SaleId) -> anyhow::Result<SaleTotals> {
-    let sale = parts.store.sale(id).await?.context("the sale has vanished")?;
+    let sale = parts.store.sales().get(id).await?.context("the sale has vanished")?;
     let live = live_orders(&parts.store, id).await?.iter().map(|order| order.order_id).collect();
     Ok(SaleTotals { units: sale.total, sold: sale.sold, live })
 }

@@ -48,7 +48,7 @@ impl Preflight {
             }
         }
         parts.catalogue.refresh().await?;
-        let runs = parts.store.is_leased(control::LEASE).await?;
+        let runs = parts.store.leases().is_held(control::LEASE).await?;
         ensure!(runs, "no data control runs with this database, so no sale would open: start the shop (role control)");
         let holder = Uuid::now_v7().to_string();
         take_lease(&parts, &holder).await?;
@@ -60,7 +60,7 @@ impl Preflight {
     pub async fn finish(self) {
         self.renewal.abort();
         // A lease that cannot be given back expires.
-        let _ = self.parts.store.release_lease(LEASE, &self.holder).await;
+        let _ = self.parts.store.leases().release(LEASE, &self.holder).await;
         self.parts.store.close().await;
     }
 }
@@ -74,7 +74,7 @@ async fn check_database(config: &Config) -> anyhow::Result<()> {
         ensure!(std::path::Path::new(file).exists(), "there is no shop database at {file}; {FIX}");
     }
     let store = Store::open(&config.database_url).context("SECKILL_DATABASE_URL has a wrong value")?;
-    let revision = tokio::time::timeout(DATABASE_TIMEOUT, store.revision()).await;
+    let revision = tokio::time::timeout(DATABASE_TIMEOUT, store.sales().revision()).await;
     let revision = revision.map_err(anyhow::Error::from).and_then(|revision| Ok(revision?));
     revision.with_context(|| format!("the shop's database (SECKILL_DATABASE_URL) cannot be read; {FIX}"))?;
     store.close().await;
@@ -84,7 +84,7 @@ async fn check_database(config: &Config) -> anyhow::Result<()> {
 async fn take_lease(parts: &Parts, holder: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + LEASE_TIME + LEASE_RENEW_INTERVAL;
     let mut announced = false;
-    while !parts.store.acquire_lease(LEASE, holder, LEASE_TIME).await? {
+    while !parts.store.leases().acquire(LEASE, holder, LEASE_TIME).await? {
         ensure!(Instant::now() < deadline, "another rehearsal of this shop is running");
         if !std::mem::replace(&mut announced, true) {
             print_line("waiting: another rehearsal is running, or was killed less than 10 s ago");
@@ -98,7 +98,7 @@ async fn renew_lease(store: Store, holder: String) {
     loop {
         tokio::time::sleep(LEASE_RENEW_INTERVAL).await;
         // While the database is unreachable, no other process can take the lease either.
-        let _ = store.acquire_lease(LEASE, &holder, LEASE_TIME).await;
+        let _ = store.leases().acquire(LEASE, &holder, LEASE_TIME).await;
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
-use super::{Store, StoreError, Tx, row};
+use super::{AuditLogStore, StoreError, Tx, row};
 use domain::ids::first_id_of;
 use domain::{AuditAction, Order};
 
@@ -73,10 +73,10 @@ fn apart(at: Timestamp, by: SignedDuration) -> Timestamp {
     at.saturating_add(by).unwrap_or(at)
 }
 
-impl Store {
+impl AuditLogStore<'_> {
     /// Logs an event that changes nothing else in the database, such as a failed log-in.
     pub async fn log_event<T: Serialize>(
-        &self,
+        self,
         actor: &str,
         action: AuditAction,
         subject: &str,
@@ -91,7 +91,7 @@ impl Store {
     /// Logs that staff read the recipient of an order: a line about the order and one about the account whose data it is, so
     /// that both lead to it.
     pub async fn log_recipient_read(
-        &self,
+        self,
         actor: &str,
         order: &Order,
         reason: &str,
@@ -109,7 +109,7 @@ impl Store {
 
     /// Logs that staff removed something that is not in the database, such as a dead letter.
     pub async fn log_removal<T: Serialize>(
-        &self,
+        self,
         actor: &str,
         action: AuditAction,
         subject: &str,
@@ -122,8 +122,8 @@ impl Store {
     }
 
     /// Lines of the audit log after the row `before`, newest first unless the filter says otherwise.
-    pub async fn audit_log(
-        &self,
+    pub async fn list(
+        self,
         filter: &AuditFilter,
         before: Option<&str>,
         limit: i64,
@@ -168,7 +168,7 @@ impl Store {
     }
 
     /// Every action name that occurs in the log.
-    pub async fn audit_actions(&self) -> Result<Vec<String>, StoreError> {
+    pub async fn audit_actions(self) -> Result<Vec<String>, StoreError> {
         // This reads the index once per action. `DISTINCT` would read the whole index.
         let query = sqlx::query(
             "WITH RECURSIVE actions(action) AS (SELECT MIN(action) FROM audit_log UNION ALL

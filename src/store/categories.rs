@@ -1,12 +1,13 @@
 //! Categories of goods. The catalogue's lock serializes changes of categories and of goods.
 
+use crate::CategoryStore;
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::any::AnyRow;
 
-use super::{RequestId, Store, StoreError, Tx, row};
+use super::{RequestId, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
@@ -98,22 +99,22 @@ fn in_order(categories: &[Category]) -> serde_json::Value {
     json!({"order": names.join(", ")})
 }
 
-impl Store {
+impl CategoryStore<'_> {
     /// All categories in their order.
-    pub async fn categories(&self) -> Result<Vec<Category>, StoreError> {
+    pub async fn list(self) -> Result<Vec<Category>, StoreError> {
         self.all(sqlx::query(ALL), category).await
     }
 
     /// How many goods are in each category, archived ones too. A category without goods is absent.
-    pub async fn goods_per_category(&self) -> Result<HashMap<CategoryId, usize>, StoreError> {
+    pub async fn goods_per_category(self) -> Result<HashMap<CategoryId, usize>, StoreError> {
         let sql = "SELECT category_id, COUNT(*) AS goods FROM goods WHERE category_id IS NOT NULL GROUP BY category_id";
         let count = |row: &AnyRow| Ok((CategoryId(row::int(row, "category_id")?), row::int(row, "goods")? as usize));
         Ok(self.all(sqlx::query(sql), count).await?.into_iter().collect())
     }
 
     /// Creates a category (`id` is `None`), which becomes the last one, or renames one.
-    pub async fn put_category(
-        &self,
+    pub async fn put(
+        self,
         id: Option<CategoryId>,
         draft: CategoryDraft,
         actor: &str,
@@ -148,8 +149,8 @@ impl Store {
     }
 
     /// Puts the categories in this order. `ids` must name each of them once.
-    pub async fn order_categories(
-        &self,
+    pub async fn reorder(
+        self,
         ids: &[CategoryId],
         actor: &str,
         now: Timestamp,
@@ -178,8 +179,8 @@ impl Store {
     }
 
     /// Deletes a category. Its goods stay, without a category. With `only_unused` a category with goods is not deleted.
-    pub async fn delete_category(
-        &self,
+    pub async fn delete(
+        self,
         id: CategoryId,
         versions: Option<&[i64]>,
         only_unused: bool,

@@ -1,18 +1,19 @@
 //! Idempotency keys: a request that is sent again with its key takes effect only once, and gets the first answer again.
 //!
-//! A row is one request. It is written before the request is handled ([`Store::begin_request`]), and the answer is
-//! stored in it afterwards ([`Store::keep_answer`]). Between the two a process may die, or the answer may be an error
+//! A row is one request. It is written before the request is handled ([`IdempotencyStore::begin_request`]), and the answer is
+//! stored in it afterwards ([`IdempotencyStore::keep_answer`]). Between the two a process may die, or the answer may be an error
 //! although the effect was committed. So the next attempt has the same [`RequestId`]. The transaction with the effect
 //! records this id ([`made_before`], [`record_made`]), or writes it into a unique column of the row that it creates, so
 //! that only one of any number of attempts takes effect.
 
+use crate::IdempotencyStore;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::Row;
 use uuid::Uuid;
 
-use super::{AnyQuery, Store, StoreError, Tx, row};
+use super::{AnyQuery, StoreError, Tx, row};
 use domain::UserId;
 
 /// How long an answer is stored.
@@ -67,9 +68,9 @@ pub enum RequestState {
     UnderWay,
 }
 
-impl Store {
+impl IdempotencyStore<'_> {
     /// Begins an attempt unless the request was answered before or is under way.
-    pub async fn begin_request(&self, new: &KeyedRequest) -> Result<RequestState, StoreError> {
+    pub async fn begin_request(self, new: &KeyedRequest) -> Result<RequestState, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let until = (now + ATTEMPT_TIMEOUT).as_millisecond();
@@ -114,7 +115,7 @@ impl Store {
     }
 
     /// Stores the answer, unless the request has one already.
-    pub async fn keep_answer(&self, attempt: Attempt, answer: &KeptAnswer) -> Result<(), StoreError> {
+    pub async fn keep_answer(self, attempt: Attempt, answer: &KeptAnswer) -> Result<(), StoreError> {
         let sql = "UPDATE idempotency_keys SET status = $2, headers = $3, answer = $4, running_until_ms = 0
              WHERE id = $1 AND status IS NULL";
         let query = sqlx::query(sql).bind(attempt.request.0.to_string()).bind(i64::from(answer.status));
@@ -124,7 +125,7 @@ impl Store {
 
     /// Ends an attempt without storing its answer, so that the next attempt is carried out. If the first attempt was
     /// `refused`, nothing was made, and its key is free again, also for another body.
-    pub async fn end_attempt(&self, attempt: Attempt, refused: bool) -> Result<(), StoreError> {
+    pub async fn end_attempt(self, attempt: Attempt, refused: bool) -> Result<(), StoreError> {
         let sql = match refused && attempt.number == 1 {
             true => "DELETE FROM idempotency_keys WHERE id = $1 AND attempts = $2 AND status IS NULL AND made IS NULL",
             false => {
@@ -137,7 +138,7 @@ impl Store {
     }
 
     /// Deletes a bounded number of answers that are older than [`KEEP_ANSWERS`]. Returns whether there may be more.
-    pub async fn purge_answers(&self) -> Result<bool, StoreError> {
+    pub async fn purge_answers(self) -> Result<bool, StoreError> {
         let now = self.now().await?;
         let sql = "DELETE FROM idempotency_keys WHERE id IN (SELECT id FROM idempotency_keys
                WHERE created_at_ms <= $1 AND running_until_ms <= $2 ORDER BY created_at_ms LIMIT $3)";
@@ -197,6 +198,7 @@ pub(super) async fn record_made(tx: &mut Tx, request: Option<RequestId>, made: &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Store;
     use base::clock::Clock;
 
     #[tokio::test]
@@ -212,7 +214,7 @@ mod tests {
             key: key.into(),
             body: "digest".into(),
         };
-        let begin = async |key: &str| store.begin_request(&keyed(key)).await.unwrap();
+        let begin = async |key: &str| store.idempotency().begin_request(&keyed(key)).await.unwrap();
 
         let RequestState::Begun(first) = begin("a").await else { panic!() };
         assert_eq!(begin("a").await, RequestState::UnderWay);
@@ -220,23 +222,23 @@ mod tests {
         let RequestState::Begun(second) = begin("a").await else { panic!() };
         assert_eq!((first.request, first.number, second.number), (second.request, 1, 2));
         // The first attempt was only slow. It must not end the second.
-        store.end_attempt(first, true).await.unwrap();
+        store.idempotency().end_attempt(first, true).await.unwrap();
         assert_eq!(begin("a").await, RequestState::UnderWay);
-        store.end_attempt(second, true).await.unwrap();
+        store.idempotency().end_attempt(second, true).await.unwrap();
         let RequestState::Begun(third) = begin("a").await else { panic!() };
         assert_eq!((third.request, third.number), (first.request, 3), "an earlier attempt may have taken effect");
 
         let answer = KeptAnswer { status: 201, headers: "[]".into(), body: "{}".into() };
-        store.keep_answer(third, &answer).await.unwrap();
+        store.idempotency().keep_answer(third, &answer).await.unwrap();
         clock.advance(KEEP_ANSWERS - ATTEMPT_TIMEOUT * 2);
-        store.purge_answers().await.unwrap();
+        store.idempotency().purge_answers().await.unwrap();
         assert_eq!(begin("a").await, RequestState::Answered(answer));
         clock.advance(ATTEMPT_TIMEOUT * 2);
         let RequestState::Begun(new) = begin("a").await else { panic!() };
         assert_ne!(new.request, first.request);
-        store.end_attempt(new, false).await.unwrap();
+        store.idempotency().end_attempt(new, false).await.unwrap();
         clock.advance(KEEP_ANSWERS);
-        store.purge_answers().await.unwrap();
+        store.idempotency().purge_answers().await.unwrap();
         let left = sqlx::query("SELECT id FROM idempotency_keys").fetch_all(&store.pool).await.unwrap();
         assert!(left.is_empty());
     }

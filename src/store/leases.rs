@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use super::{Store, StoreError};
+use super::{LeaseStore, StoreError};
 
-impl Store {
+impl LeaseStore<'_> {
     /// Acquires or renews a lease. Returns `false` if another process holds it.
-    pub async fn acquire_lease(&self, name: &str, holder: &str, duration: Duration) -> Result<bool, StoreError> {
+    pub async fn acquire(self, name: &str, holder: &str, duration: Duration) -> Result<bool, StoreError> {
         // The time may be a little old when it is used. Then the lease ends earlier, and no lease is taken too early.
         let now = self.now().await?.as_millisecond();
         // The token counts the holders, for operators.
@@ -30,14 +30,14 @@ impl Store {
     }
 
     /// Whether a process holds the lease now.
-    pub async fn is_leased(&self, name: &str) -> Result<bool, StoreError> {
+    pub async fn is_held(self, name: &str) -> Result<bool, StoreError> {
         let held = sqlx::query("SELECT 1 FROM leases WHERE name = $1 AND expires_at_ms >= $2");
         let now = self.now().await?.as_millisecond();
         Ok(held.bind(name).bind(now).fetch_optional(&self.pool).await?.is_some())
     }
 
     /// Releases a lease, so that the next holder does not wait for its expiry.
-    pub async fn release_lease(&self, name: &str, holder: &str) -> Result<(), StoreError> {
+    pub async fn release(self, name: &str, holder: &str) -> Result<(), StoreError> {
         sqlx::query("UPDATE leases SET expires_at_ms = 0 WHERE name = $1 AND holder = $2")
             .bind(name)
             .bind(holder)

@@ -1,5 +1,5 @@
 //! The database: all SQL of the shop, one module per aggregate. Its constraints and transactions have the last word
-//! over Redis and RabbitMQ.
+//! over Redis and RabbitMQ. A [`Store`] gives a handle per aggregate: `store.orders().get(id)`.
 //!
 //! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders,
 //! BIGINT and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts.
@@ -22,6 +22,7 @@
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
 mod error;
+mod handles;
 mod migrations;
 mod pool;
 mod row;
@@ -102,6 +103,12 @@ pub use eligibility::invitations::{InvitationBatch, MAX_INVITATIONS_PER_SALE, Re
 pub use eligibility::{Applicant, Group, KEEP_GROUPS};
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
+pub use handles::{
+    AccountStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore, DrawStore,
+    EligibilityStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore, OrderStore, PacketStore,
+    PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore, SandboxStore, SavedViewStore,
+    SecurityEventStore, SessionStore, ShopPageStore, WaitingRoomStore, WaitlistStore, WalletStore,
+};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use mail::Mail;
 pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
@@ -153,7 +160,7 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_secs(3600);
 
 type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
-/// A handle to the database. Clones share one pool.
+/// The database. Clones share one pool.
 #[derive(Clone)]
 pub struct Store {
     pool: Pool,
@@ -219,7 +226,7 @@ impl Store {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
             other => StoreError::Refused(other.into()),
         })?;
-        self.give_spread_seeds().await
+        self.sales().give_spread_seeds().await
     }
 
     /// Whether exactly these migrations were applied.

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::{ContextV7, Uuid};
 
 use super::push::{PushSubscription, subscription};
-use super::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
+use super::{MailStore, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
 use domain::{Locale, MailKind, MailState, UserId};
 
 /// How long messages can be read in the console.
@@ -171,9 +171,9 @@ fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
     })
 }
 
-impl Store {
+impl MailStore<'_> {
     /// Messages by mail that wait and are due. Messages that have waited longest come first.
-    pub async fn mails_due(&self, limit: i64) -> Result<Vec<Mail>, StoreError> {
+    pub async fn due(self, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -184,8 +184,8 @@ impl Store {
         self.all(sqlx::query(sql).bind(now).bind(limit), mail).await
     }
 
-    /// Like [`Store::mails_due`], but messages to browsers.
-    pub async fn pushes_due(&self, limit: i64) -> Result<Vec<(Mail, PushSubscription)>, StoreError> {
+    /// Like [`MailStore::due`], but messages to browsers.
+    pub async fn pushes_due(self, limit: i64) -> Result<Vec<(Mail, PushSubscription)>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -200,7 +200,7 @@ impl Store {
 
     /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this attempt may
     /// take. So no other process makes it too. Returns `false` if another process was first.
-    pub async fn claim_mail(&self, of: &Mail, duration: Duration) -> Result<bool, StoreError> {
+    pub async fn claim(self, of: &Mail, duration: Duration) -> Result<bool, StoreError> {
         let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
         let sql = "UPDATE mails SET attempts = attempts + 1, next_attempt_at_ms = $3
              WHERE id = $1 AND attempts = $2 AND state = 'waiting'";
@@ -209,7 +209,7 @@ impl Store {
     }
 
     /// Records that the mail server accepted a message, or that the message is given up.
-    pub async fn end_mail(&self, id: &str, state: MailState, error: Option<&str>) -> Result<(), StoreError> {
+    pub async fn end(self, id: &str, state: MailState, error: Option<&str>) -> Result<(), StoreError> {
         let sql = "UPDATE mails SET state = $2, ended_at_ms = $3, error = $4 WHERE id = $1 AND state = 'waiting'";
         let now = self.now().await?.as_millisecond();
         let query = sqlx::query(sql).bind(id.to_owned()).bind(state.as_str()).bind(now).bind(error.map(str::to_owned));
@@ -219,7 +219,7 @@ impl Store {
 
     /// Postpones the next attempt: by two seconds after the first attempt, then twice as long each time, up to about an
     /// hour. It is postponed by at least `wait`, which a server has asked for.
-    pub async fn postpone_mail(&self, id: &str, error: &str, wait: Option<Duration>) -> Result<(), StoreError> {
+    pub async fn postpone(self, id: &str, error: &str, wait: Option<Duration>) -> Result<(), StoreError> {
         // The attempt itself was counted when it began.
         let postponed = next_attempt(1000, 12).replacen("attempts = attempts + 1, ", "", 1);
         let sql = format!("UPDATE mails SET {postponed}, error = $3 WHERE id = $2 AND state = 'waiting'");
@@ -234,7 +234,7 @@ impl Store {
     }
 
     /// How many messages by mail wait, up to ten thousand.
-    pub async fn mails_waiting(&self) -> Result<i64, StoreError> {
+    pub async fn waiting(self) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM mails WHERE state = 'waiting' AND subscription_id IS NULL
              ORDER BY next_attempt_at_ms LIMIT $1) AS waiting";
         let row = sqlx::query(sql).bind(MAX_COUNTED).fetch_one(&self.pool).await?;
@@ -242,7 +242,7 @@ impl Store {
     }
 
     /// Messages by mail before the message with this id, newest first.
-    pub async fn mails(&self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
+    pub async fn mails(self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -254,7 +254,7 @@ impl Store {
     }
 
     /// The messages of one account, by mail and to its browsers, newest first.
-    pub async fn mails_of(&self, user: UserId) -> Result<Vec<Mail>, StoreError> {
+    pub async fn mails_of(self, user: UserId) -> Result<Vec<Mail>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -265,7 +265,7 @@ impl Store {
 
     /// Deletes a bounded number of messages that are older than 30 days, of messages about registrations whose link
     /// expired a day ago, and of devices that were not seen for half a year. Returns whether there may be more.
-    pub async fn purge_mails(&self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> Result<bool, StoreError> {
         let now = self.now().await?;
         let sql = "DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE created_at_ms < $1
                ORDER BY created_at_ms LIMIT $2)";
@@ -274,7 +274,7 @@ impl Store {
         let sql = "DELETE FROM mails WHERE user_id IS NULL AND expires_at_ms < $1";
         let query = sqlx::query(sql).bind((now - KEEP_OF_REGISTRATIONS).as_millisecond());
         query.execute(&self.pool).await?;
-        self.purge_known_devices(now).await?;
+        self.accounts().purge_known_devices(now).await?;
         Ok(deleted == PURGE_SIZE as u64)
     }
 }

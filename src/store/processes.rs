@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{Store, StoreError, row};
+use super::{ProcessStore, StoreError, row};
 
-impl Store {
+impl ProcessStore<'_> {
     /// Reports that a process is alive.
-    pub async fn report_alive(&self, process: &str) -> Result<(), StoreError> {
+    pub async fn report(self, process: &str) -> Result<(), StoreError> {
         let now = self.now().await?;
         let sql = "INSERT INTO processes (name, seen_at_ms) VALUES ($1, $2)
              ON CONFLICT (name) DO UPDATE SET seen_at_ms = excluded.seen_at_ms";
@@ -16,14 +16,14 @@ impl Store {
     }
 
     /// The processes that have reported within the time `within`.
-    pub async fn living_processes(&self, within: Duration) -> Result<HashSet<String>, StoreError> {
+    pub async fn living(self, within: Duration) -> Result<HashSet<String>, StoreError> {
         let since = self.now().await? - within;
         let query = sqlx::query("SELECT name FROM processes WHERE seen_at_ms >= $1").bind(since.as_millisecond());
         Ok(self.all(query, |row| row::text(row, "name")).await?.into_iter().collect())
     }
 
     /// Removes a process that stops, and processes that have not reported within the time `dead_after`.
-    pub async fn remove_process(&self, process: &str, dead_after: Duration) -> Result<(), StoreError> {
+    pub async fn remove(self, process: &str, dead_after: Duration) -> Result<(), StoreError> {
         let dead_since = self.now().await? - dead_after;
         let query = sqlx::query("DELETE FROM processes WHERE name = $1 OR seen_at_ms < $2");
         query.bind(process).bind(dead_since.as_millisecond()).execute(&self.pool).await?;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use super::{Store, StoreError, row};
+use super::{PushStore, StoreError, row};
 use domain::push::{PushEndpoint, PushKeys};
 use domain::{Locale, UserId};
 
@@ -28,11 +28,11 @@ pub(super) fn subscription(row: &AnyRow) -> Result<PushSubscription, sqlx::Error
     })
 }
 
-impl Store {
+impl PushStore<'_> {
     /// Subscribes the browser of a session. Replaces an earlier subscription of the session, or of the same browser
     /// under another account. Returns `false` if the session has ended.
     pub async fn subscribe(
-        &self,
+        self,
         (user, session): (UserId, Uuid),
         endpoint: &PushEndpoint,
         keys: &PushKeys,
@@ -60,27 +60,27 @@ impl Store {
     }
 
     /// Whether the browser of a session shows messages.
-    pub async fn is_subscribed(&self, session: Uuid) -> Result<bool, StoreError> {
+    pub async fn is_subscribed(self, session: Uuid) -> Result<bool, StoreError> {
         let query = sqlx::query("SELECT 1 FROM push_subscriptions WHERE session_id = $1").bind(session.to_string());
         Ok(self.optional(query, |_| Ok(())).await?.is_some())
     }
 
     /// Ends the subscription of a session's browser and deletes the messages that wait for it.
-    pub async fn unsubscribe(&self, session: Uuid) -> Result<(), StoreError> {
+    pub async fn unsubscribe(self, session: Uuid) -> Result<(), StoreError> {
         let query = sqlx::query("DELETE FROM push_subscriptions WHERE session_id = $1").bind(session.to_string());
         query.execute(&self.pool).await?;
         Ok(())
     }
 
     /// Ends a subscription that the push service does not know any more.
-    pub async fn end_subscription(&self, id: &str) -> Result<(), StoreError> {
+    pub async fn end_subscription(self, id: &str) -> Result<(), StoreError> {
         let query = sqlx::query("DELETE FROM push_subscriptions WHERE id = $1").bind(id.to_owned());
         query.execute(&self.pool).await?;
         Ok(())
     }
 
     /// The browsers of an account, without the keys that encrypt their messages.
-    pub(super) async fn push_for_export(&self, user: UserId) -> Result<Vec<Value>, StoreError> {
+    pub(super) async fn push_for_export(self, user: UserId) -> Result<Vec<Value>, StoreError> {
         let sql = "SELECT endpoint, locale, created_at_ms FROM push_subscriptions WHERE user_id = $1
              ORDER BY created_at_ms, id";
         let exported = |row: &AnyRow| {
@@ -93,26 +93,26 @@ impl Store {
     }
 
     /// The key by which push services know the shop, encrypted.
-    pub async fn push_key(&self) -> Result<Option<String>, StoreError> {
+    pub async fn push_key(self) -> Result<Option<String>, StoreError> {
         self.optional(sqlx::query("SELECT encrypted FROM push_keys"), |row| row::text(row, "encrypted")).await
     }
 
     /// Stores a key, unless another process has stored one first.
-    pub async fn add_push_key(&self, encrypted: &str) -> Result<(), StoreError> {
+    pub async fn add_push_key(self, encrypted: &str) -> Result<(), StoreError> {
         let sql = "INSERT INTO push_keys (id, encrypted) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
         sqlx::query(sql).bind(encrypted.to_owned()).execute(&self.pool).await?;
         Ok(())
     }
 
     /// Replaces the encrypted form of the same key.
-    pub async fn re_encrypt_push_key(&self, old: &str, new: &str) -> Result<(), StoreError> {
+    pub async fn re_encrypt_push_key(self, old: &str, new: &str) -> Result<(), StoreError> {
         let sql = "UPDATE push_keys SET encrypted = $2 WHERE encrypted = $1";
         sqlx::query(sql).bind(old.to_owned()).bind(new.to_owned()).execute(&self.pool).await?;
         Ok(())
     }
 
     /// Deletes a key that cannot be decrypted, and all subscriptions, which are valid for this key only.
-    pub async fn drop_push_key(&self, encrypted: &str) -> Result<(), StoreError> {
+    pub async fn drop_push_key(self, encrypted: &str) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let query = sqlx::query("DELETE FROM push_keys WHERE encrypted = $1").bind(encrypted.to_owned());
         if query.execute(&mut *tx).await?.rows_affected() > 0 {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{Store, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
+use super::{ReminderStore, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
 use domain::{MailKind, OrderId, SaleId, SaleState, UserId};
 
 /// How long before the start, and before the end of the time to pay, notices are written.
@@ -38,9 +38,9 @@ pub(super) async fn remove_all(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Er
     Ok(())
 }
 
-impl Store {
+impl ReminderStore<'_> {
     /// Records that an account wants a reminder of the start of a sale.
-    pub async fn set_reminder(&self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
+    pub async fn set(self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let sql = "INSERT INTO reminders (sale_id, user_id, created_at_ms) VALUES ($1, $2, $3)
              ON CONFLICT (sale_id, user_id) DO NOTHING";
@@ -53,7 +53,7 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    pub async fn remove_reminder(&self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
+    pub async fn remove(self, sale: SaleId, user: UserId) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM reminders WHERE sale_id = $1 AND user_id = $2";
         let removed = sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?;
@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Whether an account has a reminder of a sale, and where the reminder goes.
-    pub async fn reminder(&self, sale: SaleId, user: UserId) -> Result<OwnReminder, StoreError> {
+    pub async fn get(self, sale: SaleId, user: UserId) -> Result<OwnReminder, StoreError> {
         let sql = "SELECT COALESCE((SELECT accounts FROM reminder_counts WHERE sale_id = $1), 0) AS accounts,
                (SELECT COUNT(*) FROM reminders WHERE sale_id = $1 AND user_id = $2) AS own,
                (SELECT address FROM mail_addresses WHERE user_id = $2) AS address,
@@ -80,12 +80,12 @@ impl Store {
     }
 
     /// How many accounts have a reminder of a sale.
-    pub async fn reminder_count(&self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn count(self, sale: SaleId) -> Result<i64, StoreError> {
         let query = sqlx::query("SELECT accounts FROM reminder_counts WHERE sale_id = $1").bind(sale.0);
         Ok(self.optional(query, |row| row::int(row, "accounts")).await?.unwrap_or_default())
     }
 
-    pub(super) async fn reminders_for_export(&self, user: UserId) -> Result<Vec<Value>, StoreError> {
+    pub(super) async fn reminders_for_export(self, user: UserId) -> Result<Vec<Value>, StoreError> {
         let sql = "SELECT sale_id, created_at_ms FROM reminders WHERE user_id = $1 ORDER BY sale_id";
         let exported = |row: &AnyRow| {
             Ok(json!({"sale_id": SaleId(row::int(row, "sale_id")?), "created_at": row::time(row, "created_at_ms")?}))
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Sales that start ([`Sale::starts_at`](domain::Sale::starts_at)) within [`LEAD_TIME`].
-    pub async fn sales_about_to_start(&self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn sales_about_to_start(self) -> Result<Vec<SaleId>, StoreError> {
         let now = self.now().await?;
         let sql =
             "SELECT id FROM sales WHERE state = 'scheduled' AND opens_at_ms - COALESCE(queue_prequeue_s, 0) * 1000 > $1
@@ -104,7 +104,7 @@ impl Store {
     }
 
     /// Writes notices to a bounded number of accounts that a sale starts soon. Returns whether there may be more.
-    pub async fn tell_of_start(&self, id: SaleId) -> Result<bool, StoreError> {
+    pub async fn tell_of_start(self, id: SaleId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(false) };
         let starts_at = sale.starts_at().filter(|at| sale.state == SaleState::Scheduled && *at > tx.now);
@@ -128,7 +128,7 @@ impl Store {
 
     /// Writes notices to the owners of a bounded number of unpaid orders that their time to pay ends within
     /// [`LEAD_TIME`]. An order with a shorter payment window gets no notice. Returns whether there may be more.
-    pub async fn tell_of_payment_end(&self) -> Result<bool, StoreError> {
+    pub async fn tell_of_payment_end(self) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let until = (tx.now + LEAD_TIME).as_millisecond();
         // This also locks the row. A new row begins with orders that can still be paid.
@@ -163,7 +163,7 @@ impl Store {
     }
 
     /// Deletes a bounded number of reminders of sales that have ended. Returns whether there may be more.
-    pub async fn purge_reminders(&self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> Result<bool, StoreError> {
         let sql = "DELETE FROM reminders WHERE (sale_id, user_id) IN (SELECT sale_id, user_id FROM reminders
              WHERE sale_id IN (SELECT id FROM sales WHERE state = 'ended') LIMIT $1)";
         let deleted = sqlx::query(sql).bind(MAX_NOTICES).execute(&self.pool).await?.rows_affected();

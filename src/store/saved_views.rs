@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use super::{Store, StoreError, row};
+use super::{SavedViewStore, StoreError, row};
 use domain::UserId;
 use domain::saved_view::{ConsoleList, SavedView};
 
@@ -34,31 +34,26 @@ fn view(row: &AnyRow) -> Result<SavedView, sqlx::Error> {
     })
 }
 
-impl Store {
+impl SavedViewStore<'_> {
     /// The views that a member of the staff has of a list, by name.
-    pub async fn saved_views(&self, owner: UserId, list: ConsoleList) -> Result<Vec<SavedView>, StoreError> {
+    pub async fn list(self, owner: UserId, list: ConsoleList) -> Result<Vec<SavedView>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE user_id = $1 AND list = $2 ORDER BY name");
         self.all(sqlx::query(sql).bind(owner.to_string()).bind(list.as_str()), view).await
     }
 
     /// All views of a member of the staff.
-    pub(super) async fn views_for_export(&self, owner: UserId) -> Result<Vec<SavedView>, StoreError> {
+    pub(super) async fn views_for_export(self, owner: UserId) -> Result<Vec<SavedView>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE user_id = $1 ORDER BY list, name");
         self.all(sqlx::query(sql).bind(owner.to_string()), view).await
     }
 
-    pub async fn saved_view(&self, owner: UserId, id: Uuid) -> Result<Option<SavedView>, StoreError> {
+    pub async fn get(self, owner: UserId, id: Uuid) -> Result<Option<SavedView>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM saved_views WHERE id = $1 AND user_id = $2");
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(owner.to_string()), view).await
     }
 
     /// Saves a new view. If the list has a view with the same name, it gets the new query.
-    pub async fn save_view(
-        &self,
-        owner: UserId,
-        new: &SavedView,
-        now: Timestamp,
-    ) -> Result<SaveViewOutcome, StoreError> {
+    pub async fn save(self, owner: UserId, new: &SavedView, now: Timestamp) -> Result<SaveViewOutcome, StoreError> {
         let mut tx = self.begin().await?;
         // Serializes views of one person, so that they are counted correctly.
         tx.lock_user(owner).await?;
@@ -78,7 +73,7 @@ impl Store {
         Ok(SaveViewOutcome::Saved)
     }
 
-    pub async fn rename_view(&self, owner: UserId, id: Uuid, name: &str) -> Result<SaveViewOutcome, StoreError> {
+    pub async fn rename(self, owner: UserId, id: Uuid, name: &str) -> Result<SaveViewOutcome, StoreError> {
         let mut tx = self.begin().await?;
         tx.lock_user(owner).await?;
         let taken = "SELECT 1 FROM saved_views WHERE user_id = $1 AND name = $2 AND id <> $3
@@ -97,7 +92,7 @@ impl Store {
     }
 
     /// Deletes a view if it belongs to the owner.
-    pub async fn delete_view(&self, owner: UserId, id: Uuid) -> Result<(), StoreError> {
+    pub async fn delete(self, owner: UserId, id: Uuid) -> Result<(), StoreError> {
         let query = sqlx::query("DELETE FROM saved_views WHERE id = $1 AND user_id = $2");
         query.bind(id.to_string()).bind(owner.to_string()).execute(&self.pool).await?;
         Ok(())

@@ -1,12 +1,13 @@
 //! Security events, which the crate's module `security_events` collects: a row for the similar events of a minute, and
 //! totals per hour and class.
 
+use crate::SecurityEventStore;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{MAX_ROWS, Store, StoreError, placeholders, row};
+use super::{MAX_ROWS, StoreError, placeholders, row};
 use domain::ids::first_id_of;
 use domain::{SecurityClass, UserId};
 
@@ -50,9 +51,9 @@ pub struct SecurityEventFilter {
     pub to: Option<Timestamp>,
 }
 
-impl Store {
+impl SecurityEventStore<'_> {
     /// Writes rows with their present counts. Writing a row again replaces its count, so that a write may run twice.
-    pub async fn save_security_events(&self, rows: &[SecurityEventRow]) -> Result<(), StoreError> {
+    pub async fn save(self, rows: &[SecurityEventRow]) -> Result<(), StoreError> {
         for chunk in rows.chunks(MAX_ROWS) {
             let sql = format!(
                 "INSERT INTO security_events (id, class, account, network, detail, at_ms, events) VALUES {}
@@ -73,7 +74,7 @@ impl Store {
     }
 
     /// Writes the present totals of one process.
-    pub async fn save_security_totals(&self, process: &str, totals: &[SecurityTotal]) -> Result<(), StoreError> {
+    pub async fn save_totals(self, process: &str, totals: &[SecurityTotal]) -> Result<(), StoreError> {
         for chunk in totals.chunks(MAX_ROWS) {
             let sql = format!(
                 "INSERT INTO security_event_hours (hour_ms, class, process, events) VALUES {}
@@ -93,8 +94,8 @@ impl Store {
     }
 
     /// Events that match, newest first, after the row `before` in this order.
-    pub async fn security_events(
-        &self,
+    pub async fn list(
+        self,
         filter: &SecurityEventFilter,
         before: Option<&str>,
         limit: i64,
@@ -133,7 +134,7 @@ impl Store {
     }
 
     /// The events of all processes by hour and class, of the hours that begin at `from` or later.
-    pub async fn security_totals(&self, from: Timestamp) -> Result<Vec<SecurityTotal>, StoreError> {
+    pub async fn totals(self, from: Timestamp) -> Result<Vec<SecurityTotal>, StoreError> {
         let query = sqlx::query(
             "SELECT hour_ms, class, CAST(SUM(events) AS BIGINT) AS events FROM security_event_hours
              WHERE hour_ms >= $1 GROUP BY hour_ms, class",
@@ -149,7 +150,7 @@ impl Store {
     }
 
     /// Deletes a bounded number of events that are older than 90 days, and their totals. Returns whether there may be more.
-    pub async fn purge_security_events(&self) -> Result<bool, StoreError> {
+    pub async fn purge(self) -> Result<bool, StoreError> {
         let before = self.now().await? - KEEP;
         let totals = sqlx::query("DELETE FROM security_event_hours WHERE hour_ms < $1").bind(before.as_millisecond());
         totals.execute(&self.pool).await?;
@@ -163,6 +164,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Store;
     use base::clock::Clock;
 
     #[tokio::test]
@@ -181,17 +183,17 @@ mod tests {
             at: days_ago(days),
             events: 1,
         });
-        store.save_security_events(&rows).await.unwrap();
+        store.security_events().save(&rows).await.unwrap();
         let totals = [(89, 7), (91, 8)];
         let totals = totals.map(|(days, events)| {
             let class = "log_in".to_owned();
             SecurityTotal { hour: days_ago(days), class, events }
         });
-        store.save_security_totals("a", &totals).await.unwrap();
-        assert!(!store.purge_security_events().await.unwrap());
-        let left = store.security_events(&SecurityEventFilter::default(), None, 10).await.unwrap();
+        store.security_events().save_totals("a", &totals).await.unwrap();
+        assert!(!store.security_events().purge().await.unwrap());
+        let left = store.security_events().list(&SecurityEventFilter::default(), None, 10).await.unwrap();
         assert_eq!(left.iter().map(|row| row.detail.as_str()).collect::<Vec<_>>(), ["89"]);
-        let left = store.security_totals(Timestamp::UNIX_EPOCH).await.unwrap();
+        let left = store.security_events().totals(Timestamp::UNIX_EPOCH).await.unwrap();
         assert_eq!(left.iter().map(|total| total.events).collect::<Vec<_>>(), [7]);
     }
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use sqlx::any::AnyRow;
 
-use super::{Store, StoreError, row};
+use super::{ShopPageStore, StoreError, row};
 use crate::audit_log::log;
 use domain::shop_page::{ShopPage, ShopPageName};
 use domain::{AuditAction, Bilingual};
@@ -25,21 +25,21 @@ fn page(row: &AnyRow) -> Result<ShopPage, sqlx::Error> {
     })
 }
 
-impl Store {
+impl ShopPageStore<'_> {
     /// The pages that are written.
-    pub async fn shop_pages(&self) -> Result<Vec<ShopPage>, StoreError> {
+    pub async fn list(self) -> Result<Vec<ShopPage>, StoreError> {
         self.all(sqlx::query(concat!("SELECT ", columns!(), " FROM shop_pages ORDER BY name")), page).await
     }
 
-    pub async fn shop_page(&self, name: ShopPageName) -> Result<Option<ShopPage>, StoreError> {
+    pub async fn get(self, name: ShopPageName) -> Result<Option<ShopPage>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM shop_pages WHERE name = $1");
         self.optional(sqlx::query(sql).bind(name.as_str()), page).await
     }
 
     /// Replaces the version `before` of a page by this text and logs the actor. Returns `false` if the page has another
     /// version by now.
-    pub async fn put_shop_page(
-        &self,
+    pub async fn put(
+        self,
         before: &ShopPage,
         text: Bilingual,
         actor: &str,

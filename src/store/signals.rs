@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use super::{Store, StoreError, Tx, placeholders, row};
+use super::{LinkedAccountStore, StoreError, Tx, placeholders, row};
 use domain::{AccountSignal, PaymentId, SaleId, Signal, UserId};
 
 /// How long the digests of a sale are stored after its end.
@@ -74,10 +74,10 @@ async fn insert(tx: &mut Tx, user: UserId, sale: SaleId, signals: &[Signal], at:
     Ok(())
 }
 
-impl Store {
+impl LinkedAccountStore<'_> {
     /// Writes the digests of a captured payment's instrument, with the sale of its order. Does nothing for a top-up,
     /// whose money belongs to no sale. May be repeated.
-    pub async fn note_payment(&self, payment: PaymentId, signals: &[Signal]) -> Result<(), StoreError> {
+    pub async fn note_payment(self, payment: PaymentId, signals: &[Signal]) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         // The lock excludes a concurrent deletion of the account, which deletes digests too.
         let sql =
@@ -95,7 +95,7 @@ impl Store {
 
     /// The digests in a sale that more than one account has. All digests are read along their index, in parts, because
     /// reading a large sale takes longer than a statement may.
-    pub async fn shared_signals(&self, sale: SaleId) -> Result<Vec<AccountSignal>, StoreError> {
+    pub async fn shared_signals(self, sale: SaleId) -> Result<Vec<AccountSignal>, StoreError> {
         let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals
              WHERE sale_id = $1 AND (kind, digest, user_id) > ($2, $3, $4) ORDER BY kind, digest, user_id LIMIT $5";
         let mut shared = Vec::new();
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// The digests of one account, for its export, with the sale if they belong to one.
-    pub async fn signals_of(&self, user: UserId) -> Result<Vec<(Option<SaleId>, AccountSignal)>, StoreError> {
+    pub async fn signals_of(self, user: UserId) -> Result<Vec<(Option<SaleId>, AccountSignal)>, StoreError> {
         let sql = "SELECT user_id, sale_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
         let read = |row: &AnyRow| {
@@ -142,7 +142,7 @@ impl Store {
 
     /// Deletes a bounded number of digests 30 days after their sale, or 90 days after the registration. Returns whether
     /// there may be more.
-    pub async fn purge_signals(&self) -> Result<bool, StoreError> {
+    pub async fn purge_signals(self) -> Result<bool, StoreError> {
         let now = self.now().await?;
         let old = "DELETE FROM account_signals WHERE sale_id = 0 AND user_id IN (SELECT user_id FROM account_signals
                WHERE sale_id = 0 AND at_ms < $1 ORDER BY at_ms LIMIT $2)";

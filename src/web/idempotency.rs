@@ -106,7 +106,7 @@ async fn digest(headers: &HeaderMap, content: Body) -> Result<(Body, String), Pr
 async fn begin(shop: &Shop, keyed: &KeyedRequest) -> Result<RequestState, StoreError> {
     let mut waited = Duration::ZERO;
     loop {
-        let state = shop.store.begin_request(keyed).await?;
+        let state = shop.store.idempotency().begin_request(keyed).await?;
         if state != RequestState::UnderWay || waited >= WAIT_FOR_FIRST {
             return Ok(state);
         }
@@ -120,7 +120,7 @@ async fn finish(shop: &Shop, attempt: Attempt, answer: Response) -> Result<Respo
     let has_secrets = answer.extensions().get::<NotKept>().is_some();
     if has_secrets || !is_done(&answer) {
         let refused = !has_secrets && (answer.status().is_client_error() || answer.status().is_success());
-        let ended = shop.store.end_attempt(attempt, refused).await;
+        let ended = shop.store.idempotency().end_attempt(attempt, refused).await;
         note(attempt, ended);
         return Ok(answer);
     }
@@ -132,7 +132,7 @@ async fn finish(shop: &Shop, attempt: Attempt, answer: Response) -> Result<Respo
         headers: serde_json::to_string(&headers.collect::<Vec<_>>()).map_err(Problem::internal)?,
         body: String::from_utf8(bytes.to_vec()).map_err(Problem::internal)?,
     };
-    note(attempt, shop.store.keep_answer(attempt, &kept).await);
+    note(attempt, shop.store.idempotency().keep_answer(attempt, &kept).await);
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 

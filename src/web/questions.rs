@@ -63,7 +63,7 @@ impl Questions {
             return Err(AskRefusal::RateLimited);
         }
         let new = NewQuestion { user: Some(user), goods: entry.goods.id, sale, locale, text };
-        match self.store.ask_question(&new).await? {
+        match self.store.questions().ask(&new).await? {
             AskOutcome::Asked(question) => {
                 info!(question = %question.id, goods = %question.goods_id, "a question was asked");
                 Ok((question, true))
@@ -76,7 +76,7 @@ impl Questions {
 
     /// Deletes a question that has no answer yet.
     pub async fn withdraw(&self, user: UserId, id: QuestionId) -> Result<(), AskRefusal> {
-        match self.store.withdraw_question(user, id).await? {
+        match self.store.questions().withdraw(user, id).await? {
             WithdrawQuestionOutcome::Withdrawn => Ok(()),
             WithdrawQuestionOutcome::Answered => Err(AskRefusal::Answered),
             WithdrawQuestionOutcome::NoSuchQuestion => Err(AskRefusal::NoSuchQuestion),
@@ -91,7 +91,7 @@ impl Questions {
         change: QuestionChange,
         actor: &str,
     ) -> Result<Question, QuestionRefusal> {
-        let question = self.store.change_question(id, versions, change, actor).await?;
+        let question = self.store.questions().change(id, versions, change, actor).await?;
         info!(question = %id, status = %question.status, actor, "question changed");
         if let Err(error) = self.catalogue.refresh().await {
             warn!(%error, "the catalogue could not be read after a change; it is read again");

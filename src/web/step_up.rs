@@ -112,7 +112,7 @@ async fn page(
     form: StepUpFields,
     error: Option<FieldError>,
 ) -> Result<Response, Problem> {
-    let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
+    let user = shop.store.accounts().user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let visitor = Visitor::of(&parts.uri, &parts.headers, shop);
     let action = match parts.method {
         Method::GET => format!("{}?{LANGUAGE}={}", parts.uri.path(), visitor.locale),

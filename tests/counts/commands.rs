@@ -85,7 +85,7 @@ mod stack {
                 role.await.unwrap().unwrap();
             }
             let after = (calls(&mut master).await, calls(&mut replica).await);
-            let sold = shop.services.store.sale(shop.sale).await.unwrap().unwrap().sold;
+            let sold = shop.services.store.sales().get(shop.sale).await.unwrap().unwrap().sold;
             assert_eq!(sold, ORDERS as i64, "every order is in the database");
             let master = per_order("master", &before.0, &after.0);
             let replica = per_order("replica", &before.1, &after.1);

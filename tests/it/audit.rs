@@ -202,7 +202,7 @@ mod stack {
             shop.execute(&grow("topup", 1_000)).await;
             shop.execute(&tables.map(|table| format!("ANALYZE {table}"))).await;
             shop.execute(&grow("deposit", 60_000)).await;
-            let mut snapshot = shop.store.snapshot(Default::default()).await.unwrap();
+            let mut snapshot = shop.store.audit().snapshot(Default::default()).await.unwrap();
             assert_eq!(snapshot.wallet_mismatches().await.unwrap(), Vec::<String>::new());
         }
 

@@ -74,17 +74,17 @@ impl WalletStore {
     /// The money that the users got on the day, according to the trial balance.
     async fn credited(&self) -> i64 {
         let at = |ms| Timestamp::from_millisecond(ms).unwrap();
-        let lines = self.store.trial_balance(Period { from: at(DAY), to: at(DAY + DAY_MS) }).await.unwrap();
+        let lines = self.store.books().trial_balance(Period { from: at(DAY), to: at(DAY + DAY_MS) }).await.unwrap();
         lines.iter().filter(|line| line.account == AccountKind::User).map(|line| line.credits.amount).sum()
     }
 
     async fn book_mismatches(&self) -> Vec<String> {
-        self.store.snapshot(Default::default()).await.unwrap().book_mismatches().await.unwrap()
+        self.store.audit().snapshot(Default::default()).await.unwrap().book_mismatches().await.unwrap()
     }
 }
 
 async fn close_all(store: &Store) {
-    while store.close_books().await.unwrap() {}
+    while store.books().close().await.unwrap() {}
 }
 
 async fn interrupted_day_is_closed_as_a_whole_later(url: &str) {
@@ -93,12 +93,12 @@ async fn interrupted_day_is_closed_as_a_whole_later(url: &str) {
     // One top-up on the day before, and one on the day after.
     books.top_up("before", DAY - 1, 7).await;
     books.top_up("after", DAY + DAY_MS, 9).await;
-    assert!(books.store.close_books().await.unwrap(), "the day before");
+    assert!(books.store.books().close().await.unwrap(), "the day before");
     let before = books.closed().await;
     assert_eq!(before, (2, DAY));
     let (mut wakes, mut interruptions) = (1, 0);
     loop {
-        if let Some(closed) = interrupted(books.store.close_books(), wakes).await {
+        if let Some(closed) = interrupted(books.store.books().close(), wakes).await {
             closed.unwrap();
             break;
         }

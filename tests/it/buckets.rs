@@ -52,7 +52,7 @@ mod stack {
             let clock = Clock::system();
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-            let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
+            let goods = store.goods().put(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let catalogue = Arc::new(Catalogue::new(store.clone()));
             let master = connection::shared(&url).unwrap();
             let facts = RedisFacts::new(Vec::new(), master.clone(), Gauge::default());
@@ -77,10 +77,10 @@ mod stack {
                 eligibility: Default::default(),
             };
             let now = self.clock.now();
-            let sale = self.store.create_sale(&draft, "test", now).await.unwrap();
-            let sale = self.store.change_sale(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
+            let sale = self.store.sales().create(&draft, "test", now).await.unwrap();
+            let sale = self.store.sales().change(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
             self.catalogue.refresh().await.unwrap();
-            let rows = self.store.allotments(sale.id, buckets).await.unwrap();
+            let rows = self.store.sales().allotments(sale.id, buckets).await.unwrap();
             for (bucket, share) in Bucket::of_sale(&sale).zip(rows) {
                 let life = LoadOptions { epoch: 1, share: Some(share), ..LoadOptions::default() };
                 assert!(self.redis.load(&sale, bucket, life).await.unwrap());
@@ -113,11 +113,11 @@ mod stack {
         }
 
         async fn rows(&self, sale: &Sale) -> Vec<Allotment> {
-            self.store.allotments(sale.id, sale.rush.buckets).await.unwrap()
+            self.store.sales().allotments(sale.id, sale.rush.buckets).await.unwrap()
         }
 
         async fn total(&self, sale: &Sale) -> i64 {
-            self.store.sale(sale.id).await.unwrap().unwrap().total
+            self.store.sales().get(sale.id).await.unwrap().unwrap().total
         }
 
         /// No unit is allotted twice, every booked unit is held, and no bucket books more than its share.
@@ -151,15 +151,15 @@ mod stack {
         let stale = now.fence > row.fence;
         if stale {
             stock.redis.allot(bucket, row.fence, row.target, true).await.unwrap();
-            let settled = stock.store.settle_allotment(sale.id, row.part, row.fence, 0).await.unwrap();
+            let settled = stock.store.sales().settle_allotment(sale.id, row.part, row.fence, 0).await.unwrap();
             let change = Retarget { part: row.part, after: row.fence, fence: row.fence + 1, target: 0 };
-            let changed = stock.store.retarget(sale.id, &[change]).await.unwrap();
+            let changed = stock.store.sales().retarget(sale.id, &[change]).await.unwrap();
             assert!(!settled && !changed, "an old fence was accepted");
         }
         // More units than the total, with the current fence.
         let too_many = stock.total(sale).await + 1;
         let change = Retarget { part: row.part, after: now.fence, fence: now.fence + 1, target: too_many };
-        assert!(!stock.store.retarget(sale.id, &[change]).await.unwrap(), "more than the total was allotted");
+        assert!(!stock.store.sales().retarget(sale.id, &[change]).await.unwrap(), "more than the total was allotted");
     }
 
     #[tokio::test]
@@ -188,12 +188,12 @@ mod stack {
                     }
                     7 => {
                         let units = SaleChange::TopUp { units: random.random_range(1..4), request: None };
-                        stock.store.change_sale(sale.id, &units, "test", stock.clock.now()).await.unwrap();
+                        stock.store.sales().change(sale.id, &units, "test", stock.clock.now()).await.unwrap();
                     }
                     8 => write_stale_allotment(&stock, &sale, &old, &mut random).await,
                     9 => old = stock.rows(&sale).await,
                     which => {
-                        let now = stock.store.sale(sale.id).await.unwrap().unwrap();
+                        let now = stock.store.sales().get(sale.id).await.unwrap().unwrap();
                         if random.random() {
                             allotters[which as usize % 2].step_of(&now).await.unwrap();
                         } else {
@@ -228,7 +228,7 @@ mod stack {
             if sold_out > 2 {
                 break;
             }
-            let now = stock.store.sale(sale.id).await.unwrap().unwrap();
+            let now = stock.store.sales().get(sale.id).await.unwrap().unwrap();
             allotter.step_of(&now).await.unwrap();
         }
         let total = stock.total(sale).await;
@@ -302,7 +302,7 @@ mod stack {
         let other = shop.create(NewSale::of(5).split(2, 1)).await;
         let patch = serde_json::json!({"buckets": 4});
         eventually("it is loaded", Duration::from_secs(10), async || {
-            let sale = shop.store().sale(domain::SaleId(other.parse().unwrap())).await.unwrap().unwrap();
+            let sale = shop.store().sales().get(domain::SaleId(other.parse().unwrap())).await.unwrap().unwrap();
             if sale.epoch >= 1 { Ok(()) } else { Err(format!("{sale:?}")) }
         })
         .await;

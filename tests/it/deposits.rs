@@ -49,13 +49,13 @@ pub async fn crowd(wallet: &WalletStore, accounts: usize) -> Vec<(UserId, i64)> 
 async fn balances(wallet: &WalletStore, accounts: &[(UserId, i64)]) -> Vec<i64> {
     let mut balances = Vec::new();
     for (user, _) in accounts {
-        balances.push(wallet.store.wallet_balance(LedgerAccount::User(*user)).await.unwrap());
+        balances.push(wallet.store.wallet().balance(LedgerAccount::User(*user)).await.unwrap());
     }
     balances
 }
 
 pub async fn assert_consistent(wallet: &WalletStore) {
-    let mut snapshot = wallet.store.snapshot(Default::default()).await.unwrap();
+    let mut snapshot = wallet.store.audit().snapshot(Default::default()).await.unwrap();
     assert_eq!(snapshot.wallet_mismatches().await.unwrap(), Vec::<String>::new());
     assert_eq!(snapshot.deposit_mismatches().await.unwrap(), Vec::<String>::new());
 }
@@ -69,7 +69,7 @@ fn joining((user_id, _): &(UserId, i64)) -> Joining {
 pub async fn join(wallet: &WalletStore, accounts: &[(UserId, i64)]) {
     for batch in accounts.chunks(256) {
         let batch: Vec<Joining> = batch.iter().map(joining).collect();
-        wallet.store.join_queue(SALE, &batch).await.unwrap();
+        wallet.store.waiting_rooms().join(SALE, &batch).await.unwrap();
     }
 }
 
@@ -88,7 +88,7 @@ async fn deposits_of_a_crowd_are_taken_and_returned_once(url: &str) {
         accounts.iter().skip(50).map(joining).collect(),
         accounts.iter().step_by(3).map(joining).collect(),
     ];
-    let answers = join_all(batches.iter().map(|batch| wallet.store.join_queue(SALE, batch))).await;
+    let answers = join_all(batches.iter().map(|batch| wallet.store.waiting_rooms().join(SALE, batch))).await;
     let rich: HashMap<UserId, bool> = accounts.iter().map(|(user, amount)| (*user, *amount >= DEPOSIT)).collect();
     for (batch, answer) in batches.iter().zip(answers) {
         for (request, outcome) in batch.iter().zip(answer.unwrap()) {
@@ -103,17 +103,17 @@ async fn deposits_of_a_crowd_are_taken_and_returned_once(url: &str) {
     assert_eq!(balances(&wallet, &accounts).await, left);
     assert_consistent(&wallet).await;
 
-    assert_eq!(wallet.store.sales_to_return_deposits().await.unwrap(), [], "the sale goes on");
+    assert_eq!(wallet.store.deposits().sales_to_return_deposits().await.unwrap(), [], "the sale goes on");
     retire(&wallet).await;
-    assert_eq!(wallet.store.sales_to_return_deposits().await.unwrap(), [SALE]);
+    assert_eq!(wallet.store.deposits().sales_to_return_deposits().await.unwrap(), [SALE]);
     let give_back = async || {
         // A transaction that waited for another one finds nothing left to return, or only the rest.
-        while wallet.store.return_deposits(SALE).await.unwrap() > 0 {}
+        while wallet.store.deposits().give_back(SALE).await.unwrap() > 0 {}
     };
     tokio::join!(give_back(), give_back(), give_back());
     let whole: Vec<i64> = accounts.iter().map(|(_, amount)| *amount).collect();
     assert_eq!(balances(&wallet, &accounts).await, whole);
-    assert_eq!(wallet.store.sales_to_return_deposits().await.unwrap(), []);
+    assert_eq!(wallet.store.deposits().sales_to_return_deposits().await.unwrap(), []);
     assert_consistent(&wallet).await;
 }
 

@@ -67,7 +67,7 @@ mod stack {
             let clock = Clock::system();
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-            let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
+            let goods = store.goods().put(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let draft = SaleDraft {
                 goods_id: goods,
                 price: Money::new(100, Currency::CNY),
@@ -83,14 +83,14 @@ mod stack {
                 }),
                 eligibility: Default::default(),
             };
-            let sale = store.create_sale(&draft, "test", clock.now()).await.unwrap().id;
+            let sale = store.sales().create(&draft, "test", clock.now()).await.unwrap().id;
             let gathering = Gathering::new(master, store.clone());
             let queues = Queues::new(store.clone(), Some(gathering.clone()), Default::default());
             List { gathering, queues, store, sale, redis, clock, _fixture: fixture }
         }
 
         async fn change(&self, change: SaleChange) {
-            self.store.change_sale(self.sale, &change, "test", self.clock.now()).await.unwrap();
+            self.store.sales().change(self.sale, &change, "test", self.clock.now()).await.unwrap();
         }
 
         async fn step(&self) {
@@ -118,7 +118,7 @@ mod stack {
         async fn rows(&self, users: &[UserId]) -> HashMap<UserId, GatheredPlace> {
             let mut rows = HashMap::new();
             for &user_id in users {
-                if let Some(row) = self.store.queue_place(self.sale, user_id).await.unwrap() {
+                if let Some(row) = self.store.waiting_rooms().place(self.sale, user_id).await.unwrap() {
                     assert_eq!(row.place.segment, 0);
                     rows.insert(user_id, GatheredPlace { user_id, entry: row.entry, joined_at: row.joined_at });
                 }
@@ -133,7 +133,7 @@ mod stack {
         }
 
         async fn joined(&self) -> i64 {
-            self.store.queue(self.sale).await.unwrap().unwrap().joined
+            self.store.waiting_rooms().get(self.sale).await.unwrap().unwrap().joined
         }
 
         /// The list's keys in Redis.
@@ -198,7 +198,7 @@ mod stack {
         let after = list.take_for(&users::<1>()).await;
         list.change(SaleChange::Start { at: list.clock.now() }).await;
         list.step().await;
-        assert!(list.store.queue(list.sale).await.unwrap().unwrap().root.is_some(), "the list is locked");
+        assert!(list.store.waiting_rooms().get(list.sale).await.unwrap().unwrap().root.is_some(), "the list is locked");
         list.assert_rows_are(&[before[0], after[0]]).await;
         let dead: usize = list.redis.xlen(keys::dead(bucket)).await.unwrap();
         assert_eq!((dead, list.keys().await), (1, vec![keys::dead(bucket)]));
@@ -247,14 +247,14 @@ mod stack {
         let other = Queues::new(list.store.clone(), Some(list.gathering.clone()), Default::default());
         for control in [&list.queues, &other] {
             control.step().await.unwrap();
-            assert_eq!(list.store.queue(list.sale).await.unwrap().unwrap().locked_at, None);
+            assert_eq!(list.store.waiting_rooms().get(list.sale).await.unwrap().unwrap().locked_at, None);
         }
         list.replay().await;
         list.assert_rows_are(&[&given[..], &unwritten].concat()).await;
         tokio::time::sleep(HANDED_OVER_AFTER).await;
         other.step().await.unwrap();
-        let queue = list.store.queue(list.sale).await.unwrap().unwrap();
-        let segments = list.store.waiting_segments(list.sale).await.unwrap();
+        let queue = list.store.waiting_rooms().get(list.sale).await.unwrap().unwrap();
+        let segments = list.store.waiting_rooms().waiting_segments(list.sale).await.unwrap();
         assert!(queue.root.is_some());
         // One of the shoppers was called.
         assert_eq!(segments.iter().map(|segment| segment.places).collect::<Vec<_>>(), [8]);
@@ -268,7 +268,10 @@ mod stack {
         assert_eq!(list.ask(&[request(users::<1>()[0])]).await, None);
         list.change(SaleChange::Start { at: list.clock.now() }).await;
         list.step().await;
-        assert!(list.store.queue(list.sale).await.unwrap().unwrap().locked_at.is_some(), "nothing is waited for");
+        assert!(
+            list.store.waiting_rooms().get(list.sale).await.unwrap().unwrap().locked_at.is_some(),
+            "nothing is waited for"
+        );
     }
 
     #[tokio::test]
@@ -283,7 +286,7 @@ mod stack {
         }
         list.change(SaleChange::Start { at: list.clock.now() }).await;
         list.step().await;
-        assert!(list.store.queue(list.sale).await.unwrap().unwrap().root.is_some(), "the list is locked");
+        assert!(list.store.waiting_rooms().get(list.sale).await.unwrap().unwrap().root.is_some(), "the list is locked");
         list.assert_rows_are(&given).await;
         assert_eq!((list.joined().await, list.keys().await), (USERS as i64, Vec::new()));
         assert_eq!(list.ask(&[request(users[0])]).await, None);

@@ -39,7 +39,7 @@ mod stack {
 
     /// Persists a batch as often as a consumer does: until it is written. Panics at a deadlock.
     async fn persist(store: &Store, batch: &[Reservation]) {
-        while let Err(error) = store.persist_orders(batch, WINDOW).await {
+        while let Err(error) = store.orders().persist_orders(batch, WINDOW).await {
             let text = format!("{error:?}");
             assert!(!text.contains("40P01") && !text.contains("deadlock"), "{text}");
         }

@@ -44,7 +44,7 @@ mod stack {
     async fn join(store: &Store, users: impl Iterator<Item = UserId>) -> HashMap<UserId, QueuePlace> {
         let joining = |user_id| Joining { user_id, entry: EntryId::new(rand::random()), signed: None };
         let requests: Vec<Joining> = users.map(joining).collect();
-        let outcomes = store.join_queue(SALE, &requests).await.unwrap();
+        let outcomes = store.waiting_rooms().join(SALE, &requests).await.unwrap();
         let place = |(request, outcome): (&Joining, JoinOutcome)| match outcome {
             JoinOutcome::Joined { place, .. } => (request.user_id, place),
             other => panic!("{other:?}"),
@@ -68,10 +68,10 @@ mod stack {
             }))
             .await;
             for user in &users {
-                let kept = stores[0].queue_place(SALE, *user).await.unwrap().unwrap();
+                let kept = stores[0].waiting_rooms().place(SALE, *user).await.unwrap().unwrap();
                 assert!(told.iter().all(|places| places[user].entry == kept.entry), "{user} was told of another place");
             }
-            assert_eq!(stores[0].queue(SALE).await.unwrap().unwrap().joined, round * BATCH as i64);
+            assert_eq!(stores[0].waiting_rooms().get(SALE).await.unwrap().unwrap().joined, round * BATCH as i64);
         }
     }
 
@@ -103,8 +103,8 @@ mod stack {
         let joining = tokio::spawn(async move { join(&first, [user].into_iter()).await[&user] });
         waiting(1).await;
         let locking = tokio::spawn(async move {
-            assert!(second.lock_queue(SALE).await.unwrap().is_some());
-            second.segment_entries(SALE, 0).await.unwrap()
+            assert!(second.waiting_rooms().lock(SALE).await.unwrap().is_some());
+            second.waiting_rooms().segment_entries(SALE, 0).await.unwrap()
         });
         waiting(2).await;
         sqlx::raw_sql("ROLLBACK").execute(&mut rival).await.unwrap();
@@ -127,12 +127,13 @@ mod stack {
             told
         }));
         let control = async {
-            let has_crowd = async || stores[0].queue(SALE).await.unwrap().unwrap().joined > 20 * BATCH as i64;
+            let has_crowd =
+                async || stores[0].waiting_rooms().get(SALE).await.unwrap().unwrap().joined > 20 * BATCH as i64;
             while !has_crowd().await {
                 tokio::task::yield_now().await;
             }
-            assert!(stores[0].lock_queue(SALE).await.unwrap().is_some());
-            let entries = stores[0].segment_entries(SALE, 0).await.unwrap();
+            assert!(stores[0].waiting_rooms().lock(SALE).await.unwrap().is_some());
+            let entries = stores[0].waiting_rooms().segment_entries(SALE, 0).await.unwrap();
             is_locked.store(true, Ordering::SeqCst);
             entries
         };
@@ -163,7 +164,7 @@ mod stack {
         let order: Vec<EntryId> = order.iter().map(|entry| entry.parse().unwrap()).collect();
         let read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'draw_entries'";
         database.close().await.unwrap();
-        stores[0].write_ranks(SALE, &order).await.unwrap();
+        stores[0].draws().write_ranks(SALE, &order).await.unwrap();
         // A session that ends reports what it has read.
         join_all(stores.iter().map(Store::close)).await;
 

@@ -155,8 +155,8 @@ mod stack {
         shop.client().post("/api/register/contact/verify", json!({"token": link})).await.expect(204);
         register("lei", challenge).await.expect(201);
         register("wang", challenge).await.expect(403);
-        let lei = shop.store().user_named("lei").await.unwrap().unwrap();
-        let mail = shop.store().mail_of(lei.id).await.unwrap().unwrap();
+        let lei = shop.store().accounts().user_named("lei").await.unwrap().unwrap();
+        let mail = shop.store().accounts().mail_of(lei.id).await.unwrap().unwrap();
         assert_eq!(mail.address.as_deref(), Some(address.as_str()));
     }
 
@@ -169,7 +169,7 @@ mod stack {
         let shop = plan.start().await;
         enter_address(&shop, "mei", &address).await;
         eventually("an attempt has failed", TIMEOUT, async || {
-            let mails = shop.store().mails(None, 1).await.map_err(|error| error.to_string())?;
+            let mails = shop.store().mail().mails(None, 1).await.map_err(|error| error.to_string())?;
             if mails[0].attempts > 0 && mails[0].error.is_some() { Ok(()) } else { Err(format!("{mails:?}")) }
         })
         .await;

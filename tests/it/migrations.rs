@@ -99,7 +99,7 @@ async fn schema_is_created_once_and_guards_its_data(url: &str) {
     for migrated in futures::future::join_all(again).await {
         migrated.unwrap();
     }
-    assert_eq!(store.all_sales().await.unwrap()[0].sold, 9);
+    assert_eq!(store.sales().list().await.unwrap()[0].sold, 9);
     constraints_guard_sales_and_orders(&mut connection).await;
     constraints_guard_packets(&mut connection).await;
 }
@@ -110,7 +110,7 @@ async fn concurrent_migrations_run_once(url: &str) {
     for migrated in futures::future::join_all(stores.iter().map(Store::migrate)).await {
         migrated.unwrap();
     }
-    assert_eq!(stores[0].revision().await.unwrap(), 1);
+    assert_eq!(stores[0].sales().revision().await.unwrap(), 1);
 }
 
 /// Applies the migrations below `version`.
@@ -143,7 +143,7 @@ async fn single_picture_becomes_the_first_of_the_gallery(url: &str) {
     }
     drop(connection);
     store.migrate().await.unwrap();
-    let goods = store.all_goods().await.unwrap();
+    let goods = store.goods().list().await.unwrap();
     let covers: Vec<_> = goods.iter().map(|goods| goods.cover().map(|picture| picture.name.as_str())).collect();
     assert_eq!(covers, [Some("phone.svg"), None, Some(upload.as_str()), Some("phone.svg")]);
     assert!(goods.iter().all(|goods| goods.pictures.len() <= 1 && !goods.is_archived()));
@@ -166,7 +166,7 @@ async fn planned_sale_gets_the_seed_of_its_spread(url: &str) {
         assert_eq!(execute(&mut connection, &sql).await.unwrap(), 1);
     }
     store.migrate().await.unwrap();
-    let mut sales = store.all_sales().await.unwrap();
+    let mut sales = store.sales().list().await.unwrap();
     sales.sort_by_key(|sale| sale.id);
     assert_eq!(sales.iter().map(|sale| sale.rush.spread_ms).collect::<Vec<_>>(), [600, 60_000, 60_000, 60_000]);
     assert_eq!(sales.iter().map(|sale| sale.spread_seed.is_some()).collect::<Vec<_>>(), [false, true, true, false]);
@@ -187,7 +187,7 @@ async fn sale_of_an_earlier_version_has_no_rules(url: &str) {
     let mut connection = AnyConnection::connect(url).await.unwrap();
     fill(&mut connection).await;
     store.migrate().await.unwrap();
-    let sales = store.all_sales().await.unwrap();
+    let sales = store.sales().list().await.unwrap();
     assert!(!sales.is_empty() && sales.iter().all(|sale| sale.eligibility.are_none()));
     let group = |user: &str| {
         format!(
@@ -232,12 +232,12 @@ async fn messages_of_accounts_stay_theirs(url: &str) {
         assert_eq!(execute(&mut connection, &sql).await.unwrap(), 1);
     }
     store.migrate().await.unwrap();
-    let kept = store.mails(None, 9).await.unwrap().remove(0);
+    let kept = store.mail().mails(None, 9).await.unwrap().remove(0);
     assert_eq!((kept.user_id.unwrap().to_string().as_str(), kept.username.as_deref()), (USER, Some("mei")));
     assert_eq!((kept.recipient.as_str(), kept.facts["number"].as_i64()), ("mei@shop.example", Some(7)));
     assert_eq!((kept.attempts, kept.error.as_deref(), kept.state.as_str()), (3, Some("refused"), "dead"));
     assert_eq!(execute(&mut connection, &message("b", "NULL")).await.unwrap(), 1);
-    assert_eq!(store.mails(None, 9).await.unwrap()[0].username, None);
+    assert_eq!(store.mail().mails(None, 9).await.unwrap()[0].username, None);
     assert_refused(execute(&mut connection, &message("c", "'unknown'")).await, "a message of an unknown account");
 }
 

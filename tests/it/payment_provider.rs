@@ -270,7 +270,7 @@ impl Arena {
         self.shop.execute(&[format!("UPDATE orders SET pay_by_ms = {pay_by} WHERE id = '{id}'")]).await;
         let mut begun = Vec::new();
         for _ in 0..2 {
-            let order = self.shop.store.order(sale, id).await.unwrap().unwrap();
+            let order = self.shop.store.orders().get(sale, id).await.unwrap().unwrap();
             if let Ok((payment, _)) = self.payments.start(&order, "/".into()).await {
                 begun.push(payment);
             }
@@ -290,14 +290,14 @@ impl Arena {
             }
         }
         if self.chance(15) {
-            self.shop.store.cancel_orders(sale, &[id], "by_owner", LockPatience::Long).await.unwrap();
+            self.shop.store.orders().cancel(sale, &[id], "by_owner", LockPatience::Long).await.unwrap();
         }
     }
 
     /// Staff refund parts of a paid order, and sometimes then the rest.
     async fn support(&self) {
         let Some((sale, id)) = self.broken.lock().unwrap().pop_front() else { return };
-        let order = self.shop.store.order(sale, id).await.unwrap().unwrap();
+        let order = self.shop.store.orders().get(sale, id).await.unwrap().unwrap();
         if order.status == OrderStatus::Unpaid {
             self.broken.lock().unwrap().push_back((sale, id));
             return;
@@ -308,12 +308,12 @@ impl Arena {
             let to = if self.chance(30) { RefundTarget::Wallet } else { RefundTarget::Payer };
             let new = NewPartialRefund { id: RefundId(Uuid::now_v7()), order: id, amount, to };
             let asked = NewStaffRefund { id: new.id, what: StaffRefund::Part(new), by: staff, reason };
-            self.shop.store.refund_for_staff(&asked, None).await.unwrap();
+            self.shop.store.payments().refund_for_staff(&asked, None).await.unwrap();
             pause(self.under(5)).await;
         }
         if self.chance(30) {
             let place = (sale, id);
-            self.shop.store.apply_staff_action(place, StaffAction::Refund, reason, now()).await.unwrap();
+            self.shop.store.orders().apply_staff_action(place, StaffAction::Refund, reason, now()).await.unwrap();
         }
     }
 
@@ -348,8 +348,8 @@ impl Arena {
     }
 
     async fn cancel_overdue(&self) {
-        for (sale, order) in self.shop.store.overdue_orders(&[], 20).await.unwrap() {
-            self.shop.store.cancel_orders(sale, &[order], "unpaid", LockPatience::Long).await.unwrap();
+        for (sale, order) in self.shop.store.orders().overdue_orders(&[], 20).await.unwrap() {
+            self.shop.store.orders().cancel(sale, &[order], "unpaid", LockPatience::Long).await.unwrap();
         }
     }
 
@@ -358,7 +358,7 @@ impl Arena {
         let reason = AuditReason { actor: "li", note: "seen", message: None };
         for case in self.payments.cases(false, None, 20).await.unwrap().items {
             let action = if case.takes_refund() { CaseAction::Refund } else { CaseAction::Settle };
-            self.shop.store.apply_case_action(&case, action, reason).await.unwrap();
+            self.shop.store.payments().apply_case_action(&case, action, reason).await.unwrap();
         }
     }
 
@@ -375,7 +375,7 @@ impl Arena {
             return false;
         }
         for (id, entry) in entries {
-            let payment = self.shop.store.payment(id).await.unwrap().unwrap();
+            let payment = self.shop.store.payments().get(id).await.unwrap().unwrap();
             let ended: &[PaymentStatus] = match entry {
                 Entry::Closed => &[PaymentStatus::Closed],
                 _ => &[PaymentStatus::Captured, PaymentStatus::Refunded],
@@ -392,7 +392,7 @@ impl Arena {
     async fn parts_of(&self, payment: &Payment) -> Vec<PartialRefund> {
         match payment.purpose {
             PaymentPurpose::Order(order) if payment.refunded_in_parts > 0 => {
-                self.shop.store.partial_refunds_of(order).await.unwrap()
+                self.shop.store.payments().partial_refunds_of(order).await.unwrap()
             }
             _ => Vec::new(),
         }
@@ -402,7 +402,7 @@ impl Arena {
     async fn assert_conserved(&self) {
         let (mut paid, mut refunded, mut in_parts, mut paid_by) = (0, 0, 0, BTreeMap::new());
         for (id, entry) in self.books(|books| books.entries.clone()) {
-            let payment = self.shop.store.payment(id).await.unwrap().unwrap();
+            let payment = self.shop.store.payments().get(id).await.unwrap().unwrap();
             let parts = self.parts_of(&payment).await;
             let is_in_parts = !parts.is_empty();
             match entry {
@@ -426,7 +426,7 @@ impl Arena {
         }
         let mut orders_paid = 0;
         for &(sale, id) in &self.orders {
-            let status = self.shop.store.order(sale, id).await.unwrap().unwrap().status;
+            let status = self.shop.store.orders().get(sale, id).await.unwrap().unwrap().status;
             let ended = [OrderStatus::Paid, OrderStatus::Cancelled, OrderStatus::Refunded];
             assert!(ended.contains(&status), "order {id} is {status}");
             orders_paid += usize::from(status == OrderStatus::Paid);
@@ -472,7 +472,7 @@ async fn captured_money_is_paid_or_refunded(url: &str, orders: i64, seed: u64) {
 impl Arena {
     async fn orders_are_open(&self) -> bool {
         let ids: Vec<OrderId> = self.orders.iter().map(|(_, id)| *id).collect();
-        let statuses = self.shop.store.order_statuses(&ids).await.unwrap();
+        let statuses = self.shop.store.orders().order_statuses(&ids).await.unwrap();
         statuses.values().any(|status| *status == OrderStatus::Unpaid)
     }
 }

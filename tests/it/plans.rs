@@ -101,7 +101,7 @@ impl Shop {
             // Statistics would show SQLite how small the tables are.
             sqlx::query("DELETE FROM sqlite_stat1").execute(&mut database).await.unwrap();
         }
-        while self.parts.store.close_books().await.unwrap() {}
+        while self.parts.store.books().close().await.unwrap() {}
         // Reads what every process reads at its start.
         self.parts.catalogue.refresh().await.unwrap();
         self.parts.directory.refresh().await.unwrap();

@@ -91,7 +91,7 @@ impl Drop for RunningRehearsal {
 async fn wait_for_first_sale(shop: &Shop) -> SaleId {
     let store = shop.store();
     eventually("the rehearsal has sold something", TIMEOUT, async || {
-        let sales = store.rehearsed_sales().await.unwrap();
+        let sales = store.sales().rehearsed_sales().await.unwrap();
         let sale = sales.first().ok_or("no sale")?;
         if sale.sold > 0 { Ok(sale.id) } else { Err("nothing sold".into()) }
     })
@@ -220,7 +220,7 @@ mod sqlite {
         assert_cannot_run(&foreign, dir, &[], "does it run with the same SECKILL_DATABASE_URL?").await;
         settings.insert("SECKILL_SECRET".into(), "x".repeat(64));
         assert_cannot_run(&settings, dir, &[], "SECKILL_SECRET").await;
-        assert!(shop.store().rehearsed_sales().await.unwrap().is_empty());
+        assert!(shop.store().sales().rehearsed_sales().await.unwrap().is_empty());
         // Without configuration and without a database, no database is created.
         let nowhere = tempfile::tempdir().unwrap();
         assert_cannot_run(&Default::default(), nowhere.path(), &[], "there is no shop database at ./data").await;
@@ -237,7 +237,7 @@ mod sqlite {
         let second = RunningRehearsal::start(&shop, &["rehearse", "--clean"]);
         pause(1000).await;
         assert!(
-            shop.store().sale(sale).await.unwrap().is_some(),
+            shop.store().sales().get(sale).await.unwrap().is_some(),
             "a second process does not remove a running rehearsal"
         );
         drop(second);

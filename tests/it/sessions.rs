@@ -35,7 +35,8 @@ async fn processes_that_note_the_same_sessions_do_not_deadlock(url: &str) {
         let at = Timestamp::UNIX_EPOCH + Duration::from_millis(round);
         let forward: Vec<(Uuid, Timestamp)> = ids.iter().map(|id| (*id, at)).collect();
         let backward: Vec<(Uuid, Timestamp)> = forward.iter().rev().copied().collect();
-        let (one, two) = tokio::join!(stores[0].sessions_seen(&forward), stores[1].sessions_seen(&backward));
+        let (one, two) =
+            tokio::join!(stores[0].sessions().sessions_seen(&forward), stores[1].sessions().sessions_seen(&backward));
         assert!(one.is_ok() && two.is_ok(), "{one:?} {two:?}");
     }
     let mut connection = AnyConnection::connect(url).await.unwrap();
@@ -45,9 +46,10 @@ async fn processes_that_note_the_same_sessions_do_not_deadlock(url: &str) {
 
     let now = Timestamp::UNIX_EPOCH + Duration::from_millis(100);
     let all: Vec<(Uuid, Timestamp)> = ids.iter().rev().map(|id| (*id, now)).collect();
-    let (noted, ended) = tokio::join!(stores[0].sessions_seen(&all), stores[2].end_sessions(user, now));
+    let (noted, ended) =
+        tokio::join!(stores[0].sessions().sessions_seen(&all), stores[2].sessions().end_sessions(user, now));
     assert!(noted.is_ok() && ended.is_ok(), "{noted:?} {ended:?}");
-    assert_eq!(stores[0].sessions_of(user, now).await.unwrap(), []);
+    assert_eq!(stores[0].sessions().sessions_of(user, now).await.unwrap(), []);
 }
 
 mod sqlite {

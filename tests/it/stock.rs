@@ -62,7 +62,7 @@ mod stack {
             let redis = RedisStock::new(master, catalogue.clone(), store.clone(), HOUR);
             let text = Bilingual::new("手机", "Phone");
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-            let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
+            let goods = store.goods().put(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let database = DatabaseStock::new(store.clone(), HOUR);
             StockPair { redis, database, store, catalogue, goods, clock, fixture }
         }
@@ -82,9 +82,9 @@ mod stack {
                 eligibility: Default::default(),
             };
             let now = self.clock.now();
-            let mut sale = self.store.create_sale(&draft, "test", now).await.unwrap();
+            let mut sale = self.store.sales().create(&draft, "test", now).await.unwrap();
             if window == (Window { opens_at: None, closes_at: None }) {
-                sale = self.store.change_sale(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
+                sale = self.store.sales().change(sale.id, &SaleChange::Start { at: now }, "test", now).await.unwrap();
             }
             self.catalogue.refresh().await.unwrap();
             assert!(
@@ -108,19 +108,19 @@ mod stack {
         }
 
         async fn change(&self, sale: SaleId, change: SaleChange) {
-            if let Ok(sale) = self.store.change_sale(sale, &change, "test", self.clock.now()).await {
+            if let Ok(sale) = self.store.sales().change(sale, &change, "test", self.clock.now()).await {
                 assert!(self.redis.define(&sale).await.is_complete());
             }
         }
 
         /// Cancels an order. Its units return once, however often they are released.
         async fn cancel(&self, sale: SaleId, order: OrderId) {
-            let released = self.store.cancel_orders(sale, &[order], "by_owner", LockPatience::Long).await.unwrap();
+            let released = self.store.orders().cancel(sale, &[order], "by_owner", LockPatience::Long).await.unwrap();
             for _ in 0..2 {
                 let done = self.redis.release(&released).await.unwrap();
                 assert_eq!(done, released.iter().map(|release| release.order_id).collect::<Vec<_>>());
             }
-            assert_eq!(self.store.cancel_orders(sale, &[order], "by_owner", LockPatience::Long).await.unwrap(), []);
+            assert_eq!(self.store.orders().cancel(sale, &[order], "by_owner", LockPatience::Long).await.unwrap(), []);
         }
 
         async fn booked(&self, sale: SaleId) -> i64 {
@@ -128,7 +128,7 @@ mod stack {
         }
 
         async fn assert_backends_agree(&self, sale: SaleId) {
-            let (booked, row) = (self.booked(sale).await, self.store.sale(sale).await.unwrap().unwrap());
+            let (booked, row) = (self.booked(sale).await, self.store.sales().get(sale).await.unwrap().unwrap());
             assert_eq!(booked, row.sold, "Redis has booked what the database has sold");
             assert!(booked <= row.total);
         }
@@ -300,7 +300,7 @@ mod stack {
         let sale = backends.sale(2, 1, Window { opens_at: None, closes_at: None }).await;
         let (buyers, waiter) = ([claim(1, 1), claim(2, 1)], claim(3, 1));
         backends.reserve(sale.id, &buyers).await;
-        let joined = backends.store.join_waitlist(sale.id, waiter.user_id, 1).await.unwrap();
+        let joined = backends.store.waitlists().join(sale.id, waiter.user_id, 1).await.unwrap();
         assert!(matches!(joined, WaitOutcome::Joined(_)), "{joined:?}");
         backends.cancel(sale.id, buyers[0].order_id).await;
         assert_eq!(backends.reserve(sale.id, &[claim(4, 1), claim(5, 1)]).await, [Decision::SoldOut; 2]);
@@ -328,7 +328,7 @@ mod stack {
         assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::SoldOut], "added units are waited for");
 
         // The last waiting account leaves.
-        assert!(backends.store.leave_waitlist(sale.id, waiter.user_id).await.unwrap());
+        assert!(backends.store.waitlists().leave(sale.id, waiter.user_id).await.unwrap());
         backends.redis.follow_waitlist(&sale).await.unwrap();
         let stranger = claim(4, 1);
         assert!(matches!(backends.reserve(sale.id, &[stranger]).await[..], [Decision::Granted(_)]));
@@ -431,8 +431,8 @@ mod stack {
         let bucket = Bucket::whole(sale.id);
         let swap = async |cancelled: &Claim, forgotten: &Claim| {
             let orders = [cancelled.order_id];
-            backends.store.cancel_orders(sale.id, &orders, "by_owner", LockPatience::Long).await.unwrap();
-            backends.store.delete_releases(&orders).await.unwrap();
+            backends.store.orders().cancel(sale.id, &orders, "by_owner", LockPatience::Long).await.unwrap();
+            backends.store.orders().delete_releases(&orders).await.unwrap();
             let mut lose = redis::pipe();
             lose.del(keys::outbox(bucket));
             lose.hdel(keys::holders(bucket), ShortId::of(forgotten.user_id.0));
@@ -473,7 +473,7 @@ mod stack {
         let ahead = Sale { version: sale.version + 3, ..sale.clone() };
         backends.redis.define_bucket(&ahead, Bucket::whole(sale.id)).await.unwrap();
         let pause = SaleChange::Move(SaleMove::Pause);
-        let paused = backends.store.change_sale(sale.id, &pause, "test", backends.clock.now()).await.unwrap();
+        let paused = backends.store.sales().change(sale.id, &pause, "test", backends.clock.now()).await.unwrap();
         assert!(paused.version < ahead.version);
         let stock_sync = backends.stock_sync();
         for _ in 0..2 {
@@ -487,9 +487,9 @@ mod stack {
         let backends = StockPair::new().await;
         let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
         let now = backends.clock.now();
-        backends.store.change_sale(sale.id, &SaleChange::Move(SaleMove::Stop), "test", now).await.unwrap();
+        backends.store.sales().change(sale.id, &SaleChange::Move(SaleMove::Stop), "test", now).await.unwrap();
         // The process that retired the sale died before it deleted the keys.
-        backends.store.retire_sale(sale.id, now).await.unwrap();
+        backends.store.sales().retire(sale.id, now).await.unwrap();
         backends.stock_sync().step().await.unwrap();
         let mut keys = redis::cmd("KEYS");
         keys.arg(format!("goods{{{}}}*", sale.id));
@@ -512,11 +512,11 @@ mod stack {
         assert_eq!(backends.redis.hold(sale.id, first.user_id).await.unwrap().unwrap().order_id, first.order_id);
         assert!(backends.redis.hold(sale.id, claim(2, 1).user_id).await.is_err(), "unknown until the replay");
         // A process that reports but has not replayed its grants keeps the master closed.
-        backends.store.report_alive("other").await.unwrap();
+        backends.store.processes().report("other").await.unwrap();
         let stock_sync = backends.stock_sync();
         stock_sync.step().await.unwrap();
         assert_eq!(decide(&backends.redis, bucket, &[claim(2, 1)]).await, [Decision::NotLoaded]);
-        backends.store.remove_process("other", HOUR).await.unwrap();
+        backends.store.processes().remove("other", HOUR).await.unwrap();
         stock_sync.step().await.unwrap();
         assert!(matches!(decide(&backends.redis, bucket, &[claim(2, 1)]).await[..], [Decision::Granted(_)]));
     }

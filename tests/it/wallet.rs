@@ -34,7 +34,7 @@ fn payment() -> PaymentId {
 
 async fn add(store: &Store, id: PaymentId, purpose: PaymentPurpose, amount: i64) {
     let payment = NewPayment { id, purpose, amount: money(amount), provider: "elsewhere" };
-    store.add_payment(&payment, now(), now()).await.unwrap();
+    store.payments().add(&payment, now(), now()).await.unwrap();
 }
 
 impl WalletStore {
@@ -95,7 +95,8 @@ impl WalletStore {
         let id = payment();
         add(&self.store, id, PaymentPurpose::TopUp(self.user), amount).await;
         // One capture, reported concurrently under two message ids, counts once.
-        let reports = (0..6).map(|n| self.store.apply_capture(["msg_1", "msg_2"][n % 2], id, money(amount), now()));
+        let reports =
+            (0..6).map(|n| self.store.payments().apply_capture(["msg_1", "msg_2"][n % 2], id, money(amount), now()));
         let outcomes = join_all(reports).await;
         let filled = outcomes.iter().filter(|o| matches!(o, Ok(CaptureOutcome::ToppedUp(user)) if *user == self.user));
         assert_eq!(filled.count(), 1, "{outcomes:?}");
@@ -103,11 +104,11 @@ impl WalletStore {
     }
 
     async fn balance(&self) -> i64 {
-        self.store.wallet_balance(LedgerAccount::User(self.user)).await.unwrap()
+        self.store.wallet().balance(LedgerAccount::User(self.user)).await.unwrap()
     }
 
     async fn snapshot(&self) -> Snapshot {
-        self.store.snapshot(Default::default()).await.unwrap()
+        self.store.audit().snapshot(Default::default()).await.unwrap()
     }
 
     pub async fn assert_consistent(&self) {
@@ -123,7 +124,7 @@ async fn fifty_payments_spend_a_balance_for_seven(url: &str) {
     let wallet = WalletStore::open(url).await;
     let orders = wallet.orders(50).await;
     wallet.fill(7 * PRICE + 99).await;
-    let spends = orders.iter().map(|(_, order)| wallet.store.pay_from_wallet(payment(), *order));
+    let spends = orders.iter().map(|(_, order)| wallet.store.payments().pay_from_wallet(payment(), *order));
     let outcomes: Vec<WalletPaymentOutcome> = join_all(spends).await.into_iter().map(Result::unwrap).collect();
     let count = |wanted: fn(&WalletPaymentOutcome) -> bool| outcomes.iter().filter(|o| wanted(o)).count();
     assert_eq!(count(|o| matches!(o, WalletPaymentOutcome::Paid(_))), 7, "{outcomes:?}");
@@ -141,9 +142,9 @@ async fn concurrent_payments_and_cancellation_have_one_winner(url: &str) {
     let races = orders.iter().enumerate().map(|(n, (sale, order))| race(&wallet, n, *sale, *order));
     let from_wallet = join_all(races).await.into_iter().filter(|won| *won).count() as i64;
     for _ in 0..2 {
-        let due = wallet.store.refunds_due(1000).await.unwrap();
+        let due = wallet.store.payments().refunds_due(1000).await.unwrap();
         for payment in due.iter().chain(&due) {
-            wallet.store.apply_refund(payment, now()).await.unwrap();
+            wallet.store.payments().apply_refund(payment, now()).await.unwrap();
         }
     }
     assert_eq!(wallet.balance().await, (RACES - from_wallet) * PRICE);
@@ -157,10 +158,10 @@ async fn race(wallet: &WalletStore, n: usize, sale: SaleId, order: OrderId) -> b
     add(store, outside, PaymentPurpose::Order(order), PRICE).await;
     let (message, orders) = (format!("race_{n}"), [order]);
     let (first, second, captured, cancelled) = tokio::join!(
-        store.pay_from_wallet(payment(), order),
-        store.pay_from_wallet(payment(), order),
-        store.apply_capture(&message, outside, money(PRICE), now()),
-        store.cancel_orders(sale, &orders, "by_owner", LockPatience::Long),
+        store.payments().pay_from_wallet(payment(), order),
+        store.payments().pay_from_wallet(payment(), order),
+        store.payments().apply_capture(&message, outside, money(PRICE), now()),
+        store.orders().cancel(sale, &orders, "by_owner", LockPatience::Long),
     );
     let spent = [first.unwrap(), second.unwrap()];
     let paid = spent.iter().filter(|o| matches!(o, WalletPaymentOutcome::Paid(_))).count();
@@ -177,17 +178,17 @@ async fn race(wallet: &WalletStore, n: usize, sale: SaleId, order: OrderId) -> b
 async fn account_deletion_needs_consent_to_lose_the_balance(url: &str) {
     let wallet = WalletStore::open(url).await;
     wallet.fill(500).await;
-    let delete = async |give_up| wallet.store.delete_account(wallet.user, give_up, now()).await.unwrap();
+    let delete = async |give_up| wallet.store.accounts().delete_account(wallet.user, give_up, now()).await.unwrap();
     assert_eq!(delete(false).await, DeletionOutcome::WalletNotEmpty);
     let late = payment();
     add(&wallet.store, late, PaymentPurpose::TopUp(wallet.user), 200).await;
     assert!(matches!(delete(true).await, DeletionOutcome::Done(_)));
     assert_eq!(wallet.balance().await, 0);
     // A top-up of a deleted account is refunded to its source.
-    let captured = wallet.store.apply_capture("msg_late", late, money(200), now()).await;
+    let captured = wallet.store.payments().apply_capture("msg_late", late, money(200), now()).await;
     assert_eq!(captured.unwrap(), CaptureOutcome::Refunding);
-    assert_eq!(wallet.store.refunds_due(10).await.unwrap()[0].of.id, late);
-    assert_eq!((wallet.balance().await, wallet.store.wallet_balance(LedgerAccount::Shop).await.unwrap()), (0, 500));
+    assert_eq!(wallet.store.payments().refunds_due(10).await.unwrap()[0].of.id, late);
+    assert_eq!((wallet.balance().await, wallet.store.wallet().balance(LedgerAccount::Shop).await.unwrap()), (0, 500));
     wallet.assert_consistent().await;
 }
 
@@ -215,7 +216,7 @@ impl WalletStore {
             settled_at: None,
             best: None,
         };
-        let given = self.store.give_packet(&packet, &[50, 50], None, None, 100).await.unwrap();
+        let given = self.store.packets().give(&packet, &[50, 50], None, None, 100).await.unwrap();
         assert!(matches!(given, GiveOutcome::Created(_)), "{given:?}");
         packet.id
     }
@@ -231,20 +232,20 @@ async fn money_that_reaches_a_deleted_account_goes_to_the_shop(url: &str) {
     let wallet = WalletStore::open(url).await;
     wallet.fill(100 + PRICE).await;
     let (sale, order) = wallet.orders(1).await[0];
-    wallet.store.pay_from_wallet(payment(), order).await.unwrap();
+    wallet.store.payments().pay_from_wallet(payment(), order).await.unwrap();
     let packet = wallet.packet(7).await;
     assert_eq!(wallet.balance().await, 0);
-    let delete = async |give_up| wallet.store.delete_account(wallet.user, give_up, now()).await.unwrap();
+    let delete = async |give_up| wallet.store.accounts().delete_account(wallet.user, give_up, now()).await.unwrap();
     assert_eq!(delete(false).await, DeletionOutcome::WalletNotEmpty, "the packet's rest would come back");
     assert!(matches!(delete(true).await, DeletionOutcome::Done(_)));
-    assert_eq!(wallet.store.settle_packet(packet, 0).await.unwrap(), SettleOutcome::Done { returned: 100 });
+    assert_eq!(wallet.store.packets().settle(packet, 0).await.unwrap(), SettleOutcome::Done { returned: 100 });
     let reason = AuditReason { actor: "admin", note: "x", message: None };
-    wallet.store.apply_staff_action((sale, order), StaffAction::Refund, reason, now()).await.unwrap().unwrap();
-    for refund in wallet.store.refunds_due(10).await.unwrap() {
-        wallet.store.apply_refund(&refund, now()).await.unwrap();
+    wallet.store.orders().apply_staff_action((sale, order), StaffAction::Refund, reason, now()).await.unwrap().unwrap();
+    for refund in wallet.store.payments().refunds_due(10).await.unwrap() {
+        wallet.store.payments().apply_refund(&refund, now()).await.unwrap();
     }
     wallet.assert_nothing_is_stranded().await;
-    assert_eq!(wallet.store.wallet_balance(LedgerAccount::Shop).await.unwrap(), 100 + PRICE);
+    assert_eq!(wallet.store.wallet().balance(LedgerAccount::Shop).await.unwrap(), 100 + PRICE);
     // Money that was there before is found and named.
     wallet.execute(&["UPDATE wallet_balances SET balance = 5 WHERE account LIKE 'user:%'".to_owned()]).await;
     let stranded = wallet.snapshot().await.stranded_money().await.unwrap();
@@ -265,10 +266,12 @@ async fn money_that_returns_during_deletion_is_not_stranded(url: &str) {
         let id = payment();
         let top_up = PaymentPurpose::TopUp(wallet.user);
         add(&wallet.store, id, top_up, 100).await;
-        wallet.store.apply_capture(&format!("msg_{round}"), id, money(100), now()).await.unwrap();
+        wallet.store.payments().apply_capture(&format!("msg_{round}"), id, money(100), now()).await.unwrap();
         let packet = wallet.packet(round).await;
-        let (settled, deleted) =
-            tokio::join!(wallet.store.settle_packet(packet, 0), wallet.store.delete_account(wallet.user, true, now()));
+        let (settled, deleted) = tokio::join!(
+            wallet.store.packets().settle(packet, 0),
+            wallet.store.accounts().delete_account(wallet.user, true, now())
+        );
         assert_eq!(settled.unwrap(), SettleOutcome::Done { returned: 100 });
         assert!(matches!(deleted.unwrap(), DeletionOutcome::Done(_)));
         assert_eq!(wallet.balance().await, 0, "round {round}");

@@ -24,7 +24,7 @@ macro_rules! two_owners {
 async fn of_two_changes_of_one_version_of_a_role_one_is_refused() {
     two_owners!(shop, one, other);
     shop.staff(&one, "sven", Role::Viewer).await;
-    let id = shop.parts.store.user_named("sven").await.unwrap().unwrap().id;
+    let id = shop.parts.store.accounts().user_named("sven").await.unwrap().unwrap().id;
     let (read, path) = (format!("/api/admin/users/{id}"), format!("/api/admin/staff/{id}"));
     for _ in 0..5 {
         let version = one.get(&read).await.header("etag").to_owned();
@@ -53,7 +53,7 @@ async fn of_two_changes_of_one_version_of_a_role_one_is_refused() {
 async fn form_of_an_outdated_role_changes_nothing_and_shows_the_present_one() {
     two_owners!(shop, one, other);
     shop.staff(&one, "sven", Role::Viewer).await;
-    let user = shop.parts.store.user_named("sven").await.unwrap().unwrap();
+    let user = shop.parts.store.accounts().user_named("sven").await.unwrap().unwrap();
     let (form, version) = (format!("/admin/staff/{}/role", user.id), user.version);
     let hidden = |version: i64| format!("name=\"version\" value=\"{version}\"");
     assert!(one.get("/admin/staff?lang=en").await.text().contains(&hidden(version)));
@@ -65,7 +65,7 @@ async fn form_of_an_outdated_role_changes_nothing_and_shows_the_present_one() {
         assert!(late.is_page(409) && late.text().contains(words), "{}", late.text());
         assert!(late.text().contains(&hidden(version + 1)), "{}", late.text());
     }
-    let role = async || shop.parts.store.user(user.id).await.unwrap().unwrap().role;
+    let role = async || shop.parts.store.accounts().user(user.id).await.unwrap().unwrap().role;
     assert_eq!(role().await, Role::Support);
     let again = one.send_form(&form, &format!("role=operator&confirm=yes&version={}", version + 1)).await;
     assert_eq!((again.status.as_u16(), role().await), (303, Role::Operator));

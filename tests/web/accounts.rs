@@ -101,7 +101,7 @@ async fn registrations_from_one_address_refuse_no_log_in_from_others() {
 }
 
 pub async fn id_of(shop: &TestShop, name: &str) -> String {
-    shop.parts.store.user_named(name).await.unwrap().unwrap().id.to_string()
+    shop.parts.store.accounts().user_named(name).await.unwrap().unwrap().id.to_string()
 }
 
 #[tokio::test]

@@ -128,7 +128,7 @@ async fn paid_order_takes_the_address_that_it_lacks_once() {
     let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
     let order: domain::OrderId = url.rsplit('/').next().unwrap().parse().unwrap();
     // The payment began before the program asked for addresses.
-    let stored = shop.parts.store.order(sale.parse().unwrap(), order).await.unwrap().unwrap();
+    let stored = shop.parts.store.orders().get(sale.parse().unwrap(), order).await.unwrap().unwrap();
     let (payment, _) = shop.parts.payments.start(&stored, "/".into()).await.unwrap();
     support::pay(&shop, &json!({"payment": {"id": payment}})).await;
 
@@ -197,15 +197,15 @@ async fn addresses_are_exported_and_deleted_with_the_account() {
     mei.send("PUT", &format!("{url}/address"), &[("content-type", "application/json")], body).await;
     mei.post(&format!("{url}/cancel"), json!({})).await;
     let (store, now) = (&shop.parts.store, shop.parts.clock.now());
-    let id = store.user_named("mei").await.unwrap().unwrap().id;
-    let export = store.export_of(id, now).await.unwrap().unwrap();
+    let id = store.accounts().user_named("mei").await.unwrap().unwrap().id;
+    let export = store.accounts().export_of(id, now).await.unwrap().unwrap();
     assert_eq!(
         (&export["addresses"][0]["recipient"], &export["orders"][0]["address"]["recipient"]),
         (&json!("王小美"), &json!("公司"))
     );
-    store.delete_account(id, false, now).await.unwrap();
-    assert_eq!(store.addresses_of(id).await.unwrap(), []);
-    assert!(store.orders_of(id, &[], None, 10).await.unwrap()[0].address.is_none());
+    store.accounts().delete_account(id, false, now).await.unwrap();
+    assert_eq!(store.accounts().addresses_of(id).await.unwrap(), []);
+    assert!(store.orders().orders_of(id, &[], None, 10).await.unwrap()[0].address.is_none());
 }
 
 #[tokio::test]

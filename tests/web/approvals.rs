@@ -208,7 +208,12 @@ async fn request_is_void_once_another_process_refunded_the_order() {
     let reason = AuditReason { actor: "admin", note: "late", message: None };
     let id: OrderId = order.parse().unwrap();
     let place = (sale.parse().unwrap(), id);
-    shop.parts.store.apply_staff_action(place, StaffAction::Refund, reason, shop.parts.clock.now()).await.unwrap();
+    shop.parts
+        .store
+        .orders()
+        .apply_staff_action(place, StaffAction::Refund, reason, shop.parts.clock.now())
+        .await
+        .unwrap();
     assert_eq!(approve(&admin, &path).await.problem(), problem(409, "not_refundable"));
     assert_eq!((status_of(&admin, &path).await, refund(&shop).await), (json!("void"), 1), "only the other refund");
     assert_eq!(approve(&admin, &path).await.problem(), problem(409, "changed_meanwhile"));

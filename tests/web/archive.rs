@@ -68,10 +68,13 @@ async fn console_reads_sales_page_by_page_and_counts_the_orders_of_one_page() {
     shop.execute(format!("{sql}{}", rows.join(","))).await;
     let (store, ids) = (&shop.parts.store, [1001, 1002].map(domain::SaleId));
     // As an older version leaves them, which keeps no totals.
-    assert!(store.order_totals(&ids).await.unwrap().is_empty());
-    assert_eq!((store.correct_order_totals().await.unwrap(), store.correct_order_totals().await.unwrap()), (3, 0));
-    let totals = store.order_totals(&ids).await.unwrap();
+    assert!(store.orders().order_totals(&ids).await.unwrap().is_empty());
+    assert_eq!(
+        (store.audit().correct_order_totals().await.unwrap(), store.audit().correct_order_totals().await.unwrap()),
+        (3, 0)
+    );
+    let totals = store.orders().order_totals(&ids).await.unwrap();
     let of = |sale: usize, status| totals[&ids[sale]].of(status).orders;
     assert_eq!((of(0, OrderStatus::Unpaid), of(0, OrderStatus::Paid), of(1, OrderStatus::Cancelled)), (1, 2, 1));
-    assert_eq!(store.order_totals(&ids[1..]).await.unwrap().len(), 1, "only the sales that are asked for");
+    assert_eq!(store.orders().order_totals(&ids[1..]).await.unwrap().len(), 1, "only the sales that are asked for");
 }

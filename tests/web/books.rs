@@ -69,7 +69,7 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
         assert_eq!(lines(&admin, "").await[1], line("shop", 0, 199_900, 399_800, 199_900), "the month");
     };
     check().await;
-    while shop.parts.store.close_books().await.unwrap() {}
+    while shop.parts.store.books().close().await.unwrap() {}
     check().await;
     let audited = async || {
         let checks = shop.parts.audit().check_once().await.unwrap();
@@ -87,7 +87,7 @@ async fn books_carry_wallets_and_payments_over_days_whether_closed_or_not() {
     let wrong = audited().await;
     assert!(wrong.len() == 1 && wrong[0] == "money moved on 2026-11-10, which has no sums", "{wrong:?}");
     assert_eq!(lines(&admin, "from=2026-11-12").await[0].1, 0, "the days that are over are read from their sums");
-    let shop_balance = shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap();
+    let shop_balance = shop.parts.store.wallet().balance(LedgerAccount::Shop).await.unwrap();
     assert_eq!(shop_balance, 199_900, "what the wallet paid; the other order was refunded");
 }
 
@@ -126,7 +126,7 @@ async fn capture_of_a_wrong_amount_is_held_until_it_is_refunded_or_settled() {
     clock.advance(DAY);
     let admin = shop.log_in("admin", &password).await;
     for closed in [false, true] {
-        while closed && shop.parts.store.close_books().await.unwrap() {}
+        while closed && shop.parts.store.books().close().await.unwrap() {}
         let first = lines(&admin, "from=2026-11-10&to=2026-11-11").await;
         assert_eq!(first, [line("held", 0, 0, 570, 570), line("provider", 0, 570, 0, -570)]);
         let second = lines(&admin, "from=2026-11-11&to=2026-11-12").await;

@@ -175,13 +175,13 @@ async fn staff_manage_categories_by_form() {
     let taken = admin.send_form(&at("/2"), "name_zh=%E7%81%AF&name_en=shoes").await;
     assert!(taken.is_page(422) && taken.text().contains("Another category has this name."), "{taken:?}");
 
-    let version = shop.parts.store.categories().await.unwrap()[1].version();
+    let version = shop.parts.store.categories().list().await.unwrap()[1].version();
     assert_eq!(admin.patch("/api/admin/categories/2", named("灯", "Lights")).await.status, 200);
     let late = format!("version={version}&name_zh=%E7%81%AF&name_en=Lanterns");
     let refused = admin.send_form(&at("/2"), &late).await;
     assert!(refused.is_page(409) && refused.text().contains("just renamed to “Lights”"), "{refused:?}");
     assert!(refused.text().contains("value=\"Lanterns\""));
-    let current = shop.parts.store.categories().await.unwrap()[1].version();
+    let current = shop.parts.store.categories().list().await.unwrap()[1].version();
     let again = admin.send_form(&at("/2"), &late.replace(&version.to_string(), &current.to_string())).await;
     assert!(again.leads_to(&format!("{}&done=saved&category=2", at(""))));
 

@@ -167,7 +167,7 @@ async fn signals_of_more_accounts_than_one_part_has_are_all_read() {
          WHERE i < 8997 UNION ALL SELECT printf('20000000-0000-4000-8000-%012d', i), {sale}, 'contact', i, 1 FROM n"
     ))
     .await;
-    let signals = shop.parts.store.shared_signals(SaleId(sale.parse().unwrap())).await.unwrap();
+    let signals = shop.parts.store.linked_accounts().shared_signals(SaleId(sale.parse().unwrap())).await.unwrap();
     assert_eq!(
         signals.len(),
         8_997,
@@ -194,9 +194,9 @@ async fn networks_of_registrations_link_accounts_of_one_street() {
         let who = TestClient { cookie: Some(answer.cookie()), ..shop.visitor() };
         order_to(&shop, &who, &sale, &format!("文三路 {house} 号")).await;
     }
-    let id = |name: &'static str| async { shop.parts.store.user_named(name).await.unwrap().unwrap().id };
+    let id = |name: &'static str| async { shop.parts.store.accounts().user_named(name).await.unwrap().unwrap().id };
     let sale: SaleId = sale.parse().unwrap();
-    let signals = shop.parts.store.shared_signals(sale).await.unwrap();
+    let signals = shop.parts.store.linked_accounts().shared_signals(sale).await.unwrap();
     let found = domain::cluster::clusters(&signals);
     let mut expected = vec![id("wang").await, id("zhao").await];
     expected.sort();
@@ -342,19 +342,19 @@ async fn signals_are_exported_and_go_with_the_account_and_after_the_sale() {
     assert_eq!(gone.status, 204, "{gone:?}");
     let store = &shop.parts.store;
     let id: OrderId = order.parse().unwrap();
-    assert_eq!(store.holds_of(id).await.unwrap()[0].appeals[0].text, "");
-    let user = store.user_named("wang").await.unwrap().unwrap().id;
-    assert_eq!(store.signals_of(user).await.unwrap().len(), 2);
+    assert_eq!(store.orders().holds_of(id).await.unwrap()[0].appeals[0].text, "");
+    let user = store.accounts().user_named("wang").await.unwrap().unwrap().id;
+    assert_eq!(store.linked_accounts().signals_of(user).await.unwrap().len(), 2);
     assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await.status, 200);
     let sale: SaleId = sale.parse().unwrap();
-    store.retire_sale(sale, clock.now()).await.unwrap();
+    store.sales().retire(sale, clock.now()).await.unwrap();
     let day = std::time::Duration::from_secs(24 * 3600);
     clock.advance(30 * day);
-    assert!(!store.purge_signals().await.unwrap());
-    assert_eq!(store.signals_of(user).await.unwrap().len(), 2, "thirty days");
+    assert!(!store.linked_accounts().purge_signals().await.unwrap());
+    assert_eq!(store.linked_accounts().signals_of(user).await.unwrap().len(), 2, "thirty days");
     clock.advance(day);
-    while store.purge_signals().await.unwrap() {}
-    assert_eq!(store.signals_of(user).await.unwrap().len(), 0);
+    while store.linked_accounts().purge_signals().await.unwrap() {}
+    assert_eq!(store.linked_accounts().signals_of(user).await.unwrap().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

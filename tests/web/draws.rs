@@ -46,7 +46,7 @@ pub(super) fn id(sale: &str) -> SaleId {
 }
 
 pub(super) async fn follow_schedule(shop: &TestShop, sale: &str) {
-    shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
+    shop.parts.store.sales().follow_schedule(id(sale)).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
 }
@@ -60,7 +60,7 @@ pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
 }
 
 async fn state(shop: &TestShop, sale: &str) -> DrawState {
-    shop.parts.store.draw(id(sale)).await.unwrap().unwrap().state
+    shop.parts.store.draws().get(id(sale)).await.unwrap().unwrap().state
 }
 
 pub(super) fn draws(shop: &TestShop) -> Draws {
@@ -252,11 +252,11 @@ async fn closed_accounts_are_passed_over_and_excluded_entries_take_no_part() {
     shop.execute("UPDATE users SET blocked_at_ms = 1 WHERE username = 'shopper2'").await;
     clock.advance(REVIEW + Duration::from_secs(3));
     draws(&shop).step().await.unwrap();
-    let entry = shop.parts.store.draw(id(&sale)).await.unwrap().unwrap();
+    let entry = shop.parts.store.draws().get(id(&sale)).await.unwrap().unwrap();
     assert_eq!((entry.entries, entry.next_rank), (Some(3), 3), "who was excluded has no rank");
     let draw = shop.visitor().get(&format!("/api/sales/{sale}/draw")).await.json()["draw"].clone();
     assert_eq!((&draw["entries"], &draw["excluded"]), (&json!(3), &json!({"duplicate": 1})));
-    let sold = shop.parts.store.sale(id(&sale)).await.unwrap().unwrap().sold;
+    let sold = shop.parts.store.sales().get(id(&sale)).await.unwrap().unwrap().sold;
     assert_eq!((sold, order_statuses(&[&clients[3]]).await), (1, vec!["unpaid".to_owned()]));
 }
 

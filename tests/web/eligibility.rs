@@ -43,7 +43,7 @@ async fn announce(admin: &TestClient<'_>, rules: Value) -> String {
 /// Opens the sale, an hour later.
 async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(HOUR);
-    shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
+    shop.parts.store.sales().follow_schedule(id(sale)).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
 }
@@ -163,7 +163,7 @@ async fn every_way_to_take_part_is_checked() {
     assert_eq!(join.problem(), problem(403, "invitation_needed"));
     assert_eq!(stranger.get(&format!("/api/sales/{queue}/place")).await.problem(), problem(404, "not_in_queue"));
     clock.advance(HOUR / 2);
-    shop.parts.store.follow_schedule(id(&draw)).await.unwrap().unwrap();
+    shop.parts.store.sales().follow_schedule(id(&draw)).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     let enter = stranger.post(&format!("/api/sales/{draw}/entry"), json!({})).await;
     assert_eq!(enter.problem(), problem(403, "invitation_needed"));
@@ -207,7 +207,7 @@ async fn request_without_a_token_is_refused_where_rules_are() {
 async fn sale_without_rules_is_checked_without_the_database() {
     let (shop, _, sale) = rush(json!({})).await;
     let mei = shop.shopper("mei").await;
-    let user = shop.parts.store.user_named("mei").await.unwrap().unwrap().id;
+    let user = shop.parts.store.accounts().user_named("mei").await.unwrap().unwrap().id;
     shop.parts.store.close().await;
     assert!(shop.parts.eligibility.check(id(&sale), user).await.is_ok());
     assert_eq!(token(&mei, &sale).await.status, 200);
@@ -239,7 +239,7 @@ async fn rules_do_not_change_once_accounts_take_part() {
     let none = change(&sale, json!({"one_per_address": false, "accounts_before": null})).await.json();
     assert_eq!(none["sale"]["accounts_before"], Value::Null);
     clock.advance(Duration::from_secs(60));
-    shop.parts.store.follow_schedule(id(&sale)).await.unwrap().unwrap();
+    shop.parts.store.sales().follow_schedule(id(&sale)).await.unwrap().unwrap();
     assert_eq!(change(&sale, json!({"one_per_address": true})).await.problem(), problem(409, "wrong_state"));
 }
 
@@ -257,11 +257,11 @@ async fn groups_are_exported_and_go_with_the_account_or_after_thirty_days() {
     assert_eq!(first.post("/api/account/delete", deleted).await.status, 204);
     assert_eq!(token(&second, &sale).await.status, 200, "the group is free again");
     clock.advance(HOUR);
-    shop.parts.store.follow_schedule(id(&sale)).await.unwrap().unwrap();
-    let user = shop.parts.store.user_named("second").await.unwrap().unwrap().id;
+    shop.parts.store.sales().follow_schedule(id(&sale)).await.unwrap().unwrap();
+    let user = shop.parts.store.accounts().user_named("second").await.unwrap().unwrap().id;
     let groups = async || {
-        shop.parts.store.purge_groups().await.unwrap();
-        shop.parts.store.groups_of(id(&sale), user).await.unwrap().len()
+        shop.parts.store.eligibility().purge_groups().await.unwrap();
+        shop.parts.store.eligibility().groups_of(id(&sale), user).await.unwrap().len()
     };
     clock.advance(KEEP_GROUPS.unsigned_abs() - Duration::from_secs(1));
     assert_eq!(groups().await, 1);

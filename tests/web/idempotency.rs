@@ -12,7 +12,7 @@ impl TestShop {
     }
 
     async fn total(&self, sale: &str) -> i64 {
-        self.parts.store.sale(sale.parse().unwrap()).await.unwrap().unwrap().total
+        self.parts.store.sales().get(sale.parse().unwrap()).await.unwrap().unwrap().total
     }
 }
 
@@ -69,8 +69,8 @@ async fn request_whose_answer_was_lost_takes_effect_once() {
         assert_eq!(again.json().pointer(made).unwrap(), first.json().pointer(made).unwrap(), "{path}");
     }
     assert_eq!(shop.total(&sale).await, 150);
-    assert_eq!(shop.parts.store.all_goods().await.unwrap().len(), 2);
-    assert_eq!(shop.parts.store.all_sales().await.unwrap().len(), 2);
+    assert_eq!(shop.parts.store.goods().list().await.unwrap().len(), 2);
+    assert_eq!(shop.parts.store.sales().list().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn forms_of_the_console_add_once() {
         let done = admin.send("POST", &action, &[("content-type", kind.as_str())], body).await;
         assert_eq!(done.status, 303, "{done:?}");
     }
-    assert_eq!(shop.parts.store.all_goods().await.unwrap().len(), 2);
+    assert_eq!(shop.parts.store.goods().list().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -200,5 +200,5 @@ async fn repeated_creation_of_staff_tells_the_same_password_which_is_stored_nowh
         let done = admin.send_form(&action, "username=vera&role=viewer").await;
         assert!(done.is_page(200) && done.text().contains("Account “vera” created"), "{}", done.text());
     }
-    assert_eq!(shop.parts.store.staff().await.unwrap().len(), 3);
+    assert_eq!(shop.parts.store.accounts().staff().await.unwrap().len(), 3);
 }

@@ -10,7 +10,7 @@ pub const MEI: &str = "mei@shop.example";
 impl TestShop {
     /// All messages, the oldest first.
     pub async fn mails(&self) -> Vec<Mail> {
-        let mut mails = self.parts.store.mails(None, 1_000).await.unwrap();
+        let mut mails = self.parts.store.mail().mails(None, 1_000).await.unwrap();
         mails.reverse();
         mails
     }

@@ -187,7 +187,7 @@ impl TestShop {
         let payment = sandbox.payment(id).await.unwrap().unwrap();
         sandbox.settle(&payment, true, None).await.unwrap();
         let now = self.parts.clock.now();
-        self.parts.store.apply_capture(&format!("msg_{id}"), id, payment.amount, now).await.unwrap()
+        self.parts.store.payments().apply_capture(&format!("msg_{id}"), id, payment.amount, now).await.unwrap()
     }
 
     /// The payer's attempt fails, and the provider reports it.
@@ -195,7 +195,7 @@ impl TestShop {
         let sandbox = self.parts.sandbox.as_ref().unwrap();
         let payment = sandbox.payment(id).await.unwrap().unwrap();
         sandbox.settle(&payment, false, None).await.unwrap();
-        self.parts.store.decline_payment(id).await.unwrap();
+        self.parts.store.payments().decline(id).await.unwrap();
     }
 
     fn visitor(&self) -> TestClient<'_> {
@@ -216,7 +216,7 @@ impl TestShop {
     async fn add_account(&self, username: &str, password_hash: &str, role: Role) -> User {
         let now = self.parts.clock.now();
         let user = User::new(UserId(Uuid::now_v7()), username, password_hash.to_owned(), role, now);
-        assert!(self.parts.store.add_user(&user).await.unwrap(), "{username} is taken");
+        assert!(self.parts.store.accounts().add_user(&user).await.unwrap(), "{username} is taken");
         user
     }
 
@@ -226,7 +226,7 @@ impl TestShop {
         let (id, issued_at, expires_at) = (session.id, session.issued_at, session.expires_at());
         let (address, agent) = ("127.0.0.1".to_owned(), String::new());
         let row = NewSession { id, issued_at, expires_at, address, agent, is_proved: true };
-        assert!(self.parts.store.open_session(user, &row).await.unwrap());
+        assert!(self.parts.store.sessions().open_session(user, &row).await.unwrap());
         let cookie = self.parts.accounts().cookie(&session);
         let pair = cookie.to_str().unwrap().split(';').next().unwrap();
         TestClient { cookie: Some(pair.to_owned()), ..self.visitor() }
@@ -243,7 +243,7 @@ impl TestShop {
         let id = self.add_account(name, PASSWORD.1, Role::User).await.id;
         let owner = self.parts.accounts().session(&owner.headers()).unwrap();
         self.parts.accounts().change_account(&owner, id, &AccountChange::SetRole(role)).await.unwrap();
-        let user = self.parts.store.user_named(name).await.unwrap().unwrap();
+        let user = self.parts.store.accounts().user_named(name).await.unwrap().unwrap();
         // The change ended all sessions that began until now.
         self.open_session(&user, SignedDuration::from_millis(1)).await
     }

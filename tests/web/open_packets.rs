@@ -32,7 +32,7 @@ impl TestShop {
             settled_at: None,
             best: None,
         };
-        self.parts.store.give_packet(&packet, &[1], None, None, max_open).await.unwrap()
+        self.parts.store.packets().give(&packet, &[1], None, None, max_open).await.unwrap()
     }
 
     fn listed_packets(&self) -> usize {
@@ -99,7 +99,7 @@ async fn directory_follows_packets_that_are_given_and_settled() {
     shop.execute("UPDATE packets SET created_at_ms = 1, state = 'settled' WHERE id = 100000000001").await;
     shop.parts.directory.refresh().await.unwrap();
     assert_eq!(shop.listed_packets(), 3);
-    let over = shop.parts.store.stop_packet(PacketId(100_000_000_002), "test").await.unwrap();
+    let over = shop.parts.store.packets().stop(PacketId(100_000_000_002), "test").await.unwrap();
     assert!(matches!(over, store::StopOutcome::Done(_)), "{over:?}");
     shop.parts.packet_settler().step().await.unwrap();
     shop.parts.directory.refresh().await.unwrap();

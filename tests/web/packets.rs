@@ -16,11 +16,11 @@ impl TestShop {
     }
 
     async fn user_id(&self, name: &str) -> UserId {
-        self.parts.store.user_named(name).await.unwrap().unwrap().id
+        self.parts.store.accounts().user_named(name).await.unwrap().unwrap().id
     }
 
     async fn balance(&self, name: &str) -> i64 {
-        self.parts.store.wallet_balance(LedgerAccount::User(self.user_id(name).await)).await.unwrap()
+        self.parts.store.wallet().balance(LedgerAccount::User(self.user_id(name).await)).await.unwrap()
     }
 
     /// One step of data control for packets.
@@ -206,10 +206,10 @@ async fn packet_of_the_staff_is_paid_by_the_shop_and_not_claimable_early() {
     assert_eq!(outcome, Err(ClaimRefusal::NotOpen));
     let all = admin.get("/api/admin/packets").await.json();
     assert_eq!((&all["packets"][0]["id"], &all["packets"][0]["giver"]), (&json!(id), &json!(null)));
-    assert_eq!(shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap(), -100_000);
+    assert_eq!(shop.parts.store.wallet().balance(LedgerAccount::Shop).await.unwrap(), -100_000);
     admin.post(&format!("/api/admin/packets/{id}/stop"), json!({})).await;
     shop.step_packets().await;
-    assert_eq!(shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap(), 0);
+    assert_eq!(shop.parts.store.wallet().balance(LedgerAccount::Shop).await.unwrap(), 0);
     assert_audit_finds_nothing(&shop).await;
 }
 
@@ -255,5 +255,5 @@ async fn preview_splits_without_giving() {
     };
     let shares = shop.parts.packets.preview(Giver::Shop, &request).unwrap();
     assert_eq!((shares.len(), shares.iter().sum::<i64>()), (9, 1_000));
-    assert_eq!(shop.parts.store.open_packets().await.unwrap(), []);
+    assert_eq!(shop.parts.store.packets().open().await.unwrap(), []);
 }

@@ -140,7 +140,7 @@ async fn parts_of_a_wallet_payment_go_back_to_the_wallet() {
         (wallet_of(&mei).await, mei.get(url).await.json()["order"]["status"].clone()),
         (PRICE, json!("refunded"))
     );
-    assert_eq!(shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap(), 0);
+    assert_eq!(shop.parts.store.wallet().balance(LedgerAccount::Shop).await.unwrap(), 0);
     assert_audit_finds_nothing(&shop).await;
 }
 
@@ -178,7 +178,8 @@ async fn part_that_failed_waits_for_staff_and_delays_no_other() {
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "refund_pending", "until the first part is back, too");
     assert_eq!(admin.send_form(&action(&admin, "settle").await, "reason=paid+in+cash&confirm=yes").await.status, 303);
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
-    let status = shop.parts.store.payment(payment.as_str().unwrap().parse().unwrap()).await.unwrap().unwrap().status;
+    let status =
+        shop.parts.store.payments().get(payment.as_str().unwrap().parse().unwrap()).await.unwrap().unwrap().status;
     assert_eq!((status, shop.cases().await), (PaymentStatus::Refunded, vec![]));
 }
 
@@ -206,7 +207,7 @@ async fn reports_of_parts_are_compared_with_what_was_asked_for() {
     assert_eq!(shop.cases().await, [CaseKind::UnexpectedRefund; 4]);
     let failed = json!({"payment_id": foreign, "refund_id": id});
     assert_eq!(shop.report("msg_failed", "refund.failed", failed).await.status, 204);
-    let due = shop.parts.store.refunds_due(10).await.unwrap();
+    let due = shop.parts.store.payments().refunds_due(10).await.unwrap();
     assert_eq!(due.len(), 1, "a report about another payment stops no refund");
     let pending = |order: Value| order["order"]["partial_refunds"][0]["refunded_at"].is_null();
     assert!(pending(mei.get(&url).await.json()));

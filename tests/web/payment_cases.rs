@@ -30,7 +30,7 @@ impl TestShop {
     }
 
     async fn payment_status(&self, id: PaymentId) -> PaymentStatus {
-        self.parts.store.payment(id).await.unwrap().unwrap().status
+        self.parts.store.payments().get(id).await.unwrap().unwrap().status
     }
 }
 

@@ -43,10 +43,10 @@ async fn cashier_of_the_sandbox_is_gone_while_it_is_off() {
     let user = mei.get("/api/me").await.json()["user"]["id"].as_str().unwrap().parse().unwrap();
     let now = shop.parts.clock.now();
     let payment = NewPayment { id, purpose: PaymentPurpose::TopUp(user), amount, provider: "sandbox" };
-    store.add_payment(&payment, now, now).await.unwrap();
+    store.payments().add(&payment, now, now).await.unwrap();
     let (return_path, status) = ("/en/wallet".into(), "open".into());
     let open = store::SandboxPayment { id, amount, return_path, status, expires_at: None };
-    store.sandbox_open(&open).await.unwrap();
+    store.sandbox().open_payment(&open).await.unwrap();
 
     let cashier = format!("/sandbox/cashier/{id}");
     assert!(shop.visitor().get(&cashier).await.is_page(404));
@@ -54,7 +54,7 @@ async fn cashier_of_the_sandbox_is_gone_while_it_is_off() {
     assert!(shop.visitor().send_form(&format!("{cashier}/decline"), "").await.is_page(404));
     let webhook = shop.visitor().send("POST", "/api/webhooks/payments/sandbox", &[], "{}").await;
     assert_eq!(webhook.problem(), problem(404, "not_found"));
-    assert_eq!(store.sandbox_payment(id).await.unwrap().unwrap().status, "open");
+    assert_eq!(store.sandbox().payment(id).await.unwrap().unwrap().status, "open");
 }
 
 #[tokio::test]

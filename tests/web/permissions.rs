@@ -250,7 +250,7 @@ async fn each_role_has_its_permissions_and_no_others() {
     for role in Role::ALL {
         let name = format!("some-{}", role.as_str());
         let mut client = shop.shopper(&name).await;
-        let id = shop.parts.store.user_named(&name).await.unwrap().unwrap().id;
+        let id = shop.parts.store.accounts().user_named(&name).await.unwrap().unwrap().id;
         if role != Role::User {
             let change = AccountChange::SetRole(role);
             shop.parts.accounts().change_account(&owner, id, &change).await.unwrap();

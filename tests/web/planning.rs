@@ -318,7 +318,7 @@ async fn checklist_names_what_is_missing() {
     assert_eq!((code("replica"), code("consumer")), (None, None), "checks of absent backends are left out");
 
     shop.publish();
-    let control = shop.parts.store.acquire_lease("control", "me", std::time::Duration::from_secs(60));
+    let control = shop.parts.store.leases().acquire("control", "me", std::time::Duration::from_secs(60));
     assert!(control.await.unwrap());
     let (ready, code) = list().await;
     assert!(ready, "warnings do not count");

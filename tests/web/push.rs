@@ -149,7 +149,7 @@ async fn reminder_says_what_reaches_the_account() {
 
 /// The waiting messages to browsers: kind, and the sale.
 async fn pushed(shop: &TestShop) -> Vec<(String, String)> {
-    let due = shop.parts.store.pushes_due(100).await.unwrap();
+    let due = shop.parts.store.mail().pushes_due(100).await.unwrap();
     due.iter().map(|(mail, _)| (mail.kind.to_string(), mail.facts["sale"].as_str().unwrap().to_owned())).collect()
 }
 
@@ -183,21 +183,21 @@ async fn start_of_a_sale_is_told_once_to_those_who_asked() {
     }
     assert_eq!(mei.put(&format!("/api/sales/{sale}/reminder"), json!({})).await.status, 204);
     let store = &shop.parts.store;
-    assert!(store.sales_about_to_start().await.unwrap().is_empty());
+    assert!(store.reminders().sales_about_to_start().await.unwrap().is_empty());
     clock.advance(std::time::Duration::from_secs(55 * 60));
-    let soon = store.sales_about_to_start().await.unwrap();
+    let soon = store.reminders().sales_about_to_start().await.unwrap();
     assert_eq!(soon.len(), 1);
     for _ in 0..2 {
-        assert!(!store.tell_of_start(soon[0]).await.unwrap());
+        assert!(!store.reminders().tell_of_start(soon[0]).await.unwrap());
     }
     assert_eq!(pushed(&shop).await, kinds(&[("sale_starts", &sale)]));
     // Too late for accounts that ask now: they have the page in front of them.
     clock.advance(std::time::Duration::from_secs(5 * 60));
     lei.put(&format!("/api/sales/{sale}/reminder"), json!({})).await;
-    assert!(!store.tell_of_start(soon[0]).await.unwrap());
+    assert!(!store.reminders().tell_of_start(soon[0]).await.unwrap());
     assert_eq!(pushed(&shop).await.len(), 1);
     assert_eq!(shop.execute("UPDATE sales SET state = 'ended'").await, 1);
-    assert!(!store.purge_reminders().await.unwrap());
+    assert!(!store.reminders().purge().await.unwrap());
     assert!(mei.exported().await["reminders"].as_array().unwrap().is_empty());
 }
 
@@ -212,18 +212,18 @@ async fn opening_of_a_waiting_room_is_told_before_shoppers_may_join() {
     assert_eq!(mei.put(&format!("/api/sales/{sale}/reminder"), json!({})).await.status, 204);
     let store = &shop.parts.store;
     clock.advance(std::time::Duration::from_secs(24 * 60));
-    assert!(store.sales_about_to_start().await.unwrap().is_empty(), "six minutes are left");
+    assert!(store.reminders().sales_about_to_start().await.unwrap().is_empty(), "six minutes are left");
     clock.advance(std::time::Duration::from_secs(60));
-    let soon = store.sales_about_to_start().await.unwrap();
+    let soon = store.reminders().sales_about_to_start().await.unwrap();
     assert_eq!(soon.len(), 1);
-    assert!(!store.tell_of_start(soon[0]).await.unwrap());
-    let (told, _) = store.pushes_due(1).await.unwrap().remove(0);
+    assert!(!store.reminders().tell_of_start(soon[0]).await.unwrap());
+    let (told, _) = store.mail().pushes_due(1).await.unwrap().remove(0);
     assert_eq!(
         (told.facts["at"].as_str(), told.expires_at),
         (Some("2026-11-24T12:30:00Z"), clock.now() + jiff::SignedDuration::from_mins(5))
     );
     clock.advance(std::time::Duration::from_secs(5 * 60));
-    assert!(store.sales_about_to_start().await.unwrap().is_empty(), "shoppers may join");
+    assert!(store.reminders().sales_about_to_start().await.unwrap().is_empty(), "shoppers may join");
 }
 
 #[tokio::test]
@@ -233,21 +233,21 @@ async fn end_of_the_time_to_pay_is_told_once() {
     let admin = shop.admin().await;
     let sale = shop.open_sale(&admin, 4).await;
     let store = &shop.parts.store;
-    assert!(!store.tell_of_payment_end().await.unwrap());
+    assert!(!store.reminders().tell_of_payment_end().await.unwrap());
     let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
     mei.put("/api/push", browser(&format!("{ENDPOINT}mei"))).await;
     for client in [&mei, &lei] {
         assert_eq!(client.buy(&sale, 1).await.status, 202);
     }
     clock.advance(std::time::Duration::from_secs(24 * 60));
-    assert!(!store.tell_of_payment_end().await.unwrap());
+    assert!(!store.reminders().tell_of_payment_end().await.unwrap());
     assert!(pushed(&shop).await.is_empty(), "six minutes are left");
     clock.advance(std::time::Duration::from_secs(61));
     for _ in 0..2 {
-        assert!(!store.tell_of_payment_end().await.unwrap());
+        assert!(!store.reminders().tell_of_payment_end().await.unwrap());
     }
     assert_eq!(pushed(&shop).await, kinds(&[("payment_ends", &sale)]));
-    let (mail, _) = store.pushes_due(1).await.unwrap().remove(0);
+    let (mail, _) = store.mail().pushes_due(1).await.unwrap().remove(0);
     assert_eq!(mail.expires_at, clock.now() + jiff::SignedDuration::from_secs(5 * 60 - 1));
 }
 
@@ -261,6 +261,6 @@ async fn order_that_ends_soon_when_notices_begin_is_told_of() {
     mei.put("/api/push", browser(&format!("{ENDPOINT}mei"))).await;
     assert_eq!(mei.buy(&sale, 1).await.status, 202);
     clock.advance(std::time::Duration::from_secs(26 * 60));
-    shop.parts.store.tell_of_payment_end().await.unwrap();
+    shop.parts.store.reminders().tell_of_payment_end().await.unwrap();
     assert_eq!(pushed(&shop).await, kinds(&[("payment_ends", &sale)]));
 }

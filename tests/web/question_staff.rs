@@ -105,12 +105,12 @@ async fn unanswered_questions_are_listed_from_the_one_that_waits_longest() {
     let shop = TestShop::open().await;
     let (admin, _, sale, first) = asked(&shop).await;
     let (goods, sale) =
-        (shop.parts.store.question(first.parse().unwrap()).await.unwrap().unwrap(), sale.parse().unwrap());
+        (shop.parts.store.questions().get(first.parse().unwrap()).await.unwrap().unwrap(), sale.parse().unwrap());
     let mut ids = vec![first];
     for n in 1..=51 {
         let text = format!("Question number {n}?");
         let new = NewQuestion { user: None, goods: goods.question.goods_id, sale, locale: Locale::En, text };
-        let AskOutcome::Asked(question) = shop.parts.store.ask_question(&new).await.unwrap() else {
+        let AskOutcome::Asked(question) = shop.parts.store.questions().ask(&new).await.unwrap() else {
             panic!("not asked")
         };
         ids.push(question.id.to_string());

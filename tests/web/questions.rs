@@ -101,7 +101,7 @@ async fn page_shows_a_handful_and_the_rest_on_request_newest_first() {
          SELECT 'x' || i, goods_id, sale_id, locale, text, 1, status, answer, 100 + i FROM questions, n WHERE answered_at_ms = 4",
     )
     .await;
-    assert_eq!(shop.parts.store.shown_answers().await.unwrap().values().next().unwrap().en.len(), thirty);
+    assert_eq!(shop.parts.store.questions().shown_answers().await.unwrap().values().next().unwrap().en.len(), thirty);
 }
 
 #[tokio::test]

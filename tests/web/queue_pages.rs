@@ -35,7 +35,7 @@ async fn announce(admin: &TestClient<'_>, units: i64) -> String {
 /// Does what the loops of the shop do within a second.
 async fn move_on(shop: &TestShop, sale: &str) {
     let id = SaleId(sale.parse().unwrap());
-    shop.parts.store.follow_schedule(id).await.unwrap();
+    shop.parts.store.sales().follow_schedule(id).await.unwrap();
     Queues::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
@@ -230,7 +230,7 @@ async fn staff_hold_and_bound_the_calls() {
     assert!(admin.send_form(&format!("{cockpit}/queue?lang=en"), "to=resume").await.leads_to(&done("calls_resumed")));
     let called = async || {
         move_on(&shop, &sale).await;
-        shop.parts.store.queue(SaleId(sale.parse().unwrap())).await.unwrap().unwrap().called
+        shop.parts.store.waiting_rooms().get(SaleId(sale.parse().unwrap())).await.unwrap().unwrap().called
     };
     assert_eq!((called().await, called().await), (1, 1), "one a minute");
     clock.advance(Duration::from_secs(30));
@@ -266,7 +266,7 @@ async fn form_of_a_sale_makes_a_waiting_room() {
     assert!(wrong.is_page(422) && wrong.text().contains("Enter 10 to 3600 seconds."));
     assert!(wrong.text().contains("At 6000 accounts for 60 units, a script’s chance in a rush is up to 100 times"));
     assert_eq!(admin.send_form("/admin/sales?lang=en", &format!("{fields}&queue_seat_s=240")).await.status, 303);
-    let made = shop.parts.store.sale(SaleId(1)).await.unwrap().unwrap();
+    let made = shop.parts.store.sales().get(SaleId(1)).await.unwrap().unwrap();
     let plan = made.mode.queue_plan().unwrap();
     assert_eq!((plan.prequeue_s, plan.gather_s, plan.seat_s), (1_800, 10, 240));
     assert!(made.spread().is_none(), "a shopper who is called waits for no moment");

@@ -47,7 +47,7 @@ pub(super) async fn joining(units: i64) -> (TestShop, Clock, String) {
 /// Opens the sale.
 pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(PREQUEUE);
-    shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
+    shop.parts.store.sales().follow_schedule(id(sale)).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
 }

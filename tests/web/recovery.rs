@@ -265,7 +265,7 @@ async fn recovery_leaves_security_events_without_what_was_typed() {
     assert_eq!(shop.recover(&token, "battery staple", None).await.status, 204);
     shop.parts.security.write(&shop.parts.store).await.unwrap();
     let filter = store::SecurityEventFilter::default();
-    let events = shop.parts.store.security_events(&filter, None, 100).await.unwrap();
+    let events = shop.parts.store.security_events().list(&filter, None, 100).await.unwrap();
     let has = |class: &str, detail: &str| events.iter().any(|row| row.class == class && row.detail == detail);
     assert!(has("mail_address_changed", "verified") && has("recovery_started", "owner"));
     assert!(has("password_changed", "recovery"));

@@ -151,8 +151,8 @@ async fn verified_address_is_the_account_s_also_where_accounts_are_free() {
     let token = here.token(&challenge, "lei@shop.example").await;
     assert_eq!(shop.verify_contact(&token).await.status, 204);
     assert_eq!(phone.register("lei", &challenge).await.status, 201);
-    let lei = shop.parts.store.user_named("lei").await.unwrap().unwrap();
-    let mail = shop.parts.store.mail_of(lei.id).await.unwrap().unwrap();
+    let lei = shop.parts.store.accounts().user_named("lei").await.unwrap().unwrap();
+    let mail = shop.parts.store.accounts().mail_of(lei.id).await.unwrap().unwrap();
     assert_eq!(mail.address.as_deref(), Some("lei@shop.example"));
     assert_eq!(here.register("zhao", &challenge).await.problem(), problem(403, "proof_needed"), "it is spent");
 }
@@ -205,7 +205,7 @@ async fn address_that_another_account_has_verified_meanwhile_pays_for_nothing() 
     let wang = shop.shopper("wang").await;
     wang.verify("lei@shop.example").await;
     assert_eq!(here.register("lei", &challenge).await.problem(), problem(403, "proof_needed"));
-    assert!(shop.parts.store.user_named("lei").await.unwrap().is_none(), "the name is free");
+    assert!(shop.parts.store.accounts().user_named("lei").await.unwrap().is_none(), "the name is free");
 }
 
 #[tokio::test]
@@ -240,7 +240,7 @@ async fn message_of_a_registration_is_in_the_console_for_a_day() {
     assert!(page.is_page(200) && page.text().contains("l•••@shop.example"), "{page:?}");
     assert!(!page.text().contains("token="), "the link is for its reader");
     clock.advance(Duration::from_secs(26 * 3600));
-    shop.parts.store.purge_mails().await.unwrap();
+    shop.parts.store.mail().purge().await.unwrap();
     assert!(shop.mails().await.is_empty());
 }
 

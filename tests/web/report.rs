@@ -30,7 +30,7 @@ async fn settle(shop: &TestShop, sale: &str) {
     let expiry = Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone());
     expiry.cancel_overdue().await.unwrap();
     expiry.release().await.unwrap();
-    shop.parts.store.retire_sale(SaleId(sale.parse().unwrap()), shop.parts.clock.now()).await.unwrap();
+    shop.parts.store.sales().retire(SaleId(sale.parse().unwrap()), shop.parts.clock.now()).await.unwrap();
     shop.parts.digests.keep().await.unwrap();
 }
 
@@ -84,7 +84,7 @@ async fn two_running_sales_are_not_read_again_for_the_next_viewer() {
     let mut sales = Vec::new();
     for _ in 0..2 {
         let id = SaleId(shop.open_sale(&admin, 3).await.parse().unwrap());
-        sales.push(shop.parts.store.sale(id).await.unwrap().unwrap());
+        sales.push(shop.parts.store.sales().get(id).await.unwrap().unwrap());
     }
     let digest = async |n: usize| shop.parts.digests.wait(&sales[n]).await.unwrap().digest;
     let (first, second) = (digest(0).await, digest(1).await);
@@ -147,8 +147,8 @@ async fn report_of_a_waiting_room_counts_calls_by_the_order_of_joining() {
         (csv["joined"][0].as_str(), csv["called"][0].as_str(), csv["missed_turn"][0].as_str()),
         ("12", "4", "4")
     );
-    let digest = shop.parts.store.sale(SaleId(sale.parse().unwrap())).await.unwrap().unwrap();
-    let digest = shop.parts.store.digest_sale(&digest, clock.now()).await.unwrap();
+    let digest = shop.parts.store.sales().get(SaleId(sale.parse().unwrap())).await.unwrap().unwrap();
+    let digest = shop.parts.store.sales().digest_sale(&digest, clock.now()).await.unwrap();
     assert_eq!(digest.tenths.len(), 10);
     let sum = digest.tenths.iter().fold((0, 0), |sum, tenth| (sum.0 + tenth.all, sum.1 + tenth.won));
     assert_eq!(sum, (12, 4));

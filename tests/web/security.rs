@@ -12,7 +12,7 @@ impl TestShop {
     async fn events(&self) -> Vec<SecurityEventRow> {
         self.parts.security.write(&self.parts.store).await.unwrap();
         let filter = SecurityEventFilter::default();
-        let mut rows = self.parts.store.security_events(&filter, None, 1_000).await.unwrap();
+        let mut rows = self.parts.store.security_events().list(&filter, None, 1_000).await.unwrap();
         rows.reverse();
         rows
     }

@@ -6,7 +6,7 @@ use domain::wallet::LedgerAccount;
 use engine::packets::give::MAX_OPERATOR_SPENDING;
 
 async fn shop_balance(shop: &TestShop) -> i64 {
-    shop.parts.store.wallet_balance(LedgerAccount::Shop).await.unwrap()
+    shop.parts.store.wallet().balance(LedgerAccount::Shop).await.unwrap()
 }
 
 #[tokio::test]

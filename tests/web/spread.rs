@@ -35,7 +35,7 @@ fn hour_before() -> Clock {
 
 async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(until(clock, OPENS.parse().unwrap()));
-    shop.parts.store.follow_schedule(SaleId(sale.parse().unwrap())).await.unwrap().unwrap();
+    shop.parts.store.sales().follow_schedule(SaleId(sale.parse().unwrap())).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
     assert_eq!(shop.visitor().get(&format!("/api/sales/{sale}/button")).await.json()["phase"], "open");
@@ -87,7 +87,7 @@ async fn commitment_is_public_before_and_the_seed_after_the_spread() {
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = announced_sale(&admin, SPREAD_MS).await;
     shop.parts.catalogue.refresh().await.unwrap();
-    let seed = shop.parts.store.sale(SaleId(sale.parse().unwrap())).await.unwrap().unwrap().spread_seed.unwrap();
+    let seed = shop.parts.store.sales().get(SaleId(sale.parse().unwrap())).await.unwrap().unwrap().spread_seed.unwrap();
     let path = format!("/api/sales/{sale}/spread");
     let public = async || shop.visitor().get(&path).await.json();
     let before = public().await;

@@ -87,17 +87,17 @@ async fn page_that_asks_for_the_password_carries_the_form() {
         assert!(page.text().contains(field), "{field}: {}", page.text());
     }
     assert!(!page.text().contains("step_up_code"), "the account has no second factor");
-    assert!(shop.parts.store.user_named("otto").await.unwrap().is_none());
+    assert!(shop.parts.store.accounts().user_named("otto").await.unwrap().is_none());
 
     let wrong = admin.send_form("/admin/staff?lang=en", &format!("{form}&step_up_password=wrong+horse")).await;
     assert!(wrong.is_page(422) && wrong.text().contains("step-up-password-wrong"), "{}", wrong.text());
     assert!(wrong.text().contains(r#"value="otto""#) && !wrong.text().contains("wrong horse"));
-    assert!(shop.parts.store.user_named("otto").await.unwrap().is_none());
+    assert!(shop.parts.store.accounts().user_named("otto").await.unwrap().is_none());
 
     let password = admin.password.clone().unwrap();
     let done = admin.send_form("/admin/staff?lang=en", &format!("{form}&step_up_password={password}")).await;
     assert!(done.is_page(200) && done.text().contains("Account “otto” created"), "{}", done.text());
-    assert_eq!(shop.parts.store.user_named("otto").await.unwrap().unwrap().role, Role::Operator);
+    assert_eq!(shop.parts.store.accounts().user_named("otto").await.unwrap().unwrap().role, Role::Operator);
     let again = admin.send_form("/admin/staff?lang=en", "username=olga&role=viewer").await;
     assert!(again.is_page(200), "the password holds for a while");
 }

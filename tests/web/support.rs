@@ -88,14 +88,19 @@ async fn refund_after_the_sale_was_retired_leaves_no_release() {
     let sale = shop.open_sale(&admin, 2).await;
     let (order, _) = paid_order(&shop, &mei, &sale).await;
     admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await;
-    shop.parts.store.retire_sale(sale.parse().unwrap(), shop.parts.clock.now()).await.unwrap();
+    shop.parts.store.sales().retire(sale.parse().unwrap(), shop.parts.clock.now()).await.unwrap();
     let id: OrderId = order.parse().unwrap();
     let reason = AuditReason { actor: "admin", note: "late", message: None };
     let place = (sale.parse().unwrap(), id);
-    let released =
-        shop.parts.store.apply_staff_action(place, StaffAction::Refund, reason, shop.parts.clock.now()).await.unwrap();
+    let released = shop
+        .parts
+        .store
+        .orders()
+        .apply_staff_action(place, StaffAction::Refund, reason, shop.parts.clock.now())
+        .await
+        .unwrap();
     assert_eq!(released.map(|release| release.order_id), Some(id));
-    assert_eq!(shop.parts.store.pending_releases(10).await.unwrap(), [], "a retired sale has no holds");
+    assert_eq!(shop.parts.store.orders().pending_releases(10).await.unwrap(), [], "a retired sale has no holds");
     shop.parts.payments.refund_due().await.unwrap();
     assert_audit_finds_nothing(&shop).await;
 }
@@ -204,12 +209,12 @@ async fn orders(store: &Store, sale: SaleId, count: usize) -> Vec<Order> {
                 reserved_at: now,
             })
             .collect();
-        store.persist_orders(&batch, std::time::Duration::from_secs(3600 * 24 * 365 * 50)).await.unwrap();
+        store.orders().persist_orders(&batch, std::time::Duration::from_secs(3600 * 24 * 365 * 50)).await.unwrap();
         ids.extend(batch.iter().map(|r| r.order_id));
     }
     let mut orders = Vec::new();
     for id in ids.iter().take(if count > 1000 { 0 } else { count }) {
-        orders.push(store.order(sale, *id).await.unwrap().unwrap());
+        orders.push(store.orders().get(sale, *id).await.unwrap().unwrap());
     }
     orders
 }
@@ -226,14 +231,16 @@ async fn order_ends_once_in_two_hundred_races() {
     let race = async |(n, order): (usize, Order)| {
         let (payment, _) = shop.parts.payments.start(&order, "/".into()).await.unwrap();
         store
-            .sandbox_settle(
+            .sandbox()
+            .settle(
                 payment,
                 "captured",
                 &store::SandboxWebhook { id: format!("w{n}"), body: String::new(), attempts: 0 },
             )
             .await
             .unwrap();
-        let pay = async || store.apply_capture(&format!("msg_{n}"), payment, order.amount, now).await.unwrap();
+        let pay =
+            async || store.payments().apply_capture(&format!("msg_{n}"), payment, order.amount, now).await.unwrap();
         let end = async |what| match what {
             StaffAction::Cancel | StaffAction::CancelHeld => {
                 owners.cancel_for_staff(&order, staff, reason).await.unwrap() == StaffActionOutcome::Done
@@ -295,10 +302,10 @@ async fn order_ends_once_in_two_hundred_races() {
     join_all(orders(store, sale, RACES).await.into_iter().enumerate().map(race)).await;
     while shop.parts.payments.refund_due().await.unwrap() > 0 {}
     assert_audit_finds_nothing(&shop).await;
-    let found = store.find_orders(&store::OrderSearch::default(), 1000).await.unwrap();
+    let found = store.orders().find(&store::OrderSearch::default(), 1000).await.unwrap();
     let mut seen = HashSet::new();
     for found in &found {
-        let steps = store.steps(&found.order).await.unwrap();
+        let steps = store.orders().steps(&found.order).await.unwrap();
         let path: Vec<_> = steps.iter().map(|step| step.event.status).collect();
         seen.insert(path.clone());
         assert!(matches!(found.order.status, OrderStatus::Paid | OrderStatus::Refunded), "{path:?}");
@@ -309,7 +316,7 @@ async fn order_ends_once_in_two_hundred_races() {
     }
     assert!(seen.len() >= 2, "the races all ended the same way: {seen:?}");
     let live = found.iter().filter(|found| found.order.status.is_live()).count() as i64;
-    assert_eq!(store.sale(sale).await.unwrap().unwrap().sold, live, "units return exactly once");
+    assert_eq!(store.sales().get(sale).await.unwrap().unwrap().sold, live, "units return exactly once");
 }
 
 #[tokio::test]

@@ -141,7 +141,7 @@ async fn returned_units_go_down_the_line_and_strangers_get_none() {
     }
     assert_eq!(states, ["offered", "offered", "offered", "offered", "waiting"]);
     assert_eq!(own(line[0], &sale).await["pay_by"], Value::Null, "its order is over");
-    let sale_row = shop.parts.store.sale(SaleId(sale.parse().unwrap())).await.unwrap().unwrap();
+    let sale_row = shop.parts.store.sales().get(SaleId(sale.parse().unwrap())).await.unwrap().unwrap();
     assert_eq!((sale_row.sold, sale_row.total), (2, 2));
 }
 
@@ -305,10 +305,12 @@ async fn account_whose_offer_is_rejected_waits_on_in_its_place() {
     join(&mei, &sale, 1).await;
     let place = own(&mei, &sale).await;
     next_segment(&clock);
-    let of_sale = store.sale(id).await.unwrap().unwrap();
-    let [claim] = store.call_waiters(&of_sale, 1).await.unwrap()[..] else { panic!("one account is called") };
-    assert_eq!(store.call_waiters(&of_sale, 1).await.unwrap(), [claim], "a call stays");
-    store.persist_orders(&[claim.reservation(id)], PAYMENT_WINDOW).await.unwrap();
+    let of_sale = store.sales().get(id).await.unwrap().unwrap();
+    let [claim] = store.waitlists().call_waiters(&of_sale, 1).await.unwrap()[..] else {
+        panic!("one account is called")
+    };
+    assert_eq!(store.waitlists().call_waiters(&of_sale, 1).await.unwrap(), [claim], "a call stays");
+    store.orders().persist_orders(&[claim.reservation(id)], PAYMENT_WINDOW).await.unwrap();
     step(&shop).await;
     assert_eq!(own(&mei, &sale).await, place);
     cancel(&buyers[0], &sale).await;

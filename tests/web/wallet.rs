@@ -46,10 +46,10 @@ async fn order_is_paid_from_and_refunded_to_the_wallet_once() {
 
     let reason = json!({"reason": "broken"});
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), reason).await.status, 200);
-    let due = shop.parts.store.refunds_due(10).await.unwrap();
+    let due = shop.parts.store.payments().refunds_due(10).await.unwrap();
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
     // Another process applies the same refund.
-    shop.parts.store.apply_refund(&due[0], shop.parts.clock.now()).await.unwrap();
+    shop.parts.store.payments().apply_refund(&due[0], shop.parts.clock.now()).await.unwrap();
     assert_eq!(mei.get(url).await.json()["order"]["status"], "refunded");
     assert_eq!(balance(&mei).await, 200_000);
     assert_audit_finds_nothing(&shop).await;

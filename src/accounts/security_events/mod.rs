@@ -93,10 +93,10 @@ impl SecurityEvents {
         }
         let (rows, totals) = self.pending().unwritten();
         if !totals.is_empty() {
-            store.save_security_totals(&self.0.process, &totals).await?;
+            store.security_events().save_totals(&self.0.process, &totals).await?;
         }
         if !rows.is_empty() {
-            store.save_security_events(&rows).await?;
+            store.security_events().save(&rows).await?;
         }
         self.pending().confirm(&rows, &totals, now);
         Ok(())

@@ -22,7 +22,7 @@ impl Fixture {
     /// Account, network and count of each row, after a write; the newest first.
     async fn rows(&self) -> Vec<(Option<UserId>, String, i64)> {
         self.events.write(&self.store).await.unwrap();
-        let rows = self.store.security_events(&SecurityEventFilter::default(), None, 10_000).await.unwrap();
+        let rows = self.store.security_events().list(&SecurityEventFilter::default(), None, 10_000).await.unwrap();
         rows.into_iter().map(|row| (row.account, row.network, row.events)).collect()
     }
 
@@ -59,7 +59,7 @@ async fn a_write_that_runs_twice_counts_once_and_a_row_grows_with_its_minute() {
     shop.fail("192.0.2.1");
     shop.events.write(&shop.store).await.unwrap();
     assert_eq!(shop.rows().await, [(None, "192.0.2.0/24".to_owned(), 2)]);
-    let totals = shop.store.security_totals("2026-11-21T12:00:00Z".parse().unwrap()).await.unwrap();
+    let totals = shop.store.security_events().totals("2026-11-21T12:00:00Z".parse().unwrap()).await.unwrap();
     assert_eq!(totals.len(), 1);
     assert_eq!((totals[0].class.as_str(), totals[0].events), ("log_in_failed", 2));
     assert_eq!(totals[0].hour.to_string(), "2026-11-21T12:00:00Z");
@@ -100,7 +100,7 @@ async fn without_the_database_events_wait_within_a_bound_and_then_are_counted_as
     assert_eq!(shop.metrics.security_events_dropped.get(), 6_000 - 4_096);
     let rows = shop.rows().await;
     assert_eq!(rows.iter().map(|row| row.2).sum::<i64>(), 4_096, "what waited is written when it is back");
-    let totals = shop.store.security_totals(jiff::Timestamp::UNIX_EPOCH).await.unwrap();
+    let totals = shop.store.security_events().totals(jiff::Timestamp::UNIX_EPOCH).await.unwrap();
     assert_eq!(totals.iter().map(|total| total.events).sum::<i64>(), 6_000, "the totals have all of them");
     shop.fail("192.0.2.1");
     assert_eq!(shop.rows().await.len(), 4_097, "there is room again");

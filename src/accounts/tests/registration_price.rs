@@ -20,7 +20,7 @@ fn at(address: &str) -> Device {
 async fn count(accounts: &Accounts, device: &Device, times: usize) {
     for _ in 0..times {
         let counts = accounts.registration_counts(device);
-        accounts.store.count_registration(&counts, |_| true, None).await.unwrap();
+        accounts.store.accounts().count_registration(&counts, |_| true, None).await.unwrap();
     }
 }
 

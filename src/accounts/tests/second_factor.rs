@@ -50,7 +50,7 @@ async fn codes_are_accepted_once_near_their_time_and_recovery_codes_once() {
     let typed = recovery[3].to_uppercase().replace('-', " ");
     assert!(log_in(&one, Some(&typed)).await.is_ok());
     assert!(matches!(log_in(&one, Some(&recovery[3])).await, Err(AccountRefusal::BadCode)));
-    assert_eq!(one.store.recovery_codes_left(mei.user_id).await.unwrap(), 9);
+    assert_eq!(one.store.credentials().recovery_codes_left(mei.user_id).await.unwrap(), 9);
 
     clock.advance(Duration::from_secs(3600));
     let mut throttled = false;
@@ -170,8 +170,12 @@ async fn command_opens_the_account_of_an_owner_who_has_lost_the_second_factor() 
     assert!(!changed.has_second_factor());
     clock.advance(Duration::from_secs(1));
     assert!(log_in().await.is_ok());
-    assert_eq!(accounts.store.sessions_of(admin.user_id, clock.now()).await.unwrap().len(), 1, "the old ones ended");
+    assert_eq!(
+        accounts.store.sessions().sessions_of(admin.user_id, clock.now()).await.unwrap().len(),
+        1,
+        "the old ones ended"
+    );
     let filter = AuditFilter { action: "reset-second-factor".into(), ..AuditFilter::default() };
-    let log = accounts.store.audit_log(&filter, None, 10).await.unwrap();
+    let log = accounts.store.audit_log().list(&filter, None, 10).await.unwrap();
     assert_eq!(log.iter().map(|row| row.actor.as_str()).collect::<Vec<_>>(), ["command line"]);
 }

@@ -107,7 +107,7 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Refund
 }
 
 async fn existing(shop: &Shop, id: RefundId) -> Result<Approval, Problem> {
-    shop.store.approval(id).await?.ok_or(Code::NotFound.into())
+    shop.store.payments().approval(id).await?.ok_or(Code::NotFound.into())
 }
 
 fn answer(approval: Approval) -> Result<Response, Problem> {

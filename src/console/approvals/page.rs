@@ -86,7 +86,7 @@ pub async fn approve(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, RefundId>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
-    let approval = shop.store.approval(id).await?.ok_or(Code::NotFound)?;
+    let approval = shop.store.payments().approval(id).await?.ok_or(Code::NotFound)?;
     if !form.is_confirmed() {
         let unsure = words::problem("not_confirmed").text(visitor.locale);
         return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, unsure).await;
@@ -108,7 +108,7 @@ pub async fn decline(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, RefundId>,
     Form(form): Form<DeclineForm>,
 ) -> Result<Response, Problem> {
-    let approval = shop.store.approval(id).await?.ok_or(Code::NotFound)?;
+    let approval = shop.store.payments().approval(id).await?.ok_or(Code::NotFound)?;
     let reason = match StaffActionReason::check(&form.reason, "") {
         Ok(reason) if form.confirm == "yes" => reason,
         _ => {

@@ -33,7 +33,7 @@ pub async fn export(
     let now = shop.clock.now();
     let period = query.period(now).map_err(Problem::invalid)?;
     let details = json!({"from": period.from, "to": period.to});
-    shop.store.log_event(staff.actor(), AuditAction::ExportBooks, "books", &details, now).await?;
+    shop.store.audit_log().log_event(staff.actor(), AuditAction::ExportBooks, "books", &details, now).await?;
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "books");
     let day = |at: jiff::Timestamp| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
     let name = format!("journal-{}-{}.csv", day(period.from), day(period.to));
@@ -75,7 +75,7 @@ impl Export {
     async fn next_line(&mut self) -> Result<Option<JournalLine>, StoreError> {
         for part in &mut self.parts {
             while let (true, Some(cursor)) = (part.lines.is_empty(), &part.next) {
-                let (lines, next) = self.store.journal(part.source, cursor, self.period.to, BATCH_SIZE).await?;
+                let (lines, next) = self.store.books().journal(part.source, cursor, self.period.to, BATCH_SIZE).await?;
                 (part.lines, part.next) = (lines.into(), next);
             }
         }

@@ -17,7 +17,7 @@ pub async fn show(
     Query(query): Query<BooksQuery>,
 ) -> Result<Response, Problem> {
     let (status, period, lines, errors) = match query.period(shop.clock.now()) {
-        Ok(period) => (StatusCode::OK, Some(period), shop.store.trial_balance(period).await?, Vec::new()),
+        Ok(period) => (StatusCode::OK, Some(period), shop.store.books().trial_balance(period).await?, Vec::new()),
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, None, Vec::new(), errors),
     };
     let chrome = visitor.chrome_at(format!("/admin/orders/books?lang={}", visitor.locale));

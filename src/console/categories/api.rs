@@ -60,12 +60,12 @@ struct AllCategories {
 
 /// All categories in their order.
 pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
-    let categories = shop.store.categories().await?;
+    let categories = shop.store.categories().list().await?;
     answer_all(&shop, categories).await
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, CategoryId>) -> Result<Response, Problem> {
-    let category = shop.store.categories().await?.into_iter().find(|category| category.id == id);
+    let category = shop.store.categories().list().await?.into_iter().find(|category| category.id == id);
     answer(&shop, category.ok_or(Code::NotFound)?).await
 }
 
@@ -124,12 +124,12 @@ fn draft(name: Bilingual, request: Option<RequestId>, versions: Option<Vec<i64>>
 
 async fn answer(shop: &Shop, category: Category) -> Result<Response, Problem> {
     let version = [(ETAG, entity_tag(category.version()))];
-    let category = CategoryJson::new(category, &shop.store.goods_per_category().await?);
+    let category = CategoryJson::new(category, &shop.store.categories().goods_per_category().await?);
     Ok((version, axum::Json(OneCategory { category })).into_response())
 }
 
 async fn answer_all(shop: &Shop, categories: Vec<Category>) -> Result<Response, Problem> {
-    let goods = shop.store.goods_per_category().await?;
+    let goods = shop.store.categories().goods_per_category().await?;
     let categories = categories.into_iter().map(|category| CategoryJson::new(category, &goods)).collect();
     Ok(axum::Json(AllCategories { categories }).into_response())
 }

@@ -66,7 +66,8 @@ pub async fn show(
 
 /// The page without errors and notices.
 async fn page(shop: &Shop, visitor: &Visitor) -> Result<CategoriesPage, Problem> {
-    let (categories, goods) = (shop.store.categories().await?, shop.store.goods_per_category().await?);
+    let (categories, goods) =
+        (shop.store.categories().list().await?, shop.store.categories().goods_per_category().await?);
     let rows = categories.into_iter().map(|category| {
         let count = goods.get(&category.id).copied().unwrap_or_default();
         CategoryRow::new(category, count)
@@ -165,7 +166,7 @@ pub async fn move_by_one(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, CategoryId>,
     Form(form): Form<MoveForm>,
 ) -> Result<Response, Problem> {
-    let mut ids: Vec<CategoryId> = shop.store.categories().await?.iter().map(|category| category.id).collect();
+    let mut ids: Vec<CategoryId> = shop.store.categories().list().await?.iter().map(|category| category.id).collect();
     let at = ids.iter().position(|other| *other == id).ok_or(Code::NotFound)?;
     let to = match form.to {
         Direction::Earlier => at.saturating_sub(1),

@@ -33,7 +33,7 @@ pub async fn give_round(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(RoundRequest { round }): Json<RoundRequest>,
 ) -> Result<Response, Problem> {
-    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match paste_round(&shop.store, &draw, &round, staff.actor()).await {
         Ok(_) => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
         Err(PasteRefusal::NotAwaited) => Err(Code::RoundNotAwaited.into()),
@@ -50,7 +50,7 @@ pub async fn exclude(
     Json(ExclusionRequest { reason }): Json<ExclusionRequest>,
 ) -> Result<Response, Problem> {
     let entry = entry.parse().map_err(|_| Code::NotFound)?;
-    match shop.store.exclude_entry(sale, entry, reason, staff.actor()).await? {
+    match shop.store.draws().exclude(sale, entry, reason, staff.actor()).await? {
         ExcludeOutcome::Done => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
         ExcludeOutcome::Locked => Err(Code::EntriesLocked.into()),
         ExcludeOutcome::NoSuchEntry => Err(Code::NotFound.into()),

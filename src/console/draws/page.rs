@@ -62,7 +62,7 @@ pub async fn show(
 }
 
 async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, may_act: bool, shown: Shown) -> Result<Response, Problem> {
-    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let now = shop.clock.now();
     let (stage, until) = draw.stage(&known.sale, now);
@@ -74,9 +74,9 @@ async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, may_act: bool, shown
         sale: known.sale.clone(),
         stage,
         until,
-        counted: shop.store.count_entries(sale).await?,
-        excluded: shop.store.exclusions(sale).await?.into_iter().map(|(_, entries)| entries).sum(),
-        orders: shop.store.order_totals(&[sale]).await?.remove(&sale).unwrap_or_default(),
+        counted: shop.store.draws().count_entries(sale).await?,
+        excluded: shop.store.draws().exclusions(sale).await?.into_iter().map(|(_, entries)| entries).sum(),
+        orders: shop.store.orders().order_totals(&[sale]).await?.remove(&sale).unwrap_or_default(),
         may_exclude: may_act && draw.takes_exclusions(now),
         may_act,
         draw,
@@ -98,14 +98,14 @@ async fn entries(shop: &Shop, sale: SaleId, is_held: bool, from: &str) -> Result
     if !is_held {
         let is_prefix = from.len() <= 32 && from.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let from = Some(from).filter(|_| is_prefix).ok_or(bad_cursor())?;
-        return Ok(shop.store.entries_from(sale, from, limit).await?);
+        return Ok(shop.store.draws().entries_from(sale, from, limit).await?);
     }
     let rank = match (from, from.parse::<EntryId>()) {
         ("", _) => 0,
-        (_, Ok(entry)) => shop.store.rank_of_entry(sale, entry).await?.ok_or(Code::NotFound)?,
+        (_, Ok(entry)) => shop.store.draws().rank_of_entry(sale, entry).await?.ok_or(Code::NotFound)?,
         (rank, Err(_)) => rank.parse::<i64>().ok().filter(|rank| *rank > 0).ok_or(bad_cursor())? - 1,
     };
-    Ok(shop.store.ranked_entries(sale, rank, limit).await?)
+    Ok(shop.store.draws().ranked_entries(sale, rank, limit).await?)
 }
 
 fn bad_cursor() -> Problem {
@@ -128,7 +128,7 @@ pub async fn give_round(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
     Form(RoundForm { round }): Form<RoundForm>,
 ) -> Result<Response, Problem> {
-    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let shown = match paste_round(&shop.store, &draw, &round, staff.actor()).await {
         Ok(_) => return Ok(see_other(&done_path(visitor.locale, sale, "round", ""))),
         Err(PasteRefusal::NotAwaited) => Shown::refused(String::new(), Code::RoundNotAwaited, visitor.locale),
@@ -163,7 +163,7 @@ pub async fn exclude(
         let shown = Shown { status: StatusCode::UNPROCESSABLE_ENTITY, from, warning, ..Shown::default() };
         return page(&shop, &visitor, sale, true, shown).await;
     }
-    match shop.store.exclude_entry(sale, entry, reason, staff.actor()).await? {
+    match shop.store.draws().exclude(sale, entry, reason, staff.actor()).await? {
         ExcludeOutcome::Done => Ok(see_other(&done_path(visitor.locale, sale, "exclude", &from))),
         ExcludeOutcome::Locked => {
             let shown = Shown::refused(from, Code::EntriesLocked, visitor.locale);
@@ -177,7 +177,7 @@ pub async fn exclude(
 pub async fn try_out(
     (State(shop), _, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
 ) -> Result<Response, Problem> {
-    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let dry_run = dry_run(&shop.store, &draw).await.map_err(|error| Problem::internal(error.into_boxed_dyn_error()))?;
     page(&shop, &visitor, sale, true, Shown { dry_run: Some(dry_run), ..Shown::default() }).await
 }

@@ -73,12 +73,12 @@ struct AllGoods {
 
 /// All goods, including archived ones.
 pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
-    let goods = shop.store.all_goods().await?.into_iter().map(GoodsJson::from).collect();
+    let goods = shop.store.goods().list().await?.into_iter().map(GoodsJson::from).collect();
     Ok(axum::Json(AllGoods { goods }).into_response())
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, GoodsId>) -> Result<Response, Problem> {
-    Ok(answer(StatusCode::OK, shop.store.goods(id).await?.ok_or(Code::NotFound)?))
+    Ok(answer(StatusCode::OK, shop.store.goods().get(id).await?.ok_or(Code::NotFound)?))
 }
 
 pub async fn create(
@@ -168,7 +168,7 @@ async fn store_picture(
     content: Body,
 ) -> Result<Picture, Problem> {
     let bytes = body(headers, content, pictures::MAX_PICTURE_BYTES).await?;
-    shop.store.goods(*id).await?.ok_or(Code::NotFound)?;
+    shop.store.goods().get(*id).await?.ok_or(Code::NotFound)?;
     Ok(shop.pictures.add(bytes.into()).await?)
 }
 

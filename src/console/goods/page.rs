@@ -62,7 +62,7 @@ async fn show_list(
     status: StatusCode,
     warning: Option<&'static str>,
 ) -> Result<Response, Problem> {
-    let all = shop.store.all_goods().await?;
+    let all = shop.store.goods().list().await?;
     let done = query.goods.and_then(|id| all.iter().find(|goods| goods.id == id));
     let done = done.map(|goods| (query.done, goods.name.get(visitor.locale).to_owned()));
     let with_archived = !query.archived.is_empty();
@@ -70,7 +70,7 @@ async fn show_list(
     let words = query.q.trim().to_lowercase();
     // Newest first, because goods that were just created are the most likely to be edited.
     let mut goods: Vec<Goods> = all.into_iter().rev().collect();
-    let categories = shop.store.categories().await?;
+    let categories = shop.store.categories().list().await?;
     let is_here = |goods: &Goods| match query.category.as_str() {
         "" => true,
         "none" => goods.category_id.is_none(),
@@ -156,7 +156,7 @@ pub async fn blank((State(shop), _, visitor): StaffVisit<ViewConsole>) -> Result
 pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, GoodsId>,
 ) -> Result<Response, Problem> {
-    let goods = shop.store.goods(id).await?.ok_or(Code::NotFound)?;
+    let goods = shop.store.goods().get(id).await?.ok_or(Code::NotFound)?;
     personal(StatusCode::OK, &goods_form(&shop, &visitor, Some(id), goods).await?)
 }
 
@@ -186,9 +186,9 @@ async fn goods_form(
     let chrome = visitor.chrome_at(format!("/admin/goods/{page}?lang={}", visitor.locale));
     let version = id.map(|_| goods.version().to_string()).unwrap_or_default();
     let (errors, uploads) = (Vec::new(), Vec::new());
-    let categories = shop.store.categories().await?;
+    let categories = shop.store.categories().list().await?;
     let (variants, mut products): (Vec<_>, Vec<_>) =
-        shop.store.all_goods().await?.into_iter().partition(|other| id.is_some() && other.variant_of == id);
+        shop.store.goods().list().await?.into_iter().partition(|other| id.is_some() && other.variant_of == id);
     products.retain(|other| {
         let is_chosen = goods.variant_of == Some(other.id);
         is_chosen || (other.variant_of.is_none() && !other.is_archived() && Some(other.id) != id)
@@ -219,7 +219,7 @@ async fn save(
     form: GoodsForm,
 ) -> Result<Response, Problem> {
     let goods = match id {
-        Some(id) => shop.store.goods(id).await?.ok_or(Code::NotFound)?,
+        Some(id) => shop.store.goods().get(id).await?.ok_or(Code::NotFound)?,
         None => blank_goods(&shop),
     };
     let preview = form.preview;
@@ -306,7 +306,7 @@ async fn show_changed(shop: &Shop, page: AdminGoodsForm, current: i64) -> Result
 /// that a form with an error elsewhere does not need them again.
 async fn update_gallery(shop: &Shop, page: &mut AdminGoodsForm, form: GoodsForm) -> Result<(), Problem> {
     let names = form.arranged_pictures();
-    let mut gallery = shop.store.pictures(&names).await?;
+    let mut gallery = shop.store.goods().pictures(&names).await?;
     if gallery.len() < names.len() {
         page.errors.push(FieldError::new("pictures", "no_such_picture"));
     }

@@ -23,8 +23,8 @@ struct BatchesResponse {
 }
 
 pub async fn list((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
-    shop.store.sale(sale).await?.ok_or(Code::NoSuchSale)?;
-    let batches = shop.store.invitation_batches(sale).await?;
+    shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
+    let batches = shop.store.eligibility().invitation_batches(sale).await?;
     Ok((Cache::Private, axum::Json(BatchesResponse { batches })).into_response())
 }
 
@@ -77,7 +77,7 @@ pub async fn revoke(
         (None, Some(batch)) => Revocable::UnusedOf(batch),
         _ => return Err(Problem::invalid_field("code", "required")),
     };
-    shop.store.sale(sale).await?.ok_or(Code::NoSuchSale)?;
-    let revoked = shop.store.revoke_invitations(sale, &which, staff.actor()).await?;
+    shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
+    let revoked = shop.store.eligibility().revoke_invitations(sale, &which, staff.actor()).await?;
     Ok((Cache::Private, axum::Json(RevokedResponse { revoked })).into_response())
 }

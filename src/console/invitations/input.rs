@@ -21,7 +21,7 @@ pub async fn make_invitations(
     if !BATCH_SIZE.contains(&count) {
         return Err(Problem::invalid_field("count", "bad_number"));
     }
-    let known = shop.store.sale(sale).await?.ok_or(Code::NoSuchSale)?;
+    let known = shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
     if known.state == SaleState::Ended {
         return Err(Code::WrongState.into());
     }
@@ -29,7 +29,7 @@ pub async fn make_invitations(
         Some(request) => shop.eligibility.codes_of_request(request, count),
         None => (0..count).map(|_| InvitationCode::new(rand::random())).collect(),
     };
-    match shop.store.make_invitations(sale, &codes, actor).await? {
+    match shop.store.eligibility().make_invitations(sale, &codes, actor).await? {
         true => Ok(codes),
         false => Err(Problem::invalid_field("count", "too_many_invitations")),
     }

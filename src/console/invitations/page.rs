@@ -48,7 +48,7 @@ async fn page(
         chrome: visitor.chrome_at(path(visitor.locale, id, "")),
         goods_name: goods_name_and_cover(Some(&*known), visitor.locale).0,
         sale: known.sale.clone(),
-        batches: shop.store.invitation_batches(id).await?,
+        batches: shop.store.eligibility().invitation_batches(id).await?,
         may_act,
         form,
     };
@@ -106,7 +106,7 @@ pub async fn revoke(
         Err(_) => InvitationCode::parse(&typed).map(Revocable::One),
     };
     let revoked = match &which {
-        Some(which) => shop.store.revoke_invitations(sale, which, staff.actor()).await?,
+        Some(which) => shop.store.eligibility().revoke_invitations(sale, which, staff.actor()).await?,
         None => 0,
     };
     if revoked == 0 {

@@ -45,7 +45,7 @@ async fn act(
     (name, action): (&'static str, ReviewAction),
     form: OrderReviewForm,
 ) -> Result<Response, Problem> {
-    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let reason = match ReviewFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,
         Err(review) => {
@@ -59,7 +59,7 @@ async fn act(
         ReviewOutcome::Done => Ok(see_other(&format!("{path}&done={name}"))),
         ReviewOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
         ReviewOutcome::Unchanged | ReviewOutcome::OrderEnded | ReviewOutcome::Waits => {
-            let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+            let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
             let form = StaffActionFormState { changed: true, ..Default::default() };
             page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
         }

@@ -39,7 +39,7 @@ pub(crate) async fn list_bar(
 ) -> Result<ListBar, Problem> {
     let query = query.unwrap_or_default();
     let notice: ViewNoticeQuery = read(query).unwrap_or_default();
-    let views = shop.store.saved_views(owner, list).await?;
+    let views = shop.store.saved_views().list(owner, list).await?;
     Ok(ListBar::new(locale, ListQuery::read(list, query), views, &notice.view))
 }
 
@@ -121,7 +121,7 @@ pub async fn save(
     }
     let Some(name) = checked_name(&form.name) else { return Ok(back(&query, visitor.locale, "bad_name")) };
     let new = SavedView { id: Uuid::now_v7(), list, name, query: query.encoded() };
-    let outcome = shop.store.save_view(staff.session.user_id, &new, shop.clock.now()).await?;
+    let outcome = shop.store.saved_views().save(staff.session.user_id, &new, shop.clock.now()).await?;
     Ok(back(&query, visitor.locale, notice(outcome, "saved")?))
 }
 
@@ -130,10 +130,10 @@ pub async fn rename(
     Form(form): Form<ViewForm>,
 ) -> Result<Response, Problem> {
     let owner = staff.session.user_id;
-    let view = shop.store.saved_view(owner, id).await?.ok_or(Code::NotFound)?;
+    let view = shop.store.saved_views().get(owner, id).await?.ok_or(Code::NotFound)?;
     let query = ListQuery::read(view.list, &view.query);
     let Some(name) = checked_name(&form.name) else { return Ok(back(&query, visitor.locale, "bad_name")) };
-    let outcome = shop.store.rename_view(owner, id, &name).await?;
+    let outcome = shop.store.saved_views().rename(owner, id, &name).await?;
     Ok(back(&query, visitor.locale, notice(outcome, "renamed")?))
 }
 
@@ -141,7 +141,7 @@ pub async fn delete(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, Uuid>,
 ) -> Result<Response, Problem> {
     let owner = staff.session.user_id;
-    let view = shop.store.saved_view(owner, id).await?.ok_or(Code::NotFound)?;
-    shop.store.delete_view(owner, id).await?;
+    let view = shop.store.saved_views().get(owner, id).await?.ok_or(Code::NotFound)?;
+    shop.store.saved_views().delete(owner, id).await?;
     Ok(back(&ListQuery::read(view.list, ""), visitor.locale, "deleted"))
 }

@@ -133,7 +133,7 @@ async fn orders(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Searc
         return Ok(Vec::new());
     }
     let search = OrderSearch { order, number, ..OrderSearch::default() };
-    let found = shop.store.find_orders(&search, MAX_OF_A_KIND as i64).await?.into_iter();
+    let found = shop.store.orders().find(&search, MAX_OF_A_KIND as i64).await?.into_iter();
     let hits = found.map(|FoundOrder { order, .. }| {
         let detail = format!("{} · {}", words::text(visitor.locale).status(&order.status), order.amount);
         hit(visitor, HitKind::Order, order.id.to_string(), detail, &format!("/admin/orders/{}", order.id))
@@ -142,7 +142,7 @@ async fn orders(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Searc
 }
 
 async fn users(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
-    let found = shop.store.find_users(&UserSearch::typed(words), None, MAX_OF_A_KIND as i64).await?;
+    let found = shop.store.accounts().find_users(&UserSearch::typed(words), None, MAX_OF_A_KIND as i64).await?;
     let t = words::text(visitor.locale);
     let hits = found.into_iter().map(|user| {
         let path = format!("/admin/users/{}", user.id);
@@ -153,7 +153,7 @@ async fn users(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Search
 
 /// Questions whose text has the words, newest first.
 async fn questions(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
-    let found = shop.store.search_questions(words, MAX_OF_A_KIND as i64).await?;
+    let found = shop.store.questions().search(words, MAX_OF_A_KIND as i64).await?;
     let hits = found.into_iter().map(|FoundQuestion { question, goods_name, .. }| {
         let status = words::text(visitor.locale).questions.status(question.status);
         let detail = format!("{} · {status}", goods_name.get(visitor.locale));

@@ -52,7 +52,7 @@ async fn names(shop: &Shop, rows: &[AuditRow], locale: Locale) -> Result<LogName
         .filter_map(|id| Some((id, goods_name_and_cover(Some(&*shop.catalogue.known(id)?), locale).0)));
     let categories = shop.catalogue.categories();
     let categories = categories.iter().map(|category| (category.id, category.name.get(locale).to_owned()));
-    let users = shop.store.usernames(&users).await?;
+    let users = shop.store.accounts().usernames(&users).await?;
     Ok(LogNames { sales: sales.collect(), categories: categories.collect(), users })
 }
 
@@ -68,7 +68,7 @@ pub async fn show(
         true => (StatusCode::OK, audit_log_page(&shop.store, &query).await?),
         false => (StatusCode::UNPROCESSABLE_ENTITY, Page { items: Vec::new(), next: None }),
     };
-    let actions = shop.store.audit_actions().await?;
+    let actions = shop.store.audit_log().audit_actions().await?;
     let names = names(&shop, &page.items, visitor.locale).await?;
     let words = LogWords::new(visitor.locale, &names);
     let lines = page.items.into_iter().map(|row| words.line(row)).collect();

@@ -63,6 +63,6 @@ pub async fn audit_log_page(store: &Store, query: &AuditLogQuery) -> Result<Page
         return Err(Problem::invalid(errors));
     }
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
-    let rows = store.audit_log(&filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    let rows = store.audit_log().list(&filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
     Ok(Page::cut(rows, LARGE_PAGE_SIZE, |row| row.id.clone()))
 }

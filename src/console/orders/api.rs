@@ -43,7 +43,7 @@ pub(crate) struct FoundOrderJson {
 /// Orders with masked recipients, in the same order.
 pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Result<Vec<FoundOrderJson>, StoreError> {
     let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
-    let refunded = store.refunded_amounts(&ids).await?;
+    let refunded = store.payments().refunded_amounts(&ids).await?;
     let json = |FoundOrder { mut order, username, held_at }: FoundOrder| {
         order.mask_recipient();
         let back = refunded.get(&order.id).copied().unwrap_or_default();
@@ -130,18 +130,18 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, OrderI
 
 pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem> {
     let order = existing_order(shop, id).await?;
-    let held_at = shop.store.lasting_holds(&[id]).await?.get(&id).map(|hold| hold.held_at);
-    let history = shop.store.steps(&order).await?;
-    let payments = shop.store.payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
-    let approvals = shop.store.approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
-    let username = shop.store.user(order.user_id).await?.map(|user| user.username);
+    let held_at = shop.store.orders().lasting_holds(&[id]).await?.get(&id).map(|hold| hold.held_at);
+    let history = shop.store.orders().steps(&order).await?;
+    let payments = shop.store.payments().payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
+    let approvals = shop.store.payments().approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
+    let username = shop.store.accounts().user(order.user_id).await?.map(|user| user.username);
     let found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at }]).await?.remove(0);
     let order = OrderDetail { found, history, payments, approvals };
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }
 
 pub(crate) async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Problem> {
-    shop.store.order_with_id(id).await?.ok_or(Code::NotFound.into())
+    shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound.into())
 }
 
 #[derive(Deserialize)]

@@ -34,7 +34,7 @@ pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
     Query(query): Query<ChangesQuery>,
 ) -> Result<Response, Problem> {
-    let page = shop.store.changed_orders(query.after.read("after")?).await?.ok_or(Code::CursorExpired)?;
+    let page = shop.store.orders().changed_orders(query.after.read("after")?).await?.ok_or(Code::CursorExpired)?;
     let orders = found_orders(&shop.store, page.orders).await?;
     let list = ChangedOrderList { orders, next: page.next.to_string(), has_more: page.has_more };
     Ok((Cache::Private, Answer(list)).into_response())

@@ -62,7 +62,10 @@ pub async fn export(
     let parsed = query.read(&shop.store).await?.map_err(Problem::invalid)?;
     // Logged before the first row is sent: an export that cannot be logged is refused.
     let details = json!({"filter": query.given(), "masked": !staff.may::<ReadAddresses>()});
-    shop.store.log_event(staff.actor(), AuditAction::ExportOrders, "orders", &details, shop.clock.now()).await?;
+    shop.store
+        .audit_log()
+        .log_event(staff.actor(), AuditAction::ExportOrders, "orders", &details, shop.clock.now())
+        .await?;
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "orders");
     let export = Export {
         staff,
@@ -76,9 +79,9 @@ pub async fn export(
 
 /// The name of the goods of each sale.
 async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, String>, StoreError> {
-    let goods = store.all_goods().await?.into_iter().map(|goods| (goods.id, goods.name.get(locale).to_owned()));
+    let goods = store.goods().list().await?.into_iter().map(|goods| (goods.id, goods.name.get(locale).to_owned()));
     let names: HashMap<_, _> = goods.collect();
-    let sales = store.all_sales().await?.into_iter();
+    let sales = store.sales().list().await?.into_iter();
     Ok(sales.map(|sale| (sale.id, names.get(&sale.goods_id).cloned().unwrap_or_default())).collect())
 }
 
@@ -95,7 +98,7 @@ impl Export {
     /// The next records; `None` after the last.
     async fn next_batch(mut self) -> Result<Option<(Vec<Record>, Export)>, StoreError> {
         let Some(search) = self.next.take() else { return Ok(None) };
-        let mut found = self.store.find_orders(&search, BATCH_SIZE).await?;
+        let mut found = self.store.orders().find(&search, BATCH_SIZE).await?;
         if found.len() as i64 == BATCH_SIZE {
             self.next = found.last().map(|last| OrderSearch { before: Some(last.order.id), ..search });
         }
@@ -103,8 +106,8 @@ impl Export {
             found.iter_mut().for_each(|found| found.order.mask_recipient());
         }
         let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
-        let paid = self.store.paid_at(&ids).await?;
-        let refunded = self.store.refunded_amounts(&ids).await?;
+        let paid = self.store.orders().paid_at(&ids).await?;
+        let refunded = self.store.payments().refunded_amounts(&ids).await?;
         let records = found.iter().map(|found| {
             let FoundOrder { order, .. } = found;
             let paid_at = paid.get(&order.id).map(ToString::to_string).unwrap_or_default();

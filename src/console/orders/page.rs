@@ -41,7 +41,7 @@ pub async fn list(
     let (status, found, errors) = match query.read(&shop.store).await? {
         Ok(parsed) => {
             if let Some(search) = parsed.search.as_ref().filter(|_| !query.given().is_empty()) {
-                totals = Some(shop.store.sum_orders(search).await?);
+                totals = Some(shop.store.orders().sum(search).await?);
             }
             let found = shop.orders.search(parsed.search.as_ref(), parsed.limit).await?;
             (StatusCode::OK, found, Vec::new())
@@ -75,7 +75,7 @@ pub async fn show(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
-    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let state = OrderPageState { done, may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
     page(&shop, &visitor, order, StatusCode::OK, state).await
 }
@@ -124,10 +124,10 @@ pub(crate) async fn page(
     let page = AdminOrderPage {
         chrome,
         goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
-        username: shop.store.user(order.user_id).await?.map(|user| user.username),
-        steps: shop.store.steps(&order).await?,
-        payments: shop.store.payments_of(order.id).await?,
-        approvals: shop.store.approvals_of(order.id).await?,
+        username: shop.store.accounts().user(order.user_id).await?.map(|user| user.username),
+        steps: shop.store.orders().steps(&order).await?,
+        payments: shop.store.payments().payments_of(order.id).await?,
+        approvals: shop.store.payments().approvals_of(order.id).await?,
         is_own: visitor.session.as_ref().is_some_and(|session| session.user_id == order.user_id),
         is_revealed: state.recipient.is_some(),
         address: state.recipient.as_ref().or(order.address.as_deref()).map(|at| AddressView::of(at, visitor.locale)),
@@ -137,7 +137,7 @@ pub(crate) async fn page(
         may_act: state.may_act,
         form: state.form,
         part: state.part,
-        holds: shop.store.holds_of(order_id).await?,
+        holds: shop.store.orders().holds_of(order_id).await?,
         review: state.review,
     };
     personal(status, &page)
@@ -155,7 +155,7 @@ pub async fn recipient(
     ClientAddress(client): ClientAddress,
     Form(RevealForm { reason }): Form<RevealForm>,
 ) -> Result<Response, Problem> {
-    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let mut state = OrderPageState { may_act: staff.may::<SupportShoppers>(), ..OrderPageState::default() };
     match check_reveal_reason(&reason) {
         Ok(checked) => state.recipient = reveal_recipient(&shop, &staff, client, &order, &checked).await?,
@@ -214,7 +214,7 @@ pub async fn refund_part(
     repeatable: Repeatable,
     Form(form): Form<PartialRefundForm>,
 ) -> Result<Response, Problem> {
-    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let amount = price(&form.amount, order.amount.currency).filter(|amount| amount.amount > 0);
     let reason = StaffActionReason::check(&form.reason, &form.message);
     let mut state = PartialRefundFormState {
@@ -269,7 +269,7 @@ async fn refunded(
         RefundAnswer::OtherWaits => form.waits = true,
         RefundAnswer::Refused(_) => form.changed = true,
     }
-    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     page(shop, visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
 }
 
@@ -279,7 +279,7 @@ async fn act(
     action: StaffAction,
     form: StaffActionForm,
 ) -> Result<Response, Problem> {
-    let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+    let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
     let is_held = shop.orders.hold(&order).await?.is_some();
     let checked = StaffActionReason::check(&form.reason, &form.message);
     let checked = checked.and_then(|reason| reason.with_message_if(is_held));
@@ -307,7 +307,7 @@ async fn act(
         StaffActionOutcome::Done => Ok(see_other(&format!("{path}&done=cancel"))),
         StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
         StaffActionOutcome::WrongStatus => {
-            let order = shop.store.order_with_id(id).await?.ok_or(Code::NotFound)?;
+            let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
             state.changed = true;
             page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await
         }

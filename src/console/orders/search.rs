@@ -71,7 +71,7 @@ impl OrderSearchQuery {
         };
         let mut may_match = true;
         for name in names {
-            let user = store.user_named(&name).await?.map(|user| user.id);
+            let user = store.accounts().user_named(&name).await?.map(|user| user.id);
             // An order belongs to one user, so two different users match none.
             may_match &= user.is_some() && search.user.is_none_or(|other| Some(other) == user);
             search.user = user;

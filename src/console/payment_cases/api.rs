@@ -119,7 +119,7 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, Uuid>)
 }
 
 async fn existing_case(shop: &Shop, id: Uuid) -> Result<PaymentCase, Problem> {
-    shop.store.payment_case(&id.to_string()).await?.ok_or(Code::NotFound.into())
+    shop.store.payments().payment_case(&id.to_string()).await?.ok_or(Code::NotFound.into())
 }
 
 fn answer(case: PaymentCase) -> Result<Response, Problem> {

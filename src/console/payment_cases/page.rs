@@ -103,7 +103,7 @@ async fn act(
     action: CaseAction,
     form: CaseForm,
 ) -> Result<Response, Problem> {
-    let case = shop.store.payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
+    let case = shop.store.payments().payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
     let case = case.ok_or(Code::NotFound)?;
     let t = &words::text(visitor.locale).cases;
     let refuse = async |status, warning| {

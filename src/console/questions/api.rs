@@ -70,14 +70,14 @@ pub async fn list(
         status => status.parse().map_err(|()| FieldError::new("status", "bad_status"))?,
     };
     let cursor = query.before.read("before")?;
-    let found = shop.store.questions(status, cursor, LARGE_PAGE_SIZE as i64 + 1).await?;
+    let found = shop.store.questions().list(status, cursor, LARGE_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(found, LARGE_PAGE_SIZE, |found| found.question.id);
     let questions = page.items.into_iter().map(ShopperQuestionJson::from).collect();
     Ok((Cache::Private, Answer(QuestionList { questions, next: page.next })).into_response())
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, QuestionId>) -> Result<Response, Problem> {
-    Ok(answer_with(shop.store.question(id).await?.ok_or(Code::NotFound)?))
+    Ok(answer_with(shop.store.questions().get(id).await?.ok_or(Code::NotFound)?))
 }
 
 fn answer_with(found: FoundQuestion) -> Response {
@@ -115,6 +115,6 @@ async fn change(
 ) -> Result<Response, Problem> {
     let versions = expected_versions(headers);
     let question = shop.questions.change(id, versions.as_deref(), change, staff.actor()).await?;
-    let found = shop.store.question(id).await?.ok_or(Code::NotFound)?;
+    let found = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?;
     Ok(answer_with(FoundQuestion { question, ..found }))
 }

@@ -40,7 +40,7 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let status = query.status.parse().unwrap_or(QuestionStatus::Open);
     let cursor = query.before.read("before")?;
-    let found = shop.store.questions(status, cursor, DEFAULT_PAGE_SIZE as i64 + 1).await?;
+    let found = shop.store.questions().list(status, cursor, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     let found = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
     let page = AdminQuestionsPage {
         chrome: visitor.chrome_at(format!("{PATH}?lang={}&status={status}", visitor.locale)),
@@ -63,7 +63,7 @@ async fn notice(shop: &Shop, visitor: &Visitor, query: &QuestionsQuery) -> Resul
         "unhide" => Some(QuestionNotice::Done(t.done_unhide)),
         "hide" => {
             let Ok(id) = query.question.parse() else { return Ok(None) };
-            let hidden = shop.store.question(id).await?.map(|found| found.question);
+            let hidden = shop.store.questions().get(id).await?.map(|found| found.question);
             let hidden = hidden.filter(|question| question.status == QuestionStatus::Hidden);
             hidden.map(|question| QuestionNotice::Hidden(Box::new(question)))
         }
@@ -88,7 +88,7 @@ struct PageState {
 }
 
 async fn single(shop: &Shop, visitor: &Visitor, id: QuestionId, state: PageState) -> Result<Response, Problem> {
-    let found = shop.store.question(id).await?.ok_or(Code::NotFound)?;
+    let found = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?;
     let page = AdminQuestionsPage {
         chrome: visitor.chrome_at(format!("{PATH}/{id}?lang={}", visitor.locale)),
         status: None,
@@ -140,7 +140,7 @@ async fn change(
     change: QuestionChange,
     form: QuestionForm,
 ) -> Result<Response, Problem> {
-    let before = shop.store.question(id).await?.ok_or(Code::NotFound)?.question;
+    let before = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?.question;
     // A text that is not a version matches none.
     let versions: Vec<i64> = form.version.parse().into_iter().collect();
     let t = &words::text(visitor.locale).questions;

@@ -26,8 +26,8 @@ const HEADER: [&str; 6] = ["section", "name", "from_ms", "value", "earlier", "di
 
 /// A sale and the one before it.
 async fn sales(shop: &Shop, id: SaleId) -> Result<(Sale, Option<Sale>), Problem> {
-    let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
-    let earlier = shop.store.sale_before(&sale).await?;
+    let sale = shop.store.sales().get(id).await?.ok_or(Code::NoSuchSale)?;
+    let earlier = shop.store.sales().sale_before(&sale).await?;
     Ok((sale, earlier))
 }
 

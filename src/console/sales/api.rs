@@ -163,7 +163,7 @@ pub(crate) async fn planned(
     mut warnings: Vec<PlanWarning>,
 ) -> Result<impl IntoResponse, Problem> {
     let version = (ETAG, entity_tag(sale.version));
-    if let Some(other) = shop.store.overlapping(&sale).await? {
+    if let Some(other) = shop.store.sales().overlapping(&sale).await? {
         warnings.push(PlanWarning { field: "opens_at", code: "overlap", sale_id: Some(other) });
     }
     Ok(([version], axum::Json(PlannedSale { sale, stock, warnings })))
@@ -217,7 +217,7 @@ pub async fn checklist(
     visitor: Visitor,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
+    let sale = shop.store.sales().get(id).await?.ok_or(Code::NoSuchSale)?;
     let checks = shop.sales_admin.checklist(&sale).await?;
     let ready = checks.iter().all(|check| check.state != CheckState::NotOk);
     let checks = checks.into_iter();

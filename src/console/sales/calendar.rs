@@ -43,8 +43,8 @@ pub async fn show(
         Some((first, last)) => (day(*first, &zone).0, day(*last, &zone).1),
         None => (now, now),
     };
-    let sales = shop.store.sales_between(from, to).await?;
-    let goods = shop.store.all_goods().await?;
+    let sales = shop.store.sales().sales_between(from, to).await?;
+    let goods = shop.store.goods().list().await?;
     let sales: Vec<_> = sales.into_iter().map(|sale| (goods_name(&sale, &goods, &visitor), sale)).collect();
     let weeks = weeks.into_iter().map(|dates| week(&dates, month, &sales, &zone, now)).collect();
     personal(StatusCode::OK, &CalendarPage { chrome: visitor.chrome(), month, zone: zone_name, weeks })

@@ -25,7 +25,7 @@ struct SaleResponse {
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
-    let sale = shop.store.sale(id).await?.ok_or(Code::NoSuchSale)?;
+    let sale = shop.store.sales().get(id).await?.ok_or(Code::NoSuchSale)?;
     Ok((Cache::Private, [(ETAG, entity_tag(sale.version))], axum::Json(SaleResponse { sale })).into_response())
 }
 

@@ -50,7 +50,7 @@ pub async fn blank(
     Query(query): Query<NewSaleQuery>,
 ) -> Result<Response, Problem> {
     let model = match query.from.parse::<SaleId>() {
-        Ok(id) => shop.store.sale(id).await?,
+        Ok(id) => shop.store.sales().get(id).await?,
         Err(_) => None,
     };
     let mut state = SaleFormState::default();
@@ -105,7 +105,7 @@ pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
     Query(SaleNoticeQuery { done, applied }): Query<SaleNoticeQuery>,
 ) -> Result<Response, Problem> {
-    let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
+    let sale = shop.store.sales().get(id).await?.ok_or(Code::NotFound)?;
     if !sale.state.is_planned() {
         return locked(&visitor, sale);
     }
@@ -117,7 +117,7 @@ pub async fn edit(
     (State(shop), admin, visitor, PathIds(id)): StaffVisitTo<ManageSales, SaleId>,
     Form(mut form): Form<SaleForm>,
 ) -> Result<Response, Problem> {
-    let sale = shop.store.sale(id).await?.ok_or(Code::NotFound)?;
+    let sale = shop.store.sales().get(id).await?.ok_or(Code::NotFound)?;
     if !sale.state.is_planned() {
         return locked(&visitor, sale);
     }
@@ -181,7 +181,7 @@ async fn page(
         Some(sale) => shop.sales_admin.checklist(sale).await?,
         None => Vec::new(),
     };
-    let mut goods = shop.store.all_goods().await?;
+    let mut goods = shop.store.goods().list().await?;
     goods.retain(|goods| !goods.is_archived() || sale.is_some_and(|sale| sale.goods_id == goods.id));
     let page = AdminSaleForm {
         chrome,

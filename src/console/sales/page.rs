@@ -103,7 +103,7 @@ async fn page(
     let counts = SaleTabCounts {
         current: rows.len() - drafts,
         drafts,
-        past: shop.store.count_past_sales(&page).await? as usize,
+        past: shop.store.sales().count_past_sales(&page).await? as usize,
     };
     let ended = past.sales.into_iter().map(|row| admin_sale(row, visitor.locale, now)).collect();
     let (text, other) = warning.map_or((None, None), |warning| (Some(warning.text), warning.other));

@@ -48,7 +48,7 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     query.zone = time_zone::or_utc(&query.zone).1;
     let from = first_hour(shop.clock.now());
-    let plots = SecurityPlot::of(&shop.store.security_totals(from).await?, from);
+    let plots = SecurityPlot::of(&shop.store.security_events().totals(from).await?, from);
     let (status, errors, page, names) = match query.filter(&shop.store).await? {
         Ok(filter) => {
             let (page, names) = security_page(&shop.store, &filter, &query.before).await?;

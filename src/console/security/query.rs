@@ -70,7 +70,7 @@ impl SecurityQuery {
 async fn account_of(store: &Store, typed: &str) -> Result<Option<UserId>, StoreError> {
     match typed.parse() {
         Ok(id) => Ok(Some(id)),
-        Err(_) => Ok(store.user_named(typed).await?.map(|user| user.id)),
+        Err(_) => Ok(store.accounts().user_named(typed).await?.map(|user| user.id)),
     }
 }
 
@@ -89,12 +89,12 @@ pub async fn security_page(
     before: &Cursor,
 ) -> Result<(Page<SecurityEventRow, String>, HashMap<UserId, String>), Problem> {
     let before = before.read::<Uuid>("before")?.map(|id| id.to_string());
-    let rows = store.security_events(filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    let rows = store.security_events().list(filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(rows, LARGE_PAGE_SIZE, |row| row.id.clone());
     let mut accounts: Vec<UserId> = page.items.iter().filter_map(|row| row.account).collect();
     accounts.sort_unstable();
     accounts.dedup();
-    Ok((page, store.usernames(&accounts).await?))
+    Ok((page, store.accounts().usernames(&accounts).await?))
 }
 
 #[cfg(test)]

@@ -51,9 +51,9 @@ pub async fn save(
     if !check_description(&text).is_empty() {
         return refused(&shop, &visitor, (name, ShopPageNotice::TooLong), text).await;
     }
-    let before = shop.store.shop_page(name).await?.unwrap_or_else(|| ShopPage::unwritten(name));
+    let before = shop.store.shop_pages().get(name).await?.unwrap_or_else(|| ShopPage::unwritten(name));
     let is_current = before.version() == form.version;
-    if is_current && shop.store.put_shop_page(&before, text.clone(), staff.actor(), shop.clock.now()).await? {
+    if is_current && shop.store.shop_pages().put(&before, text.clone(), staff.actor(), shop.clock.now()).await? {
         return Ok(see_other(&format!("/admin/pages?lang={}&saved={name}#{name}", visitor.locale)));
     }
     refused(&shop, &visitor, (name, ShopPageNotice::ChangedMeanwhile), text).await
@@ -82,7 +82,7 @@ fn chrome(visitor: &Visitor) -> pages::Chrome {
 }
 
 async fn all_pages(shop: &Shop) -> Result<Vec<ShopPage>, Problem> {
-    let written = shop.store.shop_pages().await?;
+    let written = shop.store.shop_pages().list().await?;
     let of = |name| written.iter().find(|page| page.name == name).cloned().unwrap_or_else(|| ShopPage::unwritten(name));
     Ok(ShopPageName::ALL.into_iter().map(of).collect())
 }

@@ -55,8 +55,8 @@ pub async fn users(
 }
 
 pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId>) -> Result<Response, Problem> {
-    let user = shop.store.user(id).await?.ok_or(Code::NotFound)?;
-    let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
+    let user = shop.store.accounts().user(id).await?.ok_or(Code::NotFound)?;
+    let sessions = shop.store.sessions().sessions_of(id, shop.clock.now()).await?;
     let sessions: Vec<SessionJson> = sessions.into_iter().map(|row| SessionJson::of(row, None)).collect();
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?;
     let orders: Vec<OrderJson> = orders.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
@@ -108,7 +108,7 @@ async fn change_version<P: Permission>(
 }
 
 pub async fn staff((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
-    let staff: Vec<Value> = shop.store.staff().await?.iter().map(json_of).collect();
+    let staff: Vec<Value> = shop.store.accounts().staff().await?.iter().map(json_of).collect();
     Ok(private(json!({"staff": staff})))
 }
 
@@ -161,7 +161,7 @@ fn policy_answer(policy: StaffPolicy) -> Response {
 }
 
 pub async fn policy((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
-    Ok(policy_answer(shop.store.staff_policy().await?))
+    Ok(policy_answer(shop.store.accounts().staff_policy().await?))
 }
 
 #[derive(Deserialize)]

@@ -28,7 +28,7 @@ pub async fn show(
     Query(query): Query<MailQuery>,
 ) -> Result<Response, Problem> {
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
-    let mails = shop.store.mails(before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    let mails = shop.store.mail().mails(before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(mails, LARGE_PAGE_SIZE, |mail| mail.id.clone());
     // The link of a recovery opens the account. With a mail server, only the recipient may see it.
     let view = if shop.sends_mail { LinkView::Hidden } else { LinkView::Shown };

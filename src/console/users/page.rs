@@ -66,11 +66,11 @@ async fn page(
     id: UserId,
     state: UserPageState,
 ) -> Result<Response, Problem> {
-    let user = shop.store.user(id).await?.ok_or(Code::NotFound)?;
-    let sessions = shop.store.sessions_of(id, shop.clock.now()).await?;
+    let user = shop.store.accounts().user(id).await?.ok_or(Code::NotFound)?;
+    let sessions = shop.store.sessions().sessions_of(id, shop.clock.now()).await?;
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?.items;
     let balance = balance_of(&shop.store, id).await?;
-    let mail = shop.store.mail_of(id).await?.and_then(|mail| mail.address).map(|address| masked(&address));
+    let mail = shop.store.accounts().mail_of(id).await?.and_then(|mail| mail.address).map(|address| masked(&address));
     let chrome = visitor.chrome_at(user_path(visitor.locale, id));
     let log_path = subject_path(visitor.locale, &format!("user {id}"));
     let UserPageState { reason, errors, problem, done } = state;

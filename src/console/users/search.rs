@@ -35,6 +35,6 @@ impl UserSearchQuery {
 /// One page of accounts, newest first unless the query says otherwise.
 pub async fn find_users(store: &Store, query: &UserSearchQuery) -> Result<Page<User, UserId>, Problem> {
     let before = query.before.read("before")?;
-    let users = store.find_users(&query.search(), before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    let users = store.accounts().find_users(&query.search(), before, LARGE_PAGE_SIZE as i64 + 1).await?;
     Ok(Page::cut(users, LARGE_PAGE_SIZE, |user| user.id))
 }

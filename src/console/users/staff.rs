@@ -57,10 +57,10 @@ impl StaffPageState {
 }
 
 async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPageState) -> Result<Response, Problem> {
-    let staff = shop.store.staff().await?;
+    let staff = shop.store.accounts().staff().await?;
     let chrome = visitor.chrome_at(staff_path(visitor.locale));
     let StaffPageState { form, username, role, errors, problem, done, temporary } = state;
-    let policy = shop.store.staff_policy().await?;
+    let policy = shop.store.accounts().staff_policy().await?;
     personal(status, &StaffPage { chrome, staff, policy, form, username, role, errors, problem, done, temporary })
 }
 
@@ -91,7 +91,7 @@ pub async fn appoint(
     Form(form): Form<StaffMemberForm>,
 ) -> Result<Response, Problem> {
     let unprocessable = StatusCode::UNPROCESSABLE_ENTITY;
-    let user = shop.store.user_named(form.username.trim()).await?;
+    let user = shop.store.accounts().user_named(form.username.trim()).await?;
     let (Some(user), Some(role)) = (&user, staff_role(&form.role)) else {
         let (field, code) = if user.is_none() { ("username", "no_such_user") } else { ("role", "bad_role") };
         return page(&shop, &visitor, unprocessable, form.with_error("appoint", field, code)).await;

@@ -36,6 +36,6 @@ pub async fn change_pace(
         return Err(Problem::invalid_field("per_minute", "bad_number"));
     }
     let change = QueuePaceChange { held, per_minute };
-    let queue = shop.store.change_queue_pace(sale, change, staff.actor()).await?.ok_or(Code::NoSuchQueue)?;
+    let queue = shop.store.waiting_rooms().change_pace(sale, change, staff.actor()).await?.ok_or(Code::NoSuchQueue)?;
     Ok((Cache::Private, axum::Json(PaceResponse { queue })).into_response())
 }

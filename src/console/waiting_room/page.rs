@@ -41,6 +41,6 @@ pub async fn change_pace(
             (QueuePaceChange { per_minute: Some(per_minute), ..QueuePaceChange::default() }, "pace_changed")
         }
     };
-    shop.store.change_queue_pace(sale, change, staff.actor()).await?.ok_or(Code::NoSuchQueue)?;
+    shop.store.waiting_rooms().change_pace(sale, change, staff.actor()).await?.ok_or(Code::NoSuchQueue)?;
     Ok(see_other(&done_path(visitor.locale, &format!("/admin/sales/{sale}"), done, sale)))
 }

@@ -73,7 +73,7 @@ impl Allotter {
             return Ok(false);
         }
         let mut busy = false;
-        for sale in self.store.active_sales().await? {
+        for sale in self.store.sales().active().await? {
             if sale.rush.buckets > 1 && sale.state != SaleState::Ended {
                 busy |= self.step_of(&sale).await?;
             }
@@ -95,7 +95,7 @@ impl Allotter {
 
     /// Reads the database first, so that the shares in Redis are not older than the allotments.
     async fn read_buckets(&self, sale: &Sale) -> anyhow::Result<Vec<BucketAllotment>> {
-        let rows = self.store.allotments(sale.id, sale.rush.buckets).await?;
+        let rows = self.store.sales().allotments(sale.id, sale.rush.buckets).await?;
         let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
         let shared = self.stock.shares(&buckets).await?;
         let joined = buckets.into_iter().zip(rows).zip(shared);
@@ -116,7 +116,7 @@ impl Allotter {
                 self.raised.lock().await.insert(bucket.id, Instant::now());
             }
             let takes = bucket.row.target < bucket.row.allotted && now.fence == bucket.row.fence;
-            if takes && self.store.settle_allotment(sale.id, bucket.row.part, now.fence, now.total).await? {
+            if takes && self.store.sales().settle_allotment(sale.id, bucket.row.part, now.fence, now.total).await? {
                 bucket.row.allotted = bucket.row.allotted.min(now.total);
                 bucket.row.target = bucket.row.allotted;
             }
@@ -167,7 +167,7 @@ impl Allotter {
             Retarget { part: row.part, after: row.fence, fence: row.fence.max(applied) + 1, target: change.target }
         });
         let retargets: Vec<Retarget> = retargets.collect();
-        if !self.store.retarget(sale.id, &retargets).await? {
+        if !self.store.sales().retarget(sale.id, &retargets).await? {
             debug!(sale = %sale.id, "another process hands out units; its changes stand");
             return Ok(false);
         }

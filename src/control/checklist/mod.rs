@@ -141,7 +141,7 @@ struct Environment {
 impl SalesAdmin {
     /// Evaluates every check, in a fixed order.
     pub async fn checklist(&self, sale: &Sale) -> Result<Vec<ChecklistItem>, StoreError> {
-        let goods = self.store.goods(sale.goods_id).await?;
+        let goods = self.store.goods().get(sale.goods_id).await?;
         let now = self.clock.now();
         let environment = self.environment(sale).await?;
         let mut checks = evaluate::evaluate_sale(sale, goods.as_ref(), now);
@@ -162,7 +162,7 @@ impl SalesAdmin {
             redis,
             unavailable: report.iter().filter(|part| part.problem.is_some()).map(|part| part.name).collect(),
             outbox: outbox.map(|loaded| loaded.values().map(|l| l.outbox).sum()),
-            control: self.store.is_leased(LEASE).await?,
+            control: self.store.leases().is_held(LEASE).await?,
             consumers: depths.map(|depths| depths.ok().map(|depths| depths.consumers)),
         })
     }

@@ -68,7 +68,7 @@ impl CounterStore {
 
     /// What all other processes have counted, and this process under earlier names.
     pub(super) async fn others(&self, sale: SaleId) -> Result<CounterSnapshot, StoreError> {
-        self.store.counters_of_others(sale, &self.named(sale).0).await
+        self.store.sales().counters_of_others(sale, &self.named(sale).0).await
     }
 
     /// Drops the counters of sales that no longer exist.
@@ -93,7 +93,7 @@ impl CounterStore {
         }
         let rows: Vec<_> = all.iter().map(|(sale, n)| (*sale, n.since(&self.named(*sale).1).trimmed())).collect();
         let name = self.named(rows[0].0).0;
-        let saved = timeout(WRITE_TIMEOUT, self.store.save_counters(&name, &rows, self.clock.now())).await;
+        let saved = timeout(WRITE_TIMEOUT, self.store.sales().save_counters(&name, &rows, self.clock.now())).await;
         saved.context("the database does not answer in time")??;
         state.written.extend(all);
         state.written_at = Some(Instant::now());
@@ -113,7 +113,7 @@ impl CounterStore {
     /// Merges the counters of ended processes.
     pub(super) async fn fold(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let rows = self.store.fold_counters(now - STALE_ROW_AGE, now).await?;
+        let rows = self.store.sales().fold_counters(now - STALE_ROW_AGE, now).await?;
         if rows > 0 {
             info!(rows, "merged the counters of ended processes");
         }

@@ -237,7 +237,7 @@ impl Cockpit {
             return;
         }
         let Sources { store, clock, .. } = &*self.sources;
-        if sampler::within(store.record_alarms(sale, &rose, &ended, clock.now())).await.is_some() {
+        if sampler::within(store.sales().record_alarms(sale, &rose, &ended, clock.now())).await.is_some() {
             *recorded = alarms.to_vec();
         }
     }

@@ -121,12 +121,12 @@ impl Cockpit {
     pub async fn report(&self, sale: Sale, read: ReadDigest) -> Result<SaleReport, StoreError> {
         let store = &self.sources.store;
         let counters = counter_totals(&self.sources, sale.id).await?;
-        let counts = store.count_orders(sale.id).await?;
-        let draw = match store.draw(sale.id).await? {
+        let counts = store.sales().count_orders(sale.id).await?;
+        let draw = match store.draws().get(sale.id).await? {
             Some(draw) => {
                 let entries = match draw.entries {
                     Some(entries) => entries,
-                    None => store.count_entries(sale.id).await?,
+                    None => store.draws().count_entries(sale.id).await?,
                 };
                 Some(DrawFigures { entries, offered: draw.next_rank.min(entries) })
             }
@@ -137,14 +137,14 @@ impl Cockpit {
             is_final: read.read_at.is_none(),
             is_renewing: read.is_renewing,
             orders: OrderFacts::of(&counts),
-            refunded_in_parts: store.refunded_in_parts(&sale).await?,
+            refunded_in_parts: store.sales().refunded_in_parts(&sale).await?,
             requests: Requests::of(&counters),
             p99_ms: counters.wait_ms(0.99),
             median_ms: counters.wait_ms(0.5),
             opening: OpeningCounts::of(&counters),
-            queue: store.queue(sale.id).await?,
+            queue: store.waiting_rooms().get(sale.id).await?,
             draw,
-            alarms: store.alarms(sale.id, MAX_ALARMS).await?,
+            alarms: store.sales().alarms(sale.id, MAX_ALARMS).await?,
             digest: read.digest,
             sale,
         })

@@ -65,9 +65,9 @@ impl Sampler {
         let queue = async { Some(within(sources.monitor.as_ref()?.depths()).await) };
         let (sale, orders, others, events, stock, queue) = tokio::join!(
             within(sale_facts(&sources, self.sale)),
-            within(sources.store.count_orders(self.sale)),
+            within(sources.store.sales().count_orders(self.sale)),
             within(sources.counter_store.others(self.sale)),
-            within(sources.store.alarms(self.sale, MAX_EVENTS)),
+            within(sources.store.sales().alarms(self.sale, MAX_EVENTS)),
             stock,
             queue,
         );
@@ -192,13 +192,18 @@ fn buckets(survey: Option<&Vec<(Bucket, BucketState)>>) -> Vec<BucketFacts> {
 }
 
 async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> {
-    let sale = sources.store.sale(id).await?.ok_or_else(|| anyhow::anyhow!("no such sale"))?;
+    let sale = sources.store.sales().get(id).await?.ok_or_else(|| anyhow::anyhow!("no such sale"))?;
     let line = match sale.mode.is_queue() {
-        true => sources.store.queue(id).await?.map(|queue| LineFacts { joined: queue.joined, called: queue.called }),
+        true => sources
+            .store
+            .waiting_rooms()
+            .get(id)
+            .await?
+            .map(|queue| LineFacts { joined: queue.joined, called: queue.called }),
         false => None,
     };
     let entries = match sale.mode.is_draw() {
-        true => Some(sources.store.count_entries(id).await?),
+        true => Some(sources.store.draws().count_entries(id).await?),
         false => None,
     };
     Ok(SaleFacts {
@@ -208,9 +213,9 @@ async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> 
         total: sale.total,
         sold: sale.sold,
         persisted: sale.granted,
-        unreleased: sources.store.unreleased(id).await?,
-        waiting: sources.store.count_waiters(id).await?,
-        open_offers: sources.store.count_open_offers(id).await?,
+        unreleased: sources.store.sales().unreleased(id).await?,
+        waiting: sources.store.waitlists().count_waiters(id).await?,
+        open_offers: sources.store.waitlists().count_open_offers(id).await?,
         entries,
         line,
     })

@@ -111,7 +111,7 @@ impl StockSync {
     /// or bucket does not delay the others; the first error is returned.
     pub async fn step(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock().await;
-        let sales = self.store.active_sales().await?;
+        let sales = self.store.sales().active().await?;
         let buckets: Vec<Bucket> = sales.iter().flat_map(Bucket::of_sale).collect();
         let survey = self.stock.survey(&buckets).await?;
         let of_sales = sales.iter().flat_map(|sale| vec![sale; sale.rush.buckets.into()]);
@@ -183,7 +183,7 @@ impl StockSync {
         }
         let living = match living {
             Some(living) => living,
-            None => living.insert(self.store.living_processes(SERVE_TIMEOUT).await?),
+            None => living.insert(self.store.processes().living(SERVE_TIMEOUT).await?),
         };
         let announced = generation::announced(&self.stock.connection(), bucket, present).await?;
         let replayed = living.is_subset(&announced);
@@ -239,15 +239,15 @@ impl StockSync {
             return Ok(());
         }
         // The change may have been made between the two reads.
-        let Some(sale) = self.store.sale(sale.id).await?.filter(|sale| loaded.version > sale.version) else {
+        let Some(sale) = self.store.sales().get(sale.id).await?.filter(|sale| loaded.version > sale.version) else {
             return Ok(());
         };
         warn!(%bucket, in_redis = loaded.version, in_database = sale.version, "the database has lost a change of a sale");
         if sale.state == SaleState::Live && loaded.state != SaleState::Live {
             let pause = SaleChange::Move(SaleMove::Pause);
-            let _ = self.store.change_sale(sale.id, &pause, "data control", self.store.now().await?).await?;
+            let _ = self.store.sales().change(sale.id, &pause, "data control", self.store.now().await?).await?;
         }
-        Ok(self.store.raise_version(sale.id, loaded.version).await?)
+        Ok(self.store.sales().raise_version(sale.id, loaded.version).await?)
     }
 
     /// Loads buckets of a sale from the database and their outboxes.
@@ -257,7 +257,7 @@ impl StockSync {
             self.stock.check_writable(bucket).await?;
         }
         // Read the sale again: the number of buckets may have changed since the survey.
-        let sale = &self.store.next_epoch(sale).await?;
+        let sale = &self.store.sales().next_epoch(sale).await?;
         let mut holders: HashMap<Bucket, HashMap<UserId, HeldUnits>> = HashMap::new();
         for bucket in Bucket::of_sale(sale).filter(|bucket| buckets.contains(bucket)) {
             // Read the outbox first: an order that leaves it now is found in the database later.
@@ -269,10 +269,10 @@ impl StockSync {
                 of_bucket.insert(hold.user_id, hold);
             }
         }
-        let is_waited_for = self.store.is_waited_for(sale.id).await?;
+        let is_waited_for = self.store.waitlists().is_waited_for(sale.id).await?;
         let shares = match sale.rush.buckets {
             1 => Vec::new(),
-            count => self.store.allotments(sale.id, count).await?,
+            count => self.store.sales().allotments(sale.id, count).await?,
         };
         for (bucket, holders) in holders {
             let share = bucket.part().and_then(|part| shares.get(usize::from(part)).copied());
@@ -294,7 +294,7 @@ impl StockSync {
         let (orders, _) = OutboxItem::partition(&outbox::all(&mut self.stock.connection(), bucket).await?);
         let mut all: Vec<HeldUnits> = orders.iter().map(HeldUnits::of).collect();
         let ids: Vec<OrderId> = all.iter().map(|hold| hold.order_id).collect();
-        let persisted = self.store.order_statuses(&ids).await?;
+        let persisted = self.store.orders().order_statuses(&ids).await?;
         all.retain(|hold| !persisted.contains_key(&hold.order_id));
         Ok(all)
     }
@@ -306,7 +306,7 @@ impl StockSync {
             Some(_) => UNLOAD_UNTIL,
             None => UNLOAD_UNTIL_AT_START,
         };
-        for sale in self.store.sales_retired_since(self.store.now().await? - since).await? {
+        for sale in self.store.sales().sales_retired_since(self.store.now().await? - since).await? {
             self.unload(&sale).await?;
         }
         state.unloaded = Some(Instant::now());
@@ -316,7 +316,7 @@ impl StockSync {
     /// Unloads ended sales without orders in flight.
     async fn retire(&self, sales: &[Sale], survey: &[(Bucket, BucketState)]) -> anyhow::Result<()> {
         let now = self.store.now().await?;
-        for id in self.store.retirable_sales(now - RETIRE_AFTER).await? {
+        for id in self.store.sales().retirable_sales(now - RETIRE_AFTER).await? {
             let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(id)).copied().collect();
             let empty = StockCounters::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);
             if let Some(sale) = sales.iter().find(|sale| sale.id == id).filter(|_| empty) {
@@ -326,7 +326,7 @@ impl StockSync {
                 if again.is_none_or(|loaded| loaded.outbox > 0) {
                     continue;
                 }
-                self.store.retire_sale(id, now).await?;
+                self.store.sales().retire(id, now).await?;
                 self.unload(sale).await?;
                 info!(sale = %id, "sale retired; its keys were deleted from Redis");
             }
@@ -340,7 +340,7 @@ pub async fn live_orders(store: &Store, sale: SaleId) -> anyhow::Result<Vec<Held
     let mut all = Vec::new();
     let mut after: Option<OrderId> = None;
     loop {
-        let mut page = store.live_orders(sale, after, PAGE_SIZE).await?;
+        let mut page = store.orders().live_orders(sale, after, PAGE_SIZE).await?;
         let Some(last) = page.last() else { return Ok(all) };
         after = Some(last.order_id);
         all.append(&mut page);

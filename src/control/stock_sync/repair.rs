@@ -45,7 +45,7 @@ impl StockSync {
             let mut state = self.state.lock().await;
             (std::mem::take(&mut state.comparisons), state.opened)
         };
-        let sales = self.store.active_sales().await?;
+        let sales = self.store.sales().active().await?;
         let survey = self.survey().await?;
         let mut comparisons = HashMap::new();
         for sale in sales {
@@ -131,7 +131,7 @@ impl StockSync {
                 .iter()
                 .filter(|(user, hold)| snapshot.orders.get(user).is_none_or(|order| order.order_id != hold.order_id));
             let ids: Vec<OrderId> = unmatched.map(|(_, hold)| hold.order_id).collect();
-            snapshot.statuses = self.store.order_statuses(&ids).await?;
+            snapshot.statuses = self.store.orders().order_statuses(&ids).await?;
         }
         Ok(snapshots)
     }

@@ -324,7 +324,7 @@ mod tests {
     async fn create_sale(store: &Store) {
         let (now, text) = (Clock::system().now(), Bilingual::new("手机", "Phone"));
         let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-        let goods = store.put_goods(None, draft, "test", now).await.unwrap().unwrap();
+        let goods = store.goods().put(None, draft, "test", now).await.unwrap().unwrap();
         let draft = SaleDraft {
             goods_id: goods.id,
             price: Money::new(1, Currency::CNY),
@@ -336,7 +336,7 @@ mod tests {
             mode: SaleMode::Rush,
             eligibility: Default::default(),
         };
-        store.create_sale(&draft, "test", now).await.unwrap();
+        store.sales().create(&draft, "test", now).await.unwrap();
     }
 
     /// A gate for one sale.

@@ -27,7 +27,7 @@ impl DatabaseShares {
         let Some(packet) = bucket.packet() else { return Ok(vec![ShareDecision::NotLoaded; users.len()]) };
         let decide =
             |packet: &Packet, held: &HashMap<_, _>, free: &[Share], now| decide(packet, held, free, users, now);
-        let decided = self.store.take_shares(packet, users, decide).await?;
+        let decided = self.store.packets().take_shares(packet, users, decide).await?;
         Ok(decided.unwrap_or_else(|| vec![ShareDecision::NotLoaded; users.len()]))
     }
 }

@@ -186,7 +186,7 @@ impl PacketDirectory {
         if let Some(cached) = cached.filter(|cached| cached.is_settled() || cached.at.elapsed() < LOOKUP_TTL) {
             return Ok(cached.packet);
         }
-        let packet = self.store.packet(id).await?.as_ref().map(ListedPacket::of);
+        let packet = self.store.packets().get(id).await?.as_ref().map(ListedPacket::of);
         if lookups.len() >= MAX_CACHED_LOOKUPS {
             lookups.clear();
         }
@@ -200,12 +200,12 @@ impl PacketDirectory {
         let began = Instant::now();
         let Some(read) = progress.as_mut().filter(|read| read.read_all.0.elapsed() < FULL_READ_INTERVAL) else {
             let now = self.store.now().await?;
-            let packets = self.store.open_packets().await?;
+            let packets = self.store.packets().open().await?;
             self.list(packets.iter(), BTreeMap::new()).await;
             *progress = Some(Progress { read_all: (began, now), last: began });
             return Ok(());
         };
-        let changed = self.store.packets_changed_since(read.since()).await?;
+        let changed = self.store.packets().changed_since(read.since()).await?;
         let listed = self.open.load_full();
         let is_open = |packet: &Packet| packet.state == PacketState::Open;
         if changed.iter().any(|packet| is_open(packet) != listed.contains_key(&packet.id)) {

@@ -208,7 +208,8 @@ impl Packets {
         let max_open = if giver == Giver::Shop { MAX_OPEN_OF_SHOP } else { MAX_OPEN_PER_USER };
         loop {
             packet.id = PacketId(rand::rng().random_range(PACKET_IDS));
-            match self.store.give_packet(&packet, &shares, request.key.as_deref(), purse.spender(), max_open).await? {
+            match self.store.packets().give(&packet, &shares, request.key.as_deref(), purse.spender(), max_open).await?
+            {
                 GiveOutcome::Created(packet) => {
                     self.metrics.packets_given.inc();
                     self.load_inline(&packet).await;

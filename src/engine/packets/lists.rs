@@ -29,7 +29,7 @@ pub struct PacketView {
 impl Packets {
     /// A packet with names; `None` when it does not exist.
     pub async fn view(&self, id: PacketId) -> Result<Option<PacketView>, StoreError> {
-        let Some(packet) = self.store.packet(id).await? else { return Ok(None) };
+        let Some(packet) = self.store.packets().get(id).await? else { return Ok(None) };
         Ok(self.with_names(vec![packet]).await?.pop())
     }
 
@@ -40,7 +40,7 @@ impl Packets {
         before: Option<i64>,
         limit: usize,
     ) -> Result<Page<PacketClaim, i64>, StoreError> {
-        let claims = self.store.packet_claims(id, before, limit as i64 + 1).await?;
+        let claims = self.store.packets().claims(id, before, limit as i64 + 1).await?;
         Ok(Page::cut(claims, limit, |claim| claim.claim.share))
     }
 
@@ -53,7 +53,7 @@ impl Packets {
     ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
         // A packet of another giver is an unknown cursor too, so cursors cannot be used to find packets.
         let before = self.cursor(before, |packet| packet.giver == giver).await?;
-        let packets = self.store.packets_given(giver, before.as_ref(), limit as i64 + 1).await?;
+        let packets = self.store.packets().given(giver, before.as_ref(), limit as i64 + 1).await?;
         self.page_of(packets, limit).await
     }
 
@@ -64,7 +64,7 @@ impl Packets {
         limit: usize,
     ) -> Result<Page<PacketView, PacketId>, PacketPageError> {
         let before = self.cursor(before, |_| true).await?;
-        let packets = self.store.packets(before.as_ref(), limit as i64 + 1).await?;
+        let packets = self.store.packets().list(before.as_ref(), limit as i64 + 1).await?;
         self.page_of(packets, limit).await
     }
 
@@ -77,12 +77,12 @@ impl Packets {
     ) -> Result<Page<(ShareClaim, PacketView), PacketId>, PacketPageError> {
         let mark = match before {
             Some(id) => {
-                let claim = self.store.packet_claim_of(id, user).await?.ok_or(PacketPageError::UnknownCursor)?;
+                let claim = self.store.packets().claim_of(id, user).await?.ok_or(PacketPageError::UnknownCursor)?;
                 Some((claim.claimed_at, id))
             }
             None => None,
         };
-        let received = self.store.packets_received(user, mark, limit as i64 + 1).await?;
+        let received = self.store.packets().received(user, mark, limit as i64 + 1).await?;
         let (claims, packets): (Vec<ShareClaim>, Vec<Packet>) = received.into_iter().unzip();
         let views = self.with_names(packets).await?;
         Ok(Page::cut(claims.into_iter().zip(views).collect(), limit, |(claim, _)| claim.packet_id))
@@ -95,7 +95,7 @@ impl Packets {
         is_listed: impl Fn(&Packet) -> bool,
     ) -> Result<Option<Packet>, PacketPageError> {
         let Some(id) = id else { return Ok(None) };
-        let packet = self.store.packet(id).await?.filter(is_listed);
+        let packet = self.store.packets().get(id).await?.filter(is_listed);
         packet.map(Some).ok_or(PacketPageError::UnknownCursor)
     }
 
@@ -105,7 +105,7 @@ impl Packets {
 
     async fn with_names(&self, packets: Vec<Packet>) -> Result<Vec<PacketView>, StoreError> {
         let users = packets.iter().flat_map(|p| [p.giver.user(), p.best.map(|(user, _)| user)]).flatten();
-        let names = self.store.usernames(&users.collect::<Vec<_>>()).await?;
+        let names = self.store.accounts().usernames(&users.collect::<Vec<_>>()).await?;
         let views = packets.into_iter().map(|packet| PacketView {
             giver: packet.giver.user().and_then(|user| names.get(&user).cloned()),
             luckiest: packet.best.and_then(|(user, _)| names.get(&user).cloned()),

@@ -246,10 +246,10 @@ impl Packets {
     /// Answers a claim on a settled packet from the database, for [`MAX_SETTLED_LOOKUPS`] claims at a time.
     async fn settled_claim(&self, user: UserId, id: PacketId) -> Result<ClaimedShare, ClaimRefusal> {
         let Ok(_permit) = self.settled_lookups.try_acquire() else { return Err(ClaimRefusal::Overloaded) };
-        if let Some(claim) = or_overloaded(self.store.packet_claim_of(id, user).await)? {
+        if let Some(claim) = or_overloaded(self.store.packets().claim_of(id, user).await)? {
             return Ok(ClaimedShare::Repeated(claim.share()));
         }
-        let packet = or_overloaded(self.store.packet(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
+        let packet = or_overloaded(self.store.packets().get(id).await)?.ok_or(ClaimRefusal::NoSuchPacket)?;
         Err(if packet.claimed >= packet.count { ClaimRefusal::Empty } else { ClaimRefusal::Expired })
     }
 
@@ -267,7 +267,7 @@ impl Packets {
 
     /// The user's share, also before the claim reaches the database. `None` as well if the backend does not answer.
     pub async fn share_of(&self, user: UserId, packet: &Packet) -> Result<Option<Share>, StoreError> {
-        if let Some(claim) = self.store.packet_claim_of(packet.id, user).await? {
+        if let Some(claim) = self.store.packets().claim_of(packet.id, user).await? {
             return Ok(Some(claim.share()));
         }
         if packet.state == PacketState::Settled {
@@ -283,7 +283,7 @@ impl Packets {
 
     /// Expires a packet now, for the staff. Data control then settles it and returns the unclaimed rest.
     pub async fn stop(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
-        let stopped = self.store.stop_packet(id, actor).await?;
+        let stopped = self.store.packets().stop(id, actor).await?;
         if let (StopOutcome::Done(packet), Some(packet_sync)) = (&stopped, &self.packet_sync)
             && let Err(error) = packet_sync.apply_expiry(packet).await
         {

@@ -312,7 +312,7 @@ impl ReplayGrants for RedisShares {
     }
 
     async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>> {
-        let packets = self.store.recovering_packets().await?;
+        let packets = self.store.packets().recovering_packets().await?;
         Ok(packets.iter().flat_map(|packet| Bucket::all(packet.id, packet.buckets)).collect())
     }
 
@@ -322,13 +322,13 @@ impl ReplayGrants for RedisShares {
     }
 
     async fn persist(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> anyhow::Result<()> {
-        self.store.persist_claims(&self.claims(bucket, grants)).await?;
+        self.store.packets().persist_claims(&self.claims(bucket, grants)).await?;
         Ok(())
     }
 
     async fn are_persisted(&self, bucket: Bucket, grants: &[(UserId, Share)]) -> anyhow::Result<Vec<bool>> {
         let claims = self.claims(bucket, grants);
-        let known = self.store.persisted_claims(&claims).await?;
+        let known = self.store.packets().persisted_claims(&claims).await?;
         Ok(claims.iter().map(|claim| known.contains(&claim.key())).collect())
     }
 }

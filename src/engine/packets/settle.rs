@@ -28,8 +28,8 @@ impl PacketSettler {
     /// Without Redis no claim is ever in flight, so a packet can be settled at once.
     async fn settle_in_database(&self) -> anyhow::Result<()> {
         let now = self.store.now().await?;
-        for packet in self.store.packets_over(now).await? {
-            if let SettleOutcome::Done { returned } = self.store.settle_packet(packet.id, packet.claimed).await? {
+        for packet in self.store.packets().over(now).await? {
+            if let SettleOutcome::Done { returned } = self.store.packets().settle(packet.id, packet.claimed).await? {
                 self.metrics.packets_settled.inc();
                 info!(packet = %packet.id, claimed = packet.claimed, returned, "packet settled");
             }

@@ -89,7 +89,7 @@ impl PacketSync {
         let mut state = self.state.lock().await;
         let now = self.store.now().await?;
         let waiting: HashSet<PacketId> =
-            self.store.recovering_packets().await?.iter().map(|packet| packet.id).collect();
+            self.store.packets().recovering_packets().await?.iter().map(|packet| packet.id).collect();
         state.recovering |= !waiting.is_empty();
         let packets = self.due(&mut state, now).await?;
         let mut surveys: Vec<Option<Vec<LoadedShares>>> = Vec::with_capacity(packets.len());
@@ -150,12 +150,12 @@ impl PacketSync {
         let closed: HashSet<PacketId> = closed.map(|(id, _)| *id).take(MAX_RECOVERING).collect();
         let added: Vec<PacketId> = closed.difference(waiting).copied().collect();
         let ended: Vec<PacketId> = waiting.difference(&closed).copied().collect();
-        self.store.set_recovering(&added, true).await?;
-        self.store.set_recovering(&ended, false).await?;
+        self.store.packets().set_recovering(&added, true).await?;
+        self.store.packets().set_recovering(&ended, false).await?;
         if closed.is_empty() {
             return Ok(());
         }
-        let living = self.store.living_processes(SERVE_TIMEOUT).await?;
+        let living = self.store.processes().living(SERVE_TIMEOUT).await?;
         for (id, state) in key_states {
             if let KeyState::Closed(generations) = state
                 && waiting.contains(id)
@@ -188,17 +188,17 @@ impl PacketSync {
     /// others. While some packet has to be recovered, all packets.
     async fn due(&self, state: &mut SyncState, now: Timestamp) -> anyhow::Result<Vec<Packet>> {
         if state.recovering {
-            return Ok(self.store.open_packets().await?);
+            return Ok(self.store.packets().open().await?);
         }
-        let sample = self.store.open_packets_after(state.sampled, SAMPLE_SIZE).await?;
+        let sample = self.store.packets().open_after(state.sampled, SAMPLE_SIZE).await?;
         let is_last = (sample.len() as i64) < SAMPLE_SIZE;
         state.sampled = sample.last().filter(|_| !is_last).map_or(PacketId(0), |packet| packet.id);
         let mut due: BTreeMap<PacketId, Packet> = BTreeMap::new();
-        for packets in [sample, self.store.packets_over(now).await?, self.store.unloaded_packets().await?] {
+        for packets in [sample, self.store.packets().over(now).await?, self.store.packets().unloaded_packets().await?] {
             due.extend(packets.into_iter().map(|packet| (packet.id, packet)));
         }
         let winding_up = state.winding_up.iter().filter(|id| !due.contains_key(id)).take(SURVEY_SIZE);
-        let winding_up = self.store.packets_with_ids(&winding_up.copied().collect::<Vec<_>>()).await?;
+        let winding_up = self.store.packets().with_ids(&winding_up.copied().collect::<Vec<_>>()).await?;
         let winding_up = winding_up.into_iter().filter(|packet| packet.state == PacketState::Open);
         due.extend(winding_up.map(|packet| (packet.id, packet)));
         Ok(due.into_values().collect())
@@ -234,12 +234,12 @@ impl PacketSync {
         if !same || closed.iter().any(|bucket| bucket.outbox > 0) {
             return Ok(());
         }
-        let Some(saved) = self.store.packet(packet.id).await? else { return Ok(()) };
+        let Some(saved) = self.store.packets().get(packet.id).await? else { return Ok(()) };
         let granted: i64 = closed.iter().map(|bucket| bucket.users).sum();
         if granted != saved.claimed && !self.is_complete(packet, state).await? {
             return Ok(());
         }
-        let settled = self.store.settle_packet(packet.id, saved.claimed).await?;
+        let settled = self.store.packets().settle(packet.id, saved.claimed).await?;
         if let SettleOutcome::Done { returned } = settled {
             self.metrics.packets_settled.inc();
             info!(packet = %packet.id, claimed = saved.claimed, returned, "packet settled");
@@ -250,7 +250,7 @@ impl PacketSync {
     /// Deletes the keys of packets that were settled a while ago. No process reads their outboxes any more.
     async fn unload_settled(&self) -> anyhow::Result<()> {
         let now = self.store.now().await?;
-        for packet in self.store.packets_settled(now - UNLOAD_UNTIL, now - UNLOAD_AFTER).await? {
+        for packet in self.store.packets().settled(now - UNLOAD_UNTIL, now - UNLOAD_AFTER).await? {
             for bucket in buckets(&packet) {
                 self.shares.unload(bucket).await?;
             }
@@ -285,7 +285,7 @@ impl PacketSync {
         loop {
             let (next, page) = self.shares.users(bucket, cursor).await?;
             let claims: Vec<ShareClaim> = page.iter().map(|(user, share)| packet.claim_of(*user, *share)).collect();
-            let persisted = self.store.persisted_claims(&claims).await?;
+            let persisted = self.store.packets().persisted_claims(&claims).await?;
             let of_page = claims.iter().filter(|claim| !persisted.contains(&claim.key()));
             missing.extend(of_page.map(|claim| (claim.user_id, claim.share())));
             if next == 0 {
@@ -305,11 +305,11 @@ impl PacketSync {
     /// Describes open packets on whose shares Redis and the database disagree.
     pub async fn violations(&self) -> anyhow::Result<Vec<String>> {
         let mut violations = Vec::new();
-        for chunk in self.store.open_packets().await?.chunks(SURVEY_SIZE) {
+        for chunk in self.store.packets().open().await?.chunks(SURVEY_SIZE) {
             let surveys = self.survey_all(chunk).await?;
             let ids: Vec<PacketId> = chunk.iter().map(|packet| packet.id).collect();
             // Read after Redis, so that a claim that is in neither is seen.
-            let saved = self.store.packets_with_ids(&ids).await?;
+            let saved = self.store.packets().with_ids(&ids).await?;
             let saved: HashMap<PacketId, &Packet> = saved.iter().map(|packet| (packet.id, packet)).collect();
             for (id, loaded) in ids.iter().zip(surveys) {
                 let Some(packet) = saved.get(id).filter(|packet| packet.state == PacketState::Open) else { continue };
@@ -361,7 +361,7 @@ const MAX_CLAIMS_PER_REPLAY: i64 = 256;
 impl PacketSync {
     /// Loads a packet from the database and its outbox. A packet that was loaded before must be loaded `closed`.
     pub async fn load(&self, packet: &Packet, closed: bool) -> anyhow::Result<()> {
-        let epoch = self.store.next_packet_epoch(packet.id).await?;
+        let epoch = self.store.packets().next_epoch(packet.id).await?;
         // The outbox is read first. A claim that leaves it after that is found in the database.
         let mut taken: HashMap<i64, (UserId, Share)> = HashMap::new();
         for bucket in buckets(packet) {
@@ -370,7 +370,7 @@ impl PacketSync {
         }
         let mut after = None;
         loop {
-            let page = self.store.packet_claims_after(packet.id, after, PAGE_SIZE).await?;
+            let page = self.store.packets().claims_after(packet.id, after, PAGE_SIZE).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.share);
             taken.extend(page.iter().map(|claim| (claim.share, (claim.user_id, claim.share()))));
@@ -396,7 +396,7 @@ impl PacketSync {
         part: i64,
         taken: &HashMap<i64, (UserId, Share)>,
     ) -> anyhow::Result<()> {
-        let shares = self.store.packet_part(packet.id, part).await?;
+        let shares = self.store.packets().part(packet.id, part).await?;
         for (n, &bucket) in all.iter().enumerate() {
             let of_bucket = shares.iter().filter(|share| share.index as usize % all.len() == n);
             let (mut unclaimed, mut users) = (Vec::new(), Vec::new());
@@ -414,7 +414,7 @@ impl PacketSync {
     /// Claims in the outbox that have not reached the database.
     async fn in_flight(&self, bucket: Bucket) -> anyhow::Result<Vec<ShareClaim>> {
         let (_, mut all) = OutboxItem::partition(&outbox::all(&mut self.shares.connection(), bucket).await?);
-        let persisted = self.store.persisted_claims(&all).await?;
+        let persisted = self.store.packets().persisted_claims(&all).await?;
         all.retain(|claim| !persisted.contains(&claim.key()));
         Ok(all)
     }
@@ -425,7 +425,7 @@ impl PacketSync {
         let all: Vec<Bucket> = buckets(packet).collect();
         let (mut after, mut restored) = (None, 0);
         loop {
-            let page = self.store.packet_claims_after(packet.id, after, MAX_CLAIMS_PER_REPLAY).await?;
+            let page = self.store.packets().claims_after(packet.id, after, MAX_CLAIMS_PER_REPLAY).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.share);
             for (n, &bucket) in all.iter().enumerate() {

@@ -141,7 +141,7 @@ impl Persister {
     }
 
     async fn persist_claims(&self, claims: &[ShareClaim]) -> Result<Vec<OutboxItem>, StoreError> {
-        let outcomes = self.store.persist_claims(claims).await?;
+        let outcomes = self.store.packets().persist_claims(claims).await?;
         let mut invalid = Vec::new();
         for (claim, outcome) in claims.iter().zip(outcomes) {
             match outcome {
@@ -160,7 +160,7 @@ impl Persister {
     }
 
     async fn persist_orders(&self, orders: &[Reservation]) -> Result<Vec<OutboxItem>, StoreError> {
-        let outcomes = self.store.persist_orders(orders, self.payment_window).await?;
+        let outcomes = self.store.orders().persist_orders(orders, self.payment_window).await?;
         let mut invalid = Vec::new();
         let mut ended = Vec::new();
         for (order, outcome) in orders.iter().zip(outcomes) {
@@ -180,7 +180,7 @@ impl Persister {
             }
         }
         if !ended.is_empty() {
-            self.store.request_releases(&ended).await?;
+            self.store.orders().request_releases(&ended).await?;
         }
         Ok(invalid)
     }

@@ -59,7 +59,7 @@ impl Sweep {
             }
             periodic.record(swept);
         }
-        Ok(self.store.release_lease(LEASE_NAME, &self.member).await?)
+        Ok(self.store.leases().release(LEASE_NAME, &self.member).await?)
     }
 
     async fn sweep_with_lease(
@@ -68,7 +68,7 @@ impl Sweep {
         publisher: &mut Option<Publisher>,
         stop: &CancellationToken,
     ) -> anyhow::Result<()> {
-        if !self.store.acquire_lease(LEASE_NAME, &self.member, LEASE_DURATION).await? {
+        if !self.store.leases().acquire(LEASE_NAME, &self.member, LEASE_DURATION).await? {
             return Ok(());
         }
         // While RabbitMQ does not answer, entries can still be deleted.
@@ -157,7 +157,7 @@ impl Sweep {
         let ended = orders.iter().filter(|order| known.statuses.get(&order.order_id).is_some_and(|s| !s.is_live()));
         let ended: Vec<HeldUnits> = ended.map(HeldUnits::of).collect();
         if !ended.is_empty() {
-            self.store.request_releases(&ended).await?;
+            self.store.orders().request_releases(&ended).await?;
         }
         Ok(())
     }
@@ -165,8 +165,8 @@ impl Sweep {
     async fn persisted(&self, items: &[OutboxItem]) -> anyhow::Result<PersistedItems> {
         let (orders, claims) = OutboxItem::partition(items);
         let ids: Vec<OrderId> = orders.iter().map(|order| order.order_id).collect();
-        let claims = self.store.persisted_claims(&claims).await?;
-        Ok(PersistedItems { statuses: self.store.order_statuses(&ids).await?, claims })
+        let claims = self.store.packets().persisted_claims(&claims).await?;
+        Ok(PersistedItems { statuses: self.store.orders().order_statuses(&ids).await?, claims })
     }
 }
 

@@ -39,7 +39,7 @@ impl DatabaseStock {
         let Some(sale) = bucket.sale() else { return Ok(vec![Decision::NotLoaded; batch.len()]) };
         let users: Vec<UserId> = batch.iter().map(|claim| claim.user_id).collect();
         let decide = |sale: &Sale, demand: &Demand, now| decide(sale, demand, (batch, claimants), now);
-        let decided = self.store.reserve(sale, &users, self.payment_window, decide).await?;
+        let decided = self.store.orders().reserve(sale, &users, self.payment_window, decide).await?;
         Ok(decided.unwrap_or_else(|| vec![Decision::NotLoaded; batch.len()]))
     }
 }
@@ -102,7 +102,7 @@ impl WaitedStock for DatabaseStock {
     }
 
     async fn free_units(&self, sale: &Sale) -> Result<i64, Unavailable> {
-        let now = self.store.sale(sale.id).await?;
+        let now = self.store.sales().get(sale.id).await?;
         Ok(now.map_or(0, |sale| sale.total - sale.sold))
     }
 
@@ -172,8 +172,8 @@ impl FactSource for DatabaseStock {
         if sales.is_empty() {
             return Ok(Vec::new());
         }
-        let waited = self.store.waited_for(&sales.iter().copied().collect::<Vec<_>>()).await?;
-        let active = self.store.active_sales().await?.into_iter().filter(|sale| sales.contains(&sale.id));
+        let waited = self.store.waitlists().waited_for(&sales.iter().copied().collect::<Vec<_>>()).await?;
+        let active = self.store.sales().active().await?.into_iter().filter(|sale| sales.contains(&sale.id));
         let facts = |sale: Sale| Facts {
             state: sale.state,
             window: sale.window,
@@ -189,11 +189,11 @@ impl FactSource for DatabaseStock {
 
     async fn winners(&self, buckets: &[Bucket]) -> Result<Winners, Unavailable> {
         let Some(sale) = buckets.first().and_then(|bucket| bucket.sale()) else { return Ok(Winners::default()) };
-        let granted = self.store.sale(sale).await?.map_or(0, |sale| sale.granted);
+        let granted = self.store.sales().get(sale).await?.map_or(0, |sale| sale.granted);
         let mut users = Vec::new();
         let mut after = None;
         loop {
-            let page = self.store.live_orders(sale, after, 1000).await?;
+            let page = self.store.orders().live_orders(sale, after, 1000).await?;
             users.extend(page.iter().map(|hold| hold.user_id));
             match page.last() {
                 Some(last) => after = Some(last.order_id),
@@ -218,7 +218,7 @@ mod tests {
         store.migrate().await.unwrap();
         let (clock, text) = (Clock::system(), Bilingual::new("手机", "Phone"));
         let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-        let goods = store.put_goods(None, draft, "test", clock.now()).await.unwrap().unwrap();
+        let goods = store.goods().put(None, draft, "test", clock.now()).await.unwrap().unwrap();
         let draft = SaleDraft {
             goods_id: goods.id,
             price: Money::new(100, Currency::CNY),
@@ -230,9 +230,9 @@ mod tests {
             mode: SaleMode::Rush,
             eligibility: Default::default(),
         };
-        let sale = store.create_sale(&draft, "test", clock.now()).await.unwrap();
+        let sale = store.sales().create(&draft, "test", clock.now()).await.unwrap();
         let start = SaleChange::Start { at: clock.now() };
-        let sale = store.change_sale(sale.id, &start, "test", clock.now()).await.unwrap();
+        let sale = store.sales().change(sale.id, &start, "test", clock.now()).await.unwrap();
 
         let stock = DatabaseStock::new(store.clone(), Duration::from_secs(60));
         let claim = |n, quantity| Claim {
@@ -247,6 +247,6 @@ mod tests {
         let decided: Vec<_> = stock.reserve(&batches).await.into_iter().map(Result::unwrap).collect();
         let granted = Decision::Granted(OrderStatus::Unpaid);
         assert_eq!(decided, [[granted, Decision::OverLimit], [Decision::SoldOut, granted]]);
-        assert_eq!(store.sale(sale.id).await.unwrap().unwrap().sold, 3);
+        assert_eq!(store.sales().get(sale.id).await.unwrap().unwrap().sold, 3);
     }
 }

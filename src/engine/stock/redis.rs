@@ -348,13 +348,13 @@ impl ReplayGrants for RedisStock {
     async fn persist(&self, bucket: Bucket, grants: &[Claim]) -> anyhow::Result<()> {
         let Some(sale_id) = bucket.sale() else { return Ok(()) };
         let reservations: Vec<Reservation> = grants.iter().map(|claim| claim.reservation(sale_id)).collect();
-        self.store.persist_orders(&reservations, self.payment_window).await?;
+        self.store.orders().persist_orders(&reservations, self.payment_window).await?;
         Ok(())
     }
 
     async fn are_persisted(&self, _bucket: Bucket, grants: &[Claim]) -> anyhow::Result<Vec<bool>> {
         let ids: Vec<OrderId> = grants.iter().map(|claim| claim.order_id).collect();
-        let known = self.store.order_statuses(&ids).await?;
+        let known = self.store.orders().order_statuses(&ids).await?;
         Ok(ids.iter().map(|id| known.contains_key(id)).collect())
     }
 }

@@ -32,7 +32,7 @@ struct Mark {
 impl RedisStock {
     /// Marks the buckets whose sale has waiting accounts.
     pub async fn keep_for_waiters(&self, sales: &[SaleId], buckets: &[Bucket]) -> Result<(), Unavailable> {
-        let waited = self.store.waited_for(sales).await?;
+        let waited = self.store.waitlists().waited_for(sales).await?;
         for bucket in buckets.iter().filter(|bucket| bucket.sale().is_some_and(|sale| waited.contains(&sale))) {
             self.mark(*bucket, "wait", "").await?;
         }
@@ -85,7 +85,7 @@ impl WaitedStock for RedisStock {
     async fn follow_waitlist(&self, sale: &Sale) -> Result<(), Unavailable> {
         let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
         let marks = self.marks(&buckets).await?;
-        let is_waited_for = self.store.is_waited_for(sale.id).await?;
+        let is_waited_for = self.store.waitlists().is_waited_for(sale.id).await?;
         for (bucket, mark) in buckets.into_iter().zip(marks) {
             match mark {
                 Some(mark) if is_waited_for && !mark.is_set => self.mark(bucket, "wait", "").await?,

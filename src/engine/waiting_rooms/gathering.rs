@@ -297,7 +297,7 @@ impl ReplayGrants for Gathering {
 
     async fn persist(&self, bucket: Bucket, places: &[GatheredPlace]) -> anyhow::Result<()> {
         if let Some(sale) = bucket.queue() {
-            self.store.keep_places(sale, places).await?;
+            self.store.waiting_rooms().keep_places(sale, places).await?;
         }
         Ok(())
     }
@@ -305,7 +305,7 @@ impl ReplayGrants for Gathering {
     async fn are_persisted(&self, bucket: Bucket, places: &[GatheredPlace]) -> anyhow::Result<Vec<bool>> {
         let Some(sale) = bucket.queue() else { return Ok(vec![true; places.len()]) };
         let users: Vec<UserId> = places.iter().map(|place| place.user_id).collect();
-        let known: HashSet<UserId> = self.store.users_with_place(sale, &users).await?;
+        let known: HashSet<UserId> = self.store.waiting_rooms().users_with_place(sale, &users).await?;
         Ok(users.iter().map(|user| known.contains(user)).collect())
     }
 }

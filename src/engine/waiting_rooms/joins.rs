@@ -43,7 +43,8 @@ impl BatchHandler for Joins {
             answers.push(match (gathered, bucket.queue()) {
                 (Some(gathered), _) => Ok(gathered.into_iter().map(JoinDecision::Redis).collect()),
                 (None, Some(sale)) => {
-                    let outcomes = self.store.join_queue(sale, claims).await.map_err(|e| Unavailable(e.to_string()));
+                    let outcomes =
+                        self.store.waiting_rooms().join(sale, claims).await.map_err(|e| Unavailable(e.to_string()));
                     outcomes.map(|outcomes| outcomes.into_iter().map(JoinDecision::Database).collect())
                 }
                 (None, None) => Err(Unavailable(format!("{bucket} is no waiting room"))),

@@ -157,7 +157,7 @@ impl WaitingRooms {
     /// now, and the row counts.
     async fn gathered(&self, sale: SaleId, given: GatheredPlace, is_new: bool) -> Result<Joined, JoinRefusal> {
         let read = async {
-            let row = if is_new { None } else { self.store.queue_place(sale, given.user_id).await? };
+            let row = if is_new { None } else { self.store.waiting_rooms().place(sale, given.user_id).await? };
             match row {
                 Some(row) => Ok(Some(row)),
                 None => self.gathered_place(sale, given).await,
@@ -174,7 +174,7 @@ impl WaitingRooms {
         let followed = self.lines.load().get(&sale).map(|published| published.seed);
         let seed = match followed {
             Some(seed) => Some(seed),
-            None => self.store.queue(sale).await?.map(|queue| queue.seed),
+            None => self.store.waiting_rooms().get(sale).await?.map(|queue| queue.seed),
         };
         let place = |seed| QueuePlace { entry, place: Place::of(&seed, 0, entry), joined_at, called_at: None };
         Ok(seed.map(place))
@@ -186,7 +186,7 @@ impl WaitingRooms {
     /// [`Unavailable`] also if Redis may have given a place and does not answer, or has forgotten places that are not
     /// in the database yet.
     async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, Unavailable> {
-        let row = self.store.queue_place(sale, user).await?;
+        let row = self.store.waiting_rooms().place(sale, user).await?;
         let is_open = self.line(sale).is_none_or(|line| line.locked_at.is_none());
         let Some(gathering) = self.gathering.as_ref().filter(|_| row.is_none() && is_open) else { return Ok(row) };
         match gathering.read(sale, Some(user)).await {
@@ -207,7 +207,7 @@ impl WaitingRooms {
         let state = place.state(plan, now);
         let order = match state {
             TurnState::Waiting => None,
-            _ => self.store.live_order_of(sale.id, user).await?,
+            _ => self.store.orders().live_order_of(sale.id, user).await?,
         };
         Ok(Some(OwnTurn { place, state: if order.is_some() { TurnState::Bought } else { state }, order }))
     }
@@ -226,7 +226,9 @@ impl WaitingRooms {
         if !self.per_account.allows(user) {
             return Err(Refusal::RateLimited);
         }
-        let read = async { Ok::<_, StoreError>((self.store.queue_place(sale, user).await?, self.store.now().await?)) };
+        let read = async {
+            Ok::<_, StoreError>((self.store.waiting_rooms().place(sale, user).await?, self.store.now().await?))
+        };
         let (place, now) = read.await.map_err(|_| Refusal::Overloaded)?;
         let end = place.and_then(|place| place.seat_ends(plan)).filter(|end| now < *end);
         end.map(Some).ok_or(Refusal::NotCalled)
@@ -292,11 +294,11 @@ impl WaitingRooms {
         before: Option<&PublishedLine>,
     ) -> Result<Option<PublishedLine>, StoreError> {
         let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
-        let Some(queue) = self.store.queue(sale.id).await? else { return Ok(None) };
-        let Some(sale) = self.store.sale(sale.id).await? else { return Ok(None) };
+        let Some(queue) = self.store.waiting_rooms().get(sale.id).await? else { return Ok(None) };
+        let Some(sale) = self.store.sales().get(sale.id).await? else { return Ok(None) };
         let (seats, called_last_minute) = match queue.called {
             0 => (0, 0),
-            _ => self.store.queue_activity(sale.id, plan).await?,
+            _ => self.store.waiting_rooms().activity(sale.id, plan).await?,
         };
         let (mut gathered, mut places) = (before.and_then(|before| before.gathered), queue.joined);
         if let Some(gathering) = &self.gathering
@@ -325,7 +327,7 @@ impl WaitingRooms {
             joined: places,
             called: queue.called,
             serving: queue.serving,
-            segments: self.store.waiting_segments(sale.id).await?,
+            segments: self.store.waiting_rooms().waiting_segments(sale.id).await?,
             seats,
             left: (sale.total - sale.sold).max(0),
             unpaid: self.unpaid_orders(sale.id).await?,
@@ -340,7 +342,7 @@ impl WaitingRooms {
     }
 
     async fn unpaid_orders(&self, sale: SaleId) -> Result<i64, StoreError> {
-        let totals = self.store.order_totals(&[sale]).await?.remove(&sale);
+        let totals = self.store.orders().order_totals(&[sale]).await?.remove(&sale);
         Ok(totals.map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders))
     }
 

@@ -61,7 +61,7 @@ impl Pusher {
 
     /// Sends a bounded number of messages that are due. Returns the number of attempts.
     pub async fn step(&self) -> Result<usize, StoreError> {
-        let due = self.store.pushes_due(MAX_PUSHES).await?;
+        let due = self.store.mail().pushes_due(MAX_PUSHES).await?;
         if due.is_empty() {
             return Ok(0);
         }
@@ -100,7 +100,7 @@ impl Pusher {
 
     async fn forget(&self, to: &PushSubscription, why: &str) -> Result<(), TransportError> {
         info!(subscription = to.id, why, "a browser is forgotten");
-        self.store.end_subscription(&to.id).await.map_err(|error| TransportError::new(&error))
+        self.store.push().end_subscription(&to.id).await.map_err(|error| TransportError::new(&error))
     }
 
     fn headers(

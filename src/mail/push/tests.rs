@@ -107,7 +107,7 @@ impl Post {
         let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap().with_clock(&clock);
         store.migrate().await.unwrap();
         let user = User::new(UserId(Uuid::now_v7()), "mei", String::new(), Role::User, clock.now());
-        store.add_user(&user).await.unwrap();
+        store.accounts().add_user(&user).await.unwrap();
         let session = NewSession {
             id: Uuid::now_v7(),
             issued_at: clock.now(),
@@ -116,7 +116,7 @@ impl Post {
             agent: String::new(),
             is_proved: false,
         };
-        assert!(store.open_session(&user, &session).await.unwrap());
+        assert!(store.sessions().open_session(&user, &session).await.unwrap());
         let browser = EphemeralPrivateKey::generate(&ECDH_P256, &SystemRandom::new()).unwrap();
         let p256dh = URL_SAFE_NO_PAD.encode(browser.compute_public_key().unwrap());
         let mut connection = sqlx::AnyConnection::connect(&base::config::sqlite_in(dir.path())).await.unwrap();
@@ -150,11 +150,11 @@ impl Post {
         let sql = "SELECT id FROM users";
         let mut connection = sqlx::AnyConnection::connect(&base::config::sqlite_in(self.dir.path())).await.unwrap();
         let user: String = sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap();
-        self.pusher.store.mails_of(user.parse().unwrap()).await.unwrap()
+        self.pusher.store.mail().mails_of(user.parse().unwrap()).await.unwrap()
     }
 
     async fn is_subscribed(&self) -> bool {
-        self.pusher.store.is_subscribed(self.session).await.unwrap()
+        self.pusher.store.push().is_subscribed(self.session).await.unwrap()
     }
 }
 

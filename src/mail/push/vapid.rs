@@ -45,14 +45,14 @@ impl VapidKeys {
 
     async fn read(&self) -> Result<Arc<VapidKey>, StoreError> {
         loop {
-            let Some(encrypted) = self.store.push_key().await? else {
+            let Some(encrypted) = self.store.push().push_key().await? else {
                 let new = VapidKey::generate().and_then(|document| self.cipher.encrypt(CONTEXT, &document));
                 // If several processes make a key, the first one's is stored, and the others read it.
-                self.store.add_push_key(&new.expect("a key can be made and encrypted")).await?;
+                self.store.push().add_push_key(&new.expect("a key can be made and encrypted")).await?;
                 continue;
             };
             if let Some(new) = self.cipher.re_encrypt(CONTEXT, &encrypted) {
-                self.store.re_encrypt_push_key(&encrypted, &new).await?;
+                self.store.push().re_encrypt_push_key(&encrypted, &new).await?;
                 info!("encrypted the key for push services with the new secret");
             }
             let document = self.cipher.decrypt(CONTEXT, &encrypted);
@@ -62,7 +62,7 @@ impl VapidKeys {
                     warn!(
                         "the key for push services was encrypted with another secret; browsers have to subscribe again"
                     );
-                    self.store.drop_push_key(&encrypted).await?;
+                    self.store.push().drop_push_key(&encrypted).await?;
                 }
             }
         }

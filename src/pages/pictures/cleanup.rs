@@ -24,13 +24,13 @@ impl Pictures {
     /// Returns the number of removed files.
     pub async fn remove_unused(&self) -> anyhow::Result<usize> {
         let since = self.clock.now() - UNUSED_PICTURE_RETENTION;
-        self.store.delete_unused_pictures(since).await?;
+        self.store.goods().delete_unused_pictures(since).await?;
         let old = files_older_than(&self.folder, since)?;
         if old.is_empty() {
             return Ok(0);
         }
         // Read the names after the files: an upload from here on has young files.
-        let known = self.store.picture_names().await?;
+        let known = self.store.goods().picture_names().await?;
         let mut removed = 0;
         for name in old.iter().filter(|name| picture_of(name).is_none_or(|picture| !known.contains(picture))) {
             let file = self.folder.join(name);

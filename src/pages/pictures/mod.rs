@@ -97,7 +97,7 @@ impl Pictures {
         });
         // A decoder panics on a file that it cannot read.
         let picture = stored.await.map_err(|_| PictureRefusal::Broken)??;
-        self.store.put_picture(&picture, self.clock.now()).await?;
+        self.store.goods().put_picture(&picture, self.clock.now()).await?;
         Ok(picture)
     }
 

@@ -146,7 +146,7 @@ async fn unused_picture_is_removed_after_a_day() {
         ..GoodsDraft::default()
     };
     let now = Clock::system().now();
-    let goods = fixture.store.put_goods(None, draft(&[&kept]), "me", now).await.unwrap().unwrap();
+    let goods = fixture.store.goods().put(None, draft(&[&kept]), "me", now).await.unwrap().unwrap();
     std::fs::write(fixture.dir.path().join("uploads/notes.txt"), "a foreign file").unwrap();
     std::fs::write(
         fixture.dir.path().join("uploads").join(format!(".{}", Uuid::new_v4())),
@@ -162,11 +162,11 @@ async fn unused_picture_is_removed_after_a_day() {
         "two copies and a temporary file"
     );
     assert_eq!(fixture.files(), ["notes.txt".to_owned(), kept.copy(40, "jpg"), kept.copy(40, "webp")]);
-    assert_eq!(fixture.store.pictures(&[dropped.name]).await.unwrap(), []);
+    assert_eq!(fixture.store.goods().pictures(&[dropped.name]).await.unwrap(), []);
 
     // A picture removed from a gallery also stays for a day.
     let later = now + UNUSED_PICTURE_RETENTION * 10;
-    fixture.store.put_goods(Some(goods.id), draft(&[]), "me", later).await.unwrap();
+    fixture.store.goods().put(Some(goods.id), draft(&[]), "me", later).await.unwrap();
     assert_eq!(
         fixture.after(UNUSED_PICTURE_RETENTION * 10 + UNUSED_PICTURE_RETENTION / 2).remove_unused().await.unwrap(),
         0

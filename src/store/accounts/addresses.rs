@@ -1,12 +1,13 @@
 //! Address books of shoppers. A shopper with addresses has exactly one default address.
 
+use crate::AccountStore;
 use jiff::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::{AnyQuery, Store, StoreError, Tx, row};
+use crate::{AnyQuery, StoreError, Tx, row};
 use domain::{Address, AddressId, UserId};
 
 /// Addresses in one user's address book.
@@ -89,23 +90,23 @@ fn saved(row: &AnyRow) -> Result<SavedAddress, sqlx::Error> {
     })
 }
 
-impl Store {
+impl AccountStore<'_> {
     /// A user's addresses, the default one first, then the newest.
-    pub async fn addresses_of(&self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {
+    pub async fn addresses_of(self, user: UserId) -> Result<Vec<SavedAddress>, StoreError> {
         let sql =
             concat!("SELECT ", columns!(), " FROM addresses WHERE user_id = $1 ORDER BY is_default DESC, id DESC");
         self.all(sqlx::query(sql).bind(user.to_string()), saved).await
     }
 
     /// An address, if it is this user's.
-    pub async fn address(&self, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, StoreError> {
+    pub async fn address(self, user: UserId, id: AddressId) -> Result<Option<SavedAddress>, StoreError> {
         self.optional(sqlx::query(ONE).bind(user.to_string()).bind(id.to_string()), saved).await
     }
 
     /// Saves a new address (without `edit`) or changes one. The first address becomes the default, and so does one saved
     /// with `as_default`. The default changes only when another address becomes the default.
     pub async fn save_address(
-        &self,
+        self,
         user: UserId,
         edit: Option<&AddressEdit>,
         address: &Address,
@@ -132,7 +133,7 @@ impl Store {
     }
 
     /// Makes an address the default. Returns `false` if it is not this user's.
-    pub async fn set_default_address(&self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
+    pub async fn set_default_address(self, user: UserId, id: AddressId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         lock_user(&mut tx, user).await?;
         let known = sqlx::query("SELECT 1 FROM addresses WHERE user_id = $1 AND id = $2");
@@ -145,7 +146,7 @@ impl Store {
     }
 
     /// Deletes an address. Orders keep their copies.
-    pub async fn delete_address(&self, user: UserId, edit: &AddressEdit) -> Result<(), AddressRefusal> {
+    pub async fn delete_address(self, user: UserId, edit: &AddressEdit) -> Result<(), AddressRefusal> {
         let mut tx = self.begin().await?;
         lock_user(&mut tx, user).await?;
         expect(&mut tx, user, edit).await?;

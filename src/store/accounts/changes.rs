@@ -1,11 +1,12 @@
 //! Changes of accounts: passwords, blocks, roles. Each ends the user's sessions in the same transaction.
 
+use crate::AccountStore;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{log_own_change, recovery, sessions};
 use crate::accounts;
-use crate::{NewSession, Revocation, Store, StoreError, Tx, User, audit_log, mail};
+use crate::{NewSession, Revocation, StoreError, Tx, User, audit_log, mail};
 use domain::Role;
 use domain::{AuditAction, MailKind, UserId};
 
@@ -104,10 +105,10 @@ impl AccountChange {
     }
 }
 
-impl Store {
+impl AccountStore<'_> {
     /// Sets a user's password, ends all of the user's sessions and opens the session `keep` instead.
     pub async fn set_password(
-        &self,
+        self,
         id: UserId,
         password_hash: &str,
         keep: Option<(&User, NewSession)>,
@@ -134,7 +135,7 @@ impl Store {
 
     /// Changes an account if the actor is allowed to, and logs it.
     pub async fn change_account(
-        &self,
+        self,
         actor: &Actor,
         edit: &AccountEdit,
         change: &AccountChange,
@@ -158,9 +159,9 @@ impl Store {
         Ok(changed)
     }
 
-    /// Like [`Store::change_account`], for a command on the server, which needs no role in the shop.
+    /// Like [`AccountStore::change_account`], for a command on the server, which needs no role in the shop.
     pub async fn change_account_by_command(
-        &self,
+        self,
         id: UserId,
         change: &AccountChange,
         now: Timestamp,
@@ -174,7 +175,7 @@ impl Store {
     }
 
     /// Adds a member of staff. Returns `false` if the name is taken.
-    pub async fn add_staff(&self, actor: &Actor, user: &User, now: Timestamp) -> Result<bool, AccountChangeRefusal> {
+    pub async fn add_staff(self, actor: &Actor, user: &User, now: Timestamp) -> Result<bool, AccountChangeRefusal> {
         let mut tx = self.begin().await?;
         sessions::next_number(&mut tx).await?;
         let owner = accounts::read(&mut tx, actor.id).await?.is_some_and(|a| a.role == Role::Admin && !a.is_blocked());

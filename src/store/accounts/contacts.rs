@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 
 use super::{known_devices, mail_address};
 use crate::mail::{NewMail, write};
-use crate::{Store, StoreError, Tx, User, row};
+use crate::{AccountStore, StoreError, Tx, User, row};
 use domain::{Locale, MailAddress, MailKind};
 
 /// An address that was entered with a challenge.
@@ -44,10 +44,10 @@ fn contact(row: &AnyRow) -> Result<RegistrationContact, sqlx::Error> {
     })
 }
 
-impl Store {
+impl AccountStore<'_> {
     /// Stores an address for a challenge and sends the link to it. Links to earlier addresses become invalid. If the
     /// address is verified for an account, the account's owner gets a notice instead.
-    pub async fn enter_contact(&self, new: &RegistrationContact) -> Result<(), StoreError> {
+    pub async fn enter_contact(self, new: &RegistrationContact) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query(
             "INSERT INTO registration_contacts (id, challenge, address, locale, expires_at_ms) VALUES ($1, $2, $3, $4, $5)
@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// The address that was entered last with a challenge, until an account is registered with it.
-    pub async fn contact_of(&self, id: &str) -> Result<Option<RegistrationContact>, StoreError> {
+    pub async fn contact_of(self, id: &str) -> Result<Option<RegistrationContact>, StoreError> {
         let sql = "SELECT id, challenge, address, locale, verified_at_ms, expires_at_ms FROM registration_contacts
              WHERE id = $1";
         self.optional(sqlx::query(sql).bind(id.to_owned()), contact).await
@@ -84,7 +84,7 @@ impl Store {
 
     /// Records that the owner of an address has confirmed it. Returns `false` if another address was entered since, or
     /// if an account was registered with it.
-    pub async fn verify_contact(&self, id: &str, address: &MailAddress) -> Result<bool, StoreError> {
+    pub async fn verify_contact(self, id: &str, address: &MailAddress) -> Result<bool, StoreError> {
         let now = self.now().await?.as_millisecond();
         let sql = "UPDATE registration_contacts SET verified_at_ms = COALESCE(verified_at_ms, $3)
              WHERE id = $1 AND address = $2";
@@ -93,7 +93,7 @@ impl Store {
     }
 
     /// Deletes addresses of expired challenges, which are refused anyway.
-    pub async fn purge_contacts(&self) -> Result<(), StoreError> {
+    pub async fn purge_contacts(self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
         sqlx::query("DELETE FROM registration_contacts WHERE expires_at_ms <= $1")
             .bind(now)

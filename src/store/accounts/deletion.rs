@@ -6,7 +6,7 @@ use super::{sessions, tombstone};
 use crate::accounts;
 use crate::deposits::returns;
 use crate::packets::open::UNCLAIMED;
-use crate::{Revocation, Store, StoreError, Tx, reminders, row, wallet};
+use crate::{AccountStore, Revocation, StoreError, Tx, reminders, row, wallet};
 use domain::UserId;
 use domain::wallet::{LedgerAccount, Transfer, TransferKind};
 
@@ -23,11 +23,11 @@ pub enum DeletionOutcome {
     Gone,
 }
 
-impl Store {
+impl AccountStore<'_> {
     /// Deletes all personal data of an account and keeps the row to which its orders belong. With `give_up` the balance
     /// of the wallet goes to the shop, and so does money that returns later from open packets ([`wallet`]).
     pub async fn delete_account(
-        &self,
+        self,
         id: UserId,
         give_up: bool,
         now: Timestamp,

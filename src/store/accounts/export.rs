@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, Store, StoreError, WalletEntry};
+use crate::{AccountStore, EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, StoreError, WalletEntry};
 use domain::packet::{Giver, Packet};
 use domain::wallet::{LedgerAccount, money};
 use domain::{OrderHold, QueuePlace, UserId};
@@ -11,23 +11,23 @@ use domain::{OrderHold, QueuePlace, UserId};
 /// Rows per query.
 const PAGE: i64 = 500;
 
-impl Store {
+impl AccountStore<'_> {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, places in
     /// waiting rooms, entries of draws, waitlists, reminders, subscribed browsers, groups and invitations of sales,
     /// signals, questions, saved views, sessions, and passkeys without their keys. `None` if there is no such account.
-    pub async fn export_of(&self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
+    pub async fn export_of(self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
-        let sessions = self.sessions_of(id, now).await?.into_iter().map(|session| {
+        let sessions = self.sessions().sessions_of(id, now).await?.into_iter().map(|session| {
             json!({
                 "id": session.id, "created_at": session.created_at, "seen_at": session.seen_at,
                 "address": session.address, "agent": session.agent,
             })
         });
         let passkeys =
-            self.passkeys_of(id).await?.into_iter().map(
+            self.credentials().passkeys_of(id).await?.into_iter().map(
                 |passkey| json!({"name": passkey.name, "created_at": passkey.created_at, "used_at": passkey.used_at}),
             );
-        let views = self.views_for_export(id).await?.into_iter();
+        let views = self.saved_views().views_for_export(id).await?.into_iter();
         let views = views.map(|view| json!({"list": view.list, "name": view.name, "query": view.query}));
         Ok(Some(json!({
             "exported_at": now,
@@ -41,7 +41,7 @@ impl Store {
             "orders": self.orders_for_export(id).await?,
             "addresses": self.addresses_of(id).await?,
             "wallet": {
-                "balance": money(self.wallet_balance(LedgerAccount::User(id)).await?),
+                "balance": money(self.wallet().balance(LedgerAccount::User(id)).await?),
                 "entries": self.entries_for_export(id).await?,
                 "deposits": self.deposits_for_export(id).await?,
             },
@@ -49,8 +49,8 @@ impl Store {
                 "given": self.packets_given_for_export(id).await?,
                 "received": self.packets_received_for_export(id).await?,
             },
-            "push": self.push_for_export(id).await?,
-            "reminders": self.reminders_for_export(id).await?,
+            "push": self.push().push_for_export(id).await?,
+            "reminders": self.reminders().reminders_for_export(id).await?,
             "queue_places": self.queue_places_for_export(id).await?,
             "draw_entries": self.draw_entries_for_export(id).await?,
             "waitlists": self.waitlists_for_export(id).await?,
@@ -63,9 +63,9 @@ impl Store {
         })))
     }
 
-    async fn mail_for_export(&self, id: UserId) -> Result<Value, StoreError> {
+    async fn mail_for_export(self, id: UserId) -> Result<Value, StoreError> {
         let mail = self.mail_of(id).await?;
-        let messages = self.mails_of(id).await?.into_iter().map(|mail| {
+        let messages = self.mail().mails_of(id).await?.into_iter().map(|mail| {
             json!({
                 "to": mail.recipient, "about": mail.kind.as_str(), "facts": mail.facts, "created_at": mail.created_at,
                 "state": mail.state.as_str(),
@@ -80,19 +80,19 @@ impl Store {
         }))
     }
 
-    async fn orders_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn orders_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let mut exported = Vec::new();
         let mut before = None;
         loop {
-            let page = self.orders_of(id, &[], before, PAGE).await?;
+            let page = self.orders().orders_of(id, &[], before, PAGE).await?;
             for order in &page {
                 exported.push(json!({
                     "id": order.id, "sale_id": order.sale_id, "quantity": order.quantity, "amount": order.amount,
                     "status": order.status, "reason": order.reason, "address": order.address,
                     "message": order.message, "reserved_at": order.reserved_at,
-                    "history": self.history(order).await?,
-                    "holds": self.holds_of(order.id).await?.iter().map(hold_json).collect::<Vec<_>>(),
-                    "payments": self.payments_of(order.id).await?.iter().map(payment_json).collect::<Vec<_>>(),
+                    "history": self.orders().history(order).await?,
+                    "holds": self.orders().holds_of(order.id).await?.iter().map(hold_json).collect::<Vec<_>>(),
+                    "payments": self.payments().payments_of(order.id).await?.iter().map(payment_json).collect::<Vec<_>>(),
                 }));
             }
             match page.last() {
@@ -102,11 +102,11 @@ impl Store {
         }
     }
 
-    async fn packets_given_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn packets_given_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let mut exported = Vec::new();
         let mut before: Option<Packet> = None;
         loop {
-            let page = self.packets_given(Giver::User(id), before.as_ref(), PAGE).await?;
+            let page = self.packets().given(Giver::User(id), before.as_ref(), PAGE).await?;
             exported.extend(page.iter().map(packet_json));
             match page.last() {
                 Some(last) if page.len() as i64 == PAGE => before = Some(last.clone()),
@@ -115,11 +115,11 @@ impl Store {
         }
     }
 
-    async fn packets_received_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn packets_received_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let mut exported = Vec::new();
         let mut before = None;
         loop {
-            let page = self.packets_received(id, before, PAGE).await?;
+            let page = self.packets().received(id, before, PAGE).await?;
             exported.extend(page.iter().map(|(claim, packet)| {
                 json!({
                     "packet_id": packet.id, "greeting": packet.greeting, "amount": money(claim.amount),
@@ -133,11 +133,11 @@ impl Store {
         }
     }
 
-    async fn questions_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn questions_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let mut exported = Vec::new();
         let mut before = None;
         loop {
-            let page = self.questions_of(id, before, PAGE).await?;
+            let page = self.questions().questions_of(id, before, PAGE).await?;
             exported.extend(page.iter().map(|FoundQuestion { question, .. }| {
                 json!({
                     "id": question.id, "goods_id": question.goods_id, "sale_id": question.sale_id,
@@ -152,8 +152,8 @@ impl Store {
         }
     }
 
-    async fn queue_places_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let places = self.queue_places_of(id).await?.into_iter().map(
+    async fn queue_places_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let places = self.waiting_rooms().places_of(id).await?.into_iter().map(
             |(sale, QueuePlace { entry, place, joined_at, called_at })| {
                 json!({
                     "sale_id": sale, "entry": entry, "segment": place.segment, "number": place.number,
@@ -164,8 +164,8 @@ impl Store {
         Ok(places.collect())
     }
 
-    async fn draw_entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let entries = self.draw_entries_of(id).await?.into_iter().map(|(sale, entry)| {
+    async fn draw_entries_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let entries = self.draws().draw_entries_of(id).await?.into_iter().map(|(sale, entry)| {
             json!({
                 "sale_id": sale, "entry": entry.id, "entered_at": entry.entered_at, "state": entry.state,
                 "reason": entry.reason, "rank": entry.rank, "order_id": entry.order_id,
@@ -174,8 +174,8 @@ impl Store {
         Ok(entries.collect())
     }
 
-    async fn waitlists_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let places = self.waiters_of(id).await?.into_iter().map(|(sale, waiter)| {
+    async fn waitlists_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let places = self.waitlists().waiters_of(id).await?.into_iter().map(|(sale, waiter)| {
             json!({
                 "sale_id": sale, "quantity": waiter.quantity, "joined_at": waiter.joined_at, "state": waiter.state,
                 "order_id": waiter.order_id,
@@ -184,24 +184,24 @@ impl Store {
         Ok(places.collect())
     }
 
-    async fn eligibility_for_export(&self, id: UserId) -> Result<Value, StoreError> {
-        let groups = self.all_groups_of(id).await?.into_iter().map(
+    async fn eligibility_for_export(self, id: UserId) -> Result<Value, StoreError> {
+        let groups = self.eligibility().all_groups_of(id).await?.into_iter().map(
             |(sale, group, at)| json!({"sale_id": sale, "kind": group.kind, "digest": group.digest, "claimed_at": at}),
         );
-        let invitations = self.invitations_of(id).await?;
+        let invitations = self.eligibility().invitations_of(id).await?;
         let invitations = invitations.into_iter().map(|(sale, at)| json!({"sale_id": sale, "redeemed_at": at}));
         Ok(json!({"groups": groups.collect::<Vec<_>>(), "invitations": invitations.collect::<Vec<_>>()}))
     }
 
-    async fn signals_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let noted = self.signals_of(id).await?.into_iter().map(|(sale, noted)| {
+    async fn signals_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let noted = self.linked_accounts().signals_of(id).await?.into_iter().map(|(sale, noted)| {
             json!({"sale_id": sale, "kind": noted.signal.kind, "digest": noted.signal.digest, "at": noted.at})
         });
         Ok(noted.collect())
     }
 
-    async fn deposits_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let deposits = self.deposits_of(id).await?.into_iter().map(|deposit| {
+    async fn deposits_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let deposits = self.deposits().deposits_of(id).await?.into_iter().map(|deposit| {
             json!({
                 "sale_id": deposit.sale_id, "amount": money(deposit.amount), "held_at": deposit.held_at,
                 "returned_at": deposit.returned_at,
@@ -210,11 +210,11 @@ impl Store {
         Ok(deposits.collect())
     }
 
-    async fn entries_for_export(&self, id: UserId) -> Result<Vec<Value>, StoreError> {
+    async fn entries_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let mut exported = Vec::new();
         let mut before: Option<EntryCursor> = None;
         loop {
-            let page = self.wallet_entries(LedgerAccount::User(id), before.as_ref(), PAGE).await?;
+            let page = self.wallet().entries(LedgerAccount::User(id), before.as_ref(), PAGE).await?;
             exported.extend(page.iter().map(entry_json));
             match page.last() {
                 Some(last) if page.len() as i64 == PAGE => before = Some(last.cursor()),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Store, StoreError, Tx, row};
+use crate::{CredentialStore, StoreError, Tx, row};
 use base::rate_limit::CellRate;
 
 /// A count of guesses: a key for what they have in common, and the allowed rate.
@@ -21,9 +21,9 @@ pub struct GuessLimitReached {
     pub wait: Duration,
 }
 
-impl Store {
+impl CredentialStore<'_> {
     /// Adds a guess to each of the counts. If one of them allows no more, adds it to none.
-    pub async fn take_guess(&self, counts: &[GuessCount]) -> Result<Option<GuessLimitReached>, StoreError> {
+    pub async fn take_guess(self, counts: &[GuessCount]) -> Result<Option<GuessLimitReached>, StoreError> {
         let mut tx = self.begin().await?;
         for (place, count) in counts.iter().enumerate() {
             let ahead = match count.rate.charge(lock_count(&mut tx, &count.key).await?) {
@@ -37,7 +37,7 @@ impl Store {
     }
 
     /// Takes a guess out of each of the counts.
-    pub async fn give_back_guess(&self, counts: &[GuessCount]) -> Result<(), StoreError> {
+    pub async fn give_back_guess(self, counts: &[GuessCount]) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         for count in counts {
             let sql = "UPDATE guesses SET restored_at_ms = restored_at_ms - $2 WHERE key = $1";
@@ -48,7 +48,7 @@ impl Store {
     }
 
     /// Deletes counts that have their full allowance.
-    pub async fn purge_guesses(&self) -> Result<(), StoreError> {
+    pub async fn purge_guesses(self) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now.as_millisecond();
         sqlx::query("DELETE FROM guesses WHERE restored_at_ms <= $1").bind(now).execute(&mut *tx).await?;

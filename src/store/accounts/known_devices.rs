@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 
-use crate::{NewSession, SessionRow, Store, StoreError, Tx, mail, row};
+use crate::{AccountStore, NewSession, SessionRow, StoreError, Tx, mail, row};
 use domain::network::Network;
 use domain::{MailKind, UserId};
 
@@ -56,9 +56,9 @@ pub(super) async fn remember(tx: &mut Tx, user: UserId, agent: &str, address: &s
     Ok(false)
 }
 
-impl Store {
+impl AccountStore<'_> {
     /// The known devices of an account, for its export.
-    pub(super) async fn known_devices_for_export(&self, user: UserId) -> Result<Vec<Value>, StoreError> {
+    pub(super) async fn known_devices_for_export(self, user: UserId) -> Result<Vec<Value>, StoreError> {
         let sql = "SELECT agent, network, seen_at_ms FROM known_devices WHERE user_id = $1 ORDER BY agent, network";
         let read = |row: &AnyRow| {
             let (agent, network) = (row::text(row, "agent")?, row::text(row, "network")?);
@@ -67,7 +67,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
-    pub(crate) async fn purge_known_devices(&self, now: Timestamp) -> Result<(), StoreError> {
+    pub(crate) async fn purge_known_devices(self, now: Timestamp) -> Result<(), StoreError> {
         let sql = "DELETE FROM known_devices WHERE seen_at_ms < $1";
         sqlx::query(sql).bind((now - KEEP).as_millisecond()).execute(&self.pool).await?;
         Ok(())

@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 
 use super::{known_devices, log_own_change};
 use crate::mail::{NewMail, notify, write};
-use crate::{SessionRow, Store, StoreError, Tx, User, row};
+use crate::{AccountStore, SessionRow, StoreError, Tx, User, row};
 use domain::{AuditAction, Locale, MailAddress, MailKind, UserId};
 
 /// An account's mail address and language.
@@ -35,21 +35,21 @@ fn account_mail(row: &AnyRow) -> Result<AccountMail, sqlx::Error> {
     })
 }
 
-impl Store {
-    pub async fn mail_of(&self, user: UserId) -> Result<Option<AccountMail>, StoreError> {
+impl AccountStore<'_> {
+    pub async fn mail_of(self, user: UserId) -> Result<Option<AccountMail>, StoreError> {
         let sql = "SELECT address, verified_at_ms, pending, locale, recovery FROM mail_addresses WHERE user_id = $1";
         self.optional(sqlx::query(sql).bind(user.to_string()), account_mail).await
     }
 
     /// The account for which an address is verified.
-    pub async fn user_with_address(&self, address: &MailAddress) -> Result<Option<UserId>, StoreError> {
+    pub async fn user_with_address(self, address: &MailAddress) -> Result<Option<UserId>, StoreError> {
         let query = sqlx::query("SELECT user_id FROM mail_addresses WHERE address_key = $1").bind(address.key());
         self.optional(query, |row| row::parsed(row, "user_id")).await
     }
 
     /// Stores an address until it is verified, and sends it the link for this. If it is verified for another account,
     /// the owner of this account gets a notice instead.
-    pub async fn enter_address(&self, user: UserId, new: &MailAddress, locale: Locale) -> Result<(), StoreError> {
+    pub async fn enter_address(self, user: UserId, new: &MailAddress, locale: Locale) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         tx.lock_user(user).await?;
         let number = sqlx::query(
@@ -82,7 +82,7 @@ impl Store {
     /// that were sent there become invalid. `sessions` are all sessions of the account; their devices are known from
     /// now on. Returns `false` if the link is not the latest, was used, or another account was faster.
     pub async fn verify_address(
-        &self,
+        self,
         user: &User,
         address: &MailAddress,
         number: i64,
@@ -115,7 +115,7 @@ impl Store {
     }
 
     /// Removes both addresses of an account. The verified one gets a notice.
-    pub async fn remove_address(&self, user: &User) -> Result<(), StoreError> {
+    pub async fn remove_address(self, user: &User) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         tx.lock_user(user.id).await?;
         notify(&mut tx, user.id, MailKind::AddressChanged, json!({})).await?;

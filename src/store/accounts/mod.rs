@@ -24,7 +24,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use contacts::{RegistrationContact, RegistrationDevice};
 
-use super::{Store, StoreError, Tx, audit_log, bind_ids, escaped_pattern, list, padded, row, signals};
+use super::{AccountStore, StoreError, Tx, audit_log, bind_ids, escaped_pattern, list, padded, row, signals};
 use crate::pool::Connection;
 use domain::{AuditAction, Role, Signal, UserId};
 
@@ -166,19 +166,19 @@ async fn log_own_change(tx: &mut Tx, user: &User, action: AuditAction, now: Time
     audit_log::log::<serde_json::Value>(tx, &user.username, action, &format!("user {}", user.id), None, None, now).await
 }
 
-impl Store {
+impl AccountStore<'_> {
     /// Adds an account. Returns `false` if the name is taken, also by a deleted account.
-    pub async fn add_user(&self, user: &User) -> Result<bool, StoreError> {
+    pub async fn add_user(self, user: &User) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let added = add(&mut tx, user).await?;
         tx.commit().await?;
         Ok(added)
     }
 
-    /// Like [`Store::add_user`], for an account that registers. `signals` are for finding linked accounts; `contact` is
+    /// Like [`AccountStore::add_user`], for an account that registers. `signals` are for finding linked accounts; `contact` is
     /// the verified address that stood in for proof of work.
     pub async fn register_user(
-        &self,
+        self,
         user: &User,
         signals: &[Signal],
         contact: Option<(&RegistrationContact, RegistrationDevice<'_>)>,
@@ -198,7 +198,7 @@ impl Store {
     }
 
     /// The names of users. Deleted users are missing.
-    pub async fn usernames(&self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
+    pub async fn usernames(self, ids: &[UserId]) -> Result<HashMap<UserId, String>, StoreError> {
         let mut names = HashMap::new();
         for chunk in padded(ids) {
             let sql = format!("SELECT id, username FROM users WHERE id IN {}", list(chunk.len(), 0));
@@ -210,20 +210,20 @@ impl Store {
         Ok(names)
     }
 
-    pub async fn user_named(&self, username: &str) -> Result<Option<User>, StoreError> {
+    pub async fn user_named(self, username: &str) -> Result<Option<User>, StoreError> {
         let query =
             sqlx::query(concat!("SELECT ", columns!(), " FROM users WHERE username_key = $1")).bind(key(username));
         self.optional(query, user).await
     }
 
-    pub async fn user(&self, id: UserId) -> Result<Option<User>, StoreError> {
+    pub async fn user(self, id: UserId) -> Result<Option<User>, StoreError> {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
     /// Accounts after the account `before`, without the accounts of rehearsals, in the order of the search. A search
     /// for a name reads the accounts whose name begins like it along the index of names.
     pub async fn find_users(
-        &self,
+        self,
         search: &UserSearch,
         before: Option<UserId>,
         limit: i64,
@@ -281,7 +281,7 @@ impl Store {
     }
 
     /// The accounts of all staff.
-    pub async fn staff(&self) -> Result<Vec<User>, StoreError> {
+    pub async fn staff(self) -> Result<Vec<User>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM users WHERE role <> 'user' ORDER BY id");
         self.all(sqlx::query(sql), user).await
     }

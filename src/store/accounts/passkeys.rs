@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::log_own_change;
 use super::registrations::spend;
-use crate::{Store, StoreError, User, row};
+use crate::{CredentialStore, StoreError, User, row};
 use domain::{AuditAction, UserId};
 use webauthn::has_advanced;
 
@@ -80,21 +80,21 @@ fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
     })
 }
 
-impl Store {
+impl CredentialStore<'_> {
     /// The passkeys of a user, the oldest first.
-    pub async fn passkeys_of(&self, user: UserId) -> Result<Vec<Passkey>, StoreError> {
+    pub async fn passkeys_of(self, user: UserId) -> Result<Vec<Passkey>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM passkeys WHERE user_id = $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(user.to_string()), passkey).await
     }
 
-    pub async fn passkey_of_credential(&self, credential_id: &str) -> Result<Option<Passkey>, StoreError> {
+    pub async fn passkey_of_credential(self, credential_id: &str) -> Result<Option<Passkey>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM passkeys WHERE credential_id = $1");
         self.optional(sqlx::query(sql).bind(credential_id.to_owned()), passkey).await
     }
 
     /// Adds a passkey, with a line in the audit log if it is an account of the staff.
     pub async fn add_passkey(
-        &self,
+        self,
         user: &User,
         new: &Passkey,
         challenge: &AnsweredChallenge,
@@ -136,7 +136,7 @@ impl Store {
     }
 
     /// Removes a passkey of a user. Returns `false` if the user has no such passkey.
-    pub async fn remove_passkey(&self, user: &User, id: Uuid) -> Result<bool, StoreError> {
+    pub async fn remove_passkey(self, user: &User, id: Uuid) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let query = sqlx::query("DELETE FROM passkeys WHERE user_id = $1 AND id = $2").bind(user.id.to_string());
@@ -150,7 +150,7 @@ impl Store {
 
     /// Records a use: spends the challenge and sets the new counter, or changes nothing.
     pub async fn use_passkey(
-        &self,
+        self,
         id: Uuid,
         sign_count: u32,
         challenge: &AnsweredChallenge,

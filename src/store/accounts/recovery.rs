@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{log_own_change, sessions};
 use crate::mail::notify;
-use crate::{AccountChangeRefusal, Actor, Revocation, Store, StoreError, Tx, User, accounts, audit_log, row};
+use crate::{AccountChangeRefusal, Actor, CredentialStore, Revocation, StoreError, Tx, User, accounts, audit_log, row};
 use domain::Role;
 use domain::{AuditAction, Locale, MailKind, UserId};
 
@@ -17,20 +17,20 @@ pub enum StaffRecovery {
     NoAddress,
 }
 
-impl Store {
+impl CredentialStore<'_> {
     /// Sends the link of a new recovery to the verified address of an account, in this language. Earlier links become
     /// invalid. Returns `false` if the account has no verified address.
-    pub async fn start_recovery(&self, user: UserId, locale: Locale) -> Result<bool, StoreError> {
+    pub async fn start_recovery(self, user: UserId, locale: Locale) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let started = start(&mut tx, user, Some(locale)).await?;
         tx.commit().await?;
         Ok(started)
     }
 
-    /// Like [`Store::start_recovery`], but on behalf of a member of the staff, for shoppers only, and in the account's
+    /// Like [`CredentialStore::start_recovery`], but on behalf of a member of the staff, for shoppers only, and in the account's
     /// language. It is logged.
     pub async fn start_recovery_by_staff(
-        &self,
+        self,
         actor: &Actor,
         id: UserId,
         now: Timestamp,
@@ -68,7 +68,7 @@ impl Store {
     /// Sets the password of an account by the link with this number, and ends all its sessions. `None` if the link was
     /// used or is not the latest one.
     pub async fn finish_recovery(
-        &self,
+        self,
         user: &User,
         number: i64,
         password_hash: &str,

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 
 use super::guesses::{lock_count, set_count};
-use crate::{Store, StoreError, Tx, row};
+use crate::{AccountStore, StoreError, Tx, row};
 
 /// A count of registrations.
 #[derive(Debug, Clone)]
@@ -27,9 +27,9 @@ pub enum CountOutcome {
     Spent,
 }
 
-impl Store {
+impl AccountStore<'_> {
     /// The present counts, in the order of `of`.
-    pub async fn registrations(&self, of: &[RegistrationCount]) -> Result<Vec<u64>, StoreError> {
+    pub async fn registrations(self, of: &[RegistrationCount]) -> Result<Vec<u64>, StoreError> {
         let now = self.now().await?.as_millisecond();
         let mut counts = Vec::with_capacity(of.len());
         for count in of {
@@ -42,7 +42,7 @@ impl Store {
 
     /// Counts a registration and spends its proof, if `is_paid` says that the proof is enough for the counts before it.
     pub async fn count_registration(
-        &self,
+        self,
         of: &[RegistrationCount],
         is_paid: impl Fn(&[u64]) -> bool,
         proof: Option<(&str, Timestamp)>,
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Deletes expired challenges, which are refused anyway.
-    pub async fn purge_spent_proofs(&self) -> Result<(), StoreError> {
+    pub async fn purge_spent_proofs(self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
         sqlx::query("DELETE FROM spent_proofs WHERE expires_at_ms <= $1").bind(now).execute(&self.pool).await?;
         Ok(())

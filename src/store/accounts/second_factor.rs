@@ -6,14 +6,14 @@ use uuid::Uuid;
 
 use super::log_own_change;
 use super::sessions;
-use crate::{Revocation, Store, StoreError, User, mail, row};
+use crate::{CredentialStore, Revocation, StoreError, User, mail, row};
 use domain::{AuditAction, MailKind, UserId};
 
-impl Store {
+impl CredentialStore<'_> {
     /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that
     /// confirmed the secret. Ends all sessions but `keep`.
     pub async fn set_second_factor(
-        &self,
+        self,
         user: &User,
         secret: &str,
         step: i64,
@@ -48,7 +48,7 @@ impl Store {
 
     /// Removes the secret and the recovery codes. Ends all sessions but `keep`.
     pub async fn remove_second_factor(
-        &self,
+        self,
         user: &User,
         keep: Uuid,
         now: Timestamp,
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// The encrypted secrets of users after `after`, by id. Reads the table of users along its key.
-    pub async fn second_factors(&self, after: Option<UserId>, limit: i64) -> Result<Vec<(UserId, String)>, StoreError> {
+    pub async fn second_factors(self, after: Option<UserId>, limit: i64) -> Result<Vec<(UserId, String)>, StoreError> {
         let sql =
             "SELECT id, second_factor FROM users WHERE id > $1 AND second_factor IS NOT NULL ORDER BY id LIMIT $2";
         let after = after.map(|user| user.to_string()).unwrap_or_default();
@@ -78,21 +78,21 @@ impl Store {
     }
 
     /// Replaces an encrypted secret if it is still `old`. Returns `false` if it was changed or removed.
-    pub async fn replace_second_factor(&self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError> {
+    pub async fn replace_second_factor(self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError> {
         let sql = "UPDATE users SET second_factor = $3 WHERE id = $1 AND second_factor = $2";
         let done = sqlx::query(sql).bind(user.to_string()).bind(old).bind(new).execute(&self.pool).await?;
         Ok(done.rows_affected() == 1)
     }
 
     /// Marks a time step and all earlier ones as used. Returns `false` if it was used before.
-    pub async fn consume_code_step(&self, user: UserId, step: i64) -> Result<bool, StoreError> {
+    pub async fn consume_code_step(self, user: UserId, step: i64) -> Result<bool, StoreError> {
         let sql = "UPDATE users SET second_factor_step = $2 WHERE id = $1 AND second_factor_step < $2";
         let done = sqlx::query(sql).bind(user.to_string()).bind(step).execute(&self.pool).await?;
         Ok(done.rows_affected() == 1)
     }
 
     /// Deletes a recovery code, and sends mail to the account's address. Returns `false` if there is no such code.
-    pub async fn consume_recovery_code(&self, user: UserId, hash: &str) -> Result<bool, StoreError> {
+    pub async fn consume_recovery_code(self, user: UserId, hash: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2";
         let done = sqlx::query(sql).bind(user.to_string()).bind(hash).execute(&mut *tx).await?;
@@ -104,7 +104,7 @@ impl Store {
         Ok(true)
     }
 
-    pub async fn recovery_codes_left(&self, user: UserId) -> Result<i64, StoreError> {
+    pub async fn recovery_codes_left(self, user: UserId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = $1";
         let row = sqlx::query(sql).bind(user.to_string()).fetch_one(&self.pool).await?;
         Ok(row::int(&row, "n")?)

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use super::known_devices;
-use crate::{Store, StoreError, Tx, User, audit_log, padded, row};
+use crate::{SessionStore, StoreError, Tx, User, audit_log, padded, row};
 use domain::{AuditAction, UserId};
 
 /// A new session.
@@ -54,9 +54,9 @@ fn revocation(row: &AnyRow) -> Result<Revocation, sqlx::Error> {
     })
 }
 
-impl Store {
+impl SessionStore<'_> {
     /// Opens a session if the account has not changed since its password was checked. Log-ins of staff are logged.
-    pub async fn open_session(&self, user: &User, session: &NewSession) -> Result<bool, StoreError> {
+    pub async fn open_session(self, user: &User, session: &NewSession) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         // This locks the row. So a block or a new password either comes before and is seen here, or comes after and
         // ends this session.
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Sessions of a user that have not expired, the latest first.
-    pub async fn sessions_of(&self, user: UserId, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
+    pub async fn sessions_of(self, user: UserId, now: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
         let query = sqlx::query(
             "SELECT id, created_at_ms, seen_at_ms, address, agent FROM sessions
              WHERE user_id = $1 AND expires_at_ms > $2 ORDER BY seen_at_ms DESC, id DESC LIMIT 200",
@@ -114,20 +114,20 @@ impl Store {
     }
 
     /// When a session was last used, in the database's time, as far as it is stored.
-    pub async fn session_last_use(&self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn session_last_use(self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
         let query = sqlx::query("SELECT seen_at_ms FROM sessions WHERE id = $1").bind(session.to_string());
         self.optional(query, |row| row::time(row, "seen_at_ms")).await
     }
 
     /// When the holder of a session last proved to be its owner, in the database's time. `None` if the session has
     /// ended.
-    pub async fn session_proved_at(&self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn session_proved_at(self, session: Uuid) -> Result<Option<Timestamp>, StoreError> {
         let query = sqlx::query("SELECT proved_at_ms FROM sessions WHERE id = $1").bind(session.to_string());
         self.optional(query, |row| row::time(row, "proved_at_ms")).await
     }
 
     /// Records that the holder of a session has proved to be its owner. Returns `false` if the session has ended.
-    pub async fn prove_session(&self, session: Uuid) -> Result<bool, StoreError> {
+    pub async fn prove_session(self, session: Uuid) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let query = sqlx::query("UPDATE sessions SET proved_at_ms = $2 WHERE id = $1").bind(session.to_string());
         let proved = query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?;
@@ -139,7 +139,7 @@ impl Store {
     /// transaction. The count of revocations is locked first. Otherwise this could deadlock with another process that
     /// has the same sessions, or with the end of all sessions of a user, because a statement with many rows locks them
     /// in an order that only the database knows.
-    pub async fn sessions_seen(&self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
+    pub async fn sessions_seen(self, seen: &[(Uuid, Timestamp)]) -> Result<(), StoreError> {
         let mut sorted = seen.to_vec();
         sorted.sort_unstable();
         for chunk in padded(&sorted) {
@@ -162,7 +162,7 @@ impl Store {
     }
 
     /// Ends one session. A cookie that was issued without a row for its session is revoked as well.
-    pub async fn end_session(&self, session: Uuid, now: Timestamp) -> Result<Revocation, StoreError> {
+    pub async fn end_session(self, session: Uuid, now: Timestamp) -> Result<Revocation, StoreError> {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
         sqlx::query("DELETE FROM sessions WHERE id = $1").bind(session.to_string()).execute(&mut *tx).await?;
@@ -172,7 +172,7 @@ impl Store {
     }
 
     /// Ends all sessions of a user.
-    pub async fn end_sessions(&self, user: UserId, now: Timestamp) -> Result<Revocation, StoreError> {
+    pub async fn end_sessions(self, user: UserId, now: Timestamp) -> Result<Revocation, StoreError> {
         let mut tx = self.begin().await?;
         let number = next_number(&mut tx).await?;
         let ended = end_all(&mut tx, number, user, now).await?;
@@ -181,7 +181,7 @@ impl Store {
     }
 
     /// Revocations after `number`, in order.
-    pub async fn revocations(&self, number: i64, limit: i64) -> Result<Vec<Revocation>, StoreError> {
+    pub async fn revocations(self, number: i64, limit: i64) -> Result<Vec<Revocation>, StoreError> {
         let query = sqlx::query(
             "SELECT subject, dead_until_ms, number FROM revocations WHERE number > $1 ORDER BY number LIMIT $2",
         )
@@ -191,7 +191,7 @@ impl Store {
     }
 
     /// Deletes expired sessions, and revocations of cookies that have expired. `lifetime` is the lifetime of a cookie.
-    pub async fn purge_sessions(&self, now: Timestamp, lifetime: SignedDuration) -> Result<(), StoreError> {
+    pub async fn purge_sessions(self, now: Timestamp, lifetime: SignedDuration) -> Result<(), StoreError> {
         let past = now.saturating_sub(lifetime).unwrap_or(Timestamp::MIN);
         let mut tx = self.begin().await?;
         for (sql, at) in [

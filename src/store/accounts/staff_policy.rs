@@ -4,7 +4,7 @@ use serde_json::json;
 use sqlx::any::AnyRow;
 
 use super::key;
-use crate::{Actor, Store, StoreError, audit_log, row};
+use crate::{AccountStore, Actor, StoreError, audit_log, row};
 use domain::AuditAction;
 
 /// The rules that owners set for all staff.
@@ -20,14 +20,14 @@ fn policy(row: &AnyRow) -> Result<StaffPolicy, sqlx::Error> {
     Ok(StaffPolicy { second_factor_required, version: row::int(row, "version")? })
 }
 
-impl Store {
-    pub async fn staff_policy(&self) -> Result<StaffPolicy, StoreError> {
+impl AccountStore<'_> {
+    pub async fn staff_policy(self) -> Result<StaffPolicy, StoreError> {
         let sql = "SELECT second_factor_required, version FROM staff_policy WHERE id = 1";
         Ok(policy(&sqlx::query(sql).fetch_one(&self.pool).await?)?)
     }
 
     /// Requires a second factor if no account has this name. Returns whether it did.
-    pub async fn require_second_factor_without(&self, username: &str) -> Result<bool, StoreError> {
+    pub async fn require_second_factor_without(self, username: &str) -> Result<bool, StoreError> {
         let sql = "UPDATE staff_policy SET second_factor_required = 1, version = version + 1
                    WHERE id = 1 AND NOT EXISTS (SELECT 1 FROM users WHERE username_key = $1)";
         Ok(sqlx::query(sql).bind(key(username)).execute(&self.pool).await?.rows_affected() == 1)
@@ -36,7 +36,7 @@ impl Store {
     /// Sets the rule, with a line in the audit log. Returns `None` and changes nothing if the policy is in none of the
     /// `versions`.
     pub async fn require_second_factor(
-        &self,
+        self,
         actor: &Actor,
         versions: Option<&[i64]>,
         required: bool,

@@ -21,7 +21,7 @@ use sqlx::{AssertSqlSafe, Row};
 pub use orders::CountedOrders;
 
 use super::pool::Connection;
-use super::{AnyQuery, Store, StoreError, row};
+use super::{AnyQuery, AuditStore, StoreError, row};
 
 /// Rows of the first step. Later steps have as many rows as take about [`STEP_TIME`]. The first step is small, so that
 /// it ends in time even if PostgreSQL lacks statistics and compares each row with each; the next steps do not grow
@@ -42,9 +42,9 @@ pub struct Snapshot {
     pub(crate) progress: Arc<AtomicU64>,
 }
 
-impl Store {
+impl AuditStore<'_> {
     /// A snapshot of the database at the first statement. `progress` counts the rows that the steps have covered.
-    pub async fn snapshot(&self, progress: Arc<AtomicU64>) -> Result<Snapshot, StoreError> {
+    pub async fn snapshot(self, progress: Arc<AtomicU64>) -> Result<Snapshot, StoreError> {
         let mut connection = self.pool.acquire().await?;
         connection.begin_transaction(if self.shares_clock() { BEGIN_SQLITE } else { BEGIN }.to_owned(), None).await?;
         Ok(Snapshot { connection, progress })

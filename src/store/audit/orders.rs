@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sqlx::AssertSqlSafe;
 
 use super::{Snapshot, Steps};
-use crate::{StatusCount, Store, StoreError, row};
+use crate::{AuditStore, StatusCount, StoreError, row};
 use domain::{OrderStatus, SaleId};
 
 /// Live orders that one statement may check.
@@ -121,11 +121,11 @@ impl Snapshot {
     }
 }
 
-impl Store {
+impl AuditStore<'_> {
     /// Corrects totals that differ from the number of their orders, and returns how many there were. They come from
     /// processes of an earlier version, which stored no totals, running beside newer ones. Totals and orders change
     /// together, so the difference at one moment is still the error at any later moment.
-    pub async fn correct_order_totals(&self) -> Result<usize, StoreError> {
+    pub async fn correct_order_totals(self) -> Result<usize, StoreError> {
         let wrong = {
             let mut snapshot = self.snapshot(Arc::default()).await?;
             let counted = snapshot.counted().await?;

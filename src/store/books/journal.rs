@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
 use super::{Period, beside_the_ledger};
-use crate::{Store, StoreError, row};
+use crate::{BookStore, StoreError, row};
 use domain::Money;
 use domain::wallet::money;
 
@@ -169,10 +169,10 @@ impl JournalCursor {
     }
 }
 
-impl Store {
+impl BookStore<'_> {
     /// The next lines of a source, in the order of their times, and the cursor after them; `None` at the end of the period.
     pub async fn journal(
-        &self,
+        self,
         source: JournalSource,
         after: &JournalCursor,
         to: Timestamp,

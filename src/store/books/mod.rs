@@ -6,7 +6,7 @@
 //! it is not in the ledger. A capture of a wrong amount pays for nothing: it is held until it is refunded, or until a
 //! member of the staff settles its case, which leaves the money to the shop.
 //!
-//! Sums of whole days are stored once the day is over ([`Store::close_books`]). So a balance reads at most the
+//! Sums of whole days are stored once the day is over ([`BookStore::close`]). So a balance reads at most the
 //! movements of the days that are not closed, and of one more day.
 
 pub mod journal;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::pool::Connection;
-use crate::{Store, StoreError, row};
+use crate::{BookStore, StoreError, row};
 use domain::Currency;
 use domain::books::{AccountKind, AccountSum, TrialBalanceLine, trial_balance};
 use domain::wallet::CURRENCY;
@@ -44,9 +44,9 @@ pub struct Period {
     pub to: Timestamp,
 }
 
-impl Store {
+impl BookStore<'_> {
     /// The trial balance of a period.
-    pub async fn trial_balance(&self, period: Period) -> Result<Vec<TrialBalanceLine>, StoreError> {
+    pub async fn trial_balance(self, period: Period) -> Result<Vec<TrialBalanceLine>, StoreError> {
         let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
         let mut connection = self.pool.acquire().await?;
         let closed = row::int(&sqlx::query(CLOSED).fetch_one(&mut connection).await?, "closed_before_ms")?;
@@ -56,7 +56,7 @@ impl Store {
     }
 
     /// The movements within a period, without the balances before it.
-    pub async fn moved_within(&self, period: Period) -> Result<Vec<AccountSum>, StoreError> {
+    pub async fn moved_within(self, period: Period) -> Result<Vec<AccountSum>, StoreError> {
         let (from, to) = (period.from.as_millisecond(), period.to.as_millisecond());
         let mut connection = self.pool.acquire().await?;
         let closed = row::int(&sqlx::query(CLOSED).fetch_one(&mut connection).await?, "closed_before_ms")?;
@@ -64,7 +64,7 @@ impl Store {
     }
 
     /// Sums up the first day that is over and not closed. Returns whether there may be more.
-    pub async fn close_books(&self) -> Result<bool, StoreError> {
+    pub async fn close(self) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let over = whole_days((tx.now - CLOSING_DELAY).as_millisecond());
         let lock = "UPDATE books SET closed_before_ms = closed_before_ms RETURNING closed_before_ms";

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, wallet};
+use super::{DepositStore, MAX_ROWS, StoreError, Tx, bind_ids, list, padded, placeholders, row, wallet};
 use domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use domain::{SaleId, UserId};
 
@@ -62,15 +62,15 @@ fn deposit(row: &AnyRow) -> Result<Deposit, sqlx::Error> {
     })
 }
 
-impl Store {
+impl DepositStore<'_> {
     /// The deposits of an account in all sales, including returned ones, for its export.
-    pub async fn deposits_of(&self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
+    pub async fn deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM deposits WHERE user_id = $1 ORDER BY sale_id");
         self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
     }
 
     /// An account's deposits that are set aside now, the newest first.
-    pub async fn held_deposits_of(&self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
+    pub async fn held_deposits_of(self, user: UserId) -> Result<Vec<Deposit>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -79,7 +79,7 @@ impl Store {
         self.all(sqlx::query(sql).bind(user.to_string()), deposit).await
     }
 
-    pub async fn deposit_standing(&self, sale: SaleId, user: UserId) -> Result<DepositStanding, StoreError> {
+    pub async fn standing(self, sale: SaleId, user: UserId) -> Result<DepositStanding, StoreError> {
         let sql =
             "SELECT CAST(COALESCE((SELECT balance FROM wallet_balances WHERE account = $3), 0) AS BIGINT) AS balance,
                (SELECT COUNT(*) FROM deposits WHERE user_id = $1 AND sale_id = $2 AND returned_at_ms IS NULL)
@@ -92,7 +92,7 @@ impl Store {
 
     /// Sets the deposit of a sale aside for an account. Safe to repeat. Returns `false` if the balance of the wallet is
     /// too low.
-    pub async fn hold_deposit(&self, id: SaleId, user: UserId) -> Result<bool, StoreError> {
+    pub async fn hold(self, id: SaleId, user: UserId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let found = sqlx::query("SELECT deposit FROM sales WHERE id = $1").bind(id.0).fetch_optional(&mut *tx).await?;
         let amount = found.map(|row| row.try_get("deposit")).transpose()?.flatten();

@@ -9,24 +9,24 @@ use std::collections::BTreeMap;
 use sqlx::AssertSqlSafe;
 
 use super::{Deposit, columns, deposit, transfer};
-use crate::{Store, StoreError, Tx, row, wallet};
+use crate::{DepositStore, StoreError, Tx, row, wallet};
 use domain::wallet::{Transfer, TransferKind};
 use domain::{OrderId, SaleId, UserId};
 
 /// Deposits per transaction: few enough that payments from the same wallets can wait for it.
 const MAX_RETURNS: i64 = 256;
 
-impl Store {
+impl DepositStore<'_> {
     /// Sales that hold deposits although they are over or are drafts. A sale is over when it is retired, which means
     /// that its time to pay has ended or its draw is settled.
-    pub async fn sales_to_return_deposits(&self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn sales_to_return_deposits(self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT id FROM sales WHERE (retired_at_ms IS NOT NULL OR state = 'draft') AND EXISTS
                (SELECT 1 FROM deposits WHERE deposits.sale_id = sales.id AND returned_at_ms IS NULL) ORDER BY id";
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
     /// Returns at most [`MAX_RETURNS`] deposits of a sale to the wallets. The result is their number.
-    pub async fn return_deposits(&self, sale: SaleId) -> Result<usize, StoreError> {
+    pub async fn give_back(self, sale: SaleId) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
         let sql = concat!(
             "SELECT ",

@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 
 use super::lock;
 use crate::audit_log::log;
-use crate::{ListLock, Store, StoreError, Tx, deposits, row, sales};
+use crate::{DrawStore, ListLock, StoreError, Tx, deposits, row, sales};
 use domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
 use domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 
@@ -71,20 +71,20 @@ pub(crate) const AUDIT_PAGE: &str =
 
 const OWN: &str = concat!("SELECT ", columns!(), " FROM draw_entries WHERE sale_id = $1 AND user_id = $2");
 
-impl Store {
-    pub async fn draw_entry(&self, sale: SaleId, user: UserId) -> Result<Option<DrawEntry>, StoreError> {
+impl DrawStore<'_> {
+    pub async fn draw_entry(self, sale: SaleId, user: UserId) -> Result<Option<DrawEntry>, StoreError> {
         self.optional(sqlx::query(OWN).bind(sale.0).bind(user.to_string()), entry).await
     }
 
     /// The entries of an account in all draws, for its export.
-    pub async fn draw_entries_of(&self, user: UserId) -> Result<Vec<(SaleId, DrawEntry)>, StoreError> {
+    pub async fn draw_entries_of(self, user: UserId) -> Result<Vec<(SaleId, DrawEntry)>, StoreError> {
         let sql = concat!("SELECT sale_id, ", columns!(), " FROM draw_entries WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), entry(row)?));
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
     /// Enters an account. If it has an entry already, the entry stays; an entry that its owner took back counts again.
-    pub async fn enter_draw(&self, sale: SaleId, user: UserId, id: EntryId) -> Result<EnterOutcome, StoreError> {
+    pub async fn enter(self, sale: SaleId, user: UserId, id: EntryId) -> Result<EnterOutcome, StoreError> {
         if let Some(known) = self.draw_entry(sale, user).await?.filter(|known| known.state != EntryState::Withdrawn) {
             return Ok(EnterOutcome::Known(known));
         }
@@ -108,7 +108,7 @@ impl Store {
     }
 
     /// Takes an entry back if the sale is open. Safe to repeat.
-    pub async fn withdraw_entry(&self, sale: SaleId, user: UserId) -> Result<WithdrawOutcome, StoreError> {
+    pub async fn withdraw(self, sale: SaleId, user: UserId) -> Result<WithdrawOutcome, StoreError> {
         let mut tx = self.begin().await?;
         match open_phase(&mut tx, sale).await?.map(|open| open.phase) {
             None => return Ok(WithdrawOutcome::NoSuchEntry),
@@ -124,8 +124,8 @@ impl Store {
     }
 
     /// Excludes an entry if the list is not locked yet, with a line in the audit log.
-    pub async fn exclude_entry(
-        &self,
+    pub async fn exclude(
+        self,
         sale: SaleId,
         id: EntryId,
         reason: Exclusion,
@@ -150,7 +150,7 @@ impl Store {
     }
 
     /// The number of excluded entries by reason.
-    pub async fn exclusions(&self, sale: SaleId) -> Result<Vec<(Exclusion, i64)>, StoreError> {
+    pub async fn exclusions(self, sale: SaleId) -> Result<Vec<(Exclusion, i64)>, StoreError> {
         let sql = "SELECT reason, COUNT(*) AS entries FROM draw_entries WHERE sale_id = $1 AND state = 'excluded'
              GROUP BY reason ORDER BY reason";
         let read = |row: &AnyRow| Ok((row::parsed(row, "reason")?, row::int(row, "entries")?));
@@ -158,7 +158,7 @@ impl Store {
     }
 
     /// A page of the public list, in the order of ids. It is final once the list is locked.
-    pub async fn listed_entries(&self, sale: SaleId, after: Option<EntryId>) -> Result<Vec<ListedEntry>, StoreError> {
+    pub async fn listed_entries(self, sale: SaleId, after: Option<EntryId>) -> Result<Vec<ListedEntry>, StoreError> {
         let after = after.map(|id| id.to_string()).unwrap_or_default();
         self.all(sqlx::query(LIST_PAGE).bind(sale.0).bind(after).bind(LIST_PAGE_SIZE), listed).await
     }

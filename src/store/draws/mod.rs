@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{ListLock, Store, StoreError, Tx, row};
+use super::{DrawStore, ListLock, StoreError, Tx, row};
 use domain::draw::{DrawRules, DrawSecret, Randomness};
 use domain::{DrawStage, DrawState, Sale, SaleId};
 
@@ -106,9 +106,9 @@ pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
     })
 }
 
-impl Store {
+impl DrawStore<'_> {
     /// The draw of a sale; `None` for a rush and for a draft.
-    pub async fn draw(&self, sale: SaleId) -> Result<Option<Draw>, StoreError> {
+    pub async fn get(self, sale: SaleId) -> Result<Option<Draw>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM draws WHERE sale_id = $1");
         self.optional(sqlx::query(sql).bind(sale.0), draw).await
     }

@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::entries::{columns, entry};
-use crate::{Store, StoreError, row};
+use crate::{DrawStore, StoreError, row};
 use domain::draw::EntryId;
 use domain::{DrawEntry, SaleId};
 
@@ -25,9 +25,9 @@ fn staff_entry(row: &AnyRow) -> Result<StaffEntry, sqlx::Error> {
     Ok(StaffEntry { entry: entry(row)?, username: row.try_get("username")? })
 }
 
-impl Store {
+impl DrawStore<'_> {
     /// Entries from an id on, in the order of ids.
-    pub async fn entries_from(&self, sale: SaleId, from: &str, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {
+    pub async fn entries_from(self, sale: SaleId, from: &str, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// Entries from a rank on, which is counted from 0, in the order of ranks.
-    pub async fn ranked_entries(&self, sale: SaleId, from: i64, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {
+    pub async fn ranked_entries(self, sale: SaleId, from: i64, limit: usize) -> Result<Vec<StaffEntry>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -49,19 +49,19 @@ impl Store {
     }
 
     /// The sales whose draw was held.
-    pub async fn held_draws(&self) -> Result<HashSet<SaleId>, StoreError> {
+    pub async fn held(self) -> Result<HashSet<SaleId>, StoreError> {
         let query = sqlx::query("SELECT sale_id FROM draws WHERE state IN ('drawn', 'settled')");
         Ok(self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await?.into_iter().collect())
     }
 
     /// The rank of an entry, from 0, once the draw was held.
-    pub async fn rank_of_entry(&self, sale: SaleId, id: EntryId) -> Result<Option<i64>, StoreError> {
+    pub async fn rank_of_entry(self, sale: SaleId, id: EntryId) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT rank FROM draw_entries WHERE sale_id = $1 AND entry = $2 AND rank IS NOT NULL";
         self.optional(sqlx::query(sql).bind(sale.0).bind(id.to_string()), |row| row::int(row, "rank")).await
     }
 
     /// The number of entries, including entries that were taken back, up to [`MAX_COUNTED_ENTRIES`].
-    pub async fn count_entries(&self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn count_entries(self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS entries FROM (SELECT 1 FROM draw_entries WHERE sale_id = $1 LIMIT $2) AS counted";
         let query = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_ENTRIES);
         Ok(self.optional(query, |row| row::int(row, "entries")).await?.unwrap_or_default())

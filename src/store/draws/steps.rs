@@ -12,7 +12,7 @@ use crate::accounts::is_closed;
 use crate::audit_log::log;
 use crate::orders::intake::sell;
 use crate::sales::revision::touch;
-use crate::{ListLock, LockPatience, MAX_ROWS, Store, StoreError, Tx, goods, mail, row, sales};
+use crate::{DrawStore, ListLock, LockPatience, MAX_ROWS, StoreError, Tx, goods, mail, row, sales};
 use domain::draw::{self, EntryId, EntryList, Exclusion, Randomness};
 use domain::{
     AuditAction, DrawState, EntryState, MailKind, OrderId, Reservation, Sale, SaleId, SaleState, UserId, hex,
@@ -46,9 +46,9 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
     Ok(Turn { entry, user_id, rank: row::int(row, "rank")?, is_closed: is_closed(row)? })
 }
 
-impl Store {
+impl DrawStore<'_> {
     /// Draws that have a step due or wait for their public round.
-    pub async fn due_draws(&self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn due(self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT draws.sale_id FROM draws JOIN sales ON sales.id = draws.sale_id
              WHERE draws.state IN ('announced', 'locked', 'drawn') AND sales.state = 'ended'
                AND (draws.state <> 'announced' OR lock_at_ms <= $1)
@@ -60,7 +60,7 @@ impl Store {
     }
 
     /// Locks the list of entries: stores its root and its length. `None` if it is not time for this.
-    pub async fn lock_draw(&self, id: SaleId) -> Result<Option<Draw>, StoreError> {
+    pub async fn lock(self, id: SaleId) -> Result<Option<Draw>, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(None) };
         let found = lock(&mut tx, ListLock::Exclusive, id).await?.filter(|draw| draw.state == DrawState::Announced);
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Stores the verified signature of the public round. Returns `false` if the draw does not wait for it.
-    pub async fn give_randomness(&self, id: SaleId, given: &Randomness, actor: &str) -> Result<bool, StoreError> {
+    pub async fn give_randomness(self, id: SaleId, given: &Randomness, actor: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let signature = given.signature_hex();
         let sql = "UPDATE draws SET signature = $2 WHERE sale_id = $1 AND state = 'locked' AND signature IS NULL";
@@ -107,7 +107,7 @@ impl Store {
 
     /// Writes the ranks, from 0, of the entries of a locked list. `order` has the entries in the order in which they
     /// win. May be repeated.
-    pub async fn write_ranks(&self, id: SaleId, order: &[EntryId]) -> Result<(), StoreError> {
+    pub async fn write_ranks(self, id: SaleId, order: &[EntryId]) -> Result<(), StoreError> {
         let mut ranks: Vec<(EntryId, usize)> = order.iter().copied().zip(0..).collect();
         // Sorted like the list, so that each statement reads only its part of the list, whatever the database plans.
         ranks.sort_unstable();
@@ -129,7 +129,7 @@ impl Store {
 
     /// Marks the draw as held: every entry has its rank. `proof` is the public document. The change of the catalogue
     /// makes lists show it.
-    pub async fn finish_draw(&self, id: SaleId, proof: &str, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn finish(self, id: SaleId, proof: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let sql =
@@ -141,7 +141,7 @@ impl Store {
 
     /// Gives free units to the next entries in order, as unpaid orders. Settles the draw once nothing is left to do:
     /// every unit is paid for, or every rank had its turn.
-    pub async fn offer_units(&self, id: SaleId) -> Result<Offered, StoreError> {
+    pub async fn offer_units(self, id: SaleId) -> Result<Offered, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, id).await? else { return Ok(Offered::default()) };
         let Some(draw) = lock(&mut tx, ListLock::Exclusive, id).await?.filter(|draw| draw.state == DrawState::Drawn)
@@ -163,13 +163,13 @@ impl Store {
     }
 
     /// Retires the sales of draws that are over.
-    pub async fn retire_draws(&self) -> Result<(), StoreError> {
+    pub async fn retire(self) -> Result<(), StoreError> {
         let sql =
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND mode = 'draw' AND state = 'ended' AND NOT EXISTS
                (SELECT 1 FROM draws WHERE draws.sale_id = sales.id AND state IN ('announced', 'locked', 'drawn'))";
         let now = self.now().await?;
         for id in self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await? {
-            self.retire_sale(id, now).await?;
+            self.sales().retire(id, now).await?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
-use crate::{MAX_ROWS, Store, StoreError, Tx, placeholders, row};
+use crate::{EligibilityStore, MAX_ROWS, StoreError, Tx, placeholders, row};
 use domain::{AuditAction, InvitationCode, SaleId, UserId};
 
 /// Codes that one sale may have. With so few, counting all of them stays cheap.
@@ -48,11 +48,11 @@ pub enum Revocable {
     UnusedOf(i64),
 }
 
-impl Store {
+impl EligibilityStore<'_> {
     /// Stores new codes of a sale; repeating it with the same codes changes nothing. Returns `false` if the sale would
     /// have more than [`MAX_INVITATIONS_PER_SALE`].
     pub async fn make_invitations(
-        &self,
+        self,
         sale: SaleId,
         codes: &[InvitationCode],
         actor: &str,
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// The batches of a sale, the newest first.
-    pub async fn invitation_batches(&self, sale: SaleId) -> Result<Vec<InvitationBatch>, StoreError> {
+    pub async fn invitation_batches(self, sale: SaleId) -> Result<Vec<InvitationBatch>, StoreError> {
         let sql = "SELECT batches.batch, made_by, made_at_ms, COUNT(*) AS made,
                SUM(CASE WHEN user_id IS NOT NULL AND revoked_at_ms IS NULL THEN 1 ELSE 0 END) AS used,
                COUNT(revoked_at_ms) AS revoked
@@ -114,7 +114,7 @@ impl Store {
     /// Redeems a code for an account. An account redeems one code per sale, and codes that it sends later change
     /// nothing. If several accounts send the same code at once, the first one gets it.
     pub async fn redeem_invitation(
-        &self,
+        self,
         sale: SaleId,
         user: UserId,
         code: InvitationCode,
@@ -138,7 +138,7 @@ impl Store {
 
     /// Revokes codes, with a line in the audit log. An account that has redeemed a revoked code may not take part any
     /// more, but keeps what it already has. Returns how many were revoked.
-    pub async fn revoke_invitations(&self, sale: SaleId, which: &Revocable, actor: &str) -> Result<u64, StoreError> {
+    pub async fn revoke_invitations(self, sale: SaleId, which: &Revocable, actor: &str) -> Result<u64, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let sql = match which {
@@ -167,7 +167,7 @@ impl Store {
     }
 
     /// When an account redeemed codes, for its export.
-    pub async fn invitations_of(&self, user: UserId) -> Result<Vec<(SaleId, Option<Timestamp>)>, StoreError> {
+    pub async fn invitations_of(self, user: UserId) -> Result<Vec<(SaleId, Option<Timestamp>)>, StoreError> {
         let sql = "SELECT sale_id, redeemed_at_ms FROM invitations WHERE user_id = $1 ORDER BY sale_id, redeemed_at_ms";
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), row::optional_time(row, "redeemed_at_ms")?));
         self.all(sqlx::query(sql).bind(user.to_string()), read).await

@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{Store, StoreError, Tx, list, row};
+use super::{EligibilityStore, StoreError, Tx, list, row};
 use domain::{GroupKind, SaleId, UserId};
 
 /// How long groups are kept after the end of their sale: orders are delivered and questions answered by then.
@@ -40,9 +40,9 @@ fn group(row: &AnyRow) -> Result<Group, sqlx::Error> {
     Ok(Group { kind: kind.parse().map_err(|()| row::undecodable("kind"))?, digest: row.try_get("digest")? })
 }
 
-impl Store {
+impl EligibilityStore<'_> {
     /// The facts about an account; `None` if there is no such account.
-    pub async fn applicant(&self, sale: SaleId, user: UserId) -> Result<Option<Applicant>, StoreError> {
+    pub async fn applicant(self, sale: SaleId, user: UserId) -> Result<Option<Applicant>, StoreError> {
         let sql = "SELECT created_at_ms, address,
                (SELECT COUNT(*) FROM invitations WHERE invitations.user_id = users.id AND sale_id = $2
                   AND revoked_at_ms IS NULL) AS invitations
@@ -59,13 +59,13 @@ impl Store {
     }
 
     /// The groups with which an account takes part in a sale.
-    pub async fn groups_of(&self, sale: SaleId, user: UserId) -> Result<Vec<Group>, StoreError> {
+    pub async fn groups_of(self, sale: SaleId, user: UserId) -> Result<Vec<Group>, StoreError> {
         let sql = "SELECT kind, digest FROM sale_groups WHERE user_id = $1 AND sale_id = $2 ORDER BY kind, digest";
         self.all(sqlx::query(sql).bind(user.to_string()).bind(sale.0), group).await
     }
 
     /// The groups of an account in all sales, for its export.
-    pub async fn all_groups_of(&self, user: UserId) -> Result<Vec<(SaleId, Group, Timestamp)>, StoreError> {
+    pub async fn all_groups_of(self, user: UserId) -> Result<Vec<(SaleId, Group, Timestamp)>, StoreError> {
         let sql = "SELECT sale_id, kind, digest, claimed_at_ms FROM sale_groups WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
         let read =
@@ -75,7 +75,7 @@ impl Store {
 
     /// The first kind of groups with which another account takes part already.
     pub async fn group_of_another(
-        &self,
+        self,
         sale: SaleId,
         user: UserId,
         groups: &[Group],
@@ -97,7 +97,7 @@ impl Store {
     /// already is left out. Returns the kind that another account has taken, if any. If several accounts ask at once,
     /// one of them is the first.
     pub async fn claim_groups(
-        &self,
+        self,
         sale: SaleId,
         user: UserId,
         groups: &[Group],
@@ -126,7 +126,7 @@ impl Store {
     }
 
     /// Deletes groups of sales that ended long ago, a bounded number of them. Returns whether there may be more.
-    pub async fn purge_groups(&self) -> Result<bool, StoreError> {
+    pub async fn purge_groups(self) -> Result<bool, StoreError> {
         let before = (self.now().await? - KEEP_GROUPS).as_millisecond();
         let sql =
             "DELETE FROM sale_groups WHERE (sale_id, kind, digest) IN (SELECT sale_id, kind, digest FROM sale_groups

@@ -2,13 +2,14 @@
 
 pub(super) mod pictures;
 
+use crate::GoodsStore;
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{RequestId, Store, StoreError, Tx, row};
+use super::{RequestId, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
@@ -92,9 +93,9 @@ fn goods(row: &AnyRow, pictures: Vec<Picture>) -> Result<Goods, sqlx::Error> {
     })
 }
 
-impl Store {
+impl GoodsStore<'_> {
     /// All goods, archived ones included.
-    pub async fn all_goods(&self) -> Result<Vec<Goods>, StoreError> {
+    pub async fn list(self) -> Result<Vec<Goods>, StoreError> {
         let rows = sqlx::query(concat!("SELECT ", columns!(), " FROM goods ORDER BY id")).fetch_all(&self.pool).await?;
         let mut pictures: HashMap<i64, Vec<Picture>> = galleries(&mut self.pool.acquire().await?).await?;
         let mut all = Vec::with_capacity(rows.len());
@@ -104,13 +105,13 @@ impl Store {
         Ok(all)
     }
 
-    pub async fn goods(&self, id: GoodsId) -> Result<Option<Goods>, StoreError> {
+    pub async fn get(self, id: GoodsId) -> Result<Option<Goods>, StoreError> {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
     /// Creates goods (`id` is `None`) or changes them. Returns `None` if there are no such goods.
-    pub async fn put_goods(
-        &self,
+    pub async fn put(
+        self,
         id: Option<GoodsId>,
         draft: GoodsDraft,
         actor: &str,
@@ -157,7 +158,7 @@ impl Store {
 
     /// Changes the gallery of goods. With `versions`, the goods must be in one of these versions.
     pub async fn change_gallery(
-        &self,
+        self,
         id: GoodsId,
         versions: Option<&[i64]>,
         change: GalleryChange,
@@ -173,13 +174,7 @@ impl Store {
 
     /// Archives goods or takes them out of the archive. Idempotent. Holds the catalogue's lock, so that no sale of them
     /// starts at the same time.
-    pub async fn archive_goods(
-        &self,
-        id: GoodsId,
-        archive: bool,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<Goods, GoodsRefusal> {
+    pub async fn archive(self, id: GoodsId, archive: bool, actor: &str, now: Timestamp) -> Result<Goods, GoodsRefusal> {
         let mut tx = self.begin().await?;
         let before = lock(&mut tx, id).await?.ok_or(GoodsRefusal::NoSuchGoods)?;
         if before.is_archived() == archive {

@@ -7,7 +7,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use crate::pool::Connection;
-use crate::{MAX_ROWS, Store, StoreError, Tx, list, row};
+use crate::{GoodsStore, MAX_ROWS, StoreError, Tx, list, row};
 use domain::{GoodsId, Picture};
 
 macro_rules! columns {
@@ -29,9 +29,9 @@ fn pixels(row: &AnyRow, column: &str) -> Result<u32, sqlx::Error> {
     u32::try_from(row::int(row, column)?).map_err(|_| row::undecodable(column))
 }
 
-impl Store {
+impl GoodsStore<'_> {
     /// Saves a picture. Saving it again restarts the time after which an unused picture is deleted.
-    pub async fn put_picture(&self, picture: &Picture, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn put_picture(self, picture: &Picture, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         sqlx::query(
             "INSERT INTO pictures (name, width, height, placeholder, touched_at_ms) VALUES ($1, $2, $3, $4, $5)
@@ -48,7 +48,7 @@ impl Store {
     }
 
     /// The pictures with these names, in the same order. Unknown names are skipped.
-    pub async fn pictures(&self, names: &[String]) -> Result<Vec<Picture>, StoreError> {
+    pub async fn pictures(self, names: &[String]) -> Result<Vec<Picture>, StoreError> {
         let mut found = HashMap::new();
         for names in names.chunks(MAX_ROWS) {
             let sql = format!(concat!("SELECT ", columns!(), " FROM pictures WHERE name IN {}"), list(names.len(), 0));
@@ -62,7 +62,7 @@ impl Store {
     }
 
     /// The names of all pictures.
-    pub async fn picture_names(&self) -> Result<HashSet<String>, StoreError> {
+    pub async fn picture_names(self) -> Result<HashSet<String>, StoreError> {
         Ok(self
             .all(sqlx::query("SELECT name FROM pictures"), |row| row::text(row, "name"))
             .await?
@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// Deletes pictures that are in no gallery and were last used before `since`. Returns their number.
-    pub async fn delete_unused_pictures(&self, since: Timestamp) -> Result<u64, StoreError> {
+    pub async fn delete_unused_pictures(self, since: Timestamp) -> Result<u64, StoreError> {
         let mut tx = self.begin().await?;
         let done = sqlx::query(
             "DELETE FROM pictures WHERE touched_at_ms < $1

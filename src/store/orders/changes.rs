@@ -11,6 +11,7 @@
 //! Changes are stored for [`KEEP_CHANGES`]. A purge numbers old changes that no reader has read, deletes them, and
 //! notes the last position that it deleted. A reader whose position is older gets `None`.
 
+use crate::OrderStore;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::{NoContext, Uuid};
 
 use super::totals::TotalChanges;
-use crate::{FoundOrder, Store, StoreError, Tx, row};
+use crate::{FoundOrder, StoreError, Tx, row};
 use domain::ids::first_id_of;
 use domain::{OrderId, OrderStatus, SaleId};
 
@@ -114,11 +115,11 @@ impl FeedRows {
     }
 }
 
-impl Store {
+impl OrderStore<'_> {
     /// The orders that were changed after this position, or since the oldest stored change if there is no position. An
     /// order that changes again appears again. `None` if changes after the position were deleted, or if the feed has
     /// not reached the position, which means that a backup was restored.
-    pub async fn changed_orders(&self, after: Option<i64>) -> Result<Option<ChangedOrders>, StoreError> {
+    pub async fn changed_orders(self, after: Option<i64>) -> Result<Option<ChangedOrders>, StoreError> {
         let after = match after {
             Some(after) => after,
             None => self.feed_bounds().await?.0,
@@ -140,7 +141,7 @@ impl Store {
     }
 
     /// Deletes a bounded number of old changes. Returns whether there may be more.
-    pub async fn purge_order_changes(&self) -> Result<bool, StoreError> {
+    pub async fn purge_order_changes(self) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let horizon = first_id_of(tx.now - KEEP_CHANGES);
         let numbered = lock_feed(&mut tx).await?;
@@ -161,12 +162,12 @@ impl Store {
     }
 
     /// The last position that was deleted, and the last one that was given.
-    async fn feed_bounds(&self) -> Result<(i64, i64), StoreError> {
+    async fn feed_bounds(self) -> Result<(i64, i64), StoreError> {
         let row = sqlx::query("SELECT purged, numbered FROM order_feed WHERE id = 1").fetch_one(&self.pool).await?;
         Ok((row::int(&row, "purged")?, row::int(&row, "numbered")?))
     }
 
-    async fn feed_rows(&self, after: i64) -> Result<FeedRows, StoreError> {
+    async fn feed_rows(self, after: i64) -> Result<FeedRows, StoreError> {
         let sql = "SELECT position, orders FROM order_changes WHERE position > $1 ORDER BY position LIMIT $2";
         let read = |row: &sqlx::any::AnyRow| {
             let ids: Option<Vec<OrderId>> =
@@ -177,7 +178,7 @@ impl Store {
     }
 
     /// Gives positions to as many changes as a page has. Returns whether there were any.
-    async fn number_changes(&self) -> Result<bool, StoreError> {
+    async fn number_changes(self) -> Result<bool, StoreError> {
         // Most readers ask before there is something new. They must not write anything.
         let sql = "SELECT id FROM order_changes WHERE position IS NULL ORDER BY id LIMIT 1";
         if self.optional(sqlx::query(sql), |row| row::text(row, "id")).await?.is_none() {
@@ -225,6 +226,7 @@ async fn number(tx: &mut Tx, last: i64, horizon: Option<&str>, limit: i64) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Store;
     use base::clock::Clock;
 
     async fn store(clock: &Clock) -> (tempfile::TempDir, Store) {
@@ -247,7 +249,7 @@ mod tests {
         change(&store, 430).await;
         let (mut after, mut pages) = (0, Vec::new());
         loop {
-            let page = store.changed_orders(Some(after)).await.unwrap().unwrap();
+            let page = store.orders().changed_orders(Some(after)).await.unwrap().unwrap();
             pages.push(page.next - after);
             after = page.next;
             if !page.has_more {
@@ -258,9 +260,9 @@ mod tests {
         for _ in 0..MAX_ROWS_PER_PAGE + 1 {
             change(&store, 1).await;
         }
-        let page = store.changed_orders(Some(after)).await.unwrap().unwrap();
+        let page = store.orders().changed_orders(Some(after)).await.unwrap().unwrap();
         assert_eq!((page.next, page.has_more), (after + MAX_ROWS_PER_PAGE, true));
-        let page = store.changed_orders(Some(page.next)).await.unwrap().unwrap();
+        let page = store.orders().changed_orders(Some(page.next)).await.unwrap().unwrap();
         assert_eq!((page.next, page.has_more), (after + MAX_ROWS_PER_PAGE + 1, false));
     }
 
@@ -268,24 +270,24 @@ mod tests {
     async fn reader_that_was_away_for_too_long_is_told_so() {
         let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
         let (_dir, store) = store(&clock).await;
-        let next = async |after| store.changed_orders(after).await.unwrap().map(|page| page.next);
+        let next = async |after| store.orders().changed_orders(after).await.unwrap().map(|page| page.next);
         change(&store, 1).await;
         assert_eq!(next(Some(0)).await, Some(1));
         clock.advance(KEEP_CHANGES / 2);
         // No reader reads these changes before they are purged.
         change(&store, 1).await;
         change(&store, 1).await;
-        assert!(!store.purge_order_changes().await.unwrap());
+        assert!(!store.orders().purge_order_changes().await.unwrap());
         assert_eq!(next(Some(0)).await, Some(3));
 
         clock.advance(KEEP_CHANGES / 2 + Duration::from_secs(1));
         change(&store, 1).await;
-        store.purge_order_changes().await.unwrap();
+        store.orders().purge_order_changes().await.unwrap();
         assert_eq!(next(Some(0)).await, None);
         assert_eq!(next(Some(1)).await, Some(4), "its changes are kept");
         change(&store, 1).await;
         clock.advance(KEEP_CHANGES * 2);
-        store.purge_order_changes().await.unwrap();
+        store.orders().purge_order_changes().await.unwrap();
         assert_eq!(next(Some(4)).await, None, "the fifth was never numbered by a reader");
         assert_eq!(next(Some(5)).await, Some(5));
         assert_eq!(next(None).await, Some(5), "the oldest change that is kept");

@@ -17,7 +17,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
 use crate::audit_log::log;
-use crate::{AuditReason, Store, StoreError, Tx, bind_ids, list, mail, padded, row};
+use crate::{AuditReason, OrderStore, StoreError, Tx, bind_ids, list, mail, padded, row};
 use domain::hold::{Answer, HoldEnd};
 use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
 
@@ -83,16 +83,16 @@ fn appeal(row: &AnyRow) -> Result<(String, Appeal), sqlx::Error> {
     Ok((row::text(row, "hold_id")?, appeal))
 }
 
-impl Store {
+impl OrderStore<'_> {
     /// Every hold of an order with its appeals, oldest first.
-    pub async fn holds_of(&self, order: OrderId) -> Result<Vec<OrderHold>, StoreError> {
+    pub async fn holds_of(self, order: OrderId) -> Result<Vec<OrderHold>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM order_holds WHERE order_id = $1 ORDER BY id");
         let holds = self.all(sqlx::query(sql).bind(order.to_string()), hold).await?;
         self.with_appeals(holds).await
     }
 
     /// The holds of these orders that have not ended. Orders that are neither unpaid nor paid have none.
-    pub async fn lasting_holds(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderHold>, StoreError> {
+    pub async fn lasting_holds(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderHold>, StoreError> {
         let (mut ids, mut holds) = (HashMap::new(), Vec::new());
         for chunk in padded(orders) {
             let sql = format!(
@@ -114,7 +114,7 @@ impl Store {
         Ok(holds.into_iter().filter_map(|hold| Some((*ids.get(&hold.id)?, hold))).collect())
     }
 
-    async fn with_appeals(&self, mut holds: Vec<OrderHold>) -> Result<Vec<OrderHold>, StoreError> {
+    async fn with_appeals(self, mut holds: Vec<OrderHold>) -> Result<Vec<OrderHold>, StoreError> {
         let ids: Vec<String> = holds.iter().map(|hold| hold.id.clone()).collect();
         let mut appeals: HashMap<String, Vec<Appeal>> = HashMap::new();
         for chunk in padded(&ids) {
@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// Holds an unpaid or paid order.
-    pub async fn hold_order(&self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+    pub async fn hold(self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
         let now = tx.now;
@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// Releases a held order, which also answers a waiting appeal.
-    pub async fn release_order(&self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+    pub async fn release(self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
         if !end(&mut tx, id, HoldOutcome::Released, reason.actor, Some(reason.note)).await? {
@@ -169,7 +169,7 @@ impl Store {
     }
 
     /// Answers an appeal: the hold stays.
-    pub async fn uphold_order(&self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
+    pub async fn uphold(self, id: OrderId, reason: AuditReason<'_>) -> Result<HoldChange, StoreError> {
         let mut tx = self.begin().await?;
         let Some((sale, owner)) = lock_live(&mut tx, id).await? else { return Ok(HoldChange::OrderEnded) };
         let sql = "SELECT id FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
@@ -186,7 +186,7 @@ impl Store {
     }
 
     /// Stores an appeal of a held order's owner.
-    pub async fn appeal(&self, id: OrderId, owner: UserId, text: &str) -> Result<AppealOutcome, StoreError> {
+    pub async fn appeal(self, id: OrderId, owner: UserId, text: &str) -> Result<AppealOutcome, StoreError> {
         let mut tx = self.begin().await?;
         match lock_live(&mut tx, id).await? {
             Some((_, user)) if user == owner => {}

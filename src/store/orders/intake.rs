@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::sales::add_sold;
 use crate::waitlists::line::is_waited_for;
-use crate::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
+use crate::{LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
 use domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 
 /// The outcome of persisting one reservation.
@@ -110,11 +110,11 @@ pub(crate) async fn sell(
     Ok(())
 }
 
-impl Store {
+impl OrderStore<'_> {
     /// Sells a batch of one sale in one transaction. `decide` receives the sale, whose row is locked, the [`Demand`]
     /// and the time. It returns the reservations to write and its answer. `None` if there is no such sale.
     pub async fn reserve<T>(
-        &self,
+        self,
         sale_id: SaleId,
         users: &[UserId],
         payment_window: Duration,
@@ -136,7 +136,7 @@ impl Store {
     /// Persists reservations as unpaid orders as long as units are left, and as rejected orders after that. Idempotent:
     /// may be repeated with the same reservations in any order and in any batches. Does not wait for a locked sale.
     pub async fn persist_orders(
-        &self,
+        self,
         batch: &[Reservation],
         payment_window: Duration,
     ) -> Result<Vec<PersistedOrder>, StoreError> {
@@ -160,7 +160,7 @@ impl Store {
 
     /// Persists a batch in the usual case: every reservation is new and units are left for all. Otherwise writes
     /// nothing and returns `false`.
-    async fn persist_all_new(&self, batch: &[Reservation], payment_window: Duration) -> Result<bool, StoreError> {
+    async fn persist_all_new(self, batch: &[Reservation], payment_window: Duration) -> Result<bool, StoreError> {
         let mut units: BTreeMap<SaleId, i64> = BTreeMap::new();
         for r in batch {
             *units.entry(r.sale_id).or_default() += i64::from(r.quantity);
@@ -178,7 +178,7 @@ impl Store {
         Ok(true)
     }
 
-    async fn persist_one(&self, r: &Reservation, payment_window: Duration) -> Result<PersistedOrder, StoreError> {
+    async fn persist_one(self, r: &Reservation, payment_window: Duration) -> Result<PersistedOrder, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(sale) = sales::lock(&mut tx, r.sale_id).await? else { return Ok(PersistedOrder::NoSuchSale) };
         // This answer is final, because every transaction that persists this reservation takes the same lock.

@@ -17,7 +17,9 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::sales::add_sold;
-use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales, signals};
+use super::{
+    LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales, signals,
+};
 use crate::pool::Connection;
 use domain::order::OrderEvent;
 use domain::{Address, Order, OrderId, OrderStatus, SaleId, Signal, UserId};
@@ -58,9 +60,9 @@ fn address(row: &AnyRow) -> Result<Option<Box<Address>>, sqlx::Error> {
     text.map(|text| serde_json::from_str(&text).map_err(|_| row::undecodable("address"))).transpose()
 }
 
-impl Store {
+impl OrderStore<'_> {
     /// The statuses of these orders, without orders that do not exist.
-    pub async fn order_statuses(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
+    pub async fn order_statuses(self, orders: &[OrderId]) -> Result<HashMap<OrderId, OrderStatus>, StoreError> {
         let mut statuses = HashMap::with_capacity(orders.len());
         for chunk in padded(orders) {
             let sql = format!("SELECT id, status FROM orders WHERE id IN {}", list(chunk.len(), 0));
@@ -72,18 +74,18 @@ impl Store {
         Ok(statuses)
     }
 
-    pub async fn order(&self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
+    pub async fn get(self, sale: SaleId, id: OrderId) -> Result<Option<Order>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM orders WHERE id = $1 AND sale_id = $2");
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(sale.0), order).await
     }
 
     /// An order of any sale.
-    pub async fn order_with_id(&self, id: OrderId) -> Result<Option<Order>, StoreError> {
+    pub async fn order_with_id(self, id: OrderId) -> Result<Option<Order>, StoreError> {
         Ok(read(&mut self.pool.acquire().await?, id).await?)
     }
 
     /// Every status change of the order so far, oldest first.
-    pub async fn history(&self, of: &Order) -> Result<Vec<OrderEvent>, StoreError> {
+    pub async fn history(self, of: &Order) -> Result<Vec<OrderEvent>, StoreError> {
         Ok(self.steps(of).await?.into_iter().map(|step| step.event).collect())
     }
 
@@ -91,7 +93,7 @@ impl Store {
     /// is no such order or its address is fixed ([`Order::takes_address`]). `signals` are digests of the address, for
     /// finding linked accounts.
     pub async fn set_address(
-        &self,
+        self,
         sale: SaleId,
         id: OrderId,
         address: &Address,
@@ -111,7 +113,7 @@ impl Store {
 
     /// A user's orders with one of the statuses (any status if empty), newest first, older than the order `before`.
     pub async fn orders_of(
-        &self,
+        self,
         user: UserId,
         statuses: &[OrderStatus],
         before: Option<OrderId>,
@@ -133,13 +135,13 @@ impl Store {
     }
 
     /// The statuses of a user's newest orders, at most `limit` of them.
-    pub async fn order_statuses_of(&self, user: UserId, limit: i64) -> Result<Vec<OrderStatus>, StoreError> {
+    pub async fn order_statuses_of(self, user: UserId, limit: i64) -> Result<Vec<OrderStatus>, StoreError> {
         let sql = "SELECT status FROM orders WHERE user_id = $1 ORDER BY id DESC LIMIT $2";
         self.all(sqlx::query(sql).bind(user.to_string()).bind(limit), |row| row::parsed(row, "status")).await
     }
 
     /// The live order of an account in a sale.
-    pub async fn live_order_of(&self, sale: SaleId, user: UserId) -> Result<Option<OrderId>, StoreError> {
+    pub async fn live_order_of(self, sale: SaleId, user: UserId) -> Result<Option<OrderId>, StoreError> {
         let sql = "SELECT id FROM orders WHERE sale_id = $1 AND user_id = $2 AND status IN ('unpaid', 'paid')";
         self.optional(sqlx::query(sql).bind(sale.0).bind(user.to_string()), |row| row::parsed(row, "id")).await
     }
@@ -147,7 +149,7 @@ impl Store {
     /// Which order of its sale this is, counted from 1 by id and so by time, without rejected orders. `None` beyond
     /// `limit`, so that the count reads at most this many rows. An earlier order may still be on its way to the
     /// database.
-    pub async fn order_number(&self, sale: SaleId, id: OrderId, limit: i64) -> Result<Option<i64>, StoreError> {
+    pub async fn order_number(self, sale: SaleId, id: OrderId, limit: i64) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT COUNT(*) AS earlier FROM (SELECT 1 FROM orders
              WHERE sale_id = $1 AND id < $2 AND status <> 'rejected' LIMIT $3) AS before_it";
         let query = sqlx::query(sql).bind(sale.0).bind(id.to_string()).bind(limit);
@@ -157,7 +159,7 @@ impl Store {
 
     /// Units in live orders of a sale, by order id, after the order `after`.
     pub async fn live_orders(
-        &self,
+        self,
         sale: SaleId,
         after: Option<OrderId>,
         limit: i64,
@@ -177,7 +179,7 @@ impl Store {
     /// Unpaid orders whose payment window is over, the longest overdue first, without orders of the sales `except`. An
     /// order whose payment is still open at the provider has [`CLOSING_TIME`] more, because its money may have been
     /// captured at the last second.
-    pub async fn overdue_orders(&self, except: &[SaleId], limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
+    pub async fn overdue_orders(self, except: &[SaleId], limit: i64) -> Result<Vec<(SaleId, OrderId)>, StoreError> {
         let others = match except.len() {
             0 => String::new(),
             count => format!("AND sale_id NOT IN {}", list(count, 2)),
@@ -197,8 +199,8 @@ impl Store {
 
     /// Cancels these orders of a sale if they are still unpaid, and returns their units to the sale in the same
     /// transaction. The result has the units of the orders that this call cancelled.
-    pub async fn cancel_orders(
-        &self,
+    pub async fn cancel(
+        self,
         sale: SaleId,
         orders: &[OrderId],
         reason: &'static str,

@@ -5,7 +5,7 @@
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::{MAX_ROWS, Store, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
+use crate::{MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
 use domain::{OrderId, Reservation, SaleId, UserId};
 
 /// Units that an order holds. The backend releases them only if the user's hold still belongs to this order.
@@ -24,15 +24,15 @@ impl HeldUnits {
     }
 }
 
-impl Store {
+impl OrderStore<'_> {
     /// The oldest pending releases.
-    pub async fn pending_releases(&self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
+    pub async fn pending_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
         let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1";
         self.all(sqlx::query(sql).bind(limit), held_units).await
     }
 
     /// Pending releases whose next attempt is due. Releases that have waited longest come first.
-    pub async fn due_releases(&self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
+    pub async fn due_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
         let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases WHERE next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, order_id LIMIT $2";
         let now = self.now().await?.as_millisecond();
@@ -40,7 +40,7 @@ impl Store {
     }
 
     /// Postpones the next attempt of releases, by half a second at first and by up to eight seconds.
-    pub async fn postpone_releases(&self, orders: &[OrderId]) -> Result<(), StoreError> {
+    pub async fn postpone_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();
         for chunk in padded(orders) {
             let next = next_attempt(500, 4);
@@ -52,7 +52,7 @@ impl Store {
 
     /// Deletes releases of sales that are retired, deleted or sold by draw, because the backend holds no units of them.
     /// A late copy of an order, or a refund, may have requested them. Returns how many were deleted.
-    pub async fn delete_releases_of_retired_sales(&self) -> Result<u64, StoreError> {
+    pub async fn delete_releases_of_retired_sales(self) -> Result<u64, StoreError> {
         let sql = "DELETE FROM releases WHERE NOT EXISTS
                (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL
                   AND sales.mode <> 'draw')";
@@ -60,7 +60,7 @@ impl Store {
     }
 
     /// Deletes releases that the stock backend has carried out.
-    pub async fn delete_releases(&self, orders: &[OrderId]) -> Result<(), StoreError> {
+    pub async fn delete_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
         for chunk in padded(orders) {
             let sql = format!("DELETE FROM releases WHERE order_id IN {}", list(chunk.len(), 0));
             let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
@@ -70,7 +70,7 @@ impl Store {
     }
 
     /// Adds releases for units that ended orders hold again although their first release is done.
-    pub async fn request_releases(&self, releases: &[HeldUnits]) -> Result<(), StoreError> {
+    pub async fn request_releases(self, releases: &[HeldUnits]) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         add(&mut tx, releases).await?;
         Ok(tx.commit().await?)

@@ -1,5 +1,6 @@
 //! Searches over orders, and an order's history. Staff pages and the CSV export use them.
 
+use crate::OrderStore;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
@@ -7,7 +8,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::orders::{columns, order};
-use crate::{AnyQuery, Store, StoreError, bind_ids, list, padded, row};
+use crate::{AnyQuery, StoreError, bind_ids, list, padded, row};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
 use domain::{Money, Order, OrderId, OrderStatus, SaleId, UserId};
@@ -191,9 +192,9 @@ fn bind<'q>(query: AnyQuery<'q>, value: Value) -> AnyQuery<'q> {
     }
 }
 
-impl Store {
+impl OrderStore<'_> {
     /// Finds orders, newest first.
-    pub async fn find_orders(&self, search: &OrderSearch, limit: i64) -> Result<Vec<FoundOrder>, StoreError> {
+    pub async fn find(self, search: &OrderSearch, limit: i64) -> Result<Vec<FoundOrder>, StoreError> {
         let mut query = sqlx::query(AssertSqlSafe(search.sql())).bind(limit);
         for (_, value) in search.conditions() {
             query = bind(query, value);
@@ -202,7 +203,7 @@ impl Store {
     }
 
     /// Count, units and money of the orders that match, on all pages, up to [`MAX_SUMMED_ORDERS`].
-    pub async fn sum_orders(&self, search: &OrderSearch) -> Result<FoundTotals, StoreError> {
+    pub async fn sum(self, search: &OrderSearch) -> Result<FoundTotals, StoreError> {
         let search = OrderSearch { before: None, ..search.clone() };
         let mut query = sqlx::query(AssertSqlSafe(search.totals_sql())).bind(MAX_SUMMED_ORDERS as i64 + 1);
         for (_, value) in search.conditions() {
@@ -226,7 +227,7 @@ impl Store {
     }
 
     /// These orders, in any order, without orders that do not exist and orders of rehearsals.
-    pub(super) async fn delivered_orders(&self, orders: &[OrderId]) -> Result<Vec<FoundOrder>, StoreError> {
+    pub(super) async fn delivered_orders(self, orders: &[OrderId]) -> Result<Vec<FoundOrder>, StoreError> {
         let mut found = Vec::with_capacity(orders.len());
         for chunk in padded(orders) {
             let sql = format!(
@@ -242,7 +243,7 @@ impl Store {
     /// The orders that accounts have in a sale, in any order. If there are very many, only live and the newest ones. An
     /// account has fewer orders than a sale, so the statement hides the index on the sale from SQLite, which has no
     /// statistics.
-    pub async fn orders_of_accounts(&self, sale: SaleId, users: &[UserId]) -> Result<Vec<FoundOrder>, StoreError> {
+    pub async fn orders_of_accounts(self, sale: SaleId, users: &[UserId]) -> Result<Vec<FoundOrder>, StoreError> {
         let mut found = Vec::new();
         for chunk in padded(users) {
             let sql = format!(
@@ -259,7 +260,7 @@ impl Store {
 
     /// The unpaid or paid order of each account in a sale. An account has at most one.
     pub async fn live_orders_of(
-        &self,
+        self,
         sale: SaleId,
         users: &[UserId],
     ) -> Result<HashMap<UserId, LiveOrder>, StoreError> {
@@ -279,7 +280,7 @@ impl Store {
     }
 
     /// When these orders were paid. Orders that were never paid are missing.
-    pub async fn paid_at(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, Timestamp>, StoreError> {
+    pub async fn paid_at(self, orders: &[OrderId]) -> Result<HashMap<OrderId, Timestamp>, StoreError> {
         let mut paid = HashMap::with_capacity(orders.len());
         for chunk in padded(orders) {
             let ids = list(chunk.len(), 0);
@@ -293,7 +294,7 @@ impl Store {
     }
 
     /// Every status change of an order with its actor, in the order in which they happened.
-    pub async fn steps(&self, of: &Order) -> Result<Vec<OrderStep>, StoreError> {
+    pub async fn steps(self, of: &Order) -> Result<Vec<OrderStep>, StoreError> {
         let sql = "SELECT status, at_ms, actor, note FROM order_events WHERE order_id = $1 ORDER BY at_ms, status";
         let rows = sqlx::query(sql).bind(of.id.to_string()).fetch_all(&self.pool).await?;
         let persisted = if of.status == OrderStatus::Rejected { OrderStatus::Rejected } else { OrderStatus::Unpaid };
@@ -311,6 +312,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use crate::Store;
     use uuid::{NoContext, Uuid};
 
     use super::*;

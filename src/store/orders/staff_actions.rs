@@ -8,7 +8,7 @@ use super::open_payments::close_payments_of;
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::audit_log::log;
 use crate::sales::{self, add_sold};
-use crate::{Store, StoreError, Tx};
+use crate::{OrderStore, StoreError, Tx};
 use domain::{AuditAction, HoldOutcome, OrderId, OrderStatus, SaleId};
 
 /// An action of staff on an order.
@@ -62,11 +62,11 @@ pub struct AuditReason<'a> {
     pub message: Option<&'a str>,
 }
 
-impl Store {
+impl OrderStore<'_> {
     /// Cancels or refunds an order. The status, the sale's units, the payment, the release and the audit log change in
     /// one transaction. Returns the units that the order held, or `None` if its status does not allow the action.
     pub async fn apply_staff_action(
-        &self,
+        self,
         (sale, id): (SaleId, OrderId),
         action: StaffAction,
         reason: AuditReason<'_>,
@@ -79,7 +79,7 @@ impl Store {
     }
 }
 
-/// Like [`Store::apply_staff_action`], but within a transaction. The caller commits it, or drops it if this returns
+/// Like [`OrderStore::apply_staff_action`], but within a transaction. The caller commits it, or drops it if this returns
 /// `None`.
 pub(crate) async fn apply(
     tx: &mut Tx,

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use sqlx::AssertSqlSafe;
 
-use crate::{Store, StoreError, list, padded, row};
+use crate::{OrderStore, StoreError, list, padded, row};
 use domain::{OrderId, OrderStatus, SaleId};
 
 /// Rows per total.
@@ -95,9 +95,9 @@ impl TotalChanges {
     }
 }
 
-impl Store {
+impl OrderStore<'_> {
     /// The orders of each of these sales by status. A sale without orders is missing.
-    pub async fn order_totals(&self, sales: &[SaleId]) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {
+    pub async fn order_totals(self, sales: &[SaleId]) -> Result<HashMap<SaleId, OrderTotals>, StoreError> {
         let mut totals: HashMap<SaleId, OrderTotals> = HashMap::new();
         for chunk in padded(sales) {
             let sql = format!(

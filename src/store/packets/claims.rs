@@ -1,6 +1,7 @@
 //! How claims enter the database. As with orders there are two ways: on rung 1 `take_shares` decides and writes in one
 //! transaction; on rungs 2 and 3 `persist_claims` writes the grants of Redis.
 
+use crate::PacketStore;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
@@ -47,12 +48,12 @@ pub(super) fn claim(row: &AnyRow) -> Result<ShareClaim, sqlx::Error> {
     })
 }
 
-impl Store {
+impl PacketStore<'_> {
     /// Claims shares of one packet in one transaction. `decide` receives the packet, whose row is locked, the shares
     /// that `users` already have, the next free shares, at most one per user, and the time. It returns the shares to
     /// grant and its answer. `None` if there is no such packet.
     pub async fn take_shares<T>(
-        &self,
+        self,
         id: PacketId,
         users: &[UserId],
         decide: impl FnOnce(&Packet, &HashMap<UserId, Share>, &[Share], Timestamp) -> (Vec<ShareGrant>, T),
@@ -89,7 +90,7 @@ impl Store {
 
     /// Persists claims. Idempotent: may be repeated with the same claims in any order and in any batches.
     /// Does not wait for a locked packet.
-    pub async fn persist_claims(&self, batch: &[ShareClaim]) -> Result<Vec<PersistedClaim>, StoreError> {
+    pub async fn persist_claims(self, batch: &[ShareClaim]) -> Result<Vec<PersistedClaim>, StoreError> {
         if self.persist_all_new_claims(batch).await? {
             return Ok(vec![PersistedClaim::Created; batch.len()]);
         }
@@ -108,7 +109,7 @@ impl Store {
     }
 
     /// Persists a batch in the usual case: every claim is new. Otherwise writes nothing and returns `false`.
-    async fn persist_all_new_claims(&self, batch: &[ShareClaim]) -> Result<bool, StoreError> {
+    async fn persist_all_new_claims(self, batch: &[ShareClaim]) -> Result<bool, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let done = !batch.is_empty() && insert_claims(&mut tx, batch).await?;
         if done {
@@ -117,7 +118,7 @@ impl Store {
         Ok(done)
     }
 
-    async fn persist_claim(&self, claim: &ShareClaim) -> Result<PersistedClaim, StoreError> {
+    async fn persist_claim(self, claim: &ShareClaim) -> Result<PersistedClaim, StoreError> {
         if self.persist_all_new_claims(std::slice::from_ref(claim)).await? {
             return Ok(PersistedClaim::Created);
         }
@@ -145,15 +146,12 @@ impl Store {
     }
 
     /// The keys of the claims that were persisted or rejected already.
-    pub async fn persisted_claims(
-        &self,
-        claims: &[ShareClaim],
-    ) -> Result<HashSet<(PacketId, i64, UserId)>, StoreError> {
+    pub async fn persisted_claims(self, claims: &[ShareClaim]) -> Result<HashSet<(PacketId, i64, UserId)>, StoreError> {
         Ok(persisted(&mut self.pool.acquire().await?, claims).await?)
     }
 
     /// A user's claim on a packet.
-    pub async fn packet_claim_of(&self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
+    pub async fn claim_of(self, id: PacketId, user: UserId) -> Result<Option<ShareClaim>, StoreError> {
         let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -166,12 +164,7 @@ impl Store {
     }
 
     /// The claims of a packet in descending order of shares, below the share `before`.
-    pub async fn packet_claims(
-        &self,
-        id: PacketId,
-        before: Option<i64>,
-        limit: i64,
-    ) -> Result<Vec<PacketClaim>, StoreError> {
+    pub async fn claims(self, id: PacketId, before: Option<i64>, limit: i64) -> Result<Vec<PacketClaim>, StoreError> {
         let query = sqlx::query(
             "SELECT c.packet_id, c.share, c.user_id, c.amount, c.claimed_at_ms, u.username
              FROM packet_claims c LEFT JOIN users u ON u.id = c.user_id
@@ -184,8 +177,8 @@ impl Store {
     }
 
     /// The claims of a packet in ascending order of shares, above the share `after`.
-    pub async fn packet_claims_after(
-        &self,
+    pub async fn claims_after(
+        self,
         id: PacketId,
         after: Option<i64>,
         limit: i64,

@@ -17,7 +17,7 @@ pub use claims::{PersistedClaim, ShareGrant};
 pub use settle::{SettleOutcome, StopOutcome};
 
 use super::wallet::{Posted, post};
-use super::{LockPatience, MAX_ROWS, Store, StoreError, Tx, bind_ids, list, padded, placeholders, row};
+use super::{LockPatience, MAX_ROWS, PacketStore, StoreError, Tx, bind_ids, list, padded, placeholders, row};
 use crate::audit_log::log;
 use domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
 use domain::wallet::{LedgerAccount, Transfer, TransferKind};
@@ -122,12 +122,12 @@ pub struct PacketClaim {
     pub username: Option<String>,
 }
 
-impl Store {
+impl PacketStore<'_> {
     /// Creates a packet with its shares and takes the money from the giver. `key` is an idempotency key: one giver's
     /// key creates one packet. `spender` is the member of the staff when the shop gives. `max_open` bounds the giver's open
     /// packets; requests that overlap may exceed it by their number.
-    pub async fn give_packet(
-        &self,
+    pub async fn give(
+        self,
         new: &Packet,
         shares: &[i64],
         key: Option<&str>,
@@ -169,24 +169,19 @@ impl Store {
         Ok(GiveOutcome::Created(new.clone()))
     }
 
-    pub async fn packet(&self, id: PacketId) -> Result<Option<Packet>, StoreError> {
+    pub async fn get(self, id: PacketId) -> Result<Option<Packet>, StoreError> {
         let query = sqlx::query(concat!("SELECT ", columns!(), " FROM packets WHERE id = $1")).bind(id.0);
         self.optional(query, packet).await
     }
 
     /// Packets that were settled in `from..to`.
-    pub async fn packets_settled(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
+    pub async fn settled(self, from: Timestamp, to: Timestamp) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM packets WHERE settled_at_ms >= $1 AND settled_at_ms < $2");
         self.all(sqlx::query(sql).bind(from.as_millisecond()).bind(to.as_millisecond()), packet).await
     }
 
     /// Packets of a giver, newest first, older than `before`.
-    pub async fn packets_given(
-        &self,
-        giver: Giver,
-        before: Option<&Packet>,
-        limit: i64,
-    ) -> Result<Vec<Packet>, StoreError> {
+    pub async fn given(self, giver: Giver, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
         let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
         let whose = if giver == Giver::Shop { "giver IS NULL AND $1 = ''" } else { "giver = $1" };
         let sql = format!(
@@ -207,7 +202,7 @@ impl Store {
     }
 
     /// All packets, newest first, older than `before`.
-    pub async fn packets(&self, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
+    pub async fn list(self, before: Option<&Packet>, limit: i64) -> Result<Vec<Packet>, StoreError> {
         let (at, id) = keyset(before.map(|packet| (packet.created_at, packet.id)));
         let query = sqlx::query(concat!(
             "SELECT ",
@@ -222,8 +217,8 @@ impl Store {
     }
 
     /// A user's claims with their packets, newest first, older than `before`.
-    pub async fn packets_received(
-        &self,
+    pub async fn received(
+        self,
         user: UserId,
         before: Option<(Timestamp, PacketId)>,
         limit: i64,
@@ -241,7 +236,7 @@ impl Store {
         .bind(id)
         .bind(limit);
         let claims = self.all(query, claims::claim).await?;
-        let packets = self.packets_with_ids(&claims.iter().map(|claim| claim.packet_id).collect::<Vec<_>>()).await?;
+        let packets = self.with_ids(&claims.iter().map(|claim| claim.packet_id).collect::<Vec<_>>()).await?;
         let with_packets = claims.into_iter().filter_map(|claim| {
             let packet = packets.iter().find(|packet| packet.id == claim.packet_id)?;
             Some((claim, packet.clone()))
@@ -249,7 +244,7 @@ impl Store {
         Ok(with_packets.collect())
     }
 
-    pub async fn packets_with_ids(&self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
+    pub async fn with_ids(self, ids: &[PacketId]) -> Result<Vec<Packet>, StoreError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -259,13 +254,13 @@ impl Store {
     }
 
     /// Starts a new epoch of a packet's keys in Redis and returns its number.
-    pub async fn next_packet_epoch(&self, id: PacketId) -> Result<i64, StoreError> {
+    pub async fn next_epoch(self, id: PacketId) -> Result<i64, StoreError> {
         let row = sqlx::query("UPDATE packets SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch").bind(id.0);
         Ok(row::int(&row.fetch_one(&self.pool).await?, "epoch")?)
     }
 
     /// The shares of one part of a packet, whether claimed or not. Empty after the last part.
-    pub async fn packet_part(&self, id: PacketId, part: i64) -> Result<Vec<Share>, StoreError> {
+    pub async fn part(self, id: PacketId, part: i64) -> Result<Vec<Share>, StoreError> {
         let sql = "SELECT part, amounts FROM packet_shares WHERE packet_id = $1 AND part = $2";
         Ok(self.optional(sqlx::query(sql).bind(id.0).bind(part), shares_of_part).await?.unwrap_or_default())
     }

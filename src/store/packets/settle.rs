@@ -1,6 +1,7 @@
 //! The end of packets: stopping by staff, and settlement.
 
 use super::*;
+use crate::PacketStore;
 use domain::AuditAction;
 
 /// The outcome of settling a packet.
@@ -22,11 +23,11 @@ pub enum StopOutcome {
     NoSuchPacket,
 }
 
-impl Store {
+impl PacketStore<'_> {
     /// Settles a packet that has no claim under way: records the luckiest claim (the first among equal ones) and
     /// returns the unclaimed rest. `claimed` is the number of claimed shares that the caller read. If it has changed,
     /// nothing is done. Idempotent.
-    pub async fn settle_packet(&self, id: PacketId, claimed: i64) -> Result<SettleOutcome, StoreError> {
+    pub async fn settle(self, id: PacketId, claimed: i64) -> Result<SettleOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(SettleOutcome::Unchanged) };
@@ -66,7 +67,7 @@ impl Store {
     }
 
     /// Makes a packet expire now. Settlement then returns the rest.
-    pub async fn stop_packet(&self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
+    pub async fn stop(self, id: PacketId, actor: &str) -> Result<StopOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         let Some(packet) = lock(&mut tx, id).await? else { return Ok(StopOutcome::NoSuchPacket) };

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::{Store, StoreError, row};
+use crate::{PaymentStore, StoreError, row};
 use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, UserId};
 
 /// The decision of a second person.
@@ -47,9 +47,9 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-impl Store {
+impl PaymentStore<'_> {
     /// A request, if the refund needed a second person.
-    pub async fn approval(&self, id: RefundId) -> Result<Option<Approval>, StoreError> {
+    pub async fn approval(self, id: RefundId) -> Result<Option<Approval>, StoreError> {
         let now = self.now().await?;
         let sql = concat!("SELECT ", columns!(), " FROM staff_refunds WHERE id = $1 AND approval <> 'not_needed'");
         self.optional(sqlx::query(sql).bind(id.to_string()), |row| approval(row, now)).await
@@ -57,12 +57,7 @@ impl Store {
 
     /// Waiting requests, or requests that do not wait any more, newest first. The page begins after the request
     /// `before`.
-    pub async fn approvals(
-        &self,
-        decided: bool,
-        before: Option<&str>,
-        limit: i64,
-    ) -> Result<Vec<Approval>, StoreError> {
+    pub async fn approvals(self, decided: bool, before: Option<&str>, limit: i64) -> Result<Vec<Approval>, StoreError> {
         let sql = match decided {
             false => concat!(
                 "SELECT ",
@@ -84,7 +79,7 @@ impl Store {
     }
 
     /// The requests about an order, oldest first.
-    pub async fn approvals_of(&self, order: OrderId) -> Result<Vec<Approval>, StoreError> {
+    pub async fn approvals_of(self, order: OrderId) -> Result<Vec<Approval>, StoreError> {
         let now = self.now().await?;
         let sql = concat!(
             "SELECT ",

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::refunds::{self, Refund};
 use super::{Payment, PaymentPurpose, record_webhook};
 use crate::audit_log::log;
-use crate::{AuditReason, Store, StoreError, Tx, row};
+use crate::{AuditReason, PaymentStore, StoreError, Tx, row};
 use domain::PaymentStatus;
 use domain::{AuditAction, CaseKind, Currency, Money, OrderId, RefundId, UserId};
 
@@ -125,15 +125,11 @@ macro_rules! columns {
     };
 }
 
-impl Store {
+impl PaymentStore<'_> {
     /// Opens a case and records the webhook that reported it. Returns the kind of the new case; `None` if the webhook
     /// was received before or the case is open already. A refund that failed is not tried again until the staff begin
     /// it again.
-    pub async fn open_case(
-        &self,
-        webhook_id: Option<&str>,
-        case: &NewCase<'_>,
-    ) -> Result<Option<CaseKind>, StoreError> {
+    pub async fn open_case(self, webhook_id: Option<&str>, case: &NewCase<'_>) -> Result<Option<CaseKind>, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         if let Some(webhook_id) = webhook_id
@@ -158,7 +154,7 @@ impl Store {
 
     /// The open or the settled cases, newest first. The page begins after the case `before`.
     pub async fn payment_cases(
-        &self,
+        self,
         settled: bool,
         before: Option<&str>,
         limit: i64,
@@ -185,16 +181,16 @@ impl Store {
     }
 
     /// A case, open or settled.
-    pub async fn payment_case(&self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
+    pub async fn payment_case(self, id: &str) -> Result<Option<PaymentCase>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM payment_cases WHERE id = $1");
         let Some(mut found) = self.optional(sqlx::query(sql).bind(id), case).await? else { return Ok(None) };
         self.add_payment_of(&mut found).await?;
         Ok(Some(found))
     }
 
-    async fn add_payment_of(&self, case: &mut PaymentCase) -> Result<(), StoreError> {
+    async fn add_payment_of(self, case: &mut PaymentCase) -> Result<(), StoreError> {
         let Ok(id) = case.payment_id.parse() else { return Ok(()) };
-        case.payment = self.payment(id).await?;
+        case.payment = self.get(id).await?;
         case.refund = match case.part {
             Some(part) => self.pending_partial_refund(id, part).await?,
             None => case.payment.clone().filter(Payment::takes_refund).map(Refund::whole),
@@ -203,17 +199,17 @@ impl Store {
     }
 
     /// Who paid: the owner of the order, or of the wallet.
-    pub async fn payer_of(&self, of: &Payment) -> Result<Option<UserId>, StoreError> {
+    pub async fn payer_of(self, of: &Payment) -> Result<Option<UserId>, StoreError> {
         match of.purpose {
             PaymentPurpose::TopUp(user) => Ok(Some(user)),
-            PaymentPurpose::Order(order) => Ok(self.order_with_id(order).await?.map(|order| order.user_id)),
+            PaymentPurpose::Order(order) => Ok(self.orders().order_with_id(order).await?.map(|order| order.user_id)),
         }
     }
 
     /// Carries out an action on an open case, with a line in the audit log. Returns `false` if the case is not open, or
     /// if its payment's status does not allow the action.
     pub async fn apply_case_action(
-        &self,
+        self,
         of: &PaymentCase,
         action: CaseAction,
         reason: AuditReason<'_>,
@@ -227,7 +223,7 @@ impl Store {
     }
 }
 
-/// Like [`Store::apply_case_action`], but within a transaction. The caller commits it, or drops it if this returns
+/// Like [`PaymentStore::apply_case_action`], but within a transaction. The caller commits it, or drops it if this returns
 /// `false`.
 pub(super) async fn apply(
     tx: &mut Tx,

@@ -20,7 +20,7 @@ use super::deposits::returns;
 use super::orders::open_payments::close_payments_of;
 use super::orders::{add_events, read};
 use super::wallet::{Posted, lock, post};
-use super::{Store, StoreError, Tx, row};
+use super::{PaymentStore, StoreError, Tx, row};
 use crate::accounts;
 use cases::NewCase;
 use domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
@@ -127,14 +127,9 @@ fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
     })
 }
 
-impl Store {
+impl PaymentStore<'_> {
     /// Adds a payment that becomes due for closing at `expires_at`.
-    pub async fn add_payment(
-        &self,
-        payment: &NewPayment,
-        expires_at: Timestamp,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    pub async fn add(self, payment: &NewPayment, expires_at: Timestamp, now: Timestamp) -> Result<(), StoreError> {
         let (order, user) = match payment.purpose {
             PaymentPurpose::Order(order) => (Some(order.to_string()), None),
             PaymentPurpose::TopUp(user) => (None, Some(user.to_string())),
@@ -158,13 +153,13 @@ impl Store {
     }
 
     /// Records where a payment is made.
-    pub async fn set_checkout(&self, id: PaymentId, url: &str) -> Result<(), StoreError> {
+    pub async fn set_checkout(self, id: PaymentId, url: &str) -> Result<(), StoreError> {
         let query = sqlx::query("UPDATE payments SET checkout_url = $2 WHERE id = $1").bind(id.to_string());
         query.bind(url.to_owned()).execute(&self.pool).await?;
         Ok(())
     }
 
-    pub async fn payment(&self, id: PaymentId) -> Result<Option<Payment>, StoreError> {
+    pub async fn get(self, id: PaymentId) -> Result<Option<Payment>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM payments WHERE id = $1");
         self.optional(sqlx::query(sql).bind(id.to_string()), payment).await
     }
@@ -173,7 +168,7 @@ impl Store {
     /// filled, or the payment is marked for refund. Atomic, and applied once per webhook and once per payment. A wrong
     /// amount opens a case and pays for nothing.
     pub async fn apply_capture(
-        &self,
+        self,
         webhook_id: &str,
         payment: PaymentId,
         captured: Money,
@@ -207,7 +202,7 @@ impl Store {
     }
 
     /// Pays an order from its owner's wallet: the order, the payment `id` and the ledger change in one transaction.
-    pub async fn pay_from_wallet(&self, id: PaymentId, order: OrderId) -> Result<WalletPaymentOutcome, StoreError> {
+    pub async fn pay_from_wallet(self, id: PaymentId, order: OrderId) -> Result<WalletPaymentOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
         if !move_order(&mut tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {

@@ -12,7 +12,7 @@ use sqlx::any::AnyRow;
 use super::refunds::{Refund, RefundRefusal};
 use super::{Payment, WALLET};
 use crate::audit_log::log;
-use crate::{AuditReason, Store, StoreError, Tx, row};
+use crate::{AuditReason, PaymentStore, StoreError, Tx, row};
 use domain::{AuditAction, Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
 
 /// A partial refund that staff ask for.
@@ -64,22 +64,22 @@ macro_rules! refunds {
     };
 }
 
-impl Store {
+impl PaymentStore<'_> {
     /// The partial refunds of an order, oldest first.
-    pub async fn partial_refunds_of(&self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
+    pub async fn partial_refunds_of(self, order: OrderId) -> Result<Vec<PartialRefund>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM partial_refunds WHERE order_id = $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(order.to_string()), partial_refund).await
     }
 
     /// A partial refund as the refund job sees it; `None` if there is none with this id.
-    pub async fn partial_refund(&self, id: RefundId) -> Result<Option<Refund>, StoreError> {
+    pub async fn partial_refund(self, id: RefundId) -> Result<Option<Refund>, StoreError> {
         let sql = concat!(refunds!(), "WHERE r.id = $1");
         self.optional(sqlx::query(sql).bind(id.to_string()), refund).await
     }
 
     /// A partial refund of the payment, if it is under way.
     pub(super) async fn pending_partial_refund(
-        &self,
+        self,
         of: PaymentId,
         id: RefundId,
     ) -> Result<Option<Refund>, StoreError> {
@@ -87,7 +87,7 @@ impl Store {
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(of.to_string()), refund).await
     }
 
-    pub(super) async fn partial_refunds_due(&self, limit: i64) -> Result<Vec<Refund>, StoreError> {
+    pub(super) async fn partial_refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
         let sql = concat!(
             refunds!(),
             "WHERE r.refunded_at_ms IS NULL AND r.next_attempt_at_ms <= $1 ORDER BY r.next_attempt_at_ms, r.id LIMIT $2"

@@ -3,7 +3,7 @@
 
 use sqlx::any::AnyRow;
 
-use crate::{Store, StoreError, row};
+use crate::{PaymentStore, StoreError, row};
 
 /// Items are counted up to this number.
 pub const MAX_COUNTED_PENDING: i64 = 1_000;
@@ -22,8 +22,8 @@ pub struct PendingCounts {
     pub questions: i64,
 }
 
-impl Store {
-    pub async fn pending_counts(&self) -> Result<PendingCounts, StoreError> {
+impl PaymentStore<'_> {
+    pub async fn pending_counts(self) -> Result<PendingCounts, StoreError> {
         let sql = "SELECT
                (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'unpaid' LIMIT $1) AS counted) AS unpaid_orders,
                (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'refund_pending' LIMIT $1) AS counted) AS refunds,

@@ -1,10 +1,11 @@
 //! Deletes rows about payments that are not needed any more.
 
+use crate::PaymentStore;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::{Store, StoreError};
+use crate::StoreError;
 
 /// How long applied webhooks are remembered. A webhook that is sent again later is refused, because its signature is
 /// too old. And a payment is captured only once anyway.
@@ -15,9 +16,9 @@ const KEEP_SANDBOX_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rows per statement.
 const PURGE_SIZE: i64 = 1000;
 
-impl Store {
+impl PaymentStore<'_> {
     /// Deletes a bounded number of old webhooks. Returns whether there may be more.
-    pub async fn purge_webhooks(&self) -> Result<bool, StoreError> {
+    pub async fn purge_webhooks(self) -> Result<bool, StoreError> {
         let sql = "DELETE FROM webhook_events WHERE webhook_id IN (SELECT webhook_id FROM webhook_events
                WHERE received_at_ms < $1 ORDER BY received_at_ms LIMIT $2)";
         let before = self.now().await? - KEEP_WEBHOOKS;
@@ -26,7 +27,7 @@ impl Store {
     }
 
     /// Deletes a bounded number of old payments of the sandbox. Returns whether there may be more.
-    pub async fn purge_sandbox(&self) -> Result<bool, StoreError> {
+    pub async fn purge_sandbox(self) -> Result<bool, StoreError> {
         let sql = "DELETE FROM sandbox_payments WHERE id IN (SELECT id FROM sandbox_payments
                WHERE id < $1 AND status <> 'captured' ORDER BY id LIMIT $2)";
         let before = self.now().await? - KEEP_SANDBOX_PAYMENTS;
@@ -43,6 +44,7 @@ fn first_id_at(at: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::Store;
     use uuid::{NoContext, Uuid};
 
     use super::*;
@@ -76,7 +78,7 @@ mod tests {
             execute(format!("INSERT INTO webhook_events (webhook_id, received_at_ms) VALUES ('msg_{age}', {at})"))
                 .await;
         }
-        assert!(!store.purge_sandbox().await.unwrap() && !store.purge_webhooks().await.unwrap());
+        assert!(!store.payments().purge_sandbox().await.unwrap() && !store.payments().purge_webhooks().await.unwrap());
         let left = async |sql: &'static str| {
             let rows = store.all(sqlx::query(sql), |row| crate::row::text(row, "what")).await;
             rows.unwrap()

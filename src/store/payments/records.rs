@@ -7,7 +7,7 @@ use sqlx::any::AnyRow;
 
 use super::partial_refunds::PartialRefund;
 use super::{Payment, columns, payment};
-use crate::{Store, StoreError, row};
+use crate::{PaymentStore, StoreError, row};
 use domain::{OrderId, PaymentId, UserId};
 
 /// A payment with everything that happened to it.
@@ -40,9 +40,9 @@ pub struct WebhookRecord {
     pub at: Timestamp,
 }
 
-impl Store {
+impl PaymentStore<'_> {
     /// A payment of the user: into the wallet, or for one of the user's orders.
-    pub async fn own_payment(&self, user: UserId, id: PaymentId) -> Result<Option<OwnPayment>, StoreError> {
+    pub async fn own_payment(self, user: UserId, id: PaymentId) -> Result<Option<OwnPayment>, StoreError> {
         // A payment that is being closed has another time in `close_at_ms`.
         let sql = concat!(
             "SELECT ",
@@ -59,7 +59,7 @@ impl Store {
     }
 
     /// Every attempt to pay an order, oldest first.
-    pub async fn payments_of(&self, order: OrderId) -> Result<Vec<PaymentRecord>, StoreError> {
+    pub async fn payments_of(self, order: OrderId) -> Result<Vec<PaymentRecord>, StoreError> {
         let rows = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -84,7 +84,7 @@ impl Store {
         Ok(records)
     }
 
-    async fn webhooks_of(&self, payment: &Payment) -> Result<Vec<WebhookRecord>, StoreError> {
+    async fn webhooks_of(self, payment: &Payment) -> Result<Vec<WebhookRecord>, StoreError> {
         let sql = "SELECT webhook_id, received_at_ms FROM webhook_events WHERE payment_id = $1
                    ORDER BY received_at_ms, webhook_id";
         let query = sqlx::query(sql).bind(payment.id.to_string());

@@ -9,7 +9,7 @@ use sqlx::AssertSqlSafe;
 use super::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
 use crate::orders::read;
 use crate::wallet::post;
-use crate::{Store, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
+use crate::{PaymentStore, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
 use domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use domain::{Money, OrderId, OrderStatus, RefundId};
 
@@ -57,10 +57,10 @@ impl Refund {
     }
 }
 
-impl Store {
+impl PaymentStore<'_> {
     /// Refunds that are pending and due. Refunds that have waited longest come first, partial refunds before the
     /// others.
-    pub async fn refunds_due(&self, limit: i64) -> Result<Vec<Refund>, StoreError> {
+    pub async fn refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
         let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
@@ -76,7 +76,7 @@ impl Store {
 
     /// The refunded money of each order that had refunds, in parts or as a whole, in minor units. Refunds under way do
     /// not count. Captures of a wrong amount do not count either, because they paid for nothing.
-    pub async fn refunded_amounts(&self, orders: &[OrderId]) -> Result<HashMap<OrderId, i64>, StoreError> {
+    pub async fn refunded_amounts(self, orders: &[OrderId]) -> Result<HashMap<OrderId, i64>, StoreError> {
         let mut refunded = HashMap::new();
         for chunk in padded(orders) {
             let ids = list(chunk.len(), 0);
@@ -96,7 +96,7 @@ impl Store {
 
     /// Postpones the next attempt of a refund, by a second at first and by up to about four minutes. Returns the number
     /// of attempts.
-    pub async fn postpone_refund(&self, of: &Refund) -> Result<i64, StoreError> {
+    pub async fn postpone_refund(self, of: &Refund) -> Result<i64, StoreError> {
         let sql = format!("UPDATE {} SET {} WHERE id = $2 RETURNING attempts", of.table(), next_attempt(1000, 8));
         let now = self.now().await?.as_millisecond();
         let query = sqlx::query(AssertSqlSafe(sql)).bind(now).bind(of.id.to_string());
@@ -105,7 +105,7 @@ impl Store {
 
     /// Records that a refund was made. A refund into a wallet is made by this call itself. An order whose money goes
     /// back becomes `refunded` once none of its refunds is pending. Returns `false` if the refund was recorded before.
-    pub async fn apply_refund(&self, of: &Refund, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn apply_refund(self, of: &Refund, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let is_first = refund(&mut tx, of, now).await?;
         settle_refunded(&mut tx, of, now).await?;

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use sqlx::any::AnyRow;
 
-use crate::{Store, StoreError, row};
+use crate::{SandboxStore, StoreError, row};
 use domain::{Money, PaymentId, RefundId};
 
 /// A charge at the provider.
@@ -43,9 +43,9 @@ fn webhook(row: &AnyRow) -> Result<SandboxWebhook, sqlx::Error> {
     })
 }
 
-impl Store {
+impl SandboxStore<'_> {
     /// Opens a payment. Idempotent.
-    pub async fn sandbox_open(&self, payment: &SandboxPayment) -> Result<(), StoreError> {
+    pub async fn open_payment(self, payment: &SandboxPayment) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO sandbox_payments (id, amount, currency, return_path, status, expires_at_ms)
              VALUES ($1, $2, $3, $4, 'open', $5) ON CONFLICT DO NOTHING",
@@ -60,7 +60,7 @@ impl Store {
         Ok(())
     }
 
-    pub async fn sandbox_payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
+    pub async fn payment(self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
         let sql = "SELECT id, amount, currency, return_path, status, expires_at_ms FROM sandbox_payments WHERE id = $1";
         self.optional(sqlx::query(sql).bind(id.to_string()), |row| {
             Ok(SandboxPayment {
@@ -76,15 +76,15 @@ impl Store {
 
     /// Closes a payment that was neither made nor declined. The expiry is set before every instant, because a decision
     /// under way may have read the clock already.
-    pub async fn sandbox_close(&self, id: PaymentId) -> Result<(), StoreError> {
+    pub async fn close_payment(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE sandbox_payments SET expires_at_ms = 0 WHERE id = $1 AND status = 'open'";
         sqlx::query(sql).bind(id.to_string()).execute(&self.pool).await?;
         Ok(())
     }
 
     /// Settles an open payment and queues the webhook about it. Returns `false` if it was settled or ended before.
-    pub async fn sandbox_settle(
-        &self,
+    pub async fn settle(
+        self,
         id: PaymentId,
         status: &'static str,
         webhook: &SandboxWebhook,
@@ -109,12 +109,7 @@ impl Store {
 
     /// Refunds an amount of a captured payment, or all that is left. Idempotent by the refund's id; a payment that was
     /// refunded as a whole needs no further refund. Returns `false` if less is left, or if it was never captured.
-    pub async fn sandbox_refund(
-        &self,
-        refund: RefundId,
-        payment: PaymentId,
-        amount: Option<Money>,
-    ) -> Result<bool, StoreError> {
+    pub async fn refund(self, refund: RefundId, payment: PaymentId, amount: Option<Money>) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE sandbox_payments SET status = status WHERE id = $1 AND status IN ('captured', 'refunded')
              RETURNING status, amount - refunded AS remaining";
@@ -142,7 +137,7 @@ impl Store {
         Ok(true)
     }
 
-    pub async fn sandbox_webhooks_due(&self, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
+    pub async fn webhooks_due(self, limit: i64) -> Result<Vec<SandboxWebhook>, StoreError> {
         let query = sqlx::query(
             "SELECT id, body, attempts FROM sandbox_webhooks WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $2",
         )
@@ -151,12 +146,12 @@ impl Store {
         self.all(query, webhook).await
     }
 
-    pub async fn sandbox_webhook_delivered(&self, id: &str) -> Result<(), StoreError> {
+    pub async fn webhook_delivered(self, id: &str) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM sandbox_webhooks WHERE id = $1").bind(id).execute(&self.pool).await?;
         Ok(())
     }
 
-    pub async fn sandbox_webhook_failed(&self, id: &str, next: Timestamp) -> Result<(), StoreError> {
+    pub async fn webhook_failed(self, id: &str, next: Timestamp) -> Result<(), StoreError> {
         sqlx::query("UPDATE sandbox_webhooks SET attempts = attempts + 1, next_at_ms = $2 WHERE id = $1")
             .bind(id)
             .bind(next.as_millisecond())

@@ -19,7 +19,7 @@ use super::partial_refunds::{self, NewPartialRefund, captured};
 use super::refunds::RefundRefusal;
 use crate::audit_log::log;
 use crate::orders::{read, staff_actions};
-use crate::{AuditReason, HeldUnits, StaffAction, Store, StoreError, Tx, row};
+use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, row};
 use domain::{ApprovalStatus, AuditAction, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId};
 
 /// Refunds of one person within this time count together.
@@ -76,12 +76,12 @@ pub enum ApprovalOutcome {
     Void,
 }
 
-impl Store {
+impl PaymentStore<'_> {
     /// Begins a refund. If this refund and the refunds that the same person made alone within [`ALONE_PERIOD`] exceed
     /// `alone`, in whole units of the currency, asks for a second person instead. `None` sets no bound. All of it is
     /// one transaction, with its lines in the audit log.
     pub async fn refund_for_staff(
-        &self,
+        self,
         new: &NewStaffRefund<'_>,
         alone: Option<i64>,
     ) -> Result<StaffRefundOutcome, StoreError> {
@@ -117,7 +117,7 @@ impl Store {
 
     /// Approves a request under the name `actor` and begins its refund, in one transaction. `by` is the account of
     /// `actor`. It must not be the account that asked.
-    pub async fn approve_refund(&self, of: &Approval, by: UserId, actor: &str) -> Result<ApprovalOutcome, StoreError> {
+    pub async fn approve_refund(self, of: &Approval, by: UserId, actor: &str) -> Result<ApprovalOutcome, StoreError> {
         let case = match &of.case {
             Some(case) => self.payment_case(case).await?,
             None => None,
@@ -150,13 +150,13 @@ impl Store {
     }
 
     /// Declines a request under the name `actor`.
-    pub async fn decline_refund(&self, of: &Approval, actor: &str, note: &str) -> Result<ApprovalOutcome, StoreError> {
+    pub async fn decline_refund(self, of: &Approval, actor: &str, note: &str) -> Result<ApprovalOutcome, StoreError> {
         self.end_request(of, ApprovalStatus::Declined, actor, Some(note)).await
     }
 
     /// Ends a request without a refund.
     async fn end_request(
-        &self,
+        self,
         of: &Approval,
         status: ApprovalStatus,
         actor: &str,

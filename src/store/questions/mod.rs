@@ -7,6 +7,7 @@
 
 mod reading;
 
+use crate::QuestionStore;
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 use super::audit_log::log;
 use super::sales::revision::touch;
-use super::{Store, StoreError, Tx, goods, mail, row};
+use super::{StoreError, Tx, goods, mail, row};
 use domain::question::MAX_OPEN_QUESTIONS;
 use domain::{
     AuditAction, GoodsId, Locale, MailKind, Question, QuestionChange, QuestionId, QuestionStatus, SaleId, UserId,
@@ -99,9 +100,9 @@ fn question(row: &AnyRow) -> Result<Question, sqlx::Error> {
     })
 }
 
-impl Store {
+impl QuestionStore<'_> {
     /// Asks a question. If the account asks it again in the same words before it is answered, returns the first one.
-    pub async fn ask_question(&self, new: &NewQuestion) -> Result<AskOutcome, StoreError> {
+    pub async fn ask(self, new: &NewQuestion) -> Result<AskOutcome, StoreError> {
         let mut tx = self.begin().await?;
         if let Some(user) = new.user {
             if !lock_account(&mut tx, user).await? {
@@ -135,7 +136,7 @@ impl Store {
     }
 
     /// Deletes a question that has no answer, for its owner.
-    pub async fn withdraw_question(&self, user: UserId, id: QuestionId) -> Result<WithdrawQuestionOutcome, StoreError> {
+    pub async fn withdraw(self, user: UserId, id: QuestionId) -> Result<WithdrawQuestionOutcome, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "DELETE FROM questions WHERE id = $1 AND user_id = $2 AND answer IS NULL";
         let query = sqlx::query(sql).bind(id.to_string()).bind(user.to_string());
@@ -151,8 +152,8 @@ impl Store {
 
     /// Answers a question, hides it or shows it again. With `versions`, the question must be in one of these versions.
     /// If nothing changes, the version stays the same.
-    pub async fn change_question(
-        &self,
+    pub async fn change(
+        self,
         id: QuestionId,
         versions: Option<&[i64]>,
         change: QuestionChange,

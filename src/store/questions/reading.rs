@@ -4,7 +4,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{columns, question};
-use crate::{Store, StoreError, escaped_pattern, row};
+use crate::{QuestionStore, StoreError, escaped_pattern, row};
 use domain::question::{AnswersByGoods, MAX_SHOWN_ANSWERS};
 use domain::{Bilingual, GoodsId, Locale, Question, QuestionId, QuestionStatus, ShownAnswer, UserId};
 
@@ -42,17 +42,17 @@ fn found(row: &AnyRow) -> Result<FoundQuestion, sqlx::Error> {
     })
 }
 
-impl Store {
+impl QuestionStore<'_> {
     /// A question, for staff.
-    pub async fn question(&self, id: QuestionId) -> Result<Option<FoundQuestion>, StoreError> {
+    pub async fn get(self, id: QuestionId) -> Result<Option<FoundQuestion>, StoreError> {
         let sql = concat!(found!(), " WHERE questions.id = $1");
         self.optional(sqlx::query(sql).bind(id.to_string()), found).await
     }
 
     /// Questions with a status, after `cursor`. Open questions come oldest first, because their askers have waited
     /// longest; the others newest first.
-    pub async fn questions(
-        &self,
+    pub async fn list(
+        self,
         status: QuestionStatus,
         cursor: Option<QuestionId>,
         limit: i64,
@@ -78,7 +78,7 @@ impl Store {
 
     /// Questions with these words, newest first. Searches only the latest [`MAX_SEARCHED`], because no index finds a
     /// part of a text.
-    pub async fn search_questions(&self, words: &str, limit: i64) -> Result<Vec<FoundQuestion>, StoreError> {
+    pub async fn search(self, words: &str, limit: i64) -> Result<Vec<FoundQuestion>, StoreError> {
         let sql = concat!(
             found!(),
             " WHERE questions.id >= COALESCE((SELECT id FROM questions ORDER BY id DESC LIMIT 1 OFFSET $1), '')
@@ -90,7 +90,7 @@ impl Store {
 
     /// The questions of an account, newest first, before `before`.
     pub async fn questions_of(
-        &self,
+        self,
         user: UserId,
         before: Option<QuestionId>,
         limit: i64,
@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// The answers that pages show, by goods: the latest [`MAX_SHOWN_ANSWERS`] per language.
-    pub async fn shown_answers(&self) -> Result<AnswersByGoods, StoreError> {
+    pub async fn shown_answers(self) -> Result<AnswersByGoods, StoreError> {
         let mut shown = AnswersByGoods::new();
         for locale in Locale::ALL {
             for (goods, answer) in self.shown_answers_in(locale).await? {
@@ -112,7 +112,7 @@ impl Store {
 
     /// In the statement, `since` is the time of the oldest shown answer of each goods. It is computed first, and once
     /// per goods, so that the answers are found along the index from there. `CROSS JOIN` makes SQLite use this order.
-    async fn shown_answers_in(&self, locale: Locale) -> Result<Vec<(GoodsId, ShownAnswer)>, StoreError> {
+    async fn shown_answers_in(self, locale: Locale) -> Result<Vec<(GoodsId, ShownAnswer)>, StoreError> {
         let sql = "WITH spans AS MATERIALIZED (SELECT id AS goods, COALESCE((SELECT answered_at_ms FROM questions
                  WHERE goods_id = goods.id AND locale = $1 AND status = 'answered'
                  ORDER BY answered_at_ms DESC LIMIT 1 OFFSET $2), 0) AS since FROM goods)

@@ -8,7 +8,9 @@ use sqlx::AssertSqlSafe;
 
 use super::{Queue, lock};
 use crate::accounts::is_closed;
-use crate::{AnyQuery, LockPatience, Store, StoreError, Tx, bind_ids, goods, list, mail, padded, row, sales};
+use crate::{
+    AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, bind_ids, goods, list, mail, padded, row, sales,
+};
 use domain::draw::EntryId;
 use domain::queue::{SEAT_GRACE_MS, closed_segment};
 use domain::{MailKind, Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
@@ -35,31 +37,31 @@ macro_rules! taken_seats {
     };
 }
 
-impl Store {
+impl WaitingRoomStore<'_> {
     /// Waiting rooms of live sales.
-    pub async fn running_queues(&self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn running(self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT id FROM sales WHERE mode = 'queue' AND state = 'live' ORDER BY id";
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
     /// Sales whose list is not locked.
-    pub async fn open_lists(&self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn open_lists(self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT id FROM sales JOIN queues ON sale_id = id WHERE retired_at_ms IS NULL AND mode = 'queue'
              AND locked_at_ms IS NULL ORDER BY id";
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
     /// Records whether Redis gives places of a list, which means that the database may lack some.
-    pub async fn set_gathers(&self, id: SaleId, gathers: bool) -> Result<(), StoreError> {
+    pub async fn set_gathers(self, id: SaleId, gathers: bool) -> Result<(), StoreError> {
         let sql = "UPDATE queues SET gathers = $2 WHERE sale_id = $1";
         Ok(sqlx::query(sql).bind(id.0).bind(i64::from(gathers)).execute(&self.pool).await.map(drop)?)
     }
 
     /// Locks the list of a waiting room once its time has come. From then on shoppers join later segments. Returns when
     /// it was locked; `None` as long as shoppers join the first segment.
-    pub async fn lock_queue(&self, id: SaleId) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn lock(self, id: SaleId) -> Result<Option<Timestamp>, StoreError> {
         // Usually the list is locked already, or not due. Then the row is not written.
-        match self.queue(id).await? {
+        match self.get(id).await? {
             None => return Ok(None),
             Some(queue) if queue.locked_at.is_some() => return Ok(queue.locked_at),
             Some(_) => {}
@@ -80,7 +82,7 @@ impl Store {
     }
 
     /// The entries of a segment with their numbers, in the order of calls.
-    pub async fn segment_entries(&self, sale: SaleId, segment: i64) -> Result<Vec<(i64, EntryId)>, StoreError> {
+    pub async fn segment_entries(self, sale: SaleId, segment: i64) -> Result<Vec<(i64, EntryId)>, StoreError> {
         let sql = "SELECT number, entry FROM queue_places WHERE sale_id = $1 AND segment = $2 AND called_at_ms IS NULL
              ORDER BY number";
         let query = sqlx::query(sql).bind(sale.0).bind(segment);
@@ -91,8 +93,8 @@ impl Store {
     }
 
     /// Later segments that are over, not closed yet, and have places.
-    pub async fn segments_to_close(&self, id: SaleId) -> Result<Vec<i64>, StoreError> {
-        let Some(queue) = self.queue(id).await? else { return Ok(Vec::new()) };
+    pub async fn segments_to_close(self, id: SaleId) -> Result<Vec<i64>, StoreError> {
+        let Some(queue) = self.get(id).await? else { return Ok(Vec::new()) };
         let Some(locked) = queue.locked_at else { return Ok(Vec::new()) };
         let after = queue.closed_segment.unwrap_or(-1);
         let last = closed_segment(locked, self.now().await?);
@@ -114,7 +116,7 @@ impl Store {
     }
 
     /// Closes a segment. From then on its places can be called. `root` is the Merkle root of segment 0.
-    pub async fn close_segment(&self, id: SaleId, segment: &Segment, root: Option<&str>) -> Result<(), StoreError> {
+    pub async fn close_segment(self, id: SaleId, segment: &Segment, root: Option<&str>) -> Result<(), StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(queue) = lock(&mut tx, id).await? else { return Ok(()) };
         if queue.closed_segment >= Some(segment.segment) {
@@ -132,8 +134,8 @@ impl Store {
     }
 
     /// Calls as many of the next shoppers as there are units for. Returns how many.
-    pub async fn call_next(&self, id: SaleId) -> Result<usize, StoreError> {
-        if self.queue(id).await?.is_none_or(|queue| queue.held || queue.called >= queue.joined) {
+    pub async fn call_next(self, id: SaleId) -> Result<usize, StoreError> {
+        if self.get(id).await?.is_none_or(|queue| queue.held || queue.called >= queue.joined) {
             return Ok(0);
         }
         let mut tx = self.begin_with(LockPatience::Short).await?;
@@ -170,7 +172,7 @@ impl Store {
     /// Moves calls forward by a time in which these accounts could not buy, so that their turns last longer by as much.
     /// Turns that ended before this time, or led to an order, stay as they are. Returns the number of turns.
     pub async fn prolong_turns(
-        &self,
+        self,
         id: SaleId,
         lost: SignedDuration,
         stands_still: impl Fn(UserId) -> bool,
@@ -198,7 +200,7 @@ impl Store {
 
     /// The number of shoppers who are called now and have neither bought nor missed their turn, and the number of calls
     /// in the last minute.
-    pub async fn queue_activity(&self, id: SaleId, plan: QueuePlan) -> Result<(i64, i64), StoreError> {
+    pub async fn activity(self, id: SaleId, plan: QueuePlan) -> Result<(i64, i64), StoreError> {
         let now = self.now().await?;
         let seats = occupied_seats(id, plan, now).fetch_one(&self.pool).await?;
         let calls = called_since(id, now - LAST_MINUTE).fetch_one(&self.pool).await?;

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{ListLock, Store, StoreError, Tx, row};
+use super::{ListLock, StoreError, Tx, WaitingRoomStore, row};
 use domain::{Place, QueueSeed, SaleId, Segment};
 
 /// The waiting room of a sale as stored.
@@ -79,15 +79,15 @@ fn segment(row: &AnyRow) -> Result<Segment, sqlx::Error> {
     })
 }
 
-impl Store {
+impl WaitingRoomStore<'_> {
     /// The waiting room of a sale; `None` in another mode and for a draft.
-    pub async fn queue(&self, sale: SaleId) -> Result<Option<Queue>, StoreError> {
+    pub async fn get(self, sale: SaleId) -> Result<Option<Queue>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM queues WHERE sale_id = $1");
         self.optional(sqlx::query(sql).bind(sale.0), queue).await
     }
 
     /// The closed segments of a waiting room with shoppers who are not called yet, in order.
-    pub async fn waiting_segments(&self, sale: SaleId) -> Result<Vec<Segment>, StoreError> {
+    pub async fn waiting_segments(self, sale: SaleId) -> Result<Vec<Segment>, StoreError> {
         let sql = "SELECT segment, places, called, marks FROM queue_segments WHERE sale_id = $1 AND called < places
              ORDER BY segment";
         self.all(sqlx::query(sql).bind(sale.0), segment).await

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::lock;
 use crate::audit_log::log;
-use crate::{Store, StoreError};
+use crate::{StoreError, WaitingRoomStore};
 use domain::{AuditAction, SaleId};
 
 /// Limits on the calls of a waiting room besides its units.
@@ -27,11 +27,11 @@ pub struct QueuePaceChange {
     pub per_minute: Option<Option<i64>>,
 }
 
-impl Store {
+impl WaitingRoomStore<'_> {
     /// Changes the pace of a waiting room and returns it; `None` if there is no waiting room. Both this and data
     /// control's steps lock the list, so the next step uses the new pace.
-    pub async fn change_queue_pace(
-        &self,
+    pub async fn change_pace(
+        self,
         sale: SaleId,
         change: QueuePaceChange,
         actor: &str,

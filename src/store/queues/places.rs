@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::orders::intake::live_orders;
-use crate::{ListLock, Store, StoreError, Tx, bind_ids, deposits, list, padded, row, sales};
+use crate::{ListLock, StoreError, Tx, WaitingRoomStore, bind_ids, deposits, list, padded, row, sales};
 use domain::draw::EntryId;
 use domain::queue::present_segment;
 use domain::{ModeName, Phase, Place, QueuePlace, QueuePlan, QueueSeed, SaleId, SaleState, TurnState, UserId, Window};
@@ -65,22 +65,22 @@ const MAX_ROWS: usize = 1_024;
 
 const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_ms";
 
-impl Store {
+impl WaitingRoomStore<'_> {
     /// The account's place in the waiting room of a sale.
-    pub async fn queue_place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, StoreError> {
+    pub async fn place(self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id = $2");
         self.optional(sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string()), place).await
     }
 
     /// The places of an account in all waiting rooms, for its export.
-    pub async fn queue_places_of(&self, user: UserId) -> Result<Vec<(SaleId, QueuePlace)>, StoreError> {
+    pub async fn places_of(self, user: UserId) -> Result<Vec<(SaleId, QueuePlace)>, StoreError> {
         let sql = format!("SELECT sale_id, {COLUMNS} FROM queue_places WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), place(row)?));
         self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), read).await
     }
 
     /// The accounts among these that have a place.
-    pub async fn users_with_place(&self, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, StoreError> {
+    pub async fn users_with_place(self, sale: SaleId, users: &[UserId]) -> Result<HashSet<UserId>, StoreError> {
         let mut known = HashSet::with_capacity(users.len());
         for chunk in padded(users) {
             let users = list(chunk.len(), 1);
@@ -93,7 +93,7 @@ impl Store {
 
     /// Writes places in the first segment that Redis gave while the list was open. If an account has a place already,
     /// nothing changes. Safe to repeat.
-    pub async fn keep_places(&self, sale: SaleId, places: &[GatheredPlace]) -> Result<(), StoreError> {
+    pub async fn keep_places(self, sale: SaleId, places: &[GatheredPlace]) -> Result<(), StoreError> {
         let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
         let Some(room) = Room::read(&rows)? else { return Ok(()) };
         let place = |given: &GatheredPlace| {
@@ -115,7 +115,7 @@ impl Store {
     ///
     /// This takes three round trips if all places are new: begin and read, insert, count and commit. Such transactions
     /// run side by side, but not while data control locks the list or calls shoppers.
-    pub async fn join_queue(&self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
+    pub async fn join(self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
         let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
         let Some(room) = Room::read(&rows)? else { return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]) };
         let phase = room.phase(tx.now);

@@ -1,17 +1,18 @@
 //! The alarms of a sale. Each process that samples the sale records the changes that it sees. Processes see the same
 //! changes up to seconds apart, so an alarm that rises just after its end counts as continued.
 
+use crate::SaleStore;
 use jiff::Timestamp;
 
-use crate::{Store, StoreError, row};
+use crate::{StoreError, row};
 use domain::{Alarm, AlarmEvent, SaleId};
 
 const MIN_GAP_MS: i64 = 5_000;
 
-impl Store {
+impl SaleStore<'_> {
     /// Records which alarms of a sale rose and which ended.
     pub async fn record_alarms(
-        &self,
+        self,
         sale: SaleId,
         rose: &[Alarm],
         ended: &[Alarm],
@@ -40,7 +41,7 @@ impl Store {
     }
 
     /// The newest alarms of a sale, newest first.
-    pub async fn alarms(&self, sale: SaleId, limit: i64) -> Result<Vec<AlarmEvent>, StoreError> {
+    pub async fn alarms(self, sale: SaleId, limit: i64) -> Result<Vec<AlarmEvent>, StoreError> {
         let sql = "SELECT alarm, rose_at_ms, ended_at_ms FROM sale_alarms WHERE sale_id = $1
              ORDER BY rose_at_ms DESC, alarm DESC LIMIT $2";
         let rows = sqlx::query(sql).bind(sale.0).bind(limit).fetch_all(&self.pool).await?;
@@ -55,6 +56,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Store;
 
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap()
@@ -75,12 +77,12 @@ mod tests {
             (21_900, &[], &slow),
             (60_000, &slow, &[Alarm::Drift]),
         ] {
-            store.record_alarms(sale, rose, ended, at(ms)).await.unwrap();
+            store.sales().record_alarms(sale, rose, ended, at(ms)).await.unwrap();
         }
         let first = AlarmEvent { alarm: Alarm::Slow, rose_at: at(0), ended_at: Some(at(21_900)) };
         let second = AlarmEvent { alarm: Alarm::Slow, rose_at: at(60_000), ended_at: None };
-        assert_eq!(store.alarms(sale, 9).await.unwrap(), [second, first]);
-        assert_eq!(store.alarms(sale, 1).await.unwrap(), [second]);
-        assert_eq!(store.alarms(SaleId(2), 9).await.unwrap(), []);
+        assert_eq!(store.sales().alarms(sale, 9).await.unwrap(), [second, first]);
+        assert_eq!(store.sales().alarms(sale, 1).await.unwrap(), [second]);
+        assert_eq!(store.sales().alarms(SaleId(2), 9).await.unwrap(), []);
     }
 }

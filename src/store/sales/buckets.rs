@@ -2,7 +2,7 @@
 
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::{Store, StoreError, Tx, placeholders, row, sales};
+use crate::{SaleStore, StoreError, Tx, placeholders, row, sales};
 use domain::SaleId;
 
 /// The allotment of one bucket.
@@ -27,9 +27,9 @@ pub struct Retarget {
     pub target: i64,
 }
 
-impl Store {
+impl SaleStore<'_> {
     /// The allotments of all buckets of a split sale, in order. Missing rows are created.
-    pub async fn allotments(&self, sale: SaleId, buckets: u8) -> Result<Vec<Allotment>, StoreError> {
+    pub async fn allotments(self, sale: SaleId, buckets: u8) -> Result<Vec<Allotment>, StoreError> {
         let known = self.known_allotments(sale).await?;
         if known.len() >= buckets.into() {
             return Ok(known);
@@ -46,7 +46,7 @@ impl Store {
         self.known_allotments(sale).await
     }
 
-    async fn known_allotments(&self, sale: SaleId) -> Result<Vec<Allotment>, StoreError> {
+    async fn known_allotments(self, sale: SaleId) -> Result<Vec<Allotment>, StoreError> {
         let sql = "SELECT bucket, allotted, target, fence FROM sale_buckets WHERE sale_id = $1 ORDER BY bucket";
         let query = sqlx::query(sql).bind(sale.0);
         self.all(query, |row| {
@@ -62,9 +62,9 @@ impl Store {
     }
 
     /// Sets new targets. Units that a bucket gains are allotted to it at once; units that it loses stay allotted until
-    /// [`Store::settle_allotment`]. Returns `false` and changes nothing if a fence has changed or the pool is too
+    /// [`SaleStore::settle_allotment`]. Returns `false` and changes nothing if a fence has changed or the pool is too
     /// small.
-    pub async fn retarget(&self, sale: SaleId, changes: &[Retarget]) -> Result<bool, StoreError> {
+    pub async fn retarget(self, sale: SaleId, changes: &[Retarget]) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let Some(locked) = sales::lock(&mut tx, sale).await? else { return Ok(false) };
         let before = allotted(&mut tx, sale).await?;
@@ -89,7 +89,7 @@ impl Store {
 
     /// Records how many units a bucket still has after its target was lowered. Returns `false` if it has a newer
     /// target.
-    pub async fn settle_allotment(&self, sale: SaleId, part: u8, fence: i64, kept: i64) -> Result<bool, StoreError> {
+    pub async fn settle_allotment(self, sale: SaleId, part: u8, fence: i64, kept: i64) -> Result<bool, StoreError> {
         let sql = "UPDATE sale_buckets SET allotted = CASE WHEN allotted < $1 THEN allotted ELSE $1 END,
              target = CASE WHEN allotted < $1 THEN allotted ELSE $1 END
            WHERE sale_id = $2 AND bucket = $3 AND fence = $4";

@@ -1,11 +1,12 @@
 //! Numbers for the cockpit: the counters that `serve` processes store, and the orders of a sale by status.
 
+use crate::SaleStore;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use crate::{MAX_ROWS, OrderTotals, Store, StoreError, placeholders, row};
+use crate::{MAX_ROWS, OrderTotals, StoreError, placeholders, row};
 use base::counters::CounterSnapshot;
 use domain::SaleId;
 
@@ -28,10 +29,10 @@ fn text(numbers: &CounterSnapshot) -> String {
     serde_json::to_string(numbers).unwrap_or_else(|_| "{}".to_owned())
 }
 
-impl Store {
+impl SaleStore<'_> {
     /// Stores the counters of one process.
     pub async fn save_counters(
-        &self,
+        self,
         process: &str,
         registry: &[(SaleId, CounterSnapshot)],
         now: Timestamp,
@@ -54,7 +55,7 @@ impl Store {
     }
 
     /// The sum of a sale's counters over all processes but one.
-    pub async fn counters_of_others(&self, sale: SaleId, process: &str) -> Result<CounterSnapshot, StoreError> {
+    pub async fn counters_of_others(self, sale: SaleId, process: &str) -> Result<CounterSnapshot, StoreError> {
         let rows = sqlx::query("SELECT numbers FROM tallies WHERE sale_id = $1 AND process <> $2")
             .bind(sale.0)
             .bind(process.to_owned())
@@ -69,7 +70,7 @@ impl Store {
 
     /// Folds the rows of processes that have not written since `before` into one row per sale. Returns the number of
     /// folded rows. The rows are deleted first, so that only one of several callers folds each row.
-    pub async fn fold_counters(&self, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
+    pub async fn fold_counters(self, before: Timestamp, now: Timestamp) -> Result<usize, StoreError> {
         let mut tx = self.begin().await?;
         let gone = sqlx::query("DELETE FROM tallies WHERE at_ms < $1 AND process <> $2 RETURNING sale_id, numbers")
             .bind(before.as_millisecond())
@@ -97,13 +98,13 @@ impl Store {
     }
 
     /// The orders of a sale by status.
-    pub async fn count_orders(&self, sale: SaleId) -> Result<OrderCounts, StoreError> {
-        let totals = self.order_totals(&[sale]).await?.remove(&sale).unwrap_or_default();
+    pub async fn count_orders(self, sale: SaleId) -> Result<OrderCounts, StoreError> {
+        let totals = self.orders().order_totals(&[sale]).await?.remove(&sale).unwrap_or_default();
         Ok(OrderCounts { totals, unreleased: self.unreleased(sale).await? })
     }
 
     /// Units in pending releases of a sale. The table is short: releases are deleted as soon as they are done.
-    pub async fn unreleased(&self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn unreleased(self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT CAST(COALESCE(SUM(quantity), 0) AS BIGINT) AS units FROM releases WHERE sale_id = $1";
         let row = sqlx::query(sql).bind(sale.0).fetch_one(&self.pool).await?;
         Ok(row::int(&row, "units")?)
@@ -113,6 +114,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Store;
 
     fn snapshot(asked: u64) -> CounterSnapshot {
         CounterSnapshot { asked, gate: vec![0, asked], ..CounterSnapshot::default() }
@@ -129,15 +131,19 @@ mod tests {
         store.migrate().await.unwrap();
         let (one, two) = (SaleId(1), SaleId(2));
         for (process, seconds, asked) in [("a", 10, 5), ("b", 20, 7), ("a", 30, 6), ("c", 100, 1)] {
-            store.save_counters(process, &[(one, snapshot(asked)), (two, snapshot(1))], at(seconds)).await.unwrap();
+            store
+                .sales()
+                .save_counters(process, &[(one, snapshot(asked)), (two, snapshot(1))], at(seconds))
+                .await
+                .unwrap();
         }
-        assert_eq!(store.counters_of_others(one, "c").await.unwrap(), snapshot(13));
-        assert_eq!(store.fold_counters(at(50), at(101)).await.unwrap(), 4);
-        assert_eq!(store.fold_counters(at(50), at(102)).await.unwrap(), 0);
-        assert_eq!(store.counters_of_others(one, "c").await.unwrap(), snapshot(13));
+        assert_eq!(store.sales().counters_of_others(one, "c").await.unwrap(), snapshot(13));
+        assert_eq!(store.sales().fold_counters(at(50), at(101)).await.unwrap(), 4);
+        assert_eq!(store.sales().fold_counters(at(50), at(102)).await.unwrap(), 0);
+        assert_eq!(store.sales().counters_of_others(one, "c").await.unwrap(), snapshot(13));
         // Processes that end later are folded into the same row.
-        assert_eq!(store.fold_counters(at(200), at(201)).await.unwrap(), 2);
-        assert_eq!(store.counters_of_others(one, "x").await.unwrap(), snapshot(14));
+        assert_eq!(store.sales().fold_counters(at(200), at(201)).await.unwrap(), 2);
+        assert_eq!(store.sales().counters_of_others(one, "x").await.unwrap(), snapshot(14));
         let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM tallies").fetch_one(&store.pool).await.unwrap();
         assert_eq!(rows, 2);
     }

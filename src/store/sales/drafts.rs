@@ -7,7 +7,7 @@ use crate::audit_log::log;
 use crate::sales::changes::saved_state;
 use crate::sales::revision::{next_id, touch};
 use crate::sales::{bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock, random_seed, sale};
-use crate::{AnyQuery, OverlapPolicy, SaleDraft, SaleRefusal, SaveOptions, Store, StoreError, Tx, list, row};
+use crate::{AnyQuery, OverlapPolicy, SaleDraft, SaleRefusal, SaleStore, SaveOptions, StoreError, Tx, list, row};
 use crate::{deposits, eligibility};
 use domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 
@@ -44,15 +44,15 @@ impl PastPage {
     }
 }
 
-impl Store {
+impl SaleStore<'_> {
     /// Creates a sale with default options.
-    pub async fn create_sale(&self, draft: &SaleDraft, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
-        self.create_sale_with(draft, &SaveOptions::default(), actor, now).await
+    pub async fn create(self, draft: &SaleDraft, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
+        self.create_with(draft, &SaveOptions::default(), actor, now).await
     }
 
     /// Creates a sale. A form that is submitted again returns the sale that it created.
-    pub async fn create_sale_with(
-        &self,
+    pub async fn create_with(
+        self,
         draft: &SaleDraft,
         options: &SaveOptions,
         actor: &str,
@@ -96,7 +96,7 @@ impl Store {
     }
 
     /// Deletes a draft, which never sold anything. Returns the deleted sale.
-    pub async fn delete_draft(&self, id: SaleId, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
+    pub async fn delete_draft(self, id: SaleId, actor: &str, now: Timestamp) -> Result<Sale, SaleRefusal> {
         let mut tx = self.begin().await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         touch(&mut tx).await?;
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// Another sale of the same goods at the same time. Always `None` for a sale that is not announced.
-    pub async fn overlapping(&self, sale: &Sale) -> Result<Option<SaleId>, StoreError> {
+    pub async fn overlapping(self, sale: &Sale) -> Result<Option<SaleId>, StoreError> {
         if !is_announced(sale) {
             return Ok(None);
         }
@@ -122,12 +122,12 @@ impl Store {
     }
 
     /// Sales that have not ended, newest first.
-    pub async fn current_sales(&self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn current_sales(self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE state <> 'ended' ORDER BY id DESC")).await
     }
 
     /// Ended sales without rehearsals, the last to close first.
-    pub async fn past_sales(&self, page: &PastPage) -> Result<Vec<Sale>, StoreError> {
+    pub async fn past_sales(self, page: &PastPage) -> Result<Vec<Sale>, StoreError> {
         let (closed, id) = page.before.unwrap_or((i64::MAX, SaleId(i64::MAX)));
         let sql = format!(
             concat!(
@@ -144,7 +144,7 @@ impl Store {
     }
 
     /// How many ended sales there are on all pages, at most [`MAX_COUNTED_PAST`].
-    pub async fn count_past_sales(&self, page: &PastPage) -> Result<i64, StoreError> {
+    pub async fn count_past_sales(self, page: &PastPage) -> Result<i64, StoreError> {
         let goods = page.of_goods(2);
         let sql = format!("SELECT COUNT(*) AS n FROM (SELECT 1 FROM sales WHERE {PAST}{goods} LIMIT $1) AS counted");
         let query = sqlx::query(AssertSqlSafe(sql)).bind(MAX_COUNTED_PAST);
@@ -152,7 +152,7 @@ impl Store {
     }
 
     /// Sales whose window overlaps `from..to`, without rehearsals. A sale without a closing time counts where it opens.
-    pub async fn sales_between(&self, from: Timestamp, to: Timestamp) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_between(self, from: Timestamp, to: Timestamp) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{AnyQuery, LockPatience, Store, StoreError, Tx, row};
+use super::{AnyQuery, LockPatience, SaleStore, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal};
@@ -224,10 +224,10 @@ async fn apply_change(
     Ok(after)
 }
 
-impl Store {
+impl SaleStore<'_> {
     /// Gives a seed to sales from an earlier version of the shop that have not begun, so that their commitments are
     /// public in time.
-    pub(super) async fn give_spread_seeds(&self) -> Result<(), StoreError> {
+    pub(super) async fn give_spread_seeds(self) -> Result<(), StoreError> {
         let sql = "SELECT id FROM sales WHERE spread_seed IS NULL AND state IN ('draft', 'scheduled') ORDER BY id";
         let sales: Vec<i64> = self.all(sqlx::query(sql), |row| row::int(row, "id")).await?;
         if sales.is_empty() {
@@ -244,7 +244,7 @@ impl Store {
 
     /// Every sale whose units are in the stock backend: sales that are not retired and not draws. Only the database
     /// gives the units of draws.
-    pub async fn active_sales(&self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn active(self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!(
             "SELECT ",
             columns!(),
@@ -254,13 +254,13 @@ impl Store {
     }
 
     /// Sales that were retired at this time or later.
-    pub async fn sales_retired_since(&self, since: Timestamp) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_retired_since(self, since: Timestamp) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM sales WHERE retired_at_ms >= $1 ORDER BY id");
         self.all(sqlx::query(sql).bind(since.as_millisecond()), sale).await
     }
 
     /// Raises the version of a sale above another one, so that its definition counts as newer.
-    pub async fn raise_version(&self, id: SaleId, above: i64) -> Result<(), StoreError> {
+    pub async fn raise_version(self, id: SaleId, above: i64) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
         let sql = "UPDATE sales SET version = $2 + 1 WHERE id = $1 AND version <= $2";
@@ -269,35 +269,35 @@ impl Store {
     }
 
     /// Sales before `before`, newest first.
-    pub async fn sales_before(&self, before: Option<SaleId>, limit: i64) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_before(self, before: Option<SaleId>, limit: i64) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM sales WHERE id < $1 ORDER BY id DESC LIMIT $2");
         self.all(sqlx::query(sql).bind(before.map_or(i64::MAX, |id| id.0)).bind(limit), sale).await
     }
 
     /// Every sale, newest first.
-    pub async fn all_sales(&self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn list(self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales ORDER BY id DESC")).await
     }
 
     /// The live and paused sales, each with its units in live orders.
-    pub async fn sold_units(&self) -> Result<Vec<(SaleId, i64)>, StoreError> {
+    pub async fn sold_units(self) -> Result<Vec<(SaleId, i64)>, StoreError> {
         let sql = "SELECT id, sold FROM sales WHERE state IN ('live', 'paused')";
         let units = |row: &AnyRow| Ok((SaleId(row::int(row, "id")?), row::int(row, "sold")?));
         self.all(sqlx::query(sql), units).await
     }
 
-    pub(super) async fn sales_where(&self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
+    pub(super) async fn sales_where(self, sql: &'static str) -> Result<Vec<Sale>, StoreError> {
         self.all(sqlx::query(sql), sale).await
     }
 
-    pub async fn sale(&self, id: SaleId) -> Result<Option<Sale>, StoreError> {
+    pub async fn get(self, id: SaleId) -> Result<Option<Sale>, StoreError> {
         self.optional(sqlx::query(concat!("SELECT ", columns!(), " FROM sales WHERE id = $1")).bind(id.0), sale).await
     }
 
     /// Changes a sale and logs the actor. Returns the changed sale. If an earlier attempt of the request has changed
     /// it, returns the sale as it is now.
-    pub async fn change_sale(
-        &self,
+    pub async fn change(
+        self,
         id: SaleId,
         change: &SaleChange,
         actor: &str,
@@ -314,7 +314,7 @@ impl Store {
     }
 
     /// Sales that are due to open or to close, by the database's clock.
-    pub async fn due_sales(&self) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn due(self) -> Result<Vec<SaleId>, StoreError> {
         let due = sqlx::query(
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
                OR (state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1)) ORDER BY id",
@@ -325,7 +325,7 @@ impl Store {
 
     /// Opens or closes a sale that is due. Does not wait for a locked sale. `None` if it is not due any more, because
     /// staff have changed it or another process was faster.
-    pub async fn follow_schedule(&self, id: SaleId) -> Result<Option<Sale>, SaleRefusal> {
+    pub async fn follow_schedule(self, id: SaleId) -> Result<Option<Sale>, SaleRefusal> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(before) = lock(&mut tx, id).await? else { return Ok(None) };
         let Some(action) = before.due_move(tx.now) else { return Ok(None) };
@@ -334,7 +334,7 @@ impl Store {
     }
 
     /// The time until the next scheduled sale opens; zero if one is due.
-    pub async fn time_to_next_opening(&self) -> Result<Option<Duration>, StoreError> {
+    pub async fn time_to_next_opening(self) -> Result<Option<Duration>, StoreError> {
         let row = sqlx::query("SELECT MIN(opens_at_ms) AS next FROM sales WHERE state = 'scheduled'")
             .fetch_one(&self.pool)
             .await?;
@@ -343,14 +343,14 @@ impl Store {
     }
 
     /// Starts a new epoch of a sale's keys in Redis. Returns the sale with the new epoch.
-    pub async fn next_epoch(&self, id: SaleId) -> Result<Sale, StoreError> {
+    pub async fn next_epoch(self, id: SaleId) -> Result<Sale, StoreError> {
         let sql = concat!("UPDATE sales SET epoch = epoch + 1 WHERE id = $1 RETURNING ", columns!());
         let row = sqlx::query(sql).bind(id.0).fetch_one(&self.pool).await?;
         Ok(sale(&row)?)
     }
 
     /// Marks an ended sale as retired: none of its orders and releases is under way any more.
-    pub async fn retire_sale(&self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn retire(self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         lock(&mut tx, id).await?;
         touch(&mut tx).await?;
@@ -365,7 +365,7 @@ impl Store {
     }
 
     /// Sales that ended before `before` and have no unpaid order and no pending release. A draw is retired once it is settled.
-    pub async fn retirable_sales(&self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn retirable_sales(self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
         let query = sqlx::query(
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode <> 'draw'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)

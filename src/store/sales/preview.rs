@@ -9,7 +9,7 @@ use sqlx::any::AnyRow;
 use super::changes::{SaleChange, SaleRefusal};
 use super::drafts::{OVERLAP_CANDIDATES, is_announced};
 use super::{columns, sale};
-use crate::{Store, StoreError, list, padded, row};
+use crate::{SaleStore, StoreError, list, padded, row};
 use domain::{Bilingual, GoodsId, Sale, SaleId};
 
 /// The present facts that decide about changes of several sales.
@@ -29,10 +29,10 @@ pub struct PreviewGoods {
     is_archived: bool,
 }
 
-impl Store {
+impl SaleStore<'_> {
     /// Reads the facts. The number of statements does not depend on the number of sales. Sales that do not exist are
     /// missing.
-    pub async fn preview_facts(&self, ids: &[SaleId]) -> Result<PreviewFacts, StoreError> {
+    pub async fn preview_facts(self, ids: &[SaleId]) -> Result<PreviewFacts, StoreError> {
         let now = self.now().await?;
         let mut sales = HashMap::new();
         for chunk in padded(ids) {

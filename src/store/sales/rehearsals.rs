@@ -1,5 +1,6 @@
 //! Rehearsals: sales that are in no list, with test accounts that buy in them, and their removal.
 
+use crate::SaleStore;
 use sqlx::AssertSqlSafe;
 
 use jiff::Timestamp;
@@ -7,7 +8,7 @@ use jiff::Timestamp;
 use crate::audit_log::log;
 use crate::sales::revision::touch;
 use crate::sales::{columns, lock};
-use crate::{ListLock, MAX_ROWS, NewSession, Store, StoreError, User, placeholders};
+use crate::{ListLock, MAX_ROWS, NewSession, StoreError, User, placeholders};
 use domain::{AuditAction, Sale, SaleId};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
@@ -48,15 +49,15 @@ const DELETE_ALL: [&str; 28] = [
     "DELETE FROM sales WHERE id = $1",
 ];
 
-impl Store {
+impl SaleStore<'_> {
     /// Sales of rehearsals, including aborted ones.
-    pub async fn rehearsed_sales(&self) -> Result<Vec<Sale>, StoreError> {
+    pub async fn rehearsed_sales(self) -> Result<Vec<Sale>, StoreError> {
         self.sales_where(concat!("SELECT ", columns!(), " FROM sales WHERE shadow = 1 ORDER BY id")).await
     }
 
     /// Adds the test accounts of a rehearsal with one session each.
     pub async fn add_test_accounts(
-        &self,
+        self,
         sale: SaleId,
         users: &[User],
         sessions: &[NewSession],
@@ -93,7 +94,7 @@ impl Store {
     /// Removes a rehearsal's sale with everything that belongs to it, in one transaction. The sale must be retired,
     /// because reservations still under way would refer to a sale that does not exist. Returns `false` if there is no
     /// such rehearsal.
-    pub async fn remove_rehearsal(&self, sale: SaleId, actor: &str, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn remove_rehearsal(self, sale: SaleId, actor: &str, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let Some(before) = lock(&mut tx, sale).await?.filter(|sale| sale.shadow) else { return Ok(false) };
         touch(&mut tx).await?;
@@ -108,7 +109,7 @@ impl Store {
 
     /// Deletes counters and alarms of sales that no longer exist. A process may store some while the sale is being
     /// removed.
-    pub async fn delete_orphaned_counters(&self) -> Result<(), StoreError> {
+    pub async fn delete_orphaned_counters(self) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM tallies WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
         sqlx::query("DELETE FROM sale_alarms WHERE sale_id NOT IN (SELECT id FROM sales)").execute(&self.pool).await?;
         Ok(())
@@ -117,6 +118,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use crate::Store;
     use jiff::SignedDuration;
     use uuid::Uuid;
 
@@ -150,7 +152,7 @@ mod tests {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
         let text = Bilingual::new("手机", "Phone");
         let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
-        let goods = store.put_goods(None, draft, "test", now).await.unwrap().unwrap();
+        let goods = store.goods().put(None, draft, "test", now).await.unwrap().unwrap();
         let draft = SaleDraft {
             goods_id: goods.id,
             price: Money::new(1, Currency::CNY),
@@ -163,26 +165,29 @@ mod tests {
             eligibility: Default::default(),
         };
         let enter = |shadow| SaveOptions { announce: Announce::Schedule, shadow, ..SaveOptions::default() };
-        let real = store.create_sale_with(&draft, &enter(false), "test", now).await.unwrap();
-        let shadow = store.create_sale_with(&draft, &enter(true), "test", now).await.unwrap();
+        let real = store.sales().create_with(&draft, &enter(false), "test", now).await.unwrap();
+        let shadow = store.sales().create_with(&draft, &enter(true), "test", now).await.unwrap();
         let user = |name: &str| User::new(UserId(Uuid::now_v7()), name, String::new(), Role::User, now);
         let (shopper, test_account) = (user("mei"), user("rehearsal 2/1"));
-        store.add_user(&shopper).await.unwrap();
-        store.add_test_accounts(shadow.id, std::slice::from_ref(&test_account), &[session(now)]).await.unwrap();
+        store.accounts().add_user(&shopper).await.unwrap();
+        store.sales().add_test_accounts(shadow.id, std::slice::from_ref(&test_account), &[session(now)]).await.unwrap();
         for (sale, user) in [(&real, &shopper), (&shadow, &test_account)] {
             let order_id = OrderId(Uuid::now_v7());
             let order = Reservation { order_id, sale_id: sale.id, user_id: user.id, quantity: 1, reserved_at: now };
-            store.persist_orders(&[order], std::time::Duration::ZERO).await.unwrap();
+            store.orders().persist_orders(&[order], std::time::Duration::ZERO).await.unwrap();
         }
-        assert_eq!(store.rehearsed_sales().await.unwrap().iter().map(|sale| sale.id).collect::<Vec<_>>(), [shadow.id]);
-        assert_eq!(store.find_users(&UserSearch::All, None, 9).await.unwrap().len(), 1, "no test accounts");
-        assert_eq!(store.find_orders(&Default::default(), 9).await.unwrap().len(), 1, "no orders of rehearsals");
-        assert_eq!(store.sales_between(now, now + SignedDuration::from_hours(1)).await.unwrap().len(), 1);
-        assert!(store.overlapping(&real).await.unwrap().is_none(), "a rehearsal overlaps with no sale");
+        assert_eq!(
+            store.sales().rehearsed_sales().await.unwrap().iter().map(|sale| sale.id).collect::<Vec<_>>(),
+            [shadow.id]
+        );
+        assert_eq!(store.accounts().find_users(&UserSearch::All, None, 9).await.unwrap().len(), 1, "no test accounts");
+        assert_eq!(store.orders().find(&Default::default(), 9).await.unwrap().len(), 1, "no orders of rehearsals");
+        assert_eq!(store.sales().sales_between(now, now + SignedDuration::from_hours(1)).await.unwrap().len(), 1);
+        assert!(store.sales().overlapping(&real).await.unwrap().is_none(), "a rehearsal overlaps with no sale");
 
-        assert!(!store.remove_rehearsal(real.id, "test", now).await.unwrap(), "only rehearsals can be removed");
-        assert!(store.remove_rehearsal(shadow.id, "test", now).await.unwrap());
-        assert!(!store.remove_rehearsal(shadow.id, "test", now).await.unwrap());
+        assert!(!store.sales().remove_rehearsal(real.id, "test", now).await.unwrap(), "only rehearsals can be removed");
+        assert!(store.sales().remove_rehearsal(shadow.id, "test", now).await.unwrap());
+        assert!(!store.sales().remove_rehearsal(shadow.id, "test", now).await.unwrap());
         for (table, left) in [("sales", 1), ("orders", 1), ("users", 1), ("sessions", 0)] {
             assert_eq!(rows(&store, table).await, left, "{table}");
         }

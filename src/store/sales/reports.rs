@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::columns;
-use crate::{Store, StoreError, row};
+use crate::{SaleStore, StoreError, row};
 use domain::evenness::Group;
 use domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
 use domain::{ModeName, Money, OrderId, Sale, SaleDigest, SaleId};
@@ -24,9 +24,9 @@ const PLACES: &str = "SELECT user_id, joined_at_ms AS at_ms, entry, 0 AS won FRO
 const ENTRIES: &str = "SELECT user_id, entered_at_ms AS at_ms, entry, CASE WHEN rank < $2 THEN 1 ELSE 0 END AS won
      FROM draw_entries WHERE sale_id = $1 AND rank IS NOT NULL";
 
-impl Store {
+impl SaleStore<'_> {
     /// Reads the orders of a sale into its digest, and how the accounts that took part were served.
-    pub async fn digest_sale(&self, sale: &Sale, now: Timestamp) -> Result<SaleDigest, StoreError> {
+    pub async fn digest_sale(self, sale: &Sale, now: Timestamp) -> Result<SaleDigest, StoreError> {
         let opened = sale.window.opens_at.unwrap_or(now);
         let closes = sale.window.closes_at.filter(|closes| *closes < now).unwrap_or(now);
         let mut digest = SaleDigest::new(opened, closes);
@@ -56,7 +56,7 @@ impl Store {
     }
 
     /// The next orders of a sale, in the order of their ids and so of their reservations.
-    async fn order_facts(&self, sale: SaleId, after: &str) -> Result<Vec<(OrderId, OrderFact)>, StoreError> {
+    async fn order_facts(self, sale: SaleId, after: &str) -> Result<Vec<(OrderId, OrderFact)>, StoreError> {
         let sql = "SELECT orders.id, orders.quantity, orders.status, orders.reason, orders.reserved_at_ms,
                order_events.at_ms AS paid_at_ms, users.created_at_ms AS registered_at_ms,
                (SELECT MIN(at_ms) FROM order_events WHERE order_id = orders.id
@@ -82,7 +82,7 @@ impl Store {
 
     /// Tenths of the accounts that took part, in the order in which they came. The condition on `$2` is there because
     /// the statement must use every parameter.
-    async fn tenths(&self, sale: &Sale, took_part: &str) -> Result<Vec<Group>, StoreError> {
+    async fn tenths(self, sale: &Sale, took_part: &str) -> Result<Vec<Group>, StoreError> {
         let sql = format!(
             "SELECT tenth, COUNT(*) AS accounts, CAST(SUM(won) AS BIGINT) AS won
              FROM (SELECT NTILE(10) OVER (ORDER BY at_ms, entry) AS tenth, won FROM ({took_part}) AS places) AS tenths
@@ -93,7 +93,7 @@ impl Store {
     }
 
     /// The number of accounts that took part, by their age at the opening.
-    async fn ages(&self, sale: &Sale, took_part: &str, opened: Timestamp) -> Result<Vec<Group>, StoreError> {
+    async fn ages(self, sale: &Sale, took_part: &str, opened: Timestamp) -> Result<Vec<Group>, StoreError> {
         let bounds = AGE_BOUNDS_MS.iter().enumerate();
         let cases: String =
             bounds.map(|(group, bound)| format!("WHEN $3 - users.created_at_ms < {bound} THEN {group} ")).collect();
@@ -117,7 +117,7 @@ impl Store {
     }
 
     /// The digest that was stored when nothing of the sale was under way any more.
-    pub async fn kept_digest(&self, sale: SaleId) -> Result<Option<SaleDigest>, StoreError> {
+    pub async fn kept_digest(self, sale: SaleId) -> Result<Option<SaleDigest>, StoreError> {
         let sql = "SELECT digest FROM sale_reports WHERE sale_id = $1";
         let read = |row: &_| {
             let text = row::text(row, "digest")?;
@@ -127,7 +127,7 @@ impl Store {
     }
 
     /// Stores the digest of a sale, unless it has one already.
-    pub async fn keep_digest(&self, sale: SaleId, digest: &SaleDigest, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn keep_digest(self, sale: SaleId, digest: &SaleDigest, now: Timestamp) -> Result<(), StoreError> {
         let text = serde_json::to_string(digest).map_err(|error| sqlx::Error::Encode(error.into()))?;
         let sql = "INSERT INTO sale_reports (sale_id, at_ms, digest) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
         sqlx::query(sql).bind(sale.0).bind(now.as_millisecond()).bind(text).execute(&self.pool).await?;
@@ -135,7 +135,7 @@ impl Store {
     }
 
     /// Retired sales without a stored digest.
-    pub async fn sales_without_digest(&self, limit: i64) -> Result<Vec<Sale>, StoreError> {
+    pub async fn sales_without_digest(self, limit: i64) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
@@ -147,7 +147,7 @@ impl Store {
 
     /// The previous sale: the latest one of the same goods, or of any goods. A running sale counts once it has sold
     /// something.
-    pub async fn sale_before(&self, of: &Sale) -> Result<Option<Sale>, StoreError> {
+    pub async fn sale_before(self, of: &Sale) -> Result<Option<Sale>, StoreError> {
         let Some(opened) = of.window.opens_at else { return Ok(None) };
         let begin = concat!(
             "SELECT ",
@@ -167,7 +167,7 @@ impl Store {
     }
 
     /// Money of paid orders of a sale that went back or is about to.
-    pub async fn refunded_in_parts(&self, sale: &Sale) -> Result<Money, StoreError> {
+    pub async fn refunded_in_parts(self, sale: &Sale) -> Result<Money, StoreError> {
         let sql = "SELECT CAST(COALESCE(SUM(partial_refunds.amount), 0) AS BIGINT) AS amount FROM orders
                JOIN partial_refunds ON partial_refunds.order_id = orders.id
              WHERE orders.sale_id = $1 AND orders.status = 'paid'";

@@ -3,7 +3,7 @@
 
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::{Store, StoreError, Tx, row};
+use crate::{SaleStore, StoreError, Tx, row};
 
 /// Raises the revision and locks the catalogue until the end of the transaction.
 pub(crate) async fn touch(tx: &mut Tx) -> Result<(), sqlx::Error> {
@@ -18,9 +18,9 @@ pub(crate) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, s
     sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut **tx).await?.try_get("id")
 }
 
-impl Store {
+impl SaleStore<'_> {
     /// The current revision.
-    pub async fn revision(&self) -> Result<i64, StoreError> {
+    pub async fn revision(self) -> Result<i64, StoreError> {
         let row = sqlx::query("SELECT revision FROM catalogue WHERE id = 1").fetch_one(&self.pool).await?;
         Ok(row::int(&row, "revision")?)
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
-use crate::{MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, Store, StoreError, list, padded, row};
+use crate::{MAX_COUNTED_ENTRIES, MAX_COUNTED_WAITERS, SaleStore, StoreError, list, padded, row};
 use domain::SaleId;
 
 /// Numbers of accounts that wait for a sale. Accounts on the waitlist are counted up to [`MAX_COUNTED_WAITERS`],
@@ -30,9 +30,9 @@ fn counts(row: &AnyRow) -> Result<(SaleId, WaitingCounts), sqlx::Error> {
     Ok((SaleId(row::int(row, "id")?), counts))
 }
 
-impl Store {
+impl SaleStore<'_> {
     /// The counts for each of these sales. Sales that do not exist are missing.
-    pub async fn waiting_counts(&self, sales: &[SaleId]) -> Result<HashMap<SaleId, WaitingCounts>, StoreError> {
+    pub async fn waiting_counts(self, sales: &[SaleId]) -> Result<HashMap<SaleId, WaitingCounts>, StoreError> {
         let mut found = HashMap::new();
         for chunk in padded(sales) {
             let sql = format!(

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use crate::{Store, StoreError, Tx, deposits, list, padded, row, sales};
+use crate::{StoreError, Tx, WaitlistStore, deposits, list, padded, row, sales};
 use domain::{OrderId, Phase, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist};
 
 /// Accounts are counted up to this number.
@@ -51,20 +51,20 @@ const OWN: &str = concat!("SELECT ", columns!(), " FROM waiters WHERE sale_id = 
 /// Finds a row if accounts wait for units of a sale.
 const IS_WAITED_FOR: &str = "SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting' LIMIT 1";
 
-impl Store {
-    pub async fn waiter(&self, sale: SaleId, user: UserId) -> Result<Option<Waiter>, StoreError> {
+impl WaitlistStore<'_> {
+    pub async fn waiter(self, sale: SaleId, user: UserId) -> Result<Option<Waiter>, StoreError> {
         self.optional(sqlx::query(OWN).bind(sale.0).bind(user.to_string()), waiter).await
     }
 
     /// The places of an account on all waitlists, for its export.
-    pub async fn waiters_of(&self, user: UserId) -> Result<Vec<(SaleId, Waiter)>, StoreError> {
+    pub async fn waiters_of(self, user: UserId) -> Result<Vec<(SaleId, Waiter)>, StoreError> {
         let sql = concat!("SELECT sale_id, ", columns!(), " FROM waiters WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), waiter(row)?));
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
     /// The waitlists on which an account waits. The one that it joined last comes first.
-    pub async fn waits_of(&self, user: UserId, limit: i64) -> Result<Vec<SaleId>, StoreError> {
+    pub async fn waits_of(self, user: UserId, limit: i64) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT sale_id FROM waiters WHERE user_id = $1 AND state = 'waiting'
              ORDER BY joined_at_ms DESC, sale_id DESC LIMIT $2";
         let query = sqlx::query(sql).bind(user.to_string()).bind(limit);
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// Accounts that wait before this one, at most [`MAX_COUNTED_WAITERS`].
-    pub async fn waiters_ahead(&self, sale: SaleId, of: &Waiter) -> Result<i64, StoreError> {
+    pub async fn waiters_ahead(self, sale: SaleId, of: &Waiter) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'
                AND place <= $2 AND (place < $2 OR user_id < $3) ORDER BY place LIMIT $4) AS ahead";
         let query = sqlx::query(sql).bind(sale.0).bind(of.place).bind(of.user_id.to_string());
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Accounts that wait, at most [`MAX_COUNTED_WAITERS`].
-    pub async fn count_waiters(&self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn count_waiters(self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting'
                ORDER BY place LIMIT $2) AS line";
         let row = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
@@ -89,13 +89,13 @@ impl Store {
     }
 
     /// Whether accounts wait for units of a sale. If so, only they get any.
-    pub async fn is_waited_for(&self, sale: SaleId) -> Result<bool, StoreError> {
+    pub async fn is_waited_for(self, sale: SaleId) -> Result<bool, StoreError> {
         let found = self.optional(sqlx::query(IS_WAITED_FOR).bind(sale.0), |_| Ok(())).await?;
         Ok(found.is_some())
     }
 
     /// The sales among these for which accounts wait.
-    pub async fn waited_for(&self, sales: &[SaleId]) -> Result<HashSet<SaleId>, StoreError> {
+    pub async fn waited_for(self, sales: &[SaleId]) -> Result<HashSet<SaleId>, StoreError> {
         let mut waited = HashSet::new();
         for chunk in padded(sales) {
             let sql = format!(
@@ -111,7 +111,7 @@ impl Store {
 
     /// Puts an account on the waitlist of a sale. If it waits already, its place stays. If it left, or its offer is
     /// over, it gets a new place. The caller has found the sale sold out.
-    pub async fn join_waitlist(&self, id: SaleId, user: UserId, quantity: u32) -> Result<WaitOutcome, StoreError> {
+    pub async fn join(self, id: SaleId, user: UserId, quantity: u32) -> Result<WaitOutcome, StoreError> {
         if let Some(known) = self.waiter(id, user).await?.filter(|known| known.state == WaiterState::Waiting) {
             return Ok(WaitOutcome::Known(known));
         }
@@ -152,7 +152,7 @@ impl Store {
 
     /// Takes an account off the waitlist. Safe to repeat. Returns `false` if the account never was on it. An order that
     /// is on its way still arrives, and can be cancelled.
-    pub async fn leave_waitlist(&self, sale: SaleId, user: UserId) -> Result<bool, StoreError> {
+    pub async fn leave(self, sale: SaleId, user: UserId) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE waiters SET state = 'left' WHERE sale_id = $1 AND user_id = $2 AND state = 'waiting'";
         let left = sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?.rows_affected();

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::line::MAX_COUNTED_WAITERS;
 use crate::accounts::is_closed;
 use crate::mail::notify_all;
-use crate::{LockPatience, Store, StoreError, Tx, row, sales};
+use crate::{LockPatience, StoreError, Tx, WaitlistStore, row, sales};
 use domain::claim::Claim;
 use domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
 
@@ -50,20 +50,21 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
     })
 }
 
-impl Store {
+impl WaitlistStore<'_> {
     /// Sales in the stock backend that have a waitlist.
-    pub async fn sales_with_waitlists(&self) -> Result<Vec<Sale>, StoreError> {
-        self.sales_where(concat!(
-            "SELECT ",
-            sales::columns!(),
-            " FROM sales WHERE id IN (SELECT sale_id FROM waitlists) AND retired_at_ms IS NULL AND mode = 'rush'
+    pub async fn sales_with_waitlists(self) -> Result<Vec<Sale>, StoreError> {
+        self.sales()
+            .sales_where(concat!(
+                "SELECT ",
+                sales::columns!(),
+                " FROM sales WHERE id IN (SELECT sale_id FROM waitlists) AND retired_at_ms IS NULL AND mode = 'rush'
              ORDER BY id"
-        ))
-        .await
+            ))
+            .await
     }
 
     /// Records offers whose orders have arrived, and writes messages to their accounts in the same transaction.
-    pub async fn note_offers(&self, sale: SaleId) -> Result<OffersMade, StoreError> {
+    pub async fn note_offers(self, sale: SaleId) -> Result<OffersMade, StoreError> {
         let called = "SELECT 1 FROM waiters JOIN orders ON orders.id = waiters.order_id
              WHERE waiters.sale_id = $1 AND state = 'waiting' AND order_id IS NOT NULL LIMIT 1";
         if self.optional(sqlx::query(called).bind(sale.0), |_| Ok(())).await?.is_none() {
@@ -103,7 +104,7 @@ impl Store {
     /// Calls the first accounts on the waitlist for `free` units, and returns the claims of all accounts that are
     /// called and wait for their order. Accounts that cannot buy are skipped. A claim has the units that its account
     /// wants, as far as they are left.
-    pub async fn call_waiters(&self, sale: &Sale, free: i64) -> Result<Vec<Claim>, StoreError> {
+    pub async fn call_waiters(self, sale: &Sale, free: i64) -> Result<Vec<Claim>, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(now) = self.lock_waitlist(&mut tx, sale.id).await? else { return Ok(Vec::new()) };
         let sql = "SELECT waiters.user_id, waiters.quantity, order_id, deleted_at_ms, blocked_at_ms,
@@ -134,7 +135,7 @@ impl Store {
     }
 
     /// Offers of a sale whose orders are still unpaid, among the latest [`MAX_COUNTED_WAITERS`].
-    pub async fn count_open_offers(&self, sale: SaleId) -> Result<i64, StoreError> {
+    pub async fn count_open_offers(self, sale: SaleId) -> Result<i64, StoreError> {
         let sql = "SELECT COUNT(*) AS n FROM (SELECT order_id FROM waiters WHERE sale_id = $1 AND state = 'offered'
                ORDER BY called_at_ms DESC LIMIT $2) AS latest
              JOIN orders ON orders.id = latest.order_id WHERE status = 'unpaid'";

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::{Store, StoreError, row};
+use crate::{StoreError, WalletStore, row};
 use domain::wallet::{LedgerAccount, TransferKind};
 use domain::{OrderId, PacketId, PaymentId, SaleId};
 
@@ -83,16 +83,16 @@ fn entry(row: &AnyRow) -> Result<WalletEntry, sqlx::Error> {
     })
 }
 
-impl Store {
+impl WalletStore<'_> {
     /// The balance of an account, in minor units.
-    pub async fn wallet_balance(&self, account: LedgerAccount) -> Result<i64, StoreError> {
+    pub async fn balance(self, account: LedgerAccount) -> Result<i64, StoreError> {
         let query = sqlx::query("SELECT balance FROM wallet_balances WHERE account = $1").bind(account.to_string());
         Ok(self.optional(query, |row| row::int(row, "balance")).await?.unwrap_or_default())
     }
 
     /// The lines of an account, newest first, older than `before`.
-    pub async fn wallet_entries(
-        &self,
+    pub async fn entries(
+        self,
         account: LedgerAccount,
         before: Option<&EntryCursor>,
         limit: i64,

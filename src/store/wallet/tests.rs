@@ -31,7 +31,7 @@ async fn posted(store: &Store, transfers: &[Transfer]) -> Result<Posted, sqlx::E
 }
 
 async fn mismatches(store: &Store) -> Vec<String> {
-    store.snapshot(Default::default()).await.unwrap().wallet_mismatches().await.unwrap()
+    store.audit().snapshot(Default::default()).await.unwrap().wallet_mismatches().await.unwrap()
 }
 
 async fn change(store: &Store, sql: &str) {
@@ -54,7 +54,7 @@ async fn transfers_are_posted_once_and_balances_stay_positive() {
     assert_eq!(posted(&store, &[]).await.unwrap(), Posted::Done { new: 0 });
     let mut balances = Vec::new();
     for account in [a, b, PACKET, LedgerAccount::Shop, LedgerAccount::Provider] {
-        balances.push(store.wallet_balance(account).await.unwrap());
+        balances.push(store.wallet().balance(account).await.unwrap());
     }
     assert_eq!(balances, [0, 0, 69, 31, -100]);
     assert_eq!(mismatches(&store).await, Vec::<String>::new());
@@ -69,7 +69,7 @@ async fn unbalanced_transfer_is_refused() {
     assert!(error.to_string().contains("topup:p1"), "{error}");
     let huge = |n: u32| Transfer::simple(TransferKind::TopUp, n, i64::MAX, LedgerAccount::Provider, PACKET);
     posted(&store, &[huge(1), huge(2)]).await.unwrap_err();
-    assert_eq!(store.wallet_balance(PACKET).await.unwrap(), 0);
+    assert_eq!(store.wallet().balance(PACKET).await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -85,9 +85,9 @@ async fn thousand_transfers_are_posted_in_one_call() {
     assert_eq!(posted(&store, &claims[..700]).await.unwrap(), Posted::Done { new: 700 });
     assert_eq!(posted(&store, &claims).await.unwrap(), Posted::Done { new: 500 });
     for account in [users[0], users[699], users[1199]] {
-        assert_eq!(store.wallet_balance(account).await.unwrap(), 3);
+        assert_eq!(store.wallet().balance(account).await.unwrap(), 3);
     }
-    assert_eq!(store.wallet_balance(PACKET).await.unwrap(), 0);
+    assert_eq!(store.wallet().balance(PACKET).await.unwrap(), 0);
     assert_eq!(mismatches(&store).await, Vec::<String>::new());
 }
 
@@ -128,13 +128,13 @@ async fn statement_is_read_page_by_page() {
     posted(&store, &[Transfer::simple(TransferKind::Fund, 7, 6, a, PACKET)]).await.unwrap();
     let (mut amounts, mut cursor) = (Vec::new(), None);
     loop {
-        let page = store.wallet_entries(a, cursor.as_ref(), 2).await.unwrap();
+        let page = store.wallet().entries(a, cursor.as_ref(), 2).await.unwrap();
         let Some(last) = page.last() else { break };
         cursor = Some(last.cursor());
         amounts.extend(page.iter().map(|entry| entry.amount));
     }
     amounts.sort_unstable();
     assert_eq!(amounts, [-6, 1, 2, 3]);
-    let all = store.wallet_entries(a, None, 10).await.unwrap();
+    let all = store.wallet().entries(a, None, 10).await.unwrap();
     assert!(all.iter().any(|entry| entry.about == Some(EntrySubject::Packet { id: PacketId(7) })));
 }

@@ -20,8 +20,8 @@ use web::problem::{Code, Problem};
 use web::shared::sessions::SessionJson;
 
 pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
-    let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
-    let mail = shop.store.mail_of(user.id).await?;
+    let user = shop.store.accounts().user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
+    let mail = shop.store.accounts().mail_of(user.id).await?;
     let account = json!({
         "id": user.id, "username": user.username, "role": user.role.as_str(), "created_at": user.created_at,
         "second_factor": user.second_factor.is_some(), "must_change_password": user.must_change_password,
@@ -30,7 +30,7 @@ pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response
             "address": mail.as_ref().and_then(|mail| mail.address.as_deref()),
             "pending": mail.as_ref().and_then(|mail| mail.pending.as_deref()),
         },
-        "recovery_codes_left": shop.store.recovery_codes_left(user.id).await?,
+        "recovery_codes_left": shop.store.credentials().recovery_codes_left(user.id).await?,
     });
     Ok((Cache::Private, Answer(json!({"account": account}))).into_response())
 }

@@ -12,7 +12,7 @@ use web::problem::{Code, Problem};
 
 /// Everything that is stored about the user, as a file to download.
 pub async fn export_account(shop: &Shop, session: &Session) -> Result<Response, Problem> {
-    let data = shop.store.export_of(session.user_id, shop.clock.now()).await?.ok_or(Code::NotSignedIn)?;
+    let data = shop.store.accounts().export_of(session.user_id, shop.clock.now()).await?.ok_or(Code::NotSignedIn)?;
     shop.security.record(SecurityClass::Exported, Some(session.user_id), None, "own_data");
     let attachment = [(CONTENT_DISPOSITION, "attachment; filename=\"seckill-my-data.json\"")];
     Ok((Cache::Private, attachment, Json(data)).into_response())

@@ -66,15 +66,15 @@ pub(crate) async fn page(
     visitor: &Visitor,
     state: AccountFormState,
 ) -> Result<Response, Problem> {
-    let user = shop.store.user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
+    let user = shop.store.accounts().user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let balance = balance_of(&shop.store, user.id).await?;
-    let unclaimed = shop.store.unclaimed_money(user.id).await?;
-    let set_aside = set_aside(&shop.store.held_deposits_of(user.id).await?);
-    let recovery_left = shop.store.recovery_codes_left(user.id).await?;
-    let addresses = shop.store.addresses_of(user.id).await?.len();
+    let unclaimed = shop.store.packets().unclaimed_money(user.id).await?;
+    let set_aside = set_aside(&shop.store.deposits().held_deposits_of(user.id).await?);
+    let recovery_left = shop.store.credentials().recovery_codes_left(user.id).await?;
+    let addresses = shop.store.accounts().addresses_of(user.id).await?.len();
     let sessions = shop.accounts.sessions_of(session).await?;
     let passkeys = shop.accounts.passkeys_of(session).await?;
-    let mail = shop.store.mail_of(user.id).await?;
+    let mail = shop.store.accounts().mail_of(user.id).await?;
     let chrome = visitor.chrome_at(account_path(visitor.locale));
     let refused = !state.errors.is_empty();
     let status = if refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -166,7 +166,7 @@ async fn enrolment(
     enrolment: Enrolment,
     errors: Vec<FieldError>,
 ) -> Result<Response, Problem> {
-    let replaces = shop.store.user(session.user_id).await?.is_some_and(|user| user.second_factor.is_some());
+    let replaces = shop.store.accounts().user(session.user_id).await?.is_some_and(|user| user.second_factor.is_some());
     let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
     let chrome = visitor.chrome_at(format!("{}/second-factor", account_path(visitor.locale)));
     let Enrolment { secret, url, signed } = enrolment;

@@ -27,7 +27,7 @@ struct PushResponse {
 }
 
 pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
-    let subscribed = shop.store.is_subscribed(session.id).await?;
+    let subscribed = shop.store.push().is_subscribed(session.id).await?;
     let response = PushResponse { key: shop.push.public().await?, subscribed };
     Ok((Cache::Private, Answer(response)).into_response())
 }
@@ -52,14 +52,14 @@ pub async fn subscribe(
     let keys =
         PushKeys::parse(&body.p256dh, &body.auth).ok_or_else(|| Problem::invalid_field("p256dh", "bad_endpoint"))?;
     let owner = (session.user_id, session.id);
-    match shop.store.subscribe(owner, &endpoint, &keys, body.locale).await? {
+    match shop.store.push().subscribe(owner, &endpoint, &keys, body.locale).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Code::NotSignedIn.into()),
     }
 }
 
 pub async fn unsubscribe((State(shop), SignedIn(session)): UserCall) -> Result<StatusCode, Problem> {
-    shop.store.unsubscribe(session.id).await?;
+    shop.store.push().unsubscribe(session.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -86,7 +86,7 @@ struct ReminderCount {
 pub async fn reminders(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
     announced(&shop, sale).await?;
     let store = shop.store.clone();
-    let known = shop.reminder_counts.wait(sale, async move { store.reminder_count(sale).await }).await?;
+    let known = shop.reminder_counts.wait(sale, async move { store.reminders().count(sale).await }).await?;
     Ok((Cache::Live, Answer(ReminderCount { sale_id: sale, accounts: *known.value })).into_response())
 }
 
@@ -95,7 +95,7 @@ pub async fn reminder(
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
     announced(&shop, sale).await?;
-    let own = shop.store.reminder(sale, session.user_id).await?;
+    let own = shop.store.reminders().get(sale, session.user_id).await?;
     let response = ReminderResponse {
         sale_id: sale,
         set: own.is_set,
@@ -115,7 +115,7 @@ pub async fn set_reminder(
     if announced(&shop, sale).await? == SaleState::Ended {
         return Err(Code::Ended.into());
     }
-    shop.store.set_reminder(sale, session.user_id).await?;
+    shop.store.reminders().set(sale, session.user_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -124,7 +124,7 @@ pub async fn remove_reminder(
     SalePath(sale): SalePath,
 ) -> Result<StatusCode, Problem> {
     announced(&shop, sale).await?;
-    shop.store.remove_reminder(sale, session.user_id).await?;
+    shop.store.reminders().remove(sale, session.user_id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -45,7 +45,7 @@ pub fn check_address(address: Address, prefix: &str) -> Result<Address, Problem>
 }
 
 pub async fn list((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
-    let addresses = shop.store.addresses_of(session.user_id).await?;
+    let addresses = shop.store.accounts().addresses_of(session.user_id).await?;
     Ok((Cache::Private, Answer(AddressList { addresses })).into_response())
 }
 
@@ -53,7 +53,7 @@ pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
-    Ok(answer(shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?))
+    Ok(answer(shop.store.accounts().address(session.user_id, id).await?.ok_or(Code::NotFound)?))
 }
 
 pub async fn create(call: UserCall, Json(body): Json<AddressBody>) -> Result<Response, Problem> {
@@ -78,7 +78,7 @@ async fn save(
     body: AddressBody,
 ) -> Result<SavedAddress, Problem> {
     let address = check_address(body.address, "address.")?;
-    Ok(shop.store.save_address(session.user_id, edit, &address, body.is_default, shop.clock.now()).await?)
+    Ok(shop.store.accounts().save_address(session.user_id, edit, &address, body.is_default, shop.clock.now()).await?)
 }
 
 fn answer(address: SavedAddress) -> Response {
@@ -93,6 +93,6 @@ pub async fn delete(
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let edit = AddressEdit { id, versions: expected_versions(&headers) };
-    shop.store.delete_address(session.user_id, &edit).await?;
+    shop.store.accounts().delete_address(session.user_id, &edit).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -78,7 +78,7 @@ pub async fn list(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
-    let addresses = shop.store.addresses_of(session.user_id).await?;
+    let addresses = shop.store.accounts().addresses_of(session.user_id).await?;
     let addresses = addresses.iter().map(|saved| AddressCard::of(saved, visitor.locale)).collect();
     let chrome = visitor.chrome_at(format!("/{}/account/addresses", visitor.locale));
     personal(StatusCode::OK, &AddressesPage { chrome, addresses, done })
@@ -102,7 +102,7 @@ pub async fn edit(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
-    let saved = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
+    let saved = shop.store.accounts().address(session.user_id, id).await?.ok_or(Code::NotFound)?;
     let edited = Some(EditedAddress { id, version: saved.version().to_string() });
     let form = address_form(visitor.locale, saved.address, Vec::new());
     show(&visitor, StatusCode::OK, edited, form, saved.is_default, None, None)
@@ -149,7 +149,11 @@ async fn save(
             // A form without a version, such as an old one, applies to any version.
             let versions = input.version.parse().ok().map(|version| vec![version]);
             let edit = id.map(|id| AddressEdit { id, versions });
-            match shop.store.save_address(session.user_id, edit.as_ref(), &address, as_default, shop.clock.now()).await
+            match shop
+                .store
+                .accounts()
+                .save_address(session.user_id, edit.as_ref(), &address, as_default, shop.clock.now())
+                .await
             {
                 Ok(_) => {
                     let back = match sale {
@@ -162,7 +166,7 @@ async fn save(
                 Err(AddressRefusal::TooMany) => (StatusCode::CONFLICT, Vec::new(), Some(AddressAlert::Full)),
                 Err(AddressRefusal::ChangedMeanwhile) => {
                     let id = id.ok_or(Code::NotFound)?;
-                    let present = shop.store.address(session.user_id, id).await?.ok_or(Code::NotFound)?;
+                    let present = shop.store.accounts().address(session.user_id, id).await?.ok_or(Code::NotFound)?;
                     edited = Some(EditedAddress { id, version: present.version().to_string() });
                     let card = AddressCard::of(&present, visitor.locale);
                     (StatusCode::CONFLICT, Vec::new(), Some(AddressAlert::ChangedMeanwhile(card)))
@@ -178,7 +182,7 @@ pub async fn make_default(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
-    match shop.store.set_default_address(session.user_id, id).await? {
+    match shop.store.accounts().set_default_address(session.user_id, id).await? {
         true => Ok(see_other(&list_path(visitor.locale, "default"))),
         false => Err(Code::NotFound.into()),
     }
@@ -188,6 +192,6 @@ pub async fn delete(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<AddressId>,
 ) -> Result<Response, Problem> {
-    shop.store.delete_address(session.user_id, &AddressEdit { id, versions: None }).await?;
+    shop.store.accounts().delete_address(session.user_id, &AddressEdit { id, versions: None }).await?;
     Ok(see_other(&list_path(visitor.locale, "deleted")))
 }

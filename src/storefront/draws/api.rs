@@ -68,7 +68,7 @@ pub async fn enter(
 ) -> Result<Response, Problem> {
     let (entry, is_new) = shop.entries.enter(sale, session.user_id, client).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let answer = entry_response(&shop, sale, draw.state, &entry);
     Ok((status, Cache::Private, Json(answer)).into_response())
 }
@@ -79,8 +79,8 @@ pub async fn own(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
-    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
-    let entry = shop.store.draw_entry(sale, session.user_id).await?.ok_or(Code::NotEntered)?;
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let entry = shop.store.draws().draw_entry(sale, session.user_id).await?.ok_or(Code::NotEntered)?;
     Ok((Cache::Private, Json(entry_response(&shop, sale, draw.state, &entry))).into_response())
 }
 
@@ -141,7 +141,7 @@ pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Re
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let now = shop.clock.now();
     let (stage, until) = draw.stage(&known.sale, now);
-    let excluded = shop.store.exclusions(sale).await?.into_iter().collect();
+    let excluded = shop.store.draws().exclusions(sale).await?.into_iter().collect();
     let proof = draw.proof.as_deref().and_then(|proof| Proof::parse(proof.as_bytes()).ok());
     let (secret, seed) = proof.map(|proof| (proof.secret, proof.seed)).unzip();
     let signature = draw.signature;
@@ -191,7 +191,7 @@ pub async fn entries(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) ->
 }
 
 async fn public_draw(shop: &Shop, sale: SaleId) -> Result<Draw, Problem> {
-    shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw.into())
+    shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw.into())
 }
 
 /// The first line of the list, as in [`EntryList::to_csv`](domain::draw::EntryList::to_csv).
@@ -208,7 +208,7 @@ struct List {
 
 impl List {
     async fn next_page(mut self) -> Result<Option<(Bytes, List)>, StoreError> {
-        let page = self.store.listed_entries(self.sale, self.after).await?;
+        let page = self.store.draws().listed_entries(self.sale, self.after).await?;
         if page.is_empty() && self.begun {
             return Ok(None);
         }

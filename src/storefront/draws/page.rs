@@ -30,11 +30,11 @@ pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
-    let entry = shop.store.draw_entry(sale, session.user_id).await?;
+    let entry = shop.store.draws().draw_entry(sale, session.user_id).await?;
     let order_status = match entry.as_ref().and_then(|entry| entry.order_id) {
-        Some(order) => shop.store.order_statuses(&[order]).await?.remove(&order),
+        Some(order) => shop.store.orders().order_statuses(&[order]).await?.remove(&order),
         None => None,
     };
     let now = shop.clock.now();
@@ -63,10 +63,10 @@ pub async fn proof(
     visitor: Visitor,
     PathIds(sale): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    let draw = shop.store.draw(sale).await?.ok_or(Code::NoSuchDraw)?;
+    let draw = shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     let known = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let own = match &visitor.session {
-        Some(session) => shop.store.draw_entry(sale, session.user_id).await?.map(|entry| entry.id),
+        Some(session) => shop.store.draws().draw_entry(sale, session.user_id).await?.map(|entry| entry.id),
         None => None,
     };
     let (stage, until) = draw.stage(&known.sale, shop.clock.now());
@@ -76,7 +76,7 @@ pub async fn proof(
         sale: known.sale.clone(),
         stage,
         until,
-        excluded: shop.store.exclusions(sale).await?,
+        excluded: shop.store.draws().exclusions(sale).await?,
         proof: draw.proof.as_deref().and_then(|proof| Proof::parse(proof.as_bytes()).ok()),
         draw,
         own,

@@ -85,7 +85,7 @@ pub async fn page(
     state: OrderAddressState,
 ) -> Result<Response, Problem> {
     let is_unpaid = order.status == OrderStatus::Unpaid;
-    let saved = shop.store.addresses_of(session.user_id).await?;
+    let saved = shop.store.accounts().addresses_of(session.user_id).await?;
     let present = saved.iter().find(|saved| order.address.as_deref().is_none_or(|address| *address == saved.address));
     let present = present.map(|saved| saved.id.to_string());
     let choice = Some(state.choice).filter(|choice| !choice.is_empty()).or(present).unwrap_or_else(|| "new".to_owned());
@@ -135,9 +135,11 @@ pub async fn choose(
         delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
     if keep && is_new(&input) {
         // If the address is saved already, or the account has too many, nothing is reported: the order has its address.
-        let known = shop.store.addresses_of(session.user_id).await?.iter().any(|saved| saved.address == address);
+        let known =
+            shop.store.accounts().addresses_of(session.user_id).await?.iter().any(|saved| saved.address == address);
         if !known {
-            let saved = shop.store.save_address(session.user_id, None, &address, false, shop.clock.now()).await;
+            let saved =
+                shop.store.accounts().save_address(session.user_id, None, &address, false, shop.clock.now()).await;
             if let Err(AddressRefusal::Store(error)) = saved {
                 return Err(error.into());
             }
@@ -161,7 +163,7 @@ async fn chosen_address(
 ) -> Result<Result<Address, Vec<AddressError>>, StoreError> {
     if let Ok(id) = input.choice.parse() {
         // If it was deleted in another tab, the choice is shown again without it.
-        let saved = shop.store.address(user, id).await?;
+        let saved = shop.store.accounts().address(user, id).await?;
         return Ok(saved.map(|saved| saved.address).ok_or_else(Vec::new));
     }
     Ok(input.address().checked())

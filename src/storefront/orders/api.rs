@@ -217,7 +217,7 @@ pub async fn set_address(
 ) -> Result<Response, Problem> {
     let address = match (body.address_id, body.address) {
         (Some(saved), None) => {
-            let saved = shop.store.address(session.user_id, saved).await?;
+            let saved = shop.store.accounts().address(session.user_id, saved).await?;
             saved.ok_or_else(|| Problem::invalid_field("address_id", "no_such_address"))?.address
         }
         (None, Some(address)) => check_address(address, "address.")?,

@@ -112,7 +112,7 @@ pub async fn list(
         cards.push(OrderCard { payment_declined: declined.contains(&order.id), order, goods_name, picture });
     }
     let older = page.next.map(|id| id.to_string());
-    let statuses = shop.store.order_statuses_of(session.user_id, MAX_COUNTED_ORDERS + 1).await?;
+    let statuses = shop.store.orders().order_statuses_of(session.user_id, MAX_COUNTED_ORDERS + 1).await?;
     let counted = (statuses.len() as i64 <= MAX_COUNTED_ORDERS).then_some(statuses);
     let (filter, is_later, online) = (query.status, query.before.is_given(), shop.payments.is_online());
     let waits = waits(&shop, session.user_id, visitor.locale).await?;
@@ -126,7 +126,7 @@ pub async fn list(
 /// Sales that the shopper waits for, while they go on.
 async fn waits(shop: &Shop, user: UserId, locale: Locale) -> Result<Vec<(SaleId, String)>, Problem> {
     let mut waits = Vec::new();
-    for sale in shop.store.waits_of(user, MAX_WAITS).await? {
+    for sale in shop.store.waitlists().waits_of(user, MAX_WAITS).await? {
         let known = shop.catalogue.known(sale).filter(|entry| entry.sale.phase(shop.clock.now()) != Phase::Ended);
         if let Some(known) = known {
             waits.push((sale, goods_name_and_cover(Some(&*known), locale).0));
@@ -157,7 +157,7 @@ async fn page(
     let order = view(shop, visitor.locale, (sale, order), found).await?;
     let sale = sale_of_order(shop, visitor.locale, &order).await?;
     let proposed = match needs_address {
-        true => shop.store.addresses_of(session.user_id).await?.into_iter().find(|saved| saved.is_default),
+        true => shop.store.accounts().addresses_of(session.user_id).await?.into_iter().find(|saved| saved.is_default),
         false => None,
     };
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
@@ -179,7 +179,7 @@ async fn deposit_of(shop: &Shop, user: UserId, sale: SaleId) -> Result<Option<Mo
     if shop.catalogue.known(sale).is_some_and(|known| known.sale.eligibility.deposit.is_none()) {
         return Ok(None);
     }
-    let held = shop.store.held_deposits_of(user).await?;
+    let held = shop.store.deposits().held_deposits_of(user).await?;
     Ok(held.iter().find(|deposit| deposit.sale_id == sale).map(|deposit| money(deposit.amount)))
 }
 
@@ -191,9 +191,12 @@ async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result
     // In other modes chance decides, so the number would say nothing. A number beyond the total means that units of
     // other orders came back.
     let number = match has_won && mode == ModeName::Rush {
-        true => {
-            shop.store.order_number(sale.id, order.id, MAX_ORDER_NUMBER).await?.filter(|number| *number <= sale.total)
-        }
+        true => shop
+            .store
+            .orders()
+            .order_number(sale.id, order.id, MAX_ORDER_NUMBER)
+            .await?
+            .filter(|number| *number <= sale.total),
         false => None,
     };
     let onward = match order.status {
@@ -219,7 +222,7 @@ async fn view(
         OrderLookup::Order(order, history) => Ok(OrderView {
             partial_refunds: shop.orders.partial_refunds(&order).await?,
             payment_declined: shop.orders.is_declined(&order).await?,
-            holds: shop.store.holds_of(id).await?,
+            holds: shop.store.orders().holds_of(id).await?,
             id,
             sale_id,
             goods_name,
@@ -279,7 +282,7 @@ pub async fn pay(
         return pay_from(&shop, &session, &visitor, &order, &form.from).await;
     }
     let saved = match form.address.parse() {
-        Ok(id) => shop.store.address(session.user_id, id).await?,
+        Ok(id) => shop.store.accounts().address(session.user_id, id).await?,
         Err(_) => None,
     };
     let Some(saved) = saved else {

@@ -127,10 +127,10 @@ pub async fn show(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, order, id)): PathIds<(SaleId, OrderId, PaymentId)>,
 ) -> Result<Response, Problem> {
-    let own = shop.store.own_payment(session.user_id, id).await?;
+    let own = shop.store.payments().own_payment(session.user_id, id).await?;
     let own = own.filter(|own| own.payment.purpose == PaymentPurpose::Order(order)).ok_or(Code::NotFound)?;
     // The order is the user's, because the payment is.
-    let is_of_sale = shop.store.order_with_id(order).await?.is_some_and(|order| order.sale_id == sale);
+    let is_of_sale = shop.store.orders().order_with_id(order).await?.is_some_and(|order| order.sale_id == sale);
     if !is_of_sale {
         return Err(Code::NotFound.into());
     }

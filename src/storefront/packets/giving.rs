@@ -51,7 +51,7 @@ pub async fn given(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<PacketId>,
 ) -> Result<Response, Problem> {
-    let packet = shop.store.packet(id).await?.filter(|packet| packet.giver == Giver::User(session.user_id));
+    let packet = shop.store.packets().get(id).await?.filter(|packet| packet.giver == Giver::User(session.user_id));
     let packet = packet.ok_or(Code::NoSuchPacket)?;
     let link = packet_share_url(&shop, id);
     personal(StatusCode::OK, &PacketGivenPage { chrome: visitor.chrome(), packet, link })

@@ -95,7 +95,7 @@ pub async fn own(
     Query(query): Query<QuestionListQuery>,
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
-    let found = shop.store.questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
+    let found = shop.store.questions().questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
     let questions = page.items.into_iter().map(|found| found.question.into()).collect();
     Ok((Cache::Private, Json(OwnList { questions, next: page.next })).into_response())

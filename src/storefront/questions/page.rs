@@ -126,7 +126,7 @@ pub async fn own(
     Query(query): Query<OwnQuestionsQuery>,
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
-    let found = shop.store.questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
+    let found = shop.store.questions().questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     let page = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
     let mut questions = Vec::with_capacity(page.items.len());
     for FoundQuestion { question, goods_name, .. } in page.items {

@@ -15,7 +15,7 @@ use web::shared::onward::current_sales;
 use web::shared::response::personal;
 
 pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
-    let mut pages = shop.store.shop_pages().await?;
+    let mut pages = shop.store.shop_pages().list().await?;
     // A page may be written in one language so far.
     pages.retain(|page| !page.text.get(visitor.locale).trim().is_empty());
     pages.sort_by_key(|page| page.name);

@@ -38,8 +38,8 @@ pub async fn show(
         price: known.sale.price,
         per_user_limit: status.per_user_limit,
         place: shop.waitlist.place(sale, session.user_id).await?,
-        live_order: shop.store.live_order_of(sale, session.user_id).await?,
-        waiting: shop.store.count_waiters(sale).await?,
+        live_order: shop.store.orders().live_order_of(sale, session.user_id).await?,
+        waiting: shop.store.waitlists().count_waiters(sale).await?,
         chrome: visitor.chrome(),
     };
     personal(StatusCode::OK, &page)

@@ -80,7 +80,7 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let before = query.before.read("before")?;
     let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
-    let deposits = shop.store.held_deposits_of(session.user_id).await?;
+    let deposits = shop.store.deposits().held_deposits_of(session.user_id).await?;
     let wallet = WalletJson {
         balance: balance_of(&shop.store, session.user_id).await?,
         set_aside: set_aside(&deposits),
@@ -115,7 +115,7 @@ pub async fn show_top_up(
     (State(shop), SignedIn(session)): UserCall,
     PathIds(id): PathIds<PaymentId>,
 ) -> Result<Response, Problem> {
-    let own = shop.store.own_payment(session.user_id, id).await?;
+    let own = shop.store.payments().own_payment(session.user_id, id).await?;
     let own = own.filter(|own| matches!(own.payment.purpose, PaymentPurpose::TopUp(_))).ok_or(Code::NotFound)?;
     Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
 }

@@ -88,7 +88,7 @@ async fn page(
     TopUpState { sale, typed, errors }: TopUpState,
 ) -> Result<Response, Problem> {
     let entries = wallet_entries(&shop.store, user, before.as_ref()).await?;
-    let held = shop.store.held_deposits_of(user).await?;
+    let held = shop.store.deposits().held_deposits_of(user).await?;
     let mut deposits = Vec::with_capacity(held.len());
     for deposit in &held {
         let known = shop.catalogue.entry(deposit.sale_id).await?;

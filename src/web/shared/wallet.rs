@@ -6,7 +6,7 @@ use domain::{Money, Page, UserId};
 use store::{Deposit, EntryCursor, Store, StoreError, WalletEntry};
 
 pub async fn balance_of(store: &Store, user: UserId) -> Result<Money, StoreError> {
-    Ok(money(store.wallet_balance(LedgerAccount::User(user)).await?))
+    Ok(money(store.wallet().balance(LedgerAccount::User(user)).await?))
 }
 
 /// The part of a user's money that is set aside for sales.
@@ -20,6 +20,6 @@ pub async fn wallet_entries(
     user: UserId,
     before: Option<&EntryCursor>,
 ) -> Result<Page<WalletEntry, EntryCursor>, StoreError> {
-    let entries = store.wallet_entries(LedgerAccount::User(user), before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
+    let entries = store.wallet().entries(LedgerAccount::User(user), before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     Ok(Page::cut(entries, DEFAULT_PAGE_SIZE, WalletEntry::cursor))
 }

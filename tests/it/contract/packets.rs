@@ -93,9 +93,9 @@ pub async fn every_share_goes_to_one_user(rung: Rung) {
     let best = claimed.values().map(|(_, amount)| *amount).max().unwrap();
     assert_eq!(packet["luckiest"]["amount"]["amount"], best);
     let (store, packet) = (shop.store(), id.parse().unwrap());
-    assert_eq!(store.wallet_balance(LedgerAccount::Packet(packet)).await.unwrap(), 0);
-    assert_eq!(store.wallet_balance(LedgerAccount::Shop).await.unwrap(), -(total as i64));
-    let written = store.packet_claims_after(packet, None, count as i64 + 1).await.unwrap();
+    assert_eq!(store.wallet().balance(LedgerAccount::Packet(packet)).await.unwrap(), 0);
+    assert_eq!(store.wallet().balance(LedgerAccount::Shop).await.unwrap(), -(total as i64));
+    let written = store.packets().claims_after(packet, None, count as i64 + 1).await.unwrap();
     assert_eq!(written.len() as u64, count);
     assert_eq!(written.iter().map(|claim| claim.user_id).collect::<HashSet<_>>().len() as u64, count);
     assert!(written.iter().all(|claim| claimed[&claim.share].1 == claim.amount));
@@ -121,7 +121,7 @@ pub async fn expired_packet_returns_what_is_left(rung: Rung) {
     admin.post(&format!("/api/admin/packets/{stopped}/stop"), json!({})).await.expect(200);
     claim(&shop.shopper(3), &stopped).await.expect_problem(409, "packet_expired");
     assert_eq!(settled(&shop, &stopped).await["returned"]["amount"], 1_000);
-    assert_eq!(shop.store().wallet_balance(LedgerAccount::Shop).await.unwrap(), -100);
+    assert_eq!(shop.store().wallet().balance(LedgerAccount::Shop).await.unwrap(), -100);
     shop.audit_is_clean().await;
 }
 
@@ -131,7 +131,7 @@ pub async fn packet_in_buckets_gives_away_every_share(rung: Rung) {
     let shop = Plan::on(rung).await.set("SECKILL_USER_RATE", "1000").start().await;
     let id = give_packet(&shop, json!({"total": COUNT * 3, "count": COUNT})).await;
     let (packet, store) = (id.parse().unwrap(), shop.store());
-    assert!(store.packet(packet).await.unwrap().unwrap().buckets > 1);
+    assert!(store.packets().get(packet).await.unwrap().unwrap().buckets > 1);
     let mut shares = HashSet::new();
     for group in (0..1_000_u64).collect::<Vec<_>>().chunks(CONCURRENT_USERS) {
         let tries = group.iter().map(|n| tokio::spawn(claim_twice(Arc::new(shop.shopper(*n)), id.clone())));

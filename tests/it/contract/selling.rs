@@ -87,7 +87,7 @@ async fn sells_exactly_its_units(rung: Rung, sale: NewSale) {
     }
     shop.wait_for_sold(&sale, UNITS, SETTLE_TIMEOUT).await;
     assert_eq!(shop.wait_for_phase(&sale, "sold_out").await["remaining"], 0);
-    let live = shop.store().live_orders(SaleId(sale.parse().unwrap()), None, 1000).await.unwrap();
+    let live = shop.store().orders().live_orders(SaleId(sale.parse().unwrap()), None, 1000).await.unwrap();
     let stored: HashSet<String> = live.iter().map(|order| order.order_id.to_string()).collect();
     assert_eq!(stored, distinct.into_iter().cloned().collect());
     assert_eq!(live.iter().map(|order| order.user_id).collect::<HashSet<_>>().len(), UNITS as usize);

@@ -56,6 +56,6 @@ pub async fn packets_given_at_once_do_not_pass_the_bound_of_an_operator(rung: Ru
     for answer in answers.into_iter().filter(|answer| answer.status != 201) {
         answer.expect_problem(403, "spending_limit");
     }
-    assert_eq!(shop.store().wallet_balance(LedgerAccount::Shop).await.unwrap(), -BOUND * 4 / 5);
+    assert_eq!(shop.store().wallet().balance(LedgerAccount::Shop).await.unwrap(), -BOUND * 4 / 5);
     shop.audit_is_clean().await;
 }

@@ -54,8 +54,8 @@ async fn assert_nothing_is_lost(shop: &Shop, sale: &str, load: &Load, units: i64
 
     let (store, id) = (shop.store(), SaleId(sale.parse().unwrap()));
     let stored = eventually("everything is sold", SETTLE_TIMEOUT, async || {
-        let orders = store.live_orders(id, None, 10_000).await.map_err(|error| error.to_string())?;
-        let numbers = store.sale(id).await.map_err(|error| error.to_string())?.unwrap();
+        let orders = store.orders().live_orders(id, None, 10_000).await.map_err(|error| error.to_string())?;
+        let numbers = store.sales().get(id).await.map_err(|error| error.to_string())?.unwrap();
         let complete = orders.len() as i64 == units && numbers.sold == units;
         if complete { Ok(orders) } else { Err(format!("{} orders, {} sold of {units}", orders.len(), numbers.sold)) }
     })

@@ -159,9 +159,9 @@ impl World {
 /// Staff refund what can be refunded, and settle the rest.
 async fn decide(store: &Store) {
     let reason = AuditReason { actor: "li", note: "seen", message: None };
-    for case in store.payment_cases(false, None, 200).await.unwrap() {
+    for case in store.payments().payment_cases(false, None, 200).await.unwrap() {
         let action = if case.takes_refund() { CaseAction::Refund } else { CaseAction::Settle };
-        store.apply_case_action(&case, action, reason).await.unwrap();
+        store.payments().apply_case_action(&case, action, reason).await.unwrap();
     }
 }
 

@@ -97,12 +97,12 @@ pub async fn assert_claims_are_stored(
 ) {
     let (store, packet) = (shop.store(), id.parse().unwrap());
     let settled = eventually("the packet is settled", settle_timeout, async || {
-        let packet = store.packet(packet).await.map_err(|error| error.to_string())?.unwrap();
+        let packet = store.packets().get(packet).await.map_err(|error| error.to_string())?.unwrap();
         if packet.settled_at.is_some() { Ok(packet) } else { Err(format!("{packet:?}")) }
     })
     .await;
     assert_eq!((settled.claimed as usize, settled.claimed_amount, settled.left()), (granted.len(), total, 0));
-    let stored = store.packet_claims_after(packet, None, granted.len() as i64 + 1).await.unwrap();
+    let stored = store.packets().claims_after(packet, None, granted.len() as i64 + 1).await.unwrap();
     let mut found: Vec<(i64, i64)> = stored.iter().map(|claim| (claim.share, claim.amount)).collect();
     let mut promised: Vec<(i64, i64)> = granted.values().copied().collect();
     found.sort_unstable();
@@ -114,7 +114,7 @@ pub async fn assert_claims_are_stored(
         let again = claim_until_settled(Arc::new(shop.shopper(*n)), id.to_owned()).await;
         assert_eq!(again, Some((*share, *amount)), "a repeated claim returns the same share");
     }
-    assert_eq!(store.wallet_balance(LedgerAccount::Packet(packet)).await.unwrap(), 0);
+    assert_eq!(store.wallet().balance(LedgerAccount::Packet(packet)).await.unwrap(), 0);
     shop.audit_is_clean().await;
 }
 

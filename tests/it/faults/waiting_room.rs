@@ -161,7 +161,7 @@ pub(super) async fn take_places(shop: &mut Shop, count: u64) -> (String, Vec<(Sh
     }
     let shoppers: Vec<Shopper> = (0..count).map(|n| shop.shopper(n)).collect();
     let places = join_all(shoppers.iter().map(|shopper| join(shopper, &sale))).await;
-    let queue = shop.store().queue(sale.parse().unwrap()).await.unwrap().unwrap();
+    let queue = shop.store().waiting_rooms().get(sale.parse().unwrap()).await.unwrap().unwrap();
     assert_eq!(queue.joined, 0, "the places are in Redis only");
     (sale, shoppers.into_iter().zip(places).collect())
 }
@@ -220,14 +220,14 @@ async fn list_waits_for_a_redis_that_is_away_when_its_time_has_come() {
     Stack::get().run(&["kill", "redis"]).await;
     start_control(&mut shop);
     let id = sale.parse().unwrap();
-    let row = shop.store().sale(id).await.unwrap().unwrap();
+    let row = shop.store().sales().get(id).await.unwrap().unwrap();
     let locks = row.mode.queue_plan().unwrap().locks_at(row.window.opens_at.unwrap());
     eventually("the time of the lock has passed", SETTLE_TIMEOUT, async || {
         let now = shop.store().now().await.unwrap();
         if now > locks + Duration::from_secs(3) { Ok(()) } else { Err(now.to_string()) }
     })
     .await;
-    let queue = shop.store().queue(id).await.unwrap().unwrap();
+    let queue = shop.store().waiting_rooms().get(id).await.unwrap().unwrap();
     assert_eq!((queue.locked_at, queue.joined), (None, 0));
     Stack::get().run(&["start", "redis"]).await;
     assert_all_are_in_the_list(&shop, &sale, &taken).await;

@@ -312,7 +312,7 @@ impl Shop {
 
     /// Waits until shoppers may join the waiting room of a sale.
     pub async fn wait_until_joining(&self, sale: &str) {
-        let sale = self.store().sale(sale.parse().unwrap()).await.unwrap().unwrap();
+        let sale = self.store().sales().get(sale.parse().unwrap()).await.unwrap().unwrap();
         let (plan, opens) = sale.mode.queue_plan().zip(sale.window.opens_at).expect("a waiting room with an opening");
         eventually("shoppers may join", TIMEOUT, async || {
             let now = self.store().now().await.map_err(|error| error.to_string())?;

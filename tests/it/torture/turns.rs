@@ -255,7 +255,7 @@ pub async fn settle(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Ve
 async fn sells(shop: &Shop, waiters: &mut [Waiter], window: Duration) -> Option<String> {
     join_all(waiters.iter_mut().map(|waiter| waiter.come_again(window))).await;
     let (wait, sale) = (waiters[0].wait, waiters[0].sale.clone());
-    let row = match shop.store().sale(sale_id(&sale)).await {
+    let row = match shop.store().sales().get(sale_id(&sale)).await {
         Ok(Some(row)) => row,
         other => return Some(format!("sale {sale} ({wait:?}) cannot be read: {other:?}")),
     };

@@ -181,7 +181,7 @@ fn check_end(diary: &Diary, order: &ToldOrder, json: &Value, verdict: &mut Verdi
 async fn everything_sells(shop: &Shop, sales: &[String], window: Option<Duration>, verdict: &mut Verdict) {
     let mut first = 0;
     for sale in sales {
-        let Ok(Some(before)) = shop.store().sale(sale_id(sale)).await else {
+        let Ok(Some(before)) = shop.store().sales().get(sale_id(sale)).await else {
             return verdict.broken.push(format!("sale {sale} cannot be read"));
         };
         let left = (before.total - before.sold).max(0) as u64;
@@ -262,8 +262,8 @@ async fn agree(shop: &Shop, sales: &[String], verdict: &mut Verdict) {
 
 async fn disagreements(shop: &Shop, sale: &str) -> anyhow::Result<Vec<String>> {
     let (store, mut broken) = (shop.store(), Vec::new());
-    let row = store.sale(sale_id(sale)).await?.ok_or_else(|| anyhow::anyhow!("it is gone"))?;
-    let live = store.live_orders(row.id, None, 100_000).await?;
+    let row = store.sales().get(sale_id(sale)).await?.ok_or_else(|| anyhow::anyhow!("it is gone"))?;
+    let live = store.orders().live_orders(row.id, None, 100_000).await?;
     let units: i64 = live.iter().map(|order| i64::from(order.quantity)).sum();
     if row.sold != units || units > row.total {
         broken.push(format!("sale {sale}: {} sold, {units} in live orders, of {}", row.sold, row.total));
@@ -311,7 +311,7 @@ pub async fn totals(shop: &Shop, sales: &[String], units: i64, admin: &AdminDiar
     for sale in sales {
         let least = units + admin.added.get(sale).copied().unwrap_or_default();
         let most = least + admin.perhaps.get(sale).copied().unwrap_or_default();
-        match shop.store().sale(sale_id(sale)).await {
+        match shop.store().sales().get(sale_id(sale)).await {
             Ok(Some(row)) if (least..=most).contains(&row.total) => {}
             Ok(Some(row)) => {
                 broken.push(format!("sale {sale}: {} units in total, {least} to {most} were told", row.total))

@@ -44,7 +44,7 @@ async fn appeal_waits_for_one_answer_at_a_time() {
     assert_eq!(admin.send_form(&at("release"), "reason=thank+you&confirm=yes").await.status, 303);
     let kinds: Vec<_> = shop.mailed().await.into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(kinds[1..], ["order_held", "hold_upheld", "hold_released"]);
-    let holds = shop.parts.store.holds_of(order.parse().unwrap()).await.unwrap();
+    let holds = shop.parts.store.orders().holds_of(order.parse().unwrap()).await.unwrap();
     let answers: Vec<_> =
         holds[0].appeals.iter().map(|appeal| appeal.answer.as_ref().unwrap().answer.as_str()).collect();
     assert_eq!(answers, ["upheld", "released"]);

@@ -48,7 +48,7 @@ async fn accounts_that_pay_with_one_card_are_a_cluster() {
 impl TestShop {
     /// The body of the webhook about a payment that the sandbox has not delivered yet.
     async fn webhooks_of(&self, payment: &str) -> Value {
-        let queued = self.parts.store.sandbox_webhooks_due(100).await.unwrap();
+        let queued = self.parts.store.sandbox().webhooks_due(100).await.unwrap();
         let bodies = queued.iter().map(|webhook| serde_json::from_str::<Value>(&webhook.body).unwrap());
         bodies.into_iter().find(|body| body["data"]["payment_id"] == payment).unwrap()
     }

@@ -51,8 +51,8 @@ async fn violations(shop: &TestShop) -> Vec<String> {
 /// Closes the sale, and retires it.
 async fn end(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(HOUR);
-    shop.parts.store.follow_schedule(id(sale)).await.unwrap().unwrap();
-    shop.parts.store.retire_sale(id(sale), shop.parts.clock.now()).await.unwrap();
+    shop.parts.store.sales().follow_schedule(id(sale)).await.unwrap().unwrap();
+    shop.parts.store.sales().retire(id(sale), shop.parts.clock.now()).await.unwrap();
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn entry_of_a_draw_has_a_deposit_until_it_is_withdrawn_or_the_draw_is_sett
     assert_audit_finds_nothing(&shop).await;
 
     clock.advance(HOUR);
-    shop.parts.store.follow_schedule(id(&sale)).await.unwrap().unwrap();
+    shop.parts.store.sales().follow_schedule(id(&sale)).await.unwrap().unwrap();
     // First the review ends, then the public round appears.
     clock.advance(Duration::from_secs(600));
     draws(&shop).step().await.unwrap();
@@ -255,11 +255,11 @@ async fn deposit_of_a_deleted_account_is_given_up_with_its_wallet() {
     deletion["give_up_wallet"] = json!(true);
     assert_eq!(mei.post("/api/account/delete", deletion).await.status, 204);
     let of_shop = LedgerAccount::Shop;
-    assert_eq!(shop.parts.store.wallet_balance(of_shop).await.unwrap(), DEPOSIT);
+    assert_eq!(shop.parts.store.wallet().balance(of_shop).await.unwrap(), DEPOSIT);
     assert_audit_finds_nothing(&shop).await;
     end(&shop, &clock, &sale).await;
     give_back(&shop).await;
-    assert_eq!(shop.parts.store.wallet_balance(of_shop).await.unwrap(), DEPOSIT);
+    assert_eq!(shop.parts.store.wallet().balance(of_shop).await.unwrap(), DEPOSIT);
     assert_audit_finds_nothing(&shop).await;
 }
 

@@ -5,7 +5,7 @@ use super::*;
 /// New codes of a sale.
 pub async fn make(shop: &TestShop, sale: &str, count: usize) -> Vec<String> {
     let codes: Vec<_> = (0..count).map(|_| domain::InvitationCode::new(rand::random())).collect();
-    assert!(shop.parts.store.make_invitations(id(sale), &codes, "test").await.unwrap());
+    assert!(shop.parts.store.eligibility().make_invitations(id(sale), &codes, "test").await.unwrap());
     codes.iter().map(ToString::to_string).collect()
 }
 

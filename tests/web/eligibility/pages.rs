@@ -81,7 +81,7 @@ async fn staff_choose_rules_and_download_codes() {
     let sale = announce(&admin, json!({"opens_at": "2099-01-01T00:00:00Z", "closes_at": null})).await;
     let edit = admin.get(&format!("/admin/sales/{sale}/edit?lang=en")).await;
     assert!(edit.text().contains("name=\"one_per_address\"") && !edit.text().contains("/codes?lang=en"));
-    let known = shop.parts.store.sale(id(&sale)).await.unwrap().unwrap();
+    let known = shop.parts.store.sales().get(id(&sale)).await.unwrap().unwrap();
     let form = format!(
         "goods_id={}&price=1999&currency=CNY&total=5&per_user_limit=1&opens_at=2099-01-01T00:00:00Z&old_accounts=yes\
          &invitation=yes&as=schedule&version={}",
@@ -89,7 +89,7 @@ async fn staff_choose_rules_and_download_codes() {
     );
     let saved = admin.send_form(&format!("/admin/sales/{sale}/edit?lang=en"), &form).await;
     assert_eq!(saved.status, 303, "{saved:?}");
-    let rules = shop.parts.store.sale(id(&sale)).await.unwrap().unwrap().eligibility;
+    let rules = shop.parts.store.sales().get(id(&sale)).await.unwrap().unwrap().eligibility;
     assert!(rules.invitation && !rules.one_per_address && rules.accounts_before.is_some());
     let path = format!("/admin/sales/{sale}/codes");
     let wrong = admin.send_form(&format!("{path}?lang=en"), "count=many").await;

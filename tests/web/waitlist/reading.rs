@@ -20,7 +20,7 @@ async fn offer_is_told_by_mail_in_the_language_of_the_account() {
     next_segment(&clock);
     cancel(&buyers[0], &sale).await;
     step(&shop).await;
-    let mails = shop.parts.store.mails_of(user).await.unwrap();
+    let mails = shop.parts.store.mail().mails_of(user).await.unwrap();
     assert_eq!(mails.len(), 1);
     let letter = shop.parts.mailer.letters.letter(&mails[0], ::mail::LinkView::Shown);
     let order = own(&mei, &sale).await["order_id"].as_str().unwrap().to_owned();

@@ -48,7 +48,7 @@ async fn summary_of(
 ) -> Result<BulkPage, Problem> {
     let mut items = Vec::new();
     for id in ids {
-        items.push(match shop.store.order_with_id(*id).await? {
+        items.push(match shop.store.orders().order_with_id(*id).await? {
             Some(order) => {
                 let is_held = shop.orders.hold(&order).await?.is_some();
                 let is_own = order.user_id == staff.session.user_id;
@@ -135,7 +135,7 @@ async fn act(
     };
     let mut items = Vec::new();
     for id in &ids {
-        let Some(order) = shop.store.order_with_id(*id).await? else {
+        let Some(order) = shop.store.orders().order_with_id(*id).await? else {
             items.push(missing(&visitor, id, LIST));
             continue;
         };

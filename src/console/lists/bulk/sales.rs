@@ -169,8 +169,8 @@ async fn one(
     id: SaleId,
     deadline: Instant,
 ) -> Result<BulkItem, SaleRefusal> {
-    let Some(before) = shop.store.sale(id).await? else { return Ok(missing(visitor, &id, LIST)) };
-    let name = shop.store.goods(before.goods_id).await?.map(|goods| goods.name);
+    let Some(before) = shop.store.sales().get(id).await? else { return Ok(missing(visitor, &id, LIST)) };
+    let name = shop.store.goods().get(before.goods_id).await?.map(|goods| goods.name);
     let changed = match command(action) {
         Some(command) => {
             let changed = shop.sales_admin.change_in_batch(id, command, staff.actor(), deadline).await;

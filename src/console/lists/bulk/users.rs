@@ -43,7 +43,7 @@ async fn summary_of(
     let t = &words::text(visitor.locale).bulk;
     let mut items = Vec::new();
     for id in ids {
-        let Some(user) = shop.store.user(*id).await? else {
+        let Some(user) = shop.store.accounts().user(*id).await? else {
             items.push(missing(visitor, id, LIST));
             continue;
         };
@@ -106,7 +106,7 @@ async fn act(
     };
     let mut items = Vec::new();
     for id in &ids {
-        let Some(user) = shop.store.user(*id).await? else {
+        let Some(user) = shop.store.accounts().user(*id).await? else {
             items.push(missing(&visitor, id, LIST));
             continue;
         };

@@ -151,8 +151,8 @@ impl DeadLetters {
 
     /// All buckets that may have dead letters.
     async fn buckets(&self) -> Result<Vec<Bucket>, StoreError> {
-        let mut buckets: Vec<Bucket> = self.store.all_sales().await?.iter().flat_map(Bucket::of_sale).collect();
-        let packets = self.store.open_packets().await?;
+        let mut buckets: Vec<Bucket> = self.store.sales().list().await?.iter().flat_map(Bucket::of_sale).collect();
+        let packets = self.store.packets().open().await?;
         buckets.extend(packets.iter().flat_map(|packet| Bucket::all(packet.id, packet.buckets)));
         Ok(buckets)
     }
@@ -164,6 +164,6 @@ impl DeadLetters {
             Settlement::Replay => AuditAction::Replay,
             Settlement::Discard => AuditAction::Discard,
         };
-        self.store.log_removal(actor, action, &subject, letter, self.clock.now()).await
+        self.store.audit_log().log_removal(actor, action, &subject, letter, self.clock.now()).await
     }
 }

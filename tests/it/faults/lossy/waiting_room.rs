@@ -134,7 +134,7 @@ impl Room {
 async fn press_until_sold(shop: &Shop, shopper: &Shopper, sale: &str) -> Option<String> {
     loop {
         // The waiting room's state is up to a second old.
-        let stored = shop.store().sale(sale.parse().unwrap()).await.unwrap().unwrap();
+        let stored = shop.store().sales().get(sale.parse().unwrap()).await.unwrap().unwrap();
         shopper.forget_token(sale);
         match shopper.try_buy(sale, 1).await {
             Ok(granted) if matches!(granted.status, 200 | 202) => return Some(granted.order_id()),
