@@ -80,6 +80,7 @@ use base::signing::{ShopSecret, Signer};
 use domain::Role;
 use domain::{SaleId, SecurityClass, UserId, network};
 use store::{NewSession, Store, StoreError, User};
+use webauthn::RelyingParty;
 
 pub use deletion::{DeletionRefusal, DeletionRequest};
 pub use device::Device;
@@ -122,10 +123,34 @@ const MAX_PENDING_USES: usize = 10_000;
 /// The name of the built-in administrator. It cannot be registered.
 pub const ADMIN: &str = "admin";
 
+/// What the shop's owner configures about accounts.
+pub struct AccountRules {
+    /// Accounts that a host registers within an hour without a proof of work.
+    pub free_registrations: u32,
+    /// A staff session ends after it was unused for this long.
+    pub staff_idle: Duration,
+    /// Staff are asked for their password again this long after they entered it.
+    pub staff_step_up: Duration,
+    /// The site that passkeys belong to; `None` if the shop takes no passkeys.
+    pub site: Option<RelyingParty>,
+}
+
+impl Default for AccountRules {
+    fn default() -> AccountRules {
+        AccountRules {
+            free_registrations: DEFAULT_FREE_REGISTRATIONS,
+            staff_idle: DEFAULT_STAFF_IDLE,
+            staff_step_up: DEFAULT_STAFF_STEP_UP,
+            site: None,
+        }
+    }
+}
+
 /// Accounts and sessions.
 pub struct Accounts {
     store: Store,
     clock: Clock,
+    rules: AccountRules,
     passwords: Passwords,
     guesses: GuessLimits,
     registrations: RegistrationLimit,
@@ -134,8 +159,6 @@ pub struct Accounts {
     secret: SecretString,
     /// Signs the challenges of registrations.
     challenges: Signer,
-    /// Accounts that a host registers within an hour without a proof of work.
-    free_registrations: u32,
     sessions: Sessions,
     known_devices: KnownDevices,
     revocations: Revocations,
@@ -145,10 +168,6 @@ pub struct Accounts {
     signals: Signals,
     /// Last uses of sessions that are not written to the database yet.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
-    /// A staff session ends after it was unused for this long.
-    staff_idle: Duration,
-    /// Staff are asked for their password again this long after they entered it.
-    staff_step_up: Duration,
     /// Whether only staff with a second factor may use the console, as last read.
     second_factor_required: AtomicBool,
     events: SecurityEvents,
@@ -164,7 +183,6 @@ impl Accounts {
             registrations: RegistrationLimit::new(clock.clone()),
             secret: secret.current.clone(),
             challenges: Signer::new(secret, "registration"),
-            free_registrations: DEFAULT_FREE_REGISTRATIONS,
             passwords: Passwords::new(),
             revocations: Revocations::new(),
             factors: SecondFactors::new(secret),
@@ -172,8 +190,7 @@ impl Accounts {
             links: MailLinks::new(secret),
             signals: Signals::new(secret),
             seen: Mutex::default(),
-            staff_idle: DEFAULT_STAFF_IDLE,
-            staff_step_up: DEFAULT_STAFF_STEP_UP,
+            rules: AccountRules::default(),
             second_factor_required: AtomicBool::new(false),
             events: SecurityEvents::new(clock.clone(), Default::default()),
             store,
@@ -181,14 +198,9 @@ impl Accounts {
         }
     }
 
-    /// Ends sessions of staff that are not used for `idle`.
-    pub fn with_staff_idle(self, idle: Duration) -> Accounts {
-        Accounts { staff_idle: idle, ..self }
-    }
-
-    /// Asks staff for their password again `step_up` after they have entered it.
-    pub fn with_staff_step_up(self, step_up: Duration) -> Accounts {
-        Accounts { staff_step_up: step_up, ..self }
+    /// Sets what the shop's owner configures, and the collector of security events. Without one events are dropped.
+    pub fn with(self, rules: AccountRules, events: SecurityEvents) -> Accounts {
+        Accounts { rules, events, ..self }
     }
 
     /// Finds the account of a log-in by the name as typed, or in the form in which new names are stored.

@@ -30,13 +30,11 @@ const NO_ACCOUNT: &str = "a passkey of no account";
 /// Signs and checks challenges of passkeys.
 pub(super) struct Passkeys {
     signer: Signer,
-    /// `None` if browsers offer no passkeys at the shop's address.
-    site: Option<RelyingParty>,
 }
 
 impl Passkeys {
     pub fn new(secret: &ShopSecret) -> Passkeys {
-        Passkeys { signer: Signer::new(secret, "passkey"), site: None }
+        Passkeys { signer: Signer::new(secret, "passkey") }
     }
 }
 
@@ -105,19 +103,13 @@ const WRONG: &str = "passkey";
 const COPIED: &str = "passkey_copied";
 
 impl Accounts {
-    /// Accepts passkeys for this site.
-    pub fn with_site(mut self, site: Option<RelyingParty>) -> Accounts {
-        self.passkeys.site = site;
-        self
-    }
-
     /// Whether browsers offer passkeys at the shop's address.
     pub fn takes_passkeys(&self) -> bool {
-        self.passkeys.site.is_some()
+        self.rules.site.is_some()
     }
 
     fn site(&self) -> Result<&RelyingParty, AccountRefusal> {
-        self.passkeys.site.as_ref().ok_or(AccountRefusal::PasskeysOff)
+        self.rules.site.as_ref().ok_or(AccountRefusal::PasskeysOff)
     }
 
     /// Whether the account signs in with its passkey alone, because the owners require a second factor and it has no

@@ -73,11 +73,6 @@ impl Issued {
 }
 
 impl Accounts {
-    /// Lets a host register `free` accounts within an hour without a proof of work.
-    pub fn with_free_registrations(self, free: u32) -> Accounts {
-        Accounts { free_registrations: free, ..self }
-    }
-
     /// What this network has to do for its next account; `None` if nothing. The challenge `kept` is returned again if
     /// it is still good.
     pub async fn registration_price(&self, device: &Device, kept: &str) -> Result<Option<Price>, StoreError> {
@@ -151,7 +146,7 @@ impl Accounts {
 
     /// The difficulty for these counts of host and site; `None` if no work is needed.
     fn bits(&self, counts: &[u64]) -> Option<u32> {
-        let free = u64::from(self.free_registrations);
+        let free = u64::from(self.rules.free_registrations);
         let frees = [free, free * u64::from(HOSTS_OF_A_SITE)];
         counts.iter().zip(frees).filter_map(|(count, free)| price(*count, free)).max()
     }
@@ -178,7 +173,7 @@ impl Accounts {
             interval_ms: 3_600_000 / i64::from(free.max(1)),
             most: i64::from(free.max(1) * MOST_TIMES),
         };
-        let free = self.free_registrations;
+        let free = self.rules.free_registrations;
         [
             count("registration of a host", network.host.to_string(), free),
             count("registration of a site", network.site_text(), free.saturating_mul(HOSTS_OF_A_SITE)),

@@ -4,16 +4,10 @@ use serde_json::json;
 use tracing::warn;
 
 use super::{AccountRefusal, Accounts, Device, Session};
-use crate::security_events::SecurityEvents;
 use domain::{AuditAction, SecurityClass};
 use store::{AccountChange, User};
 
 impl Accounts {
-    /// Records security events in this collector. Without a collector they are dropped.
-    pub fn with_events(self, events: SecurityEvents) -> Accounts {
-        Accounts { events, ..self }
-    }
-
     /// Records an event of a known account.
     pub(super) fn note(&self, class: SecurityClass, user: &User, device: &Device, detail: &'static str) {
         self.events.record(class, Some(user.id), Some(device.address), detail);

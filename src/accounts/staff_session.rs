@@ -34,6 +34,6 @@ impl Accounts {
         } else {
             self.clock.now().duration_since(session.issued_at)
         };
-        Ok(Duration::try_from(unused).unwrap_or_default() >= self.staff_idle)
+        Ok(Duration::try_from(unused).unwrap_or_default() >= self.rules.staff_idle)
     }
 }

@@ -17,7 +17,7 @@ const SPENDING_PROOF_LIFETIME: Duration = Duration::from_secs(12 * 3600);
 impl Accounts {
     /// Whether a member of the staff entered the password, and the code, within the time that the setting allows.
     pub async fn is_proved(&self, session: &Session) -> Result<bool, StoreError> {
-        self.is_proved_within(session, self.staff_step_up).await
+        self.is_proved_within(session, self.rules.staff_step_up).await
     }
 
     /// Refuses to spend from the wallet when the password of the session was entered too long ago.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::app::backends::Backends;
 use crate::app::startup::{generated_secret, open_database};
 use accounts::security_events::SecurityEvents;
-use accounts::{Accounts, MailLinks};
+use accounts::{AccountRules, Accounts, MailLinks};
 use base::clock::Clock;
 use base::config::{Config, PaymentProvider};
 use base::counters::CounterRegistry;
@@ -166,9 +166,13 @@ impl Services {
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
         let accounts = Accounts::new(store.clone(), clock.clone(), &secret, config.web.is_https());
         let security = SecurityEvents::new(clock.clone(), metrics.clone());
-        let accounts = accounts.with_staff_idle(config.staff_idle).with_staff_step_up(config.staff_step_up);
-        let accounts = accounts.with_free_registrations(config.free_registrations);
-        let accounts = accounts.with_site(RelyingParty::of(&config.web.public_url)).with_events(security.clone());
+        let rules = AccountRules {
+            free_registrations: config.free_registrations,
+            staff_idle: config.staff_idle,
+            staff_step_up: config.staff_step_up,
+            site: RelyingParty::of(&config.web.public_url),
+        };
+        let accounts = accounts.with(rules, security.clone());
         let mailer = Mailer {
             store: store.clone(),
             transport: Transport::of(&config.mail).context("SECKILL_SMTP_URL has a wrong value")?,

@@ -9,7 +9,11 @@ use domain::proof_of_work::{MAX_BITS, solve};
 async fn open() -> (Accounts, Clock, tempfile::TempDir) {
     let (accounts, folder) = accounts().await;
     let clock = accounts.clock.clone();
-    (accounts.with_free_registrations(3), clock, folder)
+    (with_free_registrations(accounts, 3), clock, folder)
+}
+
+fn with_free_registrations(accounts: Accounts, free: u32) -> Accounts {
+    Accounts { rules: AccountRules { free_registrations: free, ..Default::default() }, ..accounts }
 }
 
 fn at(address: &str) -> Device {
@@ -152,10 +156,10 @@ async fn account_that_was_free_when_it_was_checked_is_not_paid_by_an_unsolved_ch
     let unsolved = RegistrationPayment { challenge: price.challenge, numbers: vec![] };
     // While the challenge is good, the count falls by one account (here: the allowance is raised) and rises again.
     clock.advance(Duration::from_secs(9 * 60));
-    let other = accounts.with_free_registrations(30);
+    let other = with_free_registrations(accounts, 30);
     let checked = other.check_payment(&here, &unsolved).await.unwrap();
     assert!(checked.is_none(), "it is free");
-    let accounts = other.with_free_registrations(3);
+    let accounts = with_free_registrations(other, 3);
     let taken = accounts.take_payment(&here, checked.as_ref()).await;
     assert!(matches!(taken, Err(AccountRefusal::PriceDue)), "{taken:?}");
 }
