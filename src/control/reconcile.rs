@@ -1,6 +1,6 @@
 //! Compares the holds of a bucket in Redis with its orders in the database: a pure function of one snapshot of both.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -20,9 +20,11 @@ pub struct BucketSnapshot {
     pub epoch: i64,
     /// Units that the master counts as taken.
     pub booked: i64,
+    /// Whether the bucket may grant. If it is closed, nothing was granted while the snapshot was read.
+    pub is_open: bool,
     pub holds: HashMap<UserId, Hold>,
     /// Orders in the outbox that have not reached the database.
-    pub in_flight: HashSet<OrderId>,
+    pub in_flight: HashMap<OrderId, HeldUnits>,
     /// Live orders in the database.
     pub orders: HashMap<UserId, HeldUnits>,
     /// The statuses of orders that have a hold but are not the live order of its user.
@@ -36,6 +38,10 @@ pub struct HoldMismatches {
     pub ended_holds: Vec<HeldUnits>,
     /// Live orders without a hold; to be held.
     pub missing_holds: Vec<HeldUnits>,
+    /// Orders in flight whose user holds nothing; to be held. A master that has lost its last writes still has the hold
+    /// of the user's earlier order, which has ended since. The order that was granted after it is replayed to the outbox
+    /// only. Without a hold its units would be granted to somebody else, and the database would reject the order.
+    pub in_flight_unheld: Vec<HeldUnits>,
     /// Holds whose order is neither in the database nor in the outbox; to be sent again.
     pub lost_orders: Vec<HeldUnits>,
     /// Holds that may be lost orders, but are younger than [`MIN_LOST_AGE`].
@@ -45,17 +51,20 @@ pub struct HoldMismatches {
 impl HoldMismatches {
     /// Whether nothing needs to be repaired now.
     pub fn is_empty(&self) -> bool {
-        self.ended_holds.is_empty() && self.missing_holds.is_empty() && self.lost_orders.is_empty()
+        self.ended_holds.is_empty()
+            && self.missing_holds.is_empty()
+            && self.in_flight_unheld.is_empty()
+            && self.lost_orders.is_empty()
     }
 }
 
-/// Finds mismatches. An order in flight is not a mismatch.
+/// Finds mismatches. An order in flight that is held is not a mismatch.
 pub fn compare(snapshot: &BucketSnapshot, now: Timestamp) -> HoldMismatches {
     let mut found = HoldMismatches::default();
     for (&user_id, hold) in &snapshot.holds {
         let of_hold = HeldUnits { order_id: hold.order_id, sale_id: snapshot.sale, user_id, quantity: hold.quantity };
         let matches = snapshot.orders.get(&user_id).is_some_and(|order| order.order_id == hold.order_id);
-        if matches || snapshot.in_flight.contains(&hold.order_id) {
+        if matches || snapshot.in_flight.contains_key(&hold.order_id) {
             continue;
         }
         match snapshot.statuses.get(&hold.order_id) {
@@ -66,9 +75,19 @@ pub fn compare(snapshot: &BucketSnapshot, now: Timestamp) -> HoldMismatches {
             None => found.undecided += 1,
         }
     }
-    found.missing_holds.extend(snapshot.orders.values().filter(|order| !snapshot.holds.contains_key(&order.user_id)));
+    let is_unheld = |order: &&HeldUnits| !snapshot.holds.contains_key(&order.user_id);
+    found.missing_holds.extend(snapshot.orders.values().filter(is_unheld));
+    // Holds of an open bucket were read before its outbox, so a young order in flight may be held by now.
+    let is_settled = |order: &&HeldUnits| !snapshot.is_open || generated_at(order.order_id) + MIN_LOST_AGE < now;
+    let in_flight = snapshot.in_flight.values().filter(is_unheld).filter(is_settled);
+    found.in_flight_unheld.extend(in_flight.filter(|order| !snapshot.orders.contains_key(&order.user_id)));
+    // Of two orders of one user the older one gets the hold, as in the database.
+    found.in_flight_unheld.sort_by_key(|order| order.order_id);
     found
 }
+
+#[cfg(test)]
+mod model;
 
 #[cfg(test)]
 mod tests {
@@ -88,7 +107,7 @@ mod tests {
     fn each_kind_of_mismatch_is_classified() {
         let sale = SaleId(7);
         let now = Timestamp::from_second(1_000).unwrap();
-        let orders: Vec<OrderId> = [10, 11, 12, 13, 14, 999].map(order).to_vec();
+        let orders: Vec<OrderId> = [10, 11, 12, 13, 14, 999, 15, 998].map(order).to_vec();
         let hold = |n: usize| (user(n as u128), Hold { order_id: orders[n], quantity: 1 });
         let live = |n: usize| {
             let release = HeldUnits { order_id: orders[n], sale_id: sale, user_id: user(n as u128), quantity: 1 };
@@ -100,7 +119,9 @@ mod tests {
             booked: 5,
             // Order 0 agrees, 1 is in flight, 2 was cancelled, 3 is lost, 5 is young.
             holds: [hold(0), hold(1), hold(2), hold(3), hold(5)].into(),
-            in_flight: [orders[1]].into(),
+            is_open: true,
+            // Orders 6 and 7 are in flight without a hold; 7 is young.
+            in_flight: [live(1), live(6), live(7)].map(|(_, units)| (units.order_id, units)).into(),
             // Order 4 is live without a hold.
             orders: [live(0), live(4)].into(),
             statuses: [(orders[2], OrderStatus::Cancelled)].into(),
@@ -109,6 +130,10 @@ mod tests {
         assert_eq!(found.ended_holds, [live(2).1]);
         assert_eq!(found.lost_orders, [live(3).1]);
         assert_eq!(found.missing_holds, [live(4).1]);
+        assert_eq!(found.in_flight_unheld, [live(6).1]);
         assert_eq!(found.undecided, 1);
+        // Nothing is granted while a bucket is closed, so a young order is not held by now.
+        let found = compare(&BucketSnapshot { is_open: false, ..snapshot }, now);
+        assert_eq!(found.in_flight_unheld, [live(6).1, live(7).1]);
     }
 }

@@ -90,6 +90,7 @@ impl StockSync {
         let repairs: Vec<HoldRepair> = found
             .missing_holds
             .iter()
+            .chain(&found.in_flight_unheld)
             .map(|hold| HoldRepair::AddHold(*hold))
             .chain(found.lost_orders.iter().map(|hold| HoldRepair::AddToOutbox(*hold)))
             .collect();
@@ -101,6 +102,7 @@ impl StockSync {
             %bucket,
             ended_holds = found.ended_holds.len(),
             missing_holds = found.missing_holds.len(),
+            in_flight_unheld = found.in_flight_unheld.len(),
             lost_orders = found.lost_orders.len(),
             repaired,
             "repaired holds on which Redis and the database disagreed"
@@ -151,11 +153,12 @@ impl StockSync {
             }
             cursor = next;
         }
-        let in_flight = self.in_flight(bucket).await?.into_iter().map(|hold| hold.order_id).collect();
+        let in_flight = self.in_flight(bucket).await?.into_iter().map(|hold| (hold.order_id, hold)).collect();
         Ok(Some(BucketSnapshot {
             sale,
             epoch: loaded.generation.present.epoch,
             booked: loaded.booked,
+            is_open: loaded.generation.open,
             holds,
             in_flight,
             orders: HashMap::new(),

@@ -131,6 +131,40 @@ async fn newcomers_get_no_unit_that_a_forgetful_master_had_promised() {
     shop.audit_is_clean().await;
 }
 
+/// The master comes back with the holds of orders that were cancelled since. Their shoppers have bought again, and these
+/// orders are not in the database yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shoppers_who_bought_again_keep_their_units_although_the_master_remembers_the_first_order() {
+    let _restore = Stack::get().restore_on_drop();
+    let (mut shop, sale) = open_shop(NewSale::of(WINNERS as i64 + 20)).await;
+    let first = buy_each(&shop, &sale).await;
+    assert_all_become(&first, &sale, "unpaid").await;
+    // The master has written the holds to its file.
+    pause(1_500).await;
+    let backup = Backup::take();
+    for (shopper, order) in &first {
+        shopper.cancel(&sale, order).await.expect(200);
+    }
+    stop_relays(&mut shop);
+    let mut second = Vec::new();
+    for (shopper, cancelled) in first {
+        let order = eventually("the unit has come back", SETTLE_TIMEOUT, async || {
+            let order = buy(&shopper, &sale).await.expect("units are left");
+            if order == cancelled { Err("still holds the first order".to_owned()) } else { Ok(order) }
+        })
+        .await;
+        second.push((shopper, order));
+    }
+    backup.restore().await;
+    let newcomers: Vec<Shopper> = (1_000..1_080).map(|n| shop.shopper(n)).collect();
+    let bought = futures::future::join_all(newcomers.iter().map(|shopper| buy(shopper, &sale))).await;
+    start_relays(&mut shop);
+    assert_all_become(&second, &sale, "unpaid").await;
+    assert_eq!(bought.iter().flatten().count(), 20, "newcomers get what was never promised");
+    shop.wait_for_sold(&sale, WINNERS as i64 + 20, SETTLE_TIMEOUT).await;
+    shop.audit_is_clean().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn grants_outlive_a_restart_of_the_server_that_made_them() {
     let _restore = Stack::get().restore_on_drop();
