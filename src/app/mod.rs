@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 
-pub use self::services::Services;
+pub use self::services::{Services, document};
 pub use self::startup::open_database;
 use base::config::{Config, ProcessRole};
 use base::lifecycle::Lifecycle;

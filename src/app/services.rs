@@ -1,6 +1,6 @@
 //! Builds everything that roles and commands work with from the configuration.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::Context;
 use axum::Router;
@@ -53,6 +53,7 @@ use payments::provider::Provider;
 use payments::staff_refunds::StaffRefunds;
 use payments::{Payments, Sandbox};
 use store::Store;
+use web::document::{Api, Document};
 use web::questions::Questions;
 use web::{self, Shop};
 use webauthn::RelyingParty;
@@ -288,6 +289,7 @@ impl Services {
     pub fn router(&self) -> Router {
         let shop = Arc::new(Shop {
             config: self.config.web.clone(),
+            document: document(),
             clock: self.clock.clone(),
             store: self.store.clone(),
             catalogue: self.catalogue.clone(),
@@ -358,4 +360,15 @@ impl Services {
 /// TLS.
 fn webhook_origin(config: &Config) -> String {
     if config.web.is_https() { format!("http://{}", config.web.listen) } else { config.web.public_url.clone() }
+}
+
+/// The document of the API. It is the same for every shop of a process.
+pub fn document() -> Arc<Document> {
+    static DOCUMENT: LazyLock<Arc<Document>> = LazyLock::new(|| {
+        let mut api = Api::default();
+        storefront::routes::document(&mut api);
+        console::routes::document(&mut api);
+        Arc::new(api.into())
+    });
+    DOCUMENT.clone()
 }

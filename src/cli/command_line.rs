@@ -24,13 +24,16 @@ pub enum Task {
     /// Reset the second factor of the account with this name.
     ResetSecondFactor(String),
     VerifyDraw(DrawFiles),
+    /// Print the document of the API.
+    OpenApi,
 }
 
-const COMMANDS: [(&str, Task); 4] = [
+const COMMANDS: [(&str, Task); 5] = [
     ("migrate", Task::Migrate),
     ("render", Task::Render),
     ("doctor", Task::Doctor),
     ("audit", Task::Audit { resume: false }),
+    ("openapi", Task::OpenApi),
 ];
 
 /// Reads the command line, the environment and the file. Ends the process on `--help` and on unknown flags.
@@ -58,8 +61,8 @@ fn command() -> Command {
             Arg::new("what")
                 .value_name("ROLE|COMMAND")
                 .help(
-                    "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, rehearse, \
-                     reset-second-factor NAME, verify-draw PROOF ENTRIES [ENTRY...]",
+                    "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, openapi, \
+                     rehearse, reset-second-factor NAME, verify-draw PROOF ENTRIES [ENTRY...]",
                 )
                 .action(ArgAction::Append)
                 .num_args(0..),

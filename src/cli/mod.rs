@@ -55,6 +55,10 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             Ok(rehearse::run(*options, &config, build).await)
         }
         Task::ResetSecondFactor(username) => reset_second_factor::run(&config, &username).await,
+        Task::OpenApi => {
+            println!("{}", String::from_utf8_lossy(&app::document().text()));
+            Ok(ExitCode::SUCCESS)
+        }
         Task::VerifyDraw(files) => verify_draw::run(&files),
         Task::Run(roles) => app::run(&roles, config).await,
     }

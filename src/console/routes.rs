@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use web::document::Api;
 use web::router::Routes;
 use web::router::methods::{delete, get, patch, post, put};
 use web::{Shop, idempotency};
@@ -16,6 +17,35 @@ use crate::{
 /// What the staff request: the pages of the console, and the same actions for programs.
 pub fn routes(shop: &Arc<Shop>) -> Routes {
     Router::new().merge(api()).merge(pages()).merge(repeatable(shop)).merge(stepped_up(shop))
+}
+
+/// Adds every operation to the document of the API.
+pub fn document(api: &mut Api) {
+    let files = [
+        approvals::api::document,
+        books::api::document,
+        books::journal_csv::document,
+        categories::api::document,
+        cockpit::live::document,
+        dead_letters::api::document,
+        draws::api::document,
+        goods::api::document,
+        invitations::api::document,
+        linked_accounts::api::document,
+        log::api::document,
+        orders::api::document,
+        orders::changes_api::document,
+        orders::csv::document,
+        packets::api::document,
+        payment_cases::api::document,
+        questions::api::document,
+        sales::api::document,
+        sales::definition_api::document,
+        security::api::document,
+        users::api::document,
+        waiting_room::api::document,
+    ];
+    files.into_iter().for_each(|add: fn(&mut Api)| add(api));
 }
 
 fn api() -> Routes {

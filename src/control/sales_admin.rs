@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::Instant;
 use tracing::warn;
@@ -77,8 +78,9 @@ pub struct ChangedSale {
 }
 
 /// How many parts of the stock (the buckets of a split sale) have a change. The others get it from stock sync.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AppliedParts {
+    /// The buckets of the sale; 1 without a split.
     pub parts: usize,
     pub applied: usize,
 }

@@ -1,5 +1,6 @@
 //! Delivery addresses. Chinese and western addresses have the same fields; only the order of the printed lines differs.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
@@ -16,22 +17,28 @@ const MAX_LINE_CHARS: usize = 120;
 const MAX_POSTAL_CHARS: usize = 12;
 
 /// A delivery address. Fields that do not apply are empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Address {
+    #[schemars(length(max = 60))]
     pub recipient: String,
     pub phone: String,
-    /// An ISO 3166 code of [`COUNTRIES`].
+    /// Two letters of ISO 3166, one of [`COUNTRIES`].
     pub country: String,
     /// Province or state.
     #[serde(default)]
+    #[schemars(length(max = 60))]
     pub region: String,
+    #[schemars(length(max = 60))]
     pub city: String,
     /// District, street and house.
+    #[schemars(length(max = 120))]
     pub line1: String,
     #[serde(default)]
+    #[schemars(length(max = 120))]
     pub line2: String,
     #[serde(default)]
+    #[schemars(length(max = 12))]
     pub postal_code: String,
 }
 

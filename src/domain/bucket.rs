@@ -2,8 +2,10 @@
 //! split, which Redis Cluster places on different machines. A user always maps to the same bucket of a sale, so the
 //! rule of one hold per user is checked within one bucket. The list of a waiting room is one bucket.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
 use crate::{PacketId, Sale, SaleId, UserId};
@@ -130,6 +132,20 @@ impl Bucket {
     /// The bucket's index, from 0; `None` if the owner is not split.
     pub fn part(self) -> Option<u8> {
         self.part
+    }
+}
+
+impl JsonSchema for Bucket {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Bucket".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Categories, into which the shop sorts its goods.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Bilingual, CategoryId};
@@ -9,7 +10,7 @@ use super::{Bilingual, CategoryId};
 pub const MAX_CATEGORIES: usize = 50;
 
 /// A group of goods with a name and a page of its own. Goods are in one category or in none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Category {
     pub id: CategoryId,
     pub name: Bilingual,

@@ -1,13 +1,14 @@
 //! Who may take part in a sale. The rules are the same for all and stand on the sale's page.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Money;
 use super::wire::wire_enum;
 
 /// The rules of a sale. By default every account may take part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct EligibilityRules {
     /// Accounts that were registered after this time may not take part.
     pub accounts_before: Option<Timestamp>,

@@ -1,12 +1,13 @@
 //! Goods, the catalogue items of the shop, in both of its languages.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CategoryId, GoodsId, Locale, Picture};
 
 /// A text in every language of the shop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bilingual {
     pub zh: String,
@@ -27,11 +28,12 @@ impl Bilingual {
 }
 
 /// A catalogue item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Goods {
     pub id: GoodsId,
     pub name: Bilingual,
     pub description: Bilingual,
+    /// The category
     pub category_id: Option<CategoryId>,
     /// The goods of which these are a variant, for example in another colour. They are not a variant themselves.
     pub variant_of: Option<GoodsId>,

@@ -1,10 +1,12 @@
 //! Identifiers. On the wire all of them are strings. Goods, categories, sales and packets have small decimal numbers; users,
 //! orders, addresses, payments and questions have UUIDs of version 7, which sort by creation time.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
@@ -14,7 +16,7 @@ use uuid::Uuid;
 pub struct InvalidId;
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident($inner:ty), $parse:expr) => {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $parse:expr, $schema:tt) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub $inner);
@@ -41,8 +43,18 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+                let text = Cow::<str>::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
             }
         }
     };
@@ -59,25 +71,25 @@ fn uuid(text: &str) -> Option<Uuid> {
 }
 
 id!(/// A catalogue item.
-    GoodsId(i64), number);
+    GoodsId(i64), number, {"type": "string", "pattern": "^[1-9][0-9]*$", "examples": ["1"]});
 id!(/// A category of goods.
-    CategoryId(i64), number);
+    CategoryId(i64), number, {"type": "string", "pattern": "^[1-9][0-9]*$", "examples": ["1"]});
 id!(/// One flash sale of one catalogue item. The source articles call it `goodsId`.
-    SaleId(i64), number);
+    SaleId(i64), number, {"type": "string", "pattern": "^[1-9][0-9]*$", "examples": ["1"]});
 id!(/// A red packet.
-    PacketId(i64), number);
+    PacketId(i64), number, {"type": "string", "pattern": "^[1-9][0-9]*$", "examples": ["1"]});
 id!(/// An account: a shopper or a member of staff.
-    UserId(Uuid), uuid);
+    UserId(Uuid), uuid, {"type": "string", "format": "uuid"});
 id!(/// An order, from the moment its units are reserved.
-    OrderId(Uuid), uuid);
+    OrderId(Uuid), uuid, {"type": "string", "format": "uuid"});
 id!(/// An address in a shopper's address book.
-    AddressId(Uuid), uuid);
+    AddressId(Uuid), uuid, {"type": "string", "format": "uuid"});
 id!(/// One attempt to pay an order or to top up a wallet.
-    PaymentId(Uuid), uuid);
+    PaymentId(Uuid), uuid, {"type": "string", "format": "uuid"});
 id!(/// A refund of a part of a payment, or of all that is left of it. A refund of the rest has the payment's id.
-    RefundId(Uuid), uuid);
+    RefundId(Uuid), uuid, {"type": "string", "format": "uuid"});
 id!(/// A question of a shopper about goods.
-    QuestionId(Uuid), uuid);
+    QuestionId(Uuid), uuid, {"type": "string", "format": "uuid"});
 
 /// The smallest UUID of version 7 that can be generated at this time.
 pub fn first_id_of(at: Timestamp) -> String {

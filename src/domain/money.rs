@@ -1,7 +1,9 @@
 //! Money in whole minor units, such as cents or fen.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An ISO 4217 code: three capital letters.
@@ -68,6 +70,20 @@ impl Currency {
     }
 }
 
+impl JsonSchema for Currency {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Currency".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[A-Z]{3}$", "description": "A currency of ISO 4217."})
+    }
+}
+
 impl Serialize for Currency {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
@@ -76,16 +92,19 @@ impl Serialize for Currency {
 
 impl<'de> Deserialize<'de> for Currency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let text = Cow::<str>::deserialize(deserializer)?;
         Currency::known(&text).ok_or_else(|| serde::de::Error::custom("a currency is a code of ISO 4217, such as CNY"))
     }
 }
 
 /// An amount in minor units of one currency, such as `{"amount": 1999, "currency": "CNY"}` for ¥19.99.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Money {
+    /// In minor units.
     pub amount: i64,
+    /// A currency of ISO 4217.
+    #[schemars(regex(pattern = r"^[A-Z]{3}$"))]
     pub currency: Currency,
 }
 

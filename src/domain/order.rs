@@ -1,6 +1,7 @@
 //! An order, its statuses, and the transitions between them.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::wire::wire_enum;
@@ -57,14 +58,14 @@ impl OrderStatus {
 }
 
 /// A status change of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OrderEvent {
     pub at: Timestamp,
     pub status: OrderStatus,
 }
 
 /// A status change of an order as staff see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OrderStep {
     #[serde(flatten)]
     pub event: OrderEvent,

@@ -1,5 +1,6 @@
 //! Pictures of goods, and galleries of them.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Widths of the stored copies in pixels: phones, large phones and tablets, screens. No copy is wider than the upload.
@@ -8,7 +9,7 @@ pub const COPY_WIDTHS: [u32; 3] = [320, 640, 1280];
 pub const MAX_GALLERY_PICTURES: usize = 12;
 
 /// A picture of goods.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Picture {
     /// The name of an upload (`u-<hash>`), or of a drawing under `static/goods/` (`phone.svg`).
     pub name: String,

@@ -6,6 +6,7 @@
 //! a segment the numbers decide, and a number follows from the seed and the entry.
 
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -26,16 +27,19 @@ const CLOSING_MS: i64 = 2_000;
 pub const SEAT_GRACE_MS: i64 = 5_000;
 
 /// How a waiting room is run. It is part of the sale's definition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct QueuePlan {
     /// How long before the opening shoppers may join, in seconds.
     #[serde(rename = "queue_prequeue_s")]
+    #[schemars(range(min = 0, max = 86400))]
     pub prequeue_s: i64,
     /// How long after the opening shoppers still join segment 0, in seconds. Then the list is locked.
     #[serde(rename = "queue_gather_s")]
+    #[schemars(range(min = 0, max = 600))]
     pub gather_s: i64,
     /// How long a called shopper may buy, in seconds.
     #[serde(rename = "queue_seat_s")]
+    #[schemars(range(min = 10, max = 3600))]
     pub seat_s: i64,
 }
 
@@ -80,10 +84,13 @@ fn shifted(at: Timestamp, ms: i64) -> Timestamp {
 }
 
 /// A place in the order of calls. The smaller one is called first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Place {
+    /// 0 for all who came before the lock; then one for each ten seconds.
+    #[schemars(range(min = 0))]
     pub segment: i64,
     /// The first 48 bits of SHA-256(seed ‖ entry), which are exact in every language's numbers.
+    #[schemars(range(min = 0, max = 281_474_976_710_655_i64))]
     pub number: i64,
 }
 
@@ -107,12 +114,16 @@ pub fn closed_segment(locked: Timestamp, now: Timestamp) -> i64 {
 }
 
 /// A closed segment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Segment {
+    #[schemars(range(min = 0))]
     pub segment: i64,
+    #[schemars(range(min = 0))]
     pub places: i64,
+    #[schemars(range(min = 0))]
     pub called: i64,
     /// Numbers at evenly spaced ranks, from the first to the last. Between them a rank is estimated.
+    #[schemars(inner(range(min = 0)))]
     pub marks: Vec<i64>,
 }
 
@@ -198,7 +209,7 @@ impl QueuePlace {
 
 /// The public state of a waiting room. It is the same for everyone, so a cache may answer it. A page finds its own turn
 /// in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Line {
     pub sale_id: SaleId,
     /// The version of the sale's definition.
@@ -211,6 +222,7 @@ pub struct Line {
     pub locked_at: Option<Timestamp>,
     pub closes_at: Option<Timestamp>,
     /// SHA-256 of the seed.
+    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"))]
     pub commitment: String,
     /// `None` until the list is locked.
     pub seed: Option<String>,
@@ -218,25 +230,33 @@ pub struct Line {
     /// locked.
     pub root: Option<String>,
     /// How many places were taken.
+    #[schemars(range(min = 0))]
     pub joined: i64,
     /// How many places were called.
+    #[schemars(range(min = 0))]
     pub called: i64,
     /// The last place that was called.
     pub serving: Option<Place>,
     /// Closed segments with shoppers who are not called yet, in order.
     pub segments: Vec<Segment>,
     /// Shoppers who are called now and have neither bought nor missed their turn.
+    #[schemars(range(min = 0))]
     pub seats: i64,
     /// Units that are in no order.
+    #[schemars(range(min = 0))]
     pub left: i64,
     /// Orders that are not paid yet. Their units may come back.
+    #[schemars(range(min = 0))]
     pub unpaid: i64,
     /// Calls in the last minute.
+    #[schemars(range(min = 0))]
     pub called_last_minute: i64,
     /// Whether staff hold the calls.
     pub held: bool,
+    #[schemars(range(min = 10))]
     pub seat_s: i64,
     pub now: Timestamp,
+    #[schemars(range(min = 0))]
     pub poll_after_ms: i64,
 }
 

@@ -1,13 +1,14 @@
 //! A flash sale: its definition, the states that staff and the schedule move it through, and the phase a shopper sees.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::wire::wire_enum;
 use super::{EligibilityRules, GoodsId, Money, SaleId, SaleMode, Spread, SpreadSeed};
 
 /// The times at which a sale opens and closes. `None` means that staff open or close it by hand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Window {
     pub opens_at: Option<Timestamp>,
     pub closes_at: Option<Timestamp>,
@@ -124,15 +125,18 @@ const HOT_PERCENT: i64 = 80;
 
 /// How a sale handles the load at its opening: the number of buckets, the size of the lots that buckets receive, and
 /// the time over which accounts spread their first requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rush {
     /// 1 to [`Rush::MAX_BUCKETS`]; 1 means unsplit. Fixed once the sale is loaded into Redis.
+    #[schemars(range(min = 1, max = 64))]
     pub buckets: u8,
     /// Units of one allotment to one bucket; 0 allots everything at once.
+    #[schemars(range(min = 0))]
     pub lot: i64,
     /// Width of the spread in milliseconds, at most [`Rush::MAX_SPREAD_MS`]. From [`Rush::MIN_ENFORCED_SPREAD_MS`] on each
     /// account has a moment of its own in it, and the gate refuses it before; a shorter one shapes the load of the shop's
     /// own pages only.
+    #[schemars(range(min = 0, max = 600000))]
     pub spread_ms: i64,
 }
 
@@ -164,19 +168,21 @@ impl Default for Rush {
 }
 
 /// A sale as stored in the database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sale {
     pub id: SaleId,
     pub goods_id: GoodsId,
     pub price: Money,
     /// The regular price, shown for comparison. `None` when there is none.
     pub list_price: Option<Money>,
+    #[schemars(range(min = 1))]
     pub total: i64,
     /// Units in live orders, counted by the database.
     pub sold: i64,
     /// Units ever sold, including cancelled ones. Never decreases.
     pub granted: i64,
     /// Units that one user may hold.
+    #[schemars(range(min = 1))]
     pub per_user_limit: i64,
     #[serde(flatten)]
     pub window: Window,

@@ -1,5 +1,8 @@
 //! How the buyers of a sale are found.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::draw::Beacon;
@@ -39,6 +42,26 @@ pub struct ModeChange {
     pub draw_review_s: Option<i64>,
     /// The source of randomness if the sale becomes a draw.
     pub draw_beacon: Option<Beacon>,
+}
+
+/// One object with the fields of both plans, instead of one of three: programs read it more easily.
+impl JsonSchema for SaleMode {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "SaleMode".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut fields = json_schema!({"mode": ModeName::json_schema(generator)});
+        for plan in [QueuePlan::json_schema(generator), DrawPlan::json_schema(generator)] {
+            let plan = plan.get("properties").and_then(|fields| fields.as_object()).cloned();
+            fields.ensure_object().extend(plan.into_iter().flatten());
+        }
+        json_schema!({"type": "object", "properties": fields, "required": ["mode"]})
+    }
 }
 
 impl SaleMode {

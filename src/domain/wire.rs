@@ -1,6 +1,7 @@
 //! Enums whose variants have one stable text outside the program: in the database, in JSON, in paths and in metrics.
 
-/// Declares such an enum from one list of texts, with `ALL`, `as_str`, `Display`, `FromStr` and serde. The texts are
+/// Declares such an enum from one list of texts, with `ALL`, `as_str`, `Display`, `FromStr`, serde and
+/// its schema. The texts are
 /// stored and published: a variant may be renamed, its text may not.
 #[macro_export]
 macro_rules! wire_enum {
@@ -44,8 +45,21 @@ macro_rules! wire_enum {
                 text.parse().map_err(|()| serde::de::Error::unknown_variant(&text, &[$($text),+]))
             }
         }
+
+        impl $crate::wire::schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut $crate::wire::schemars::SchemaGenerator) -> $crate::wire::schemars::Schema {
+                $crate::wire::schemars::json_schema!({"type": "string", "enum": [$($text),+]})
+            }
+        }
     };
 }
+// For the macro, in crates that do not name it themselves.
+#[doc(hidden)]
+pub use schemars;
 pub use wire_enum;
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use jiff::Timestamp;
 use tracing::info;
 use uuid::Uuid;
 
-pub use sandbox::{Sandbox, Settled};
+pub use sandbox::{Notice, Sandbox, Settled};
 
 use accounts::Signals;
 use base::metrics::Metrics;

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use axum::http::HeaderMap;
 use futures::StreamExt;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 use uuid::Uuid;
@@ -25,21 +26,26 @@ const MAX_WEBHOOKS: i64 = 100;
 const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The body of a webhook. Older versions send neither amount nor reason.
-#[derive(Debug, Serialize, Deserialize)]
-struct Body {
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SandboxNotice")]
+pub struct Notice {
+    /// `payment.captured`, `payment.declined`, `payment.disputed`, `refund.succeeded`, `refund.failed`; any other event is
+    /// kept for the staff.
     #[serde(rename = "type")]
     event: String,
     #[serde(default)]
-    data: BodyData,
+    data: NoticeData,
 }
 
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct BodyData {
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct NoticeData {
     #[serde(default)]
     payment_id: String,
+    /// The refund that it is about; without it the refund of the whole payment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refund_id: Option<RefundId>,
     amount: Option<Money>,
+    /// For the staff.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,13 +98,13 @@ impl Sandbox {
             true => ("captured", ReportKind::Captured),
             false => ("declined", ReportKind::Declined),
         };
-        let data = BodyData {
+        let data = NoticeData {
             payment_id: payment.id.to_string(),
             amount: Some(payment.amount),
             instrument: card.filter(|_| pay).map(|card| format!("card {card}")),
-            ..BodyData::default()
+            ..NoticeData::default()
         };
-        let body = serde_json::to_string(&Body { event: kind.as_str().to_owned(), data }).unwrap_or_default();
+        let body = serde_json::to_string(&Notice { event: kind.as_str().to_owned(), data }).unwrap_or_default();
         let webhook = SandboxWebhook { id: format!("msg_{}", Uuid::now_v7().simple()), body, attempts: 0 };
         if self.store.sandbox().settle(payment.id, status, &webhook).await? {
             self.deliver(&webhook).await?;
@@ -168,8 +174,8 @@ impl Provider for Sandbox {
         let signed = keys.find_map(|key| key.verify(body, headers).ok()).ok_or(PaymentError::BadSignature)?;
         signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
         let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
-        let Body { event, data } = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        let BodyData { payment_id: payment, refund_id: refund, amount, reason, instrument } = data;
+        let Notice { event, data } = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
+        let NoticeData { payment_id: payment, refund_id: refund, amount, reason, instrument } = data;
         Ok(Report { id: id.to_owned(), event, payment, refund, amount, reason, instrument })
     }
 }
@@ -242,8 +248,8 @@ mod fuzz {
             format!(r#"{{"type":"refund.failed","data":{{{payment},{refund},{money},"reason":"no"}}}}"#),
         ];
         for text in &valid {
-            assert!(serde_json::from_str::<Body>(text).is_ok(), "{text}");
+            assert!(serde_json::from_str::<Notice>(text).is_ok(), "{text}");
         }
-        inputs(valid.map(String::into_bytes).to_vec(), |bytes| drop(serde_json::from_slice::<Body>(bytes)));
+        inputs(valid.map(String::into_bytes).to_vec(), |bytes| drop(serde_json::from_slice::<Notice>(bytes)));
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use domain::Locale;
+use web::document::Api;
 use web::router::Routes;
 use web::router::methods::{delete, get, post, put};
 use web::{Shop, idempotency, list_limit, step_up};
@@ -29,6 +30,29 @@ pub fn routes(shop: &Arc<Shop>) -> Routes {
         routes = routes.merge(pages_of(locale));
     }
     routes
+}
+
+/// Adds every operation to the document of the API.
+pub fn document(api: &mut Api) {
+    let files = [
+        account::api::document,
+        account::push_api::document,
+        addresses::api::document,
+        draws::api::document,
+        eligibility::api::document,
+        orders::api::document,
+        orders::payments_api::document,
+        packets::api::document,
+        passkeys::api::document,
+        questions::api::document,
+        recovery::api::document,
+        sales::api::document,
+        sign_in::api::document,
+        waiting_room::api::document,
+        waitlist::api::document,
+        wallet::api::document,
+    ];
+    files.into_iter().for_each(|add: fn(&mut Api)| add(api));
 }
 
 /// The routes that all shoppers request at once when a sale opens. Their handlers do as little as possible. `ping` has the

@@ -33,6 +33,8 @@ pub mod shared;
 
 pub mod problem;
 
+pub mod document;
+
 pub mod query_keys;
 
 pub mod security;
@@ -44,6 +46,7 @@ pub mod ops;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::document::Document;
 use crate::questions::Questions;
 use ::pages::Publisher;
 use ::pages::pictures::Pictures;
@@ -79,12 +82,10 @@ pub use event_streams::EventStreams;
 pub use router::router;
 pub use server::serve;
 
-/// The document of the API.
-pub const OPENAPI: &str = include_str!("openapi.json");
-
 /// What handlers use. The program builds it (`app`).
 pub struct Shop {
     pub config: WebConfig,
+    pub document: Arc<Document>,
     pub clock: Clock,
     pub store: Store,
     pub catalogue: Arc<Catalogue>,

@@ -128,7 +128,7 @@ pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) 
         Audience::HotPath => Some(WatchedRequest::on_hot_path()),
         _ => WatchedRequest::of(&request, &shop.config),
     };
-    let mut response = match query_keys::check(&request) {
+    let mut response = match query_keys::check(&shop.document, &request) {
         Ok(()) => {
             let handled = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(context.span()).await;
             handled.unwrap_or_else(|panic| panic_problem(&panic).into_response())

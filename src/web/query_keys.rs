@@ -2,11 +2,11 @@
 //! silently match everything. The OpenAPI document is the list.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use axum::extract::Request;
 use serde_json::Value;
 
+use crate::document::Document;
 use crate::problem::Problem;
 
 /// The language of texts in the answer. Every operation takes it.
@@ -32,27 +32,34 @@ pub fn is_path(documented: &str, path: &str) -> bool {
     documented.split('/').count() == path.split('/').count() && documented.split('/').zip(path.split('/')).all(is_part)
 }
 
-static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
-    let document: Value = serde_json::from_str(crate::OPENAPI).expect("a test parses the document");
-    let mut operations = Vec::new();
-    for (path, methods) in document["paths"].as_object().into_iter().flatten() {
-        for (method, operation) in methods.as_object().into_iter().flatten() {
-            let parameters = operation["parameters"].as_array().into_iter().flatten();
-            let queries = parameters.filter(|parameter| parameter["in"] == "query");
-            let keys = queries.filter_map(|parameter| Some(parameter["name"].as_str()?.to_owned())).collect();
-            operations.push(Operation { method: method.to_uppercase(), path: path.clone(), keys });
+/// The operations of a document with their query keys.
+#[derive(Default)]
+pub struct QueryKeys(Vec<Operation>);
+
+impl QueryKeys {
+    pub fn of(document: &Value) -> QueryKeys {
+        let mut operations = Vec::new();
+        for (path, methods) in document["paths"].as_object().into_iter().flatten() {
+            for (method, operation) in methods.as_object().into_iter().flatten() {
+                let parameters = operation["parameters"].as_array().into_iter().flatten();
+                let queries = parameters.filter(|parameter| parameter["in"] == "query");
+                let keys = queries.filter_map(|parameter| Some(parameter["name"].as_str()?.to_owned())).collect();
+                operations.push(Operation { method: method.to_uppercase(), path: path.clone(), keys });
+            }
         }
+        QueryKeys(operations)
     }
-    operations
-});
+}
 
 /// Refuses a request to a documented operation with a query key that it does not document.
-pub fn check(request: &Request) -> Result<(), Problem> {
+pub fn check(document: &Document, request: &Request) -> Result<(), Problem> {
     let (method, path) = (request.method().as_str(), request.uri().path());
     let Some(query) = request.uri().query().filter(|query| !query.is_empty() && path.starts_with("/api/")) else {
         return Ok(());
     };
-    let Some(operation) = OPERATIONS.iter().find(|operation| operation.is(method, path)) else { return Ok(()) };
+    let Some(operation) = document.query_keys().0.iter().find(|operation| operation.is(method, path)) else {
+        return Ok(());
+    };
     let mut given = url::form_urlencoded::parse(query.as_bytes()).map(|(key, _)| key);
     match given.find(|key| key != LANGUAGE && !operation.keys.contains(key.as_ref())) {
         Some(unknown) => Err(Problem::invalid_field(unknown, "unknown")),

@@ -6,6 +6,7 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{StaffCall, StaffCallTo};
@@ -21,14 +22,17 @@ use web::problem::{Code, Problem};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// A request as the API shows it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct ApprovalJson {
     id: RefundId,
+    /// All that is left of an order; a part of it; the payment of a case.
     kind: RefundKind,
+    /// `void`: the order or payment had changed, so that the refund was no longer possible.
     status: ApprovalStatus,
     /// `null` for a top-up of a wallet.
     order_id: Option<OrderId>,
     /// The payment case that it is about.
+    #[schemars(extend("format" = "uuid"))]
     case_id: Option<String>,
     amount: Money,
     to: RefundTarget,
@@ -41,7 +45,7 @@ pub struct ApprovalJson {
     decided: Option<DecisionJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DecisionJson {
     at: Timestamp,
     by: String,
@@ -70,7 +74,7 @@ impl From<Approval> for ApprovalJson {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct ApprovalsQuery {
     /// Whether to list the requests that no longer wait, instead of the waiting ones.
     #[serde(default)]
@@ -79,15 +83,15 @@ pub struct ApprovalsQuery {
     before: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ApprovalList {
     approvals: Vec<ApprovalJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<String>,
 }
 
-#[derive(Serialize)]
-struct OneApproval {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OneApproval {
     approval: ApprovalJson,
 }
 
@@ -130,9 +134,11 @@ pub async fn approve(
 }
 
 /// Why a request is declined. All staff read it.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeclineRequest {
+    /// Read by the person who asked.
+    #[schemars(length(max = 500))]
     reason: String,
 }
 
@@ -164,4 +170,21 @@ async fn decided(shop: &Shop, id: RefundId, outcome: DecisionAnswer) -> Result<R
             Err(Problem::new(Code::Yourself).detail("The payment is your own. Another member of the staff decides."))
         }
     }
+}
+
+web::operations! { "administrators"
+    /// Refunds that wait for a second person, newest first
+    GET "/api/admin/approvals" listApprovals = list;
+        200 ApprovalList;
+    /// One request
+    GET "/api/admin/approvals/{approval}" showApproval = show;
+        200 OneApproval;
+    /// Approve a request; its refund begins, once
+    POST "/api/admin/approvals/{approval}/approve" approveRefund = approve;
+        200 OneApproval;
+        refuses StepUpNeeded BadRequest RequestTimeout ChangedMeanwhile NotRefundable Yourself TooLarge;
+    /// Decline a request, or withdraw one's own
+    POST "/api/admin/approvals/{approval}/decline" declineRefund = decline;
+        200 OneApproval;
+        refuses ChangedMeanwhile Yourself;
 }

@@ -4,6 +4,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::StaffCall;
@@ -15,14 +16,15 @@ use web::extract::Query;
 use web::extract::session::ViewBooks;
 use web::problem::Problem;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct BooksJson {
     from: Timestamp,
     to: Timestamp,
     lines: Vec<LineJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "BooksLine")]
 struct LineJson {
     account: AccountKind,
     opening: Money,
@@ -38,7 +40,7 @@ impl From<TrialBalanceLine> for LineJson {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct BooksAnswer {
     books: BooksJson,
 }
@@ -52,4 +54,11 @@ pub async fn show(
     let lines = shop.store.books().trial_balance(period).await?.into_iter().map(LineJson::from).collect();
     let books = BooksJson { from: period.from, to: period.to, lines };
     Ok((Cache::Private, Answer(BooksAnswer { books })).into_response())
+}
+
+web::operations! { "administrators"
+    /// The trial balance of a period, for owners
+    GET "/api/admin/books" showBooks = show;
+        200 BooksAnswer, "Per kind of accounts and currency. The opening balances of a currency sum to zero, and so \
+            do the closing ones.";
 }

@@ -94,3 +94,10 @@ fn cells(line: JournalLine) -> Record {
     let currency = line.amount.currency.as_str().to_owned();
     vec![line.at.to_string(), line.transfer, line.kind, line.reference, line.account, debit, credit, currency]
 }
+
+web::operations! { "administrators"
+    /// Every movement of a period as CSV, for owners; noted in the audit log
+    GET "/api/admin/books/journal.csv" exportJournal = export, csv;
+        200 String;
+        refuses StepUpNeeded;
+}

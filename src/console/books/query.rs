@@ -3,6 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use store::Period;
@@ -10,9 +11,10 @@ use web::shared::FieldError;
 use web::shared::validation::{optional, time};
 
 /// The period as entered: times or dates in UTC. Without `from` it begins with the month, without `to` it ends now.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct BooksQuery {
+    /// A time or a date in UTC. Without it the period begins with the month.
     pub from: String,
     /// The end of the period, exclusive.
     pub to: String,

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{StaffCall, StaffCallTo};
@@ -21,20 +22,20 @@ use web::problem::{Code, FieldProblem, Problem};
 use web::shared::response::created;
 use web::shared::validation::check_category_name;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CategoryName {
     name: Bilingual,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CategoryOrder {
     categories: Vec<CategoryId>,
 }
 
 /// A category in JSON.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CategoryJson {
     #[serde(flatten)]
     category: Category,
@@ -48,12 +49,12 @@ impl CategoryJson {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneCategory {
     category: CategoryJson,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct AllCategories {
     categories: Vec<CategoryJson>,
 }
@@ -132,4 +133,26 @@ async fn answer_all(shop: &Shop, categories: Vec<Category>) -> Result<Response, 
     let goods = shop.store.categories().goods_per_category().await?;
     let categories = categories.into_iter().map(|category| CategoryJson::new(category, &goods)).collect();
     Ok(axum::Json(AllCategories { categories }).into_response())
+}
+
+web::operations! { "administrators"
+    /// Categories of goods in their order
+    GET "/api/admin/categories" listAllCategories = list;
+        200 AllCategories;
+    /// Create a category, which becomes the last one
+    POST "/api/admin/categories" createCategory = create, versioned, located;
+        201 OneCategory;
+        refuses TooManyCategories;
+    /// Put the categories in order
+    PUT "/api/admin/categories" orderCategories = order;
+        200 AllCategories;
+    /// One category
+    GET "/api/admin/categories/{category}" showCategory = show, versioned;
+        200 OneCategory;
+    /// Rename a category
+    PATCH "/api/admin/categories/{category}" renameCategory = edit, if_match, versioned;
+        200 OneCategory;
+    /// Delete a category; its goods stay, without one
+    DELETE "/api/admin/categories/{category}" deleteCategory = delete, if_match;
+        204 ();
 }

@@ -145,3 +145,16 @@ fn event(name: &str, data: &impl Serialize) -> Event {
     let text = serde_json::to_string(data).unwrap_or_else(|_| "null".into());
     Event::default().event(name).data(text)
 }
+
+web::operations! { "administrators"
+    /// Live data of a sale: funnel, stock, queue, rates
+    ///
+    /// Server-sent events: `history` once with the points of the last 15 minutes (after `Last-Event-ID` only newer
+    /// ones), then a `sample` each second with the moment as its id, `opening` when it has changed (requests and grants
+    /// in slots of 10 ms of the first five seconds), and `end` with a `reason` (`stopping`, `not_allowed`). `alarms`
+    /// names what needs a look (`slow`, `errors`, `drift`, `nearly_sold`). Each part of a sample has its own age. Its
+    /// `value` is null while its service does not answer, and the whole part is null if the service is not configured.
+    GET "/api/admin/sales/{sale}/live" watchSale = live, events;
+        200 String;
+        refuses TooManyStreams;
+}

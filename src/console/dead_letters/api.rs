@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::StaffCall;
@@ -11,7 +12,7 @@ use web::extract::Json;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DeadLettersResponse {
     letters: Vec<DeadLetter>,
     queue: SourceStatus,
@@ -19,7 +20,7 @@ struct DeadLettersResponse {
 }
 
 /// Whether a source of dead letters could be read.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum SourceStatus {
     Listed,
@@ -43,7 +44,7 @@ pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, 
 }
 
 /// One letter, or all that are listed now.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayRequest {
     id: Option<String>,
@@ -51,13 +52,13 @@ pub struct ReplayRequest {
     all: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiscardRequest {
     id: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SettledCount {
     settled: usize,
 }
@@ -86,4 +87,16 @@ async fn settle(
         return Err(Code::NotFound.into());
     }
     Ok(axum::Json(SettledCount { settled }).into_response())
+}
+
+web::operations! { "administrators"
+    /// Messages that could not be processed, at most 100 per source
+    GET "/api/admin/dead-letters" listDeadLetters = list;
+        200 DeadLettersResponse;
+    /// Discard a dead letter; its content is written to the audit log
+    POST "/api/admin/dead-letters/discard" discardDeadLetters = discard;
+        200 SettledCount;
+    /// Replay dead letters: one by its id, or all current ones
+    POST "/api/admin/dead-letters/replay" replayDeadLetters = replay;
+        200 SettledCount;
 }

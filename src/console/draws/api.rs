@@ -3,26 +3,27 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::StaffCallTo;
 use control::draws::{PasteRefusal, paste_round};
 use domain::SaleId;
-use domain::draw::Exclusion;
+use domain::draw::{EntryId, Exclusion};
 use store::ExcludeOutcome;
 use web::cache_policy::Cache;
 use web::extract::session::ManageSales;
 use web::extract::{Json, PathIds};
 use web::problem::{Code, Problem};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoundRequest {
     /// The JSON of the round as the beacon gives it, as one text; or its signature in hexadecimal digits.
     round: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExclusionRequest {
     reason: Exclusion,
@@ -46,13 +47,23 @@ pub async fn give_round(
 
 /// Excludes an entry until the list is locked.
 pub async fn exclude(
-    (State(shop), staff, PathIds((sale, entry))): StaffCallTo<ManageSales, (SaleId, String)>,
+    (State(shop), staff, PathIds((sale, entry))): StaffCallTo<ManageSales, (SaleId, EntryId)>,
     Json(ExclusionRequest { reason }): Json<ExclusionRequest>,
 ) -> Result<Response, Problem> {
-    let entry = entry.parse().map_err(|_| Code::NotFound)?;
     match shop.store.draws().exclude(sale, entry, reason, staff.actor()).await? {
         ExcludeOutcome::Done => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
         ExcludeOutcome::Locked => Err(Code::EntriesLocked.into()),
         ExcludeOutcome::NoSuchEntry => Err(Code::NotFound.into()),
     }
+}
+
+web::operations! { "administrators"
+    /// Exclude an entry, until the list is locked
+    POST "/api/admin/sales/{sale}/draw/entries/{entry}/exclude" excludeEntry = exclude;
+        204 (), "Excluded. The entrant reads the reason; the public list has it.";
+        refuses NoSuchSale EntriesLocked;
+    /// Give a draw its public round
+    POST "/api/admin/sales/{sale}/draw/round" giveRound = give_round;
+        204 (), "The signature is right; the draw is held within moments.";
+        refuses NoSuchDraw RoundNotAwaited;
 }

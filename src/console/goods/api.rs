@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sales::definition_api::present;
@@ -20,18 +21,20 @@ use web::problem::{Code, FieldProblem, Problem};
 use web::shared::response::created;
 use web::shared::validation::{check_description, check_name, check_variant};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewGoods {
     name: Bilingual,
     description: Bilingual,
+    /// The category
     category_id: Option<CategoryId>,
     /// The goods of which these are a variant.
     variant_of: Option<GoodsId>,
+    /// What tells it from other variants; empty texts where nothing does
     variant: Option<Bilingual>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoodsEdit {
     name: Option<Bilingual>,
@@ -42,11 +45,12 @@ pub struct GoodsEdit {
     /// `null` makes the goods a product of their own.
     #[serde(default, deserialize_with = "present")]
     variant_of: Option<Option<GoodsId>>,
+    /// What tells it from other variants; empty texts where nothing does
     variant: Option<Bilingual>,
 }
 
 /// Goods in JSON.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct GoodsJson {
     #[serde(flatten)]
     goods: Goods,
@@ -61,12 +65,12 @@ impl From<Goods> for GoodsJson {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneGoods {
     goods: GoodsJson,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct AllGoods {
     goods: Vec<GoodsJson>,
 }
@@ -135,7 +139,7 @@ pub async fn remove_picture(
     change((shop, admin, PathIds(id)), &headers, GalleryChange::Remove(name), StatusCode::OK).await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PictureOrder {
     pictures: Vec<String>,
@@ -212,4 +216,38 @@ async fn save(
     draft: GoodsDraft,
 ) -> Result<Goods, Problem> {
     shop.sales_admin.put_goods(id, draft, admin.actor()).await?.ok_or(Code::NotFound.into())
+}
+
+web::operations! { "administrators"
+    /// All products, including archived ones
+    GET "/api/admin/goods" listGoods = list;
+        200 AllGoods, "All products, oldest first.";
+    /// Create a product
+    POST "/api/admin/goods" createGoods = create, versioned, located;
+        201 OneGoods;
+    /// One item of goods
+    GET "/api/admin/goods/{goods}" showGoods = show, versioned;
+        200 OneGoods;
+    /// Change a product
+    PATCH "/api/admin/goods/{goods}" editGoods = edit, if_match, versioned;
+        200 OneGoods;
+    /// Replace the cover of a product
+    PUT "/api/admin/goods/{goods}/image" setImage = set_image, picture, if_match, versioned;
+        200 OneGoods;
+    /// Add a picture to a product's gallery
+    POST "/api/admin/goods/{goods}/pictures" addPicture = add_picture, picture, if_match, versioned, located;
+        201 OneGoods;
+    /// Reorder a product's gallery; the first picture is the cover
+    PUT "/api/admin/goods/{goods}/pictures" orderPictures = order_pictures, if_match, versioned;
+        200 OneGoods;
+    /// Remove a picture from a product's gallery
+    DELETE "/api/admin/goods/{goods}/pictures/{name}" removePicture = remove_picture, if_match, versioned;
+        200 OneGoods;
+    /// Archive a product: it cannot be used in new sales
+    POST "/api/admin/goods/{goods}/archive" archiveGoods = archive;
+        200 OneGoods, "The product; also if it was archived before.";
+        refuses GoodsOnSale;
+    /// Restore an archived product
+    POST "/api/admin/goods/{goods}/unarchive" unarchiveGoods = unarchive;
+        200 OneGoods;
 }

@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::StaffCallTo;
@@ -17,7 +18,7 @@ use web::idempotency::NotKept;
 use web::problem::{Code, Problem};
 use web::shared::response::created;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct BatchesResponse {
     batches: Vec<InvitationBatch>,
 }
@@ -28,13 +29,14 @@ pub async fn list((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, Sale
     Ok((Cache::Private, axum::Json(BatchesResponse { batches })).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewInvitations {
+    #[schemars(range(min = 1, max = 10000))]
     count: i64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct MadeInvitations {
     /// The codes. They cannot be read again later.
     codes: Vec<String>,
@@ -52,7 +54,7 @@ pub async fn make(
 }
 
 /// Exactly one of the two.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevokedInvitations {
     code: Option<String>,
@@ -60,7 +62,7 @@ pub struct RevokedInvitations {
     unused_of_batch: Option<i64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct RevokedResponse {
     revoked: u64,
 }
@@ -80,4 +82,25 @@ pub async fn revoke(
     shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
     let revoked = shop.store.eligibility().revoke_invitations(sale, &which, staff.actor()).await?;
     Ok((Cache::Private, axum::Json(RevokedResponse { revoked })).into_response())
+}
+
+web::operations! { "administrators"
+    /// Batches of invitation codes of a sale, the newest first
+    GET "/api/admin/sales/{sale}/codes" listInvitations = list;
+        200 BatchesResponse, "Counts. The codes themselves are not stored.";
+        refuses NoSuchSale;
+    /// Make invitation codes of a sale
+    ///
+    /// The answer has the codes once: the shop keeps hashes. Under one key the same codes are made again, without
+    /// `Idempotent-Replayed`; without a key a repeated request makes other codes.
+    POST "/api/admin/sales/{sale}/codes" makeInvitations = make, example(r#"{"count": 2}"#), located;
+        201 MadeInvitations;
+        refuses NoSuchSale WrongState;
+    /// Revoke invitation codes of a sale
+    ///
+    /// One code, or the codes of a batch that no account has redeemed. An account that has redeemed a revoked code may
+    /// not take part any more; orders that exist stay.
+    POST "/api/admin/sales/{sale}/codes/revoke" revokeInvitations = revoke, example(r#"{"unused_of_batch": 1}"#);
+        200 RevokedResponse;
+        refuses NoSuchSale;
 }

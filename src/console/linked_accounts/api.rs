@@ -9,10 +9,11 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::StaffCallTo;
-use crate::orders::api::{FoundOrderJson, OWN_ORDER, detail, existing_order, found_orders};
+use crate::orders::api::{FoundOrderJson, OWN_ORDER, OneOrder, detail, existing_order, found_orders};
 use domain::hold::check_review_reason;
 use domain::{LinkReason, Money, OrderId, SaleId, UserId};
 use orders::clusters::{ClusterList, ClusterSummary, ReviewedCluster};
@@ -30,36 +31,40 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Seconds after which the program tries again.
 const RETRY_AFTER_S: u64 = 2;
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClustersQuery {
     /// The number of groups before the page.
+    #[schemars(with = "usize")]
     after: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ClustersResponse {
     clusters: Vec<ClusterJson>,
     /// The number of groups on all pages.
     count: usize,
+    /// When the accounts were compared.
     read_at: Timestamp,
     /// For `?after=`; `null` on the last page.
     next: Option<usize>,
 }
 
 /// A group of linked accounts, without its members.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ClusterJson {
     /// The account that stands for the group.
     id: UserId,
+    #[schemars(range(min = 2))]
     members: usize,
     /// For each reason, the number of members that it links to another member.
     reasons: BTreeMap<LinkReason, usize>,
+    /// Of unpaid and paid orders.
     totals: TotalsJson,
 }
 
 /// Sums over the live orders of a group.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct TotalsJson {
     /// Accounts whose orders are summed.
     accounts: usize,
@@ -67,6 +72,7 @@ struct TotalsJson {
     units: u64,
     paid: Option<Money>,
     held: usize,
+    /// Those that wait for an answer.
     appeals: usize,
 }
 
@@ -103,18 +109,19 @@ pub async fn list(
     Ok((Cache::Private, Answer(ClustersResponse { clusters, count, read_at, next })).into_response())
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClusterQuery {
     /// The last member on the page before.
     after: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ClusterResponse {
     cluster: ClusterJson,
     /// The orders of one page of members, newest first, with masked recipients.
     orders: Vec<FoundOrderJson>,
+    /// When the accounts were compared.
     read_at: Timestamp,
     /// For `?after=`; `null` on the last page.
     next: Option<UserId>,
@@ -144,9 +151,10 @@ fn being_computed() -> Problem {
 }
 
 /// Why an order is held or released. Its owner reads it.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewRequest {
+    /// Shown to the owner of the order, as it is.
     reason: String,
 }
 
@@ -178,4 +186,29 @@ async fn review(
         ReviewOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
         ReviewOutcome::OrderEnded | ReviewOutcome::Waits => Err(Code::ChangedMeanwhile.into()),
     }
+}
+
+web::operations! { "administrators"
+    /// Keep an order from delivery until a question is answered
+    ///
+    /// Repeating it changes nothing.
+    POST "/api/admin/orders/{order}/hold" holdOrder = hold;
+        200 OneOrder, "The order with its timeline and payments.";
+        refuses ChangedMeanwhile Yourself;
+    /// End the hold of an order
+    ///
+    /// Repeating it changes nothing.
+    POST "/api/admin/orders/{order}/release" releaseOrder = release;
+        200 OneOrder, "The order with its timeline and payments.";
+        refuses ChangedMeanwhile Yourself;
+    /// Accounts of a sale that seem to belong together, the largest clusters first
+    ///
+    /// Computed in the background; 503 with `Retry-After` while that is done for the first time.
+    GET "/api/admin/sales/{sale}/clusters" listClusters = list;
+        200 ClustersResponse;
+        refuses NoSuchSale;
+    /// The cluster of an account of a sale, with the orders of a page of its members
+    GET "/api/admin/sales/{sale}/clusters/{user}" showCluster = show;
+        200 ClusterResponse, "The cluster, and orders with masked recipients, newest first.";
+        refuses NoSuchSale;
 }

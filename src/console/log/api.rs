@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -15,21 +16,23 @@ use web::extract::Query;
 use web::extract::session::ViewConsole;
 use web::problem::Problem;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct AuditLogPage {
     entries: Vec<AuditEntry>,
     /// For `?before=`; `null` on the last page.
     next: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct AuditEntry {
     id: String,
     at: Timestamp,
     actor: String,
     action: String,
     subject: String,
+    /// The object before, or null.
     before: Option<Box<RawValue>>,
+    /// The object after, or null.
     after: Option<Box<RawValue>>,
 }
 
@@ -49,4 +52,10 @@ pub async fn list(
     let page = audit_log_page(&shop.store, &query).await?;
     let entries = page.items.into_iter().map(AuditEntry::from).collect();
     Ok((Cache::Private, Json(AuditLogPage { entries, next: page.next })).into_response())
+}
+
+web::operations! { "administrators"
+    /// The audit log, newest first
+    GET "/api/admin/audit-log" listLogEntries = list;
+        200 AuditLogPage;
 }

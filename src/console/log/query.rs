@@ -1,5 +1,6 @@
 //! The query of the audit log, as its page and the API read it.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -11,14 +12,18 @@ use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use web::shared::time_zone;
 
 /// The filter as typed, and the cursor of the page.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct AuditLogQuery {
+    /// A username.
     #[serde(default)]
     pub actor: String,
+    /// For example `block` or `start`.
     #[serde(default)]
     pub action: String,
+    /// For example `sale 7`, or `user` and an id.
     #[serde(default)]
     pub subject: String,
+    /// A date or time, UTC.
     #[serde(default)]
     pub from: String,
     /// The end of the period, exclusive.
@@ -29,6 +34,7 @@ pub struct AuditLogQuery {
     pub zone: String,
     /// `oldest` for the oldest first. Only the page reads it.
     #[serde(default)]
+    #[schemars(skip)]
     pub sort: String,
     /// The id of the last entry on the page before.
     #[serde(default)]

@@ -4,6 +4,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::approvals::api as approvals;
@@ -12,7 +13,7 @@ use crate::orders::reveal::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::{StaffCall, StaffCallTo};
 use domain::order::OrderStep;
-use domain::{Address, Money, Order, OrderId, PaymentId, RefundTarget, UserId};
+use domain::{Address, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTarget, UserId};
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use payments::staff_refunds::RefundAnswer;
 use store::{
@@ -28,7 +29,7 @@ use web::extract::{Json, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::orders::{OrderJson, OrderList, PartialRefundJson};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct FoundOrderJson {
     user_id: UserId,
     username: Option<String>,
@@ -64,13 +65,13 @@ pub async fn search(
     Ok((Cache::Private, Answer(OrderList { orders, next: found.next })).into_response())
 }
 
-#[derive(Serialize)]
-struct OneOrder {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OneOrder {
     order: OrderDetail,
 }
 
-#[derive(Serialize)]
-struct OrderDetail {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OrderDetail {
     #[serde(flatten)]
     found: FoundOrderJson,
     history: Vec<OrderStep>,
@@ -79,11 +80,11 @@ struct OrderDetail {
     approvals: Vec<ApprovalJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct AdminPaymentJson {
     id: PaymentId,
     provider: String,
-    status: &'static str,
+    status: PaymentStatus,
     amount: Money,
     created_at: Timestamp,
     captured_at: Option<Timestamp>,
@@ -92,7 +93,7 @@ struct AdminPaymentJson {
     webhooks: Vec<WebhookRecord>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct AdminPartialRefundJson {
     #[serde(flatten)]
     refund: PartialRefundJson,
@@ -112,7 +113,7 @@ impl From<PaymentRecord> for AdminPaymentJson {
         AdminPaymentJson {
             id: record.payment.id,
             provider: record.payment.provider,
-            status: record.payment.status.as_str(),
+            status: record.payment.status,
             amount: record.payment.amount,
             created_at: record.created_at,
             captured_at: record.captured_at,
@@ -144,13 +145,14 @@ pub(crate) async fn existing_order(shop: &Shop, id: OrderId) -> Result<Order, Pr
     shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound.into())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevealRequest {
+    #[schemars(length(min = 1, max = 500))]
     reason: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct RecipientJson {
     /// `null` while the order has no address.
     recipient: Option<Address>,
@@ -169,11 +171,15 @@ pub async fn recipient(
 }
 
 /// The reason, which only staff read, and the message to the order's owner.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaffActionRequest {
+    /// Visible to staff only.
+    #[schemars(length(max = 500))]
     reason: String,
+    /// Shown to the owner of the order.
     #[serde(default)]
+    #[schemars(length(max = 300))]
     message: String,
 }
 
@@ -210,13 +216,18 @@ pub async fn refund(
 }
 
 /// A partial refund. Without `to` the money goes to the payer.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartialRefundRequest {
     amount: Money,
+    /// `payer`, which is the default: in the way it was paid. `wallet`: into the wallet of the order's owner.
     to: Option<RefundTarget>,
+    /// Visible to staff only.
+    #[schemars(length(max = 500))]
     reason: String,
+    /// Shown to the owner of the order.
     #[serde(default)]
+    #[schemars(length(max = 300))]
     message: String,
 }
 
@@ -256,3 +267,32 @@ async fn refund_for(
 }
 
 pub(crate) const OWN_ORDER: &str = "The order is your own. Another member of the staff has to do this.";
+
+web::operations! { "administrators"
+    /// Search orders, newest first
+    GET "/api/admin/orders" searchOrders = search;
+        200 OrderList<FoundOrderJson>;
+    /// One order with its timeline and payments
+    GET "/api/admin/orders/{order}" showOrderCase = show;
+        200 OneOrder, "The order with its timeline and payments.";
+    /// Read the recipient of an order in full, for a reason
+    ///
+    /// Other answers about orders of shoppers have the recipient masked. The audit log keeps who read it, when and why
+    /// (`reveal-recipient`), under the order and under the account.
+    POST "/api/admin/orders/{order}/recipient" revealRecipient = recipient;
+        200 RecipientJson, "The recipient; `null` while the order has no address.";
+    /// Cancel an unpaid order on behalf of the shop
+    POST "/api/admin/orders/{order}/cancel" cancelOrderForShop = cancel;
+        200 OneOrder, "The order with its timeline and payments.";
+        refuses NotCancellable Yourself;
+    /// Refund a paid order; its units go back on sale
+    POST "/api/admin/orders/{order}/refund" refundOrder = refund, located;
+        200 OneOrder, "The order with its timeline and payments.";
+        202 approvals::OneApproval, "Beyond what one person refunds alone within a day: it waits for a second one.";
+        refuses StepUpNeeded NotRefundable AwaitsApproval Yourself;
+    /// Give back a part of what was paid for an order, or all of it; it stays paid, and its units stay sold
+    POST "/api/admin/orders/{order}/refund-part" refundOrderInPart = refund_part, located;
+        200 OneOrder, "The order with its timeline and payments.";
+        202 approvals::OneApproval, "Beyond what one person refunds alone within a day: it waits for a second one.";
+        refuses StepUpNeeded NotRefundable AwaitsApproval Yourself;
+}

@@ -3,6 +3,7 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::StaffCall;
@@ -13,15 +14,17 @@ use web::extract::session::ViewConsole;
 use web::problem::{Code, Problem};
 use web::shared::pagination::Cursor;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct ChangesQuery {
+    /// The cursor `next` of the previous page. Without it, the oldest change that is kept is the first.
     #[serde(default)]
     after: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ChangedOrderList {
     /// The orders as they are now, the oldest change first.
+    #[schemars(length(max = 200))]
     orders: Vec<FoundOrderJson>,
     /// For `?after=`. Never `null`: the next changes come after it.
     next: String,
@@ -38,4 +41,17 @@ pub async fn list(
     let orders = found_orders(&shop.store, page.orders).await?;
     let list = ChangedOrderList { orders, next: page.next.to_string(), has_more: page.has_more };
     Ok((Cache::Private, Answer(list)).into_response())
+}
+
+web::operations! { "administrators"
+    /// Follow all changes of orders, the oldest change first
+    ///
+    /// Orders that were added or changed (status, address, hold, money that went back, name of the owner) after the
+    /// cursor, as they are now. No change is missed: an order is listed at least once after each of its changes, so it
+    /// may come again as it was. Keep `next` once the page is stored, and ask again with it: at once while `has_more`
+    /// is true, later otherwise. Changes are kept for 30 days. Orders whose last change is older are found by `GET
+    /// /api/admin/orders`; orders of rehearsals are left out.
+    GET "/api/admin/orders/changes" followOrders = list;
+        200 ChangedOrderList;
+        refuses CursorExpired;
 }

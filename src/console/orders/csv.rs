@@ -147,3 +147,10 @@ impl Export {
         ]
     }
 }
+
+web::operations! { "administrators"
+    /// Export the orders of a search as CSV, without a size limit
+    GET "/api/admin/orders.csv" exportOrders = export, without_key("before"), without_key("limit"), csv;
+        200 String, "UTF-8 with a byte order mark. An aborted transfer is incomplete.";
+        refuses StepUpNeeded;
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use domain::{OrderId, UserId};
@@ -12,29 +13,40 @@ use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
 use web::shared::validation::{optional, time};
 
 /// The query of a search, as entered. Every field may be missing.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrderSearchQuery {
     /// An id, or the short number at its end.
     pub order: String,
     /// A name or an id.
     pub user: String,
+    /// A username.
     pub username: String,
+    /// The id of a sale.
     pub sale: String,
+    /// Statuses, separated by commas.
     pub status: String,
     /// `true` for orders that staff hold, `false` for the others.
     pub held: String,
+    /// Placed at or after this time.
     pub from: String,
+    /// Placed before this time.
     pub to: String,
     pub before: Cursor,
+    /// Orders per page; 50 by default, at most 200.
+    #[schemars(with = "u32")]
     limit: String,
     /// `oldest` for the oldest first. Only the page reads it.
+    #[schemars(skip)]
     pub sort: String,
     /// The columns that the page leaves out.
+    #[schemars(skip)]
     pub hide: String,
     /// The result of a form about saved views. Not part of the search.
+    #[schemars(skip)]
     view: String,
     /// The language of the page.
+    #[schemars(skip)]
     lang: String,
 }
 

@@ -3,6 +3,7 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{StaffCall, StaffCallTo};
@@ -12,17 +13,18 @@ use web::cache_policy::Cache;
 use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::{Json, PathIds, Query};
+use web::packets::GivenPacketResponse;
 use web::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::problem::{Code, Problem};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct AllPacketsQuery {
     #[serde(default)]
     before: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OnePacket {
     packet: PacketJson,
 }
@@ -58,4 +60,18 @@ pub async fn stop((State(shop), staff, PathIds(id)): StaffCallTo<ManageSales, Pa
     }
     let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
     Ok(Answer(OnePacket { packet: PacketJson::of(view, &shop) }).into_response())
+}
+
+web::operations! { "administrators"
+    /// All red packets, newest first
+    GET "/api/admin/packets" listAllPackets = list;
+        200 PacketList<PacketJson>;
+    /// Create a red-packet rain (红包雨) paid for by the shop, up to 1,000,000 shares
+    POST "/api/admin/packets" fundPacket = fund, located;
+        201 GivenPacketResponse;
+        refuses SpendingLimit TooManyPackets;
+    /// End a red packet; unclaimed money goes back to its giver
+    POST "/api/admin/packets/{packet}/stop" stopPacket = stop;
+        200 OnePacket;
+        refuses NoSuchPacket PacketExpired;
 }

@@ -4,12 +4,13 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::approvals::api as approvals;
 use crate::{StaffCall, StaffCallTo};
-use domain::{CaseKind, Money, OrderId, PaymentId, RefundId};
+use domain::{CaseKind, Money, OrderId, PaymentId, PaymentStatus, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
 use store::{Payment, PaymentCase, Settlement, StaffRefund};
@@ -22,8 +23,9 @@ use web::problem::{Code, Problem};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// A case as the API shows it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CaseJson {
+    #[schemars(extend("format" = "uuid"))]
     id: String,
     kind: CaseKind,
     /// As the provider reported it; it need not be a payment of the shop.
@@ -35,21 +37,22 @@ struct CaseJson {
     opened_at: Timestamp,
     /// `null` if the shop has no such payment.
     payment: Option<CasePayment>,
+    /// `null` while it is open.
     settled: Option<SettledJson>,
 }
 
 /// The shop's payment that a case is about.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CasePayment {
     id: PaymentId,
     /// `null` for a top-up of a wallet.
     order_id: Option<OrderId>,
     provider: String,
-    status: &'static str,
+    status: PaymentStatus,
     amount: Money,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SettledJson {
     at: Timestamp,
     /// `null` if refunding the money settled the case.
@@ -64,7 +67,7 @@ impl From<PaymentCase> for CaseJson {
             id,
             order_id,
             provider,
-            status: status.as_str(),
+            status,
             amount,
         });
         let settled = case.settlement.map(|Settlement { at, by, note }| SettledJson { at, by, reason: note });
@@ -82,7 +85,7 @@ impl From<PaymentCase> for CaseJson {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct CasesQuery {
     /// Whether to list the settled cases instead of the open ones.
     #[serde(default)]
@@ -91,14 +94,14 @@ pub struct CasesQuery {
     before: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct CaseList {
     cases: Vec<CaseJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneCase {
     case: CaseJson,
 }
@@ -127,9 +130,11 @@ fn answer(case: PaymentCase) -> Result<Response, Problem> {
 }
 
 /// The reason. Only staff read it.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaseRequest {
+    /// Kept with the case and in the audit log.
+    #[schemars(length(max = 500))]
     reason: String,
 }
 
@@ -168,3 +173,21 @@ pub async fn settle(
 
 const OWN_PAYMENT: &str = "The payment is your own. Another member of the staff has to do this.";
 const WRONG_STATUS: &str = "The case is settled, or its payment is in no state for this. Load it again.";
+
+web::operations! { "administrators"
+    /// Payments that need attention, newest first
+    GET "/api/admin/payment-cases" listPaymentCases = list;
+        200 CaseList;
+    /// One case
+    GET "/api/admin/payment-cases/{case}" showPaymentCase = show;
+        200 OneCase;
+    /// Ask the provider for a refund, or once more
+    POST "/api/admin/payment-cases/{case}/refund" refundPaymentCase = refund, located;
+        200 OneCase;
+        202 approvals::OneApproval, "Beyond what one person refunds alone within a day: it waits for a second one.";
+        refuses StepUpNeeded ChangedMeanwhile Yourself AwaitsApproval;
+    /// Settle a case; a refund that failed counts as made
+    POST "/api/admin/payment-cases/{case}/settle" settlePaymentCase = settle, repeatable;
+        200 OneCase;
+        refuses ChangedMeanwhile Yourself;
+}

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{StaffCall, StaffCallTo};
@@ -21,7 +22,7 @@ use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use web::shared::questions::QuestionJson;
 
 /// A question as staff see it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ShopperQuestionJson {
     #[serde(flatten)]
     question: QuestionJson,
@@ -39,23 +40,25 @@ impl From<FoundQuestion> for ShopperQuestionJson {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct QuestionsQuery {
     /// Empty for questions without an answer.
     #[serde(default)]
+    #[schemars(extend("enum" = ["open", "answered", "hidden"]))]
     status: String,
     #[serde(default)]
     before: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct QuestionList {
     questions: Vec<ShopperQuestionJson>,
     /// For `?before=`; `null` on the last page.
     next: Option<QuestionId>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "OneShopperQuestion")]
 struct OneQuestion {
     question: ShopperQuestionJson,
 }
@@ -85,9 +88,11 @@ fn answer_with(found: FoundQuestion) -> Response {
     (Cache::Private, version, Answer(OneQuestion { question: found.into() })).into_response()
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerBody {
+    /// Plain text, public.
+    #[schemars(length(min = 1, max = 1000))]
     answer: String,
 }
 
@@ -117,4 +122,32 @@ async fn change(
     let question = shop.questions.change(id, versions.as_deref(), change, staff.actor()).await?;
     let found = shop.store.questions().get(id).await?.ok_or(Code::NotFound)?;
     Ok(answer_with(FoundQuestion { question, ..found }))
+}
+
+web::operations! { "administrators"
+    /// Questions of shoppers about goods
+    ///
+    /// Those without an answer oldest first, the others newest first.
+    GET "/api/admin/questions" listShopperQuestions = list;
+        200 QuestionList;
+    /// One question
+    GET "/api/admin/questions/{question}" showShopperQuestion = show, versioned;
+        200 OneQuestion;
+    /// Answer a question, or change its answer
+    ///
+    /// Publishes it on the pages of the goods in the question's language. With the first answer the asker gets a
+    /// message.
+    PUT "/api/admin/questions/{question}/answer" answerQuestion = answer, if_match, versioned;
+        200 OneQuestion;
+        refuses QuestionHidden;
+    /// Take a question off the pages, or out of those to answer
+    ///
+    /// Repeating it changes nothing.
+    POST "/api/admin/questions/{question}/hide" hideQuestion = hide, if_match, versioned;
+        200 OneQuestion;
+    /// Undo hiding
+    ///
+    /// Repeating it changes nothing.
+    POST "/api/admin/questions/{question}/unhide" unhideQuestion = unhide, if_match, versioned;
+        200 OneQuestion;
 }

@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sales::checklist_text::finding_sentence;
@@ -27,39 +28,66 @@ use web::shared::FieldError;
 use web::shared::pagination::Cursor;
 use web::shared::validation::{check_sale, check_window, doubts};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSale {
     goods_id: GoodsId,
     price: Money,
     list_price: Option<Money>,
+    #[schemars(range(min = 1))]
     total: i64,
+    #[schemars(range(min = 1))]
     per_user_limit: i64,
     opens_at: Option<Timestamp>,
     closes_at: Option<Timestamp>,
+    /// Number of Redis buckets that the stock is split into; 1 means no split. Fixed once the sale is loaded (422
+    /// `split_fixed`).
+    #[schemars(range(min = 1, max = 64))]
     buckets: Option<u8>,
+    /// Units that a bucket gets at a time; 0 distributes everything at once.
+    #[schemars(range(min = 0))]
     lot: Option<i64>,
+    /// Milliseconds after the start over which accounts spread their first requests. From 1000 on the shop enforces it:
+    /// each account has a moment of its own.
+    #[schemars(range(min = 0, max = 600000))]
     spread_ms: Option<i64>,
     /// `draw`, or `rush`, which is the default.
     mode: Option<ModeName>,
+    /// Seconds before the opening from which shoppers may join a waiting room; by default half an hour.
+    #[schemars(range(min = 0, max = 86400))]
     queue_prequeue_s: Option<i64>,
+    /// Seconds after the opening in which shoppers who join still count as come at once; by default ten.
+    #[schemars(range(min = 0, max = 600))]
     queue_gather_s: Option<i64>,
+    /// Seconds that a shopper who is called has to buy; by default three minutes.
+    #[schemars(range(min = 10, max = 3600))]
     queue_seat_s: Option<i64>,
+    /// Seconds that winners of a draw have to pay; by default a day.
+    #[schemars(range(min = 60, max = 2592000))]
     draw_window_s: Option<i64>,
+    /// Seconds between the closing and the lock of the list; by default ten minutes.
+    #[schemars(range(min = 0, max = 604800))]
     draw_review_s: Option<i64>,
+    /// Accounts that were registered later may not take part.
     accounts_before: Option<Timestamp>,
+    /// Whether the sale asks for a verified mail address.
     #[serde(default)]
     verified_contact: bool,
+    /// Whether one account takes part for each mailbox.
     #[serde(default)]
     one_per_contact: bool,
+    /// Whether one account takes part for each delivery address.
     #[serde(default)]
     one_per_address: bool,
+    /// Whether the sale asks for an invitation code.
     #[serde(default)]
     invitation: bool,
+    /// ¥1 to ¥10,000, set aside from the wallet of an account that takes part, and given back in full.
     deposit: Option<Money>,
     /// `true` hides the sale from shoppers whatever its window. Otherwise a sale with an opening time is scheduled.
     #[serde(default)]
     draft: bool,
+    /// `false`: refused if another sale of the same product overlaps.
     #[serde(default = "yes")]
     allow_overlap: bool,
 }
@@ -68,38 +96,41 @@ pub(crate) fn yes() -> bool {
     true
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleRequest {
     allow_overlap: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StockTopUpRequest {
+    #[schemars(range(min = 1))]
     units: i64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneSale {
     sale: Sale,
     stock: AppliedParts,
 }
 
 /// A sale that was accepted, with warnings about values that are probably not intended.
-#[derive(Serialize)]
-struct PlannedSale {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct PlannedSale {
     sale: Sale,
     /// How many parts of the stock have the change. Absent for a new sale.
     #[serde(skip_serializing_if = "Option::is_none")]
     stock: Option<AppliedParts>,
+    /// Accepted, but probably not intended.
     warnings: Vec<PlanWarning>,
 }
 
 /// A value that was accepted and is probably not intended.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct PlanWarning {
     field: &'static str,
+    #[schemars(extend("enum" = ["in_past", "too_short", "not_lower", "overlap"]))]
     pub(crate) code: &'static str,
     /// The other sale that the warning is about, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -195,7 +226,7 @@ pub async fn delete((State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, 
     Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ChecklistResponse {
     sale_id: SaleId,
     /// No check failed; there may be warnings.
@@ -203,7 +234,7 @@ struct ChecklistResponse {
     checks: Vec<ChecklistItemJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ChecklistItemJson {
     #[serde(flatten)]
     check: ChecklistItem,
@@ -269,7 +300,7 @@ async fn change(
     Ok(axum::Json(OneSale { sale, stock: applied }).into_response())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SaleList {
     sales: Vec<SaleListItem>,
     queue: QueueDepth,
@@ -277,13 +308,13 @@ struct SaleList {
     next: Option<SaleId>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct QueueDepth {
     ready: Option<i64>,
 }
 
 /// A sale with its counters. A counter is `null` if its backend is not configured or did not answer.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SaleListItem {
     id: SaleId,
     state: SaleState,
@@ -297,12 +328,13 @@ struct SaleListItem {
     paid: i64,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct SalesQuery {
     /// Only sales that have not ended.
     #[serde(default)]
     current: bool,
     #[serde(default)]
+    #[schemars(with = "SaleId")]
     before: Cursor,
 }
 
@@ -335,4 +367,50 @@ pub async fn list(
     let list =
         SaleList { sales: sales.collect(), queue: QueueDepth { ready: overview.queue_ready }, next: overview.next };
     Ok((Cache::Private, axum::Json(list)).into_response())
+}
+
+web::operations! { "administrators"
+    /// Sales with their live numbers, newest first
+    GET "/api/admin/sales" listAllSales = list;
+        200 SaleList, "`null` if the service is not configured or did not answer.";
+    /// Create a sale
+    POST "/api/admin/sales" createSale = create, located;
+        201 PlannedSale, "Scheduled if it has a start time and `draft` is not set.";
+        refuses Overlap GoodsArchived;
+    /// Delete a draft
+    DELETE "/api/admin/sales/{sale}" deleteSale = delete;
+        204 ();
+        refuses NoSuchSale WrongState;
+    /// The checklist before a sale starts
+    GET "/api/admin/sales/{sale}/checklist" showChecklist = checklist, language;
+        200 ChecklistResponse, "Informative: a failed check does not prevent the start.";
+        refuses NoSuchSale;
+    /// Pause a sale
+    POST "/api/admin/sales/{sale}/pause" pauseSale = pause;
+        200 OneSale;
+        refuses NoSuchSale WrongState;
+    /// Resume a paused sale
+    POST "/api/admin/sales/{sale}/resume" resumeSale = resume;
+        200 OneSale;
+        refuses NoSuchSale WrongState;
+    /// Schedule a draft
+    POST "/api/admin/sales/{sale}/schedule" scheduleSale = schedule, optional_body<ScheduleRequest>;
+        200 PlannedSale;
+        refuses NoSuchSale WrongState Overlap GoodsArchived;
+    /// Start a sale now, regardless of its start time
+    POST "/api/admin/sales/{sale}/start" startSale = start;
+        200 OneSale;
+        refuses NoSuchSale WrongState GoodsArchived;
+    /// Stop a sale permanently
+    POST "/api/admin/sales/{sale}/stop" stopSale = stop;
+        200 OneSale;
+        refuses NoSuchSale WrongState;
+    /// Add units to a sale
+    POST "/api/admin/sales/{sale}/top-up" topUpSale = top_up;
+        200 OneSale;
+        refuses NoSuchSale WrongState;
+    /// Return a scheduled sale to draft
+    POST "/api/admin/sales/{sale}/unschedule" unscheduleSale = unschedule;
+        200 OneSale;
+        refuses NoSuchSale WrongState;
 }

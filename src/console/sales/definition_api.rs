@@ -5,10 +5,11 @@ use axum::http::HeaderMap;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::StaffCallTo;
-use crate::sales::api::{overlap, plan_warnings, planned, yes};
+use crate::sales::api::{PlannedSale, overlap, plan_warnings, planned, yes};
 use control::sales_admin::{ChangedSale, SaleCommand};
 use domain::draw::Beacon;
 use domain::{EligibilityChange, GoodsId, ModeChange, ModeName, Money, Sale, SaleId, SaleState};
@@ -19,7 +20,7 @@ use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::{Json, PathIds};
 use web::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SaleResponse {
     sale: Sale,
 }
@@ -30,39 +31,68 @@ pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId
 }
 
 /// Absent fields stay as they are; `null` removes a value.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SaleEdit {
     goods_id: Option<GoodsId>,
     price: Option<Money>,
     #[serde(default, deserialize_with = "present")]
     list_price: Option<Option<Money>>,
+    #[schemars(range(min = 1))]
     total: Option<i64>,
+    #[schemars(range(min = 1))]
     per_user_limit: Option<i64>,
     #[serde(default, deserialize_with = "present")]
     opens_at: Option<Option<Timestamp>>,
     #[serde(default, deserialize_with = "present")]
     closes_at: Option<Option<Timestamp>>,
+    /// Number of Redis buckets that the stock is split into; 1 means no split. Fixed once the sale is loaded (422
+    /// `split_fixed`).
+    #[schemars(range(min = 1, max = 64))]
     buckets: Option<u8>,
+    /// Units that a bucket gets at a time; 0 distributes everything at once.
+    #[schemars(range(min = 0))]
     lot: Option<i64>,
+    /// Milliseconds after the start over which accounts spread their first requests. From 1000 on the shop enforces it:
+    /// each account has a moment of its own.
+    #[schemars(range(min = 0, max = 600000))]
     spread_ms: Option<i64>,
+    /// `queue`: a waiting room, whose order is shuffled after the opening; needs an opening time. `draw`: people enter,
+    /// and a draw decides; needs both times and a limit of one.
     mode: Option<ModeName>,
+    /// Seconds before the opening from which shoppers may join a waiting room; by default half an hour.
+    #[schemars(range(min = 0, max = 86400))]
     queue_prequeue_s: Option<i64>,
+    /// Seconds after the opening in which shoppers who join still count as come at once; by default ten.
+    #[schemars(range(min = 0, max = 600))]
     queue_gather_s: Option<i64>,
+    /// Seconds that a shopper who is called has to buy; by default three minutes.
+    #[schemars(range(min = 10, max = 3600))]
     queue_seat_s: Option<i64>,
+    /// Seconds that winners of a draw have to pay; by default a day.
+    #[schemars(range(min = 60, max = 2592000))]
     draw_window_s: Option<i64>,
+    /// Seconds between the closing and the lock of the list; by default ten minutes.
+    #[schemars(range(min = 0, max = 604800))]
     draw_review_s: Option<i64>,
+    /// Accounts that were registered later may not take part.
     #[serde(default, deserialize_with = "present")]
     accounts_before: Option<Option<Timestamp>>,
+    /// Whether the sale asks for a verified mail address.
     verified_contact: Option<bool>,
+    /// Whether one account takes part for each mailbox.
     one_per_contact: Option<bool>,
+    /// Whether one account takes part for each delivery address.
     one_per_address: Option<bool>,
+    /// Whether the sale asks for an invitation code.
     invitation: Option<bool>,
+    /// ¥1 to ¥10,000, set aside from the wallet of an account that takes part, and given back in full.
     #[serde(default, deserialize_with = "present")]
     deposit: Option<Option<Money>>,
     /// `true` hides the sale from shoppers, `false` schedules it. When absent, the state changes only if an opening
     /// time was given or removed.
     draft: Option<bool>,
+    /// `false`: refused if another sale of the same product overlaps.
     #[serde(default = "yes")]
     allow_overlap: bool,
 }
@@ -139,4 +169,15 @@ pub async fn edit(
         warnings.retain(|warning| warning.code != "in_past");
     }
     Ok(planned(&shop, sale, Some(applied), warnings).await?.into_response())
+}
+
+web::operations! { "administrators"
+    /// A sale with its version
+    GET "/api/admin/sales/{sale}" showSale = show, versioned;
+        200 SaleResponse;
+        refuses NoSuchSale;
+    /// Change a sale that has not started; absent fields stay as they are
+    PATCH "/api/admin/sales/{sale}" editSale = edit, if_match, versioned;
+        200 PlannedSale;
+        refuses NoSuchSale WrongState Overlap GoodsArchived;
 }

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::StaffCall;
@@ -17,7 +18,7 @@ use web::extract::Query;
 use web::extract::session::ViewSecurity;
 use web::problem::Problem;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SecurityEventsPage {
     events: Vec<SecurityEventJson>,
     /// For `?before=`; `null` on the last page.
@@ -25,15 +26,22 @@ struct SecurityEventsPage {
 }
 
 /// Similar events of one minute, counted together.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SecurityEventJson {
+    #[schemars(extend("format" = "uuid"))]
     id: String,
+    /// The first of these events.
     at: Timestamp,
+    /// The same as the label `class` of the metric `security_events`.
     class: String,
+    /// The id of the account; `null` where none is known. A typed name that no account has is not kept.
     account: Option<UserId>,
     username: Option<String>,
+    /// The client's network: a /24 of IPv4 or a /48 of IPv6.
     network: Option<String>,
+    /// For example `password` or `bad_signature`.
     detail: Option<String>,
+    #[schemars(range(min = 1))]
     count: i64,
 }
 
@@ -62,4 +70,12 @@ pub async fn list(
     let (page, names) = security_page(&shop.store, &filter, &query.before).await?;
     let events = page.items.into_iter().map(|row| SecurityEventJson::of(row, &names)).collect();
     Ok((Cache::Private, Json(SecurityEventsPage { events, next: page.next })).into_response())
+}
+
+web::operations! { "administrators"
+    /// Security events, newest first, for owners
+    ///
+    /// Each entry stands for the events of one minute that are alike. Entries are kept for 90 days.
+    GET "/api/admin/security-events" listSecurityEvents = list;
+        200 SecurityEventsPage;
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -14,14 +15,16 @@ use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use web::shared::time_zone;
 
 /// The filter as typed, and the cursor of the page.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SecurityQuery {
+    /// A class, for example `log_in_failed`.
     pub class: String,
     /// A user name or the id of an account.
     pub account: String,
     /// A network, or an address in it.
     pub network: String,
+    /// A date or time, UTC.
     pub from: String,
     /// The end of the period, exclusive.
     pub to: String,

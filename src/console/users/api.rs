@@ -6,8 +6,9 @@ use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::users::search::{UserSearchQuery, find_users};
 use crate::{StaffCall, StaffCallTo};
@@ -27,21 +28,75 @@ use web::shared::pagination::DEFAULT_PAGE_SIZE;
 use web::shared::response::created;
 use web::shared::sessions::SessionJson;
 
-fn json_of(user: &User) -> Value {
-    json!({
-        "id": user.id, "username": user.username, "role": user.role.as_str(), "created_at": user.created_at,
-        "logged_in_at": user.logged_in_at, "blocked_at": user.blocked_at, "blocked_reason": user.blocked_reason,
-        "deleted_at": user.deleted_at, "second_factor": user.second_factor.is_some(),
-        "must_change_password": user.must_change_password,
-    })
+/// An account as the staff see it.
+#[derive(Serialize, JsonSchema)]
+struct AccountJson {
+    id: UserId,
+    username: String,
+    role: Role,
+    created_at: Timestamp,
+    logged_in_at: Option<Timestamp>,
+    blocked_at: Option<Timestamp>,
+    blocked_reason: Option<String>,
+    deleted_at: Option<Timestamp>,
+    second_factor: bool,
+    must_change_password: bool,
 }
 
-fn private(body: Value) -> Response {
+impl From<User> for AccountJson {
+    fn from(user: User) -> Self {
+        AccountJson {
+            second_factor: user.second_factor.is_some(),
+            id: user.id,
+            username: user.username,
+            role: user.role,
+            created_at: user.created_at,
+            logged_in_at: user.logged_in_at,
+            blocked_at: user.blocked_at,
+            blocked_reason: user.blocked_reason,
+            deleted_at: user.deleted_at,
+            must_change_password: user.must_change_password,
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OneAccount {
+    user: AccountJson,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AccountList {
+    users: Vec<AccountJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<UserId>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct StaffList {
+    staff: Vec<AccountJson>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AccountDetail {
+    user: AccountJson,
+    sessions: Vec<SessionJson>,
+    orders: Vec<OrderJson>,
+}
+
+/// An account whose password only this answer has.
+#[derive(Serialize, JsonSchema)]
+struct AccountWithPassword {
+    user: AccountJson,
+    password: String,
+}
+
+fn private(body: impl Serialize) -> Response {
     (Cache::Private, Answer(body)).into_response()
 }
 
 /// An answer about something that has a version.
-fn versioned(version: i64, body: Value) -> Response {
+fn versioned(version: i64, body: impl Serialize) -> Response {
     ([(ETAG, entity_tag(version))], private(body)).into_response()
 }
 
@@ -50,22 +105,23 @@ pub async fn users(
     Query(query): Query<UserSearchQuery>,
 ) -> Result<Response, Problem> {
     let found = find_users(&shop.store, &query).await?;
-    let users: Vec<Value> = found.items.iter().map(json_of).collect();
-    Ok(private(json!({"users": users, "next": found.next})))
+    let users = found.items.into_iter().map(AccountJson::from).collect();
+    Ok(private(AccountList { users, next: found.next }))
 }
 
 pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId>) -> Result<Response, Problem> {
     let user = shop.store.accounts().user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions().sessions_of(id, shop.clock.now()).await?;
-    let sessions: Vec<SessionJson> = sessions.into_iter().map(|row| SessionJson::of(row, None)).collect();
+    let sessions = sessions.into_iter().map(|row| SessionJson::of(row, None)).collect();
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?;
-    let orders: Vec<OrderJson> = orders.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
-    Ok(versioned(user.version, json!({"user": json_of(&user), "sessions": sessions, "orders": orders})))
+    let orders = orders.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
+    Ok(versioned(user.version, AccountDetail { user: user.into(), sessions, orders }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockRequest {
+    #[schemars(length(max = 500))]
     reason: String,
 }
 
@@ -104,18 +160,19 @@ async fn change_version<P: Permission>(
     change: AccountChange,
 ) -> Result<Response, Problem> {
     let user = shop.accounts.change_account(&staff.session, AccountEdit { id, versions }, &change).await?;
-    Ok(versioned(user.version, json!({"user": json_of(&user)})))
+    Ok(versioned(user.version, OneAccount { user: user.into() }))
 }
 
 pub async fn staff((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
-    let staff: Vec<Value> = shop.store.accounts().staff().await?.iter().map(json_of).collect();
-    Ok(private(json!({"staff": staff})))
+    let staff = shop.store.accounts().staff().await?.into_iter().map(AccountJson::from).collect();
+    Ok(private(StaffList { staff }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewStaffMember {
     username: String,
+    #[schemars(extend("enum" = ["admin", "operator", "support", "viewer"]))]
     role: String,
 }
 
@@ -132,13 +189,15 @@ pub async fn add_staff(
 ) -> Result<Response, Problem> {
     let role = checked_role(&new.role)?;
     let (user, password) = shop.accounts.add_staff(&by.session, &new.username, role, request).await??;
-    let body = json!({"user": json_of(&user), "password": password});
-    Ok((Extension(NotKept), created(format!("/api/admin/users/{}", user.id), body)).into_response())
+    let location = format!("/api/admin/users/{}", user.id);
+    let body = AccountWithPassword { user: user.into(), password };
+    Ok((Extension(NotKept), created(location, body)).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoleRequest {
+    #[schemars(extend("enum" = ["admin", "operator", "support", "viewer"]))]
     role: String,
 }
 
@@ -157,16 +216,17 @@ pub async fn dismiss(call: StaffCallTo<ManageStaff, UserId>, headers: HeaderMap)
 }
 
 fn policy_answer(policy: StaffPolicy) -> Response {
-    versioned(policy.version, json!({"second_factor_required": policy.second_factor_required}))
+    versioned(policy.version, StaffPolicyBody { second_factor_required: policy.second_factor_required })
 }
 
 pub async fn policy((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
     Ok(policy_answer(shop.store.accounts().staff_policy().await?))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StaffPolicyBody {
+    /// Staff without a second factor get 403 `second_factor_required` from the console and its API.
     second_factor_required: bool,
 }
 
@@ -185,9 +245,64 @@ pub async fn reset_password(
     (State(shop), by, PathIds(id)): StaffCallTo<ManageStaff, UserId>,
 ) -> Result<Response, Problem> {
     let (user, password) = shop.accounts.reset_password(&by.session, id).await??;
-    Ok(private(json!({"user": json_of(&user), "password": password})))
+    Ok(private(AccountWithPassword { user: user.into(), password }))
 }
 
 pub async fn reset_second_factor(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response, Problem> {
     change(call, AccountChange::ResetSecondFactor).await
+}
+
+web::operations! { "administrators"
+    /// What the shop asks of its staff (owners only)
+    GET "/api/admin/staff-policy" readStaffPolicy = policy, versioned;
+        200 StaffPolicyBody;
+    /// Require a second factor of all staff, or no longer (owners only)
+    PUT "/api/admin/staff-policy" setStaffPolicy = set_policy, if_match, versioned;
+        200 StaffPolicyBody;
+        refuses StepUpNeeded;
+    /// The staff (owners only)
+    GET "/api/admin/staff" listStaff = staff;
+        200 StaffList, "All users with a staff role.";
+    /// Create a staff account (owners only)
+    POST "/api/admin/staff" appointStaff = add_staff, located;
+        201 AccountWithPassword, "With a one-time password that is returned only once. Under one key the same \
+            password is made again, without `Idempotent-Replayed`.";
+        refuses StepUpNeeded UsernameTaken BadUsername;
+    /// Give a user a staff role, or change it (owners only); the user's sessions end
+    PATCH "/api/admin/staff/{user}" changeRole = set_role, if_match, versioned;
+        200 OneAccount;
+        refuses StepUpNeeded LastOwner;
+    /// Remove a user from staff (owners only)
+    DELETE "/api/admin/staff/{user}" dismissStaff = dismiss, if_match, versioned;
+        200 OneAccount, "The account, now without a staff role.";
+        refuses StepUpNeeded LastOwner;
+    /// Give a member of the staff a temporary password (owners only); the member's sessions end
+    POST "/api/admin/staff/{user}/reset-password" resetPasswordOfStaff = reset_password;
+        200 AccountWithPassword, "The account and the password, which has to be replaced within 72 hours. It cannot \
+            be read again.";
+        refuses StepUpNeeded Yourself RateLimited;
+    /// Reset the second factor of a user (owners only)
+    DELETE "/api/admin/staff/{user}/second-factor" removeSecondFactorOfStaff = reset_second_factor;
+        200 OneAccount;
+        refuses StepUpNeeded;
+    /// Accounts, newest first; those that a text in `q` finds by name
+    GET "/api/admin/users" searchUsers = users;
+        200 AccountList;
+    /// One account with its sessions and latest orders
+    GET "/api/admin/users/{user}" showUser = user, versioned;
+        200 AccountDetail, "The account, with the version of what staff change.";
+    /// Block an account; its sessions end at once
+    POST "/api/admin/users/{user}/block" blockUser = block, versioned;
+        200 OneAccount;
+        refuses LastOwner Yourself;
+    /// End all sessions of an account
+    POST "/api/admin/users/{user}/end-sessions" endSessionsOfUser = end_sessions, versioned;
+        200 OneAccount;
+    /// Send a link that sets a new password to the verified address of a shopper
+    POST "/api/admin/users/{user}/start-recovery" startRecoveryOfUser = start_recovery;
+        202 (), "A message is on its way. Only its reader can finish the recovery.";
+        refuses NoMailAddress RateLimited;
+    /// Unblock an account
+    POST "/api/admin/users/{user}/unblock" unblockUser = unblock, versioned;
+        200 OneAccount;
 }

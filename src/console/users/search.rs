@@ -1,5 +1,6 @@
 //! The search for accounts, as the console's page and the API take it in their query.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use domain::{Page, UserId};
@@ -8,8 +9,9 @@ use web::problem::Problem;
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// A part of a user name or an id, and the cursor of the page.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct UserSearchQuery {
+    /// The start of a username, or an id.
     #[serde(default)]
     pub q: String,
     #[serde(default)]
@@ -17,8 +19,10 @@ pub struct UserSearchQuery {
     /// `oldest` or `name`, for a list of all accounts. A search by name is always sorted by name. Only the page reads
     /// it.
     #[serde(default)]
+    #[schemars(skip)]
     pub sort: String,
     #[serde(default)]
+    #[schemars(skip)]
     pub hide: String,
 }
 

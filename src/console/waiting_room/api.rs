@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::StaffCallTo;
@@ -14,16 +15,18 @@ use web::extract::{Json, PathIds};
 use web::problem::{Code, Problem};
 
 /// Absent fields stay as they are.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PaceRequest {
+    /// No further shopper is called.
     held: Option<bool>,
     /// `null` for no limit: as many calls as there are units.
     #[serde(default, deserialize_with = "present")]
+    #[schemars(range(min = 1, max = 100000))]
     per_minute: Option<Option<i64>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PaceResponse {
     queue: QueuePace,
 }
@@ -38,4 +41,13 @@ pub async fn change_pace(
     let change = QueuePaceChange { held, per_minute };
     let queue = shop.store.waiting_rooms().change_pace(sale, change, staff.actor()).await?.ok_or(Code::NoSuchQueue)?;
     Ok((Cache::Private, axum::Json(PaceResponse { queue })).into_response())
+}
+
+web::operations! { "administrators"
+    /// Hold, resume or bound the calls of a waiting room
+    ///
+    /// An absent field stays as it is. Shoppers who were called go on buying, and every place stays.
+    POST "/api/admin/sales/{sale}/queue" changeQueuePace = change_pace;
+        200 PaceResponse;
+        refuses NoSuchQueue;
 }

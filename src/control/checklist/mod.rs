@@ -4,6 +4,7 @@
 
 mod evaluate;
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::LEASE;
@@ -24,11 +25,12 @@ wire_enum! {
 
 /// One item of the list. As JSON: what was checked, the verdict, a stable code, and a number or name that belongs to
 /// it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChecklistItem {
     pub check: &'static str,
     pub state: CheckState,
     #[serde(rename = "code")]
+    #[schemars(with = "String")]
     pub finding: Finding,
     pub value: Option<String>,
 }

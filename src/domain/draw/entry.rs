@@ -1,8 +1,10 @@
 //! One entry of a draw.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -36,6 +38,16 @@ impl FromStr for EntryId {
 
     fn from_str(text: &str) -> Result<EntryId, InvalidId> {
         hex::decode(text).map(EntryId).ok_or(InvalidId)
+    }
+}
+
+impl JsonSchema for EntryId {
+    fn schema_name() -> Cow<'static, str> {
+        "EntryId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9a-f]{32}$"})
     }
 }
 

@@ -4,23 +4,28 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{Beacon, DrawRules, DrawSecret, EntryId, Exclusion, PublicRound};
 use crate::wire::wire_enum;
 use crate::{OrderId, Phase, Sale, UserId};
 
 /// How a draw is held. It is part of the sale's definition, so it is fixed once the sale has opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DrawPlan {
     /// How long winners have to pay, in seconds.
     #[serde(rename = "draw_window_s")]
+    #[schemars(range(min = 60, max = 2592000))]
     pub window_s: i64,
     /// How long staff review the entries after the closing, in seconds. Then the list is locked.
     #[serde(rename = "draw_review_s")]
+    #[schemars(range(min = 0, max = 604800))]
     pub review_s: i64,
     /// Where the public randomness comes from. With `None` the shop's secret alone decides.
     #[serde(rename = "draw_beacon")]
+    #[schemars(with = "Value", extend("enum" = ["quicknet", "sandbox", null]))]
     pub beacon: Option<Beacon>,
 }
 

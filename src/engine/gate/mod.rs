@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use status::SaleStatus;
+pub use status::{Button, SaleStatus};
 
 use crate::catalogue::Catalogue;
 use crate::stock::FactSource;

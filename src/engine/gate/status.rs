@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::stock::Facts;
@@ -32,15 +33,18 @@ pub struct SaleStatus {
 }
 
 /// The body of the button endpoint.
-#[derive(Serialize)]
-struct Button {
+#[derive(Serialize, JsonSchema)]
+pub struct Button {
     phase: Phase,
     remaining: i64,
     total: i64,
     opens_at: Option<Timestamp>,
     closes_at: Option<Timestamp>,
     now: Timestamp,
+    /// When to poll again. Clients add a random delay of up to the same length.
     poll_after_ms: i64,
+    /// The width of the sale's spread. Below 1000, clients that wait for the start poll at a random moment within this
+    /// many milliseconds after it. From 1000 on each account has a moment of its own in it, which the token tells.
     spread_ms: i64,
     /// `queue` or `draw`; left out for a rush.
     #[serde(skip_serializing_if = "Option::is_none")]

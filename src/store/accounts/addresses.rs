@@ -2,6 +2,7 @@
 
 use crate::AccountStore;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
@@ -14,7 +15,7 @@ use domain::{Address, AddressId, UserId};
 pub const MAX_ADDRESSES_PER_USER: i64 = 20;
 
 /// An address in a shopper's account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SavedAddress {
     pub id: AddressId,
     pub is_default: bool,

@@ -1,6 +1,7 @@
 //! Invitation codes of a sale: made in batches, redeemed by one account each, and revoked.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
@@ -14,7 +15,7 @@ use domain::{AuditAction, InvitationCode, SaleId, UserId};
 pub const MAX_INVITATIONS_PER_SALE: i64 = 100_000;
 
 /// Codes that were made together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InvitationBatch {
     pub batch: i64,
     pub made_by: String,

@@ -1,6 +1,7 @@
 //! Payments as support staff read them: every attempt to pay an order, with its times and its webhooks.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -34,7 +35,7 @@ pub struct OwnPayment {
 }
 
 /// A webhook of the provider that was applied.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WebhookRecord {
     pub id: String,
     pub at: Timestamp,

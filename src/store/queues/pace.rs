@@ -1,5 +1,6 @@
 //! The pace of a waiting room, which staff control.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::lock;
@@ -8,7 +9,7 @@ use crate::{StoreError, WaitingRoomStore};
 use domain::{AuditAction, SaleId};
 
 /// Limits on the calls of a waiting room besides its units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct QueuePace {
     /// Whether calls are stopped.
     pub held: bool,

@@ -1,7 +1,12 @@
 //! Balances and statements of ledger accounts.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
@@ -29,6 +34,27 @@ pub enum EntrySubject {
     Packet { id: PacketId },
     Payment { id: PaymentId },
     Sale { id: SaleId },
+}
+
+/// One object of which one field is there, instead of one of four: programs read it more easily.
+impl JsonSchema for EntrySubject {
+    fn schema_name() -> Cow<'static, str> {
+        "EntrySubject".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let subject = |fields: &[(&str, Schema)]| {
+            let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+            json!({"type": "object", "properties": BTreeMap::from_iter(fields.iter().cloned()), "required": names})
+        };
+        let (sale, order) = (generator.subschema_for::<SaleId>(), generator.subschema_for::<OrderId>());
+        json_schema!({"type": "object", "properties": {
+            "order": subject(&[("sale_id", sale.clone()), ("id", order)]),
+            "packet": subject(&[("id", generator.subschema_for::<PacketId>())]),
+            "payment": subject(&[("id", generator.subschema_for::<PaymentId>())]),
+            "sale": subject(&[("id", sale)]),
+        }})
+    }
 }
 
 /// The cursor of a page of lines: only older lines follow. Its text is `<milliseconds>_<transfer>`.

@@ -5,13 +5,16 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::json;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::UserCall;
 use crate::account::changes::{delete_account, export_account};
-use accounts::DeletionRequest;
+use accounts::{DeletionRequest, Enrolment};
+use domain::{Role, UserId};
 use web::cache_policy::Cache;
 use web::extract::client::ClientDevice;
 use web::extract::session::SignedIn;
@@ -19,26 +22,73 @@ use web::extract::{Json, PathIds, Secret};
 use web::problem::{Code, Problem};
 use web::shared::sessions::SessionJson;
 
+#[derive(Serialize, JsonSchema)]
+struct AccountResponse {
+    account: OwnAccountJson,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OwnAccountJson {
+    id: UserId,
+    username: String,
+    role: Role,
+    created_at: Timestamp,
+    second_factor: bool,
+    must_change_password: bool,
+    /// How many the account has.
+    passkeys: i64,
+    mail: MailJson,
+    recovery_codes_left: i64,
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+struct MailJson {
+    /// The verified address.
+    address: Option<String>,
+    /// The address whose link was not opened yet.
+    pending: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SessionList {
+    sessions: Vec<SessionJson>,
+}
+
+/// What the authenticator needs.
+#[derive(Serialize, JsonSchema)]
+struct EnrolmentJson {
+    secret: String,
+    url: String,
+    enrolment: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RecoveryCodes {
+    recovery_codes: Vec<String>,
+}
+
 pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let user = shop.store.accounts().user(session.user_id).await?.ok_or(Code::NotSignedIn)?;
     let mail = shop.store.accounts().mail_of(user.id).await?;
-    let account = json!({
-        "id": user.id, "username": user.username, "role": user.role.as_str(), "created_at": user.created_at,
-        "second_factor": user.second_factor.is_some(), "must_change_password": user.must_change_password,
-        "passkeys": user.passkeys,
-        "mail": {
-            "address": mail.as_ref().and_then(|mail| mail.address.as_deref()),
-            "pending": mail.as_ref().and_then(|mail| mail.pending.as_deref()),
-        },
-        "recovery_codes_left": shop.store.credentials().recovery_codes_left(user.id).await?,
-    });
-    Ok((Cache::Private, Answer(json!({"account": account}))).into_response())
+    let account = OwnAccountJson {
+        second_factor: user.second_factor.is_some(),
+        mail: mail.map_or_else(MailJson::default, |mail| MailJson { address: mail.address, pending: mail.pending }),
+        recovery_codes_left: shop.store.credentials().recovery_codes_left(user.id).await?,
+        id: user.id,
+        username: user.username,
+        role: user.role,
+        created_at: user.created_at,
+        must_change_password: user.must_change_password,
+        passkeys: user.passkeys,
+    };
+    Ok((Cache::Private, Answer(AccountResponse { account })).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PasswordChangeBody {
     password: Secret,
+    #[schemars(length(min = 12, max = 256))]
     new_password: Secret,
 }
 
@@ -52,7 +102,7 @@ pub async fn change_password(
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.cookie(&next))]).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepUpBody {
     password: Secret,
@@ -73,7 +123,7 @@ pub async fn step_up(
 pub async fn sessions((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
     let rows = shop.accounts.sessions_of(&session).await?;
     let sessions: Vec<SessionJson> = rows.into_iter().map(|row| SessionJson::of(row, Some(session.id))).collect();
-    Ok((Cache::Private, Answer(json!({"sessions": sessions}))).into_response())
+    Ok((Cache::Private, Answer(SessionList { sessions })).into_response())
 }
 
 pub async fn end_session(
@@ -92,12 +142,12 @@ pub async fn end_all_sessions((State(shop), SignedIn(session)): UserCall) -> Res
 }
 
 pub async fn enrol((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
-    let enrolment = shop.accounts.enrol(&session)?;
-    let answer = json!({"secret": enrolment.secret, "url": enrolment.url, "enrolment": enrolment.signed});
+    let Enrolment { secret, url, signed: enrolment, .. } = shop.accounts.enrol(&session)?;
+    let answer = EnrolmentJson { secret, url, enrolment };
     Ok((Cache::Private, Answer(answer)).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecondFactorBody {
     enrolment: String,
@@ -114,11 +164,12 @@ pub async fn set_second_factor(
 ) -> Result<Response, Problem> {
     let SecondFactorBody { enrolment, password, code, present_code } = body;
     let present = present_code.as_deref();
-    let codes = shop.accounts.set_second_factor(&session, &device, &enrolment, password.0, &code, present).await?;
-    Ok((Cache::Private, Answer(json!({"recovery_codes": codes}))).into_response())
+    let recovery_codes =
+        shop.accounts.set_second_factor(&session, &device, &enrolment, password.0, &code, present).await?;
+    Ok((Cache::Private, Answer(RecoveryCodes { recovery_codes })).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecondFactorRemovalBody {
     password: Secret,
@@ -138,11 +189,12 @@ pub async fn export((State(shop), SignedIn(session)): UserCall) -> Result<Respon
     export_account(&shop, &session).await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountDeletionBody {
     username: String,
     password: Secret,
+    /// Confirms that the wallet's balance, and what is unclaimed in open packets, goes to the shop.
     #[serde(default)]
     give_up_wallet: bool,
 }
@@ -156,4 +208,46 @@ pub async fn delete(
     let request = DeletionRequest { username, password: password.0, give_up_wallet };
     delete_account(&shop, &session, &device, request).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.removal_cookie())]).into_response())
+}
+
+web::operations! { "accounts"
+    /// The user's account
+    GET "/api/account" showAccount = show;
+        200 AccountResponse;
+    /// Delete the account; its orders are kept anonymously
+    POST "/api/account/delete" deleteAccount = delete;
+        204 ();
+        refuses OrdersOpen WalletNotEmpty StaffAccount RateLimited;
+    /// Export the user's data
+    GET "/api/account/export" exportAccount = export;
+        200 Map<String, Value>, "Account, orders with histories and payments, addresses, wallet, red packets given \
+            and received, sessions.";
+    /// Change the password; all other sessions end
+    PUT "/api/account/password" changePassword = change_password;
+        204 (), "With the cookie of a new session.";
+        refuses WeakPassword RateLimited;
+    /// Enter the password again: staff need it for refunds, exports and changes of the staff
+    POST "/api/account/step-up" stepUp = step_up;
+        204 (), "Right. Holds for this session, for 15 minutes unless the shop has another setting.";
+        refuses BadCode PasskeyNeeded RateLimited;
+    /// Start to set up an authenticator; nothing is stored yet
+    POST "/api/account/second-factor" enrolSecondFactor = enrol;
+        200 EnrolmentJson, "The key for the authenticator; valid for ten minutes.";
+    /// Turn on the second factor with a first code; ends the other sessions
+    PUT "/api/account/second-factor" setSecondFactor = set_second_factor;
+        200 RecoveryCodes, "The recovery codes; returned only once.";
+        refuses BadCode RateLimited;
+    /// Turn off the second factor; ends the other sessions
+    POST "/api/account/second-factor/remove" removeSecondFactor = remove_second_factor;
+        204 ();
+        refuses BadCode RateLimited;
+    /// The user's sessions
+    GET "/api/account/sessions" listSessions = sessions;
+        200 SessionList, "The sessions, newest first.";
+    /// End all sessions of the user
+    DELETE "/api/account/sessions" endAllSessions = end_all_sessions;
+        204 (), "All sessions have ended, including this one.";
+    /// End a session of the user
+    DELETE "/api/account/sessions/{session}" endSession = end_session;
+        204 ();
 }

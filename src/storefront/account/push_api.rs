@@ -6,6 +6,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
@@ -18,7 +19,7 @@ use web::extract::session::SignedIn;
 use web::extract::{Json, SalePath};
 use web::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PushResponse {
     /// The public key that browsers subscribe to, in base64url.
     key: String,
@@ -33,12 +34,17 @@ pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response
 }
 
 /// The fields of a browser's `PushSubscription`, and the language of the page.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriptionBody {
+    /// An https address at the browser's push service, on the usual port and the public internet.
+    #[schemars(length(max = 1024))]
     endpoint: String,
+    /// The browser's public key, in base64url.
     p256dh: String,
+    /// The browser's authentication secret, in base64url.
     auth: String,
+    /// The language of messages.
     locale: Locale,
 }
 
@@ -63,12 +69,13 @@ pub async fn unsubscribe((State(shop), SignedIn(session)): UserCall) -> Result<S
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ReminderResponse {
     sale_id: SaleId,
     /// Whether the account has a reminder.
     set: bool,
     /// How many accounts have one.
+    #[schemars(range(min = 0))]
     accounts: i64,
     /// The address that gets a mail, masked; `null` if none does.
     mail: Option<String>,
@@ -76,9 +83,10 @@ struct ReminderResponse {
     push: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ReminderCount {
     sale_id: SaleId,
+    #[schemars(range(min = 0))]
     accounts: i64,
 }
 
@@ -132,4 +140,35 @@ pub async fn remove_reminder(
 async fn announced(shop: &Arc<Shop>, sale: SaleId) -> Result<SaleState, Problem> {
     let known = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
     Ok(known.ok_or(Code::NoSuchSale)?.sale.state)
+}
+
+web::operations! { "sales"
+    /// The key that browsers subscribe to, and whether this one has
+    GET "/api/push" showPush = show, tag("accounts");
+        200 PushResponse;
+    /// Show messages in the browser of this session
+    ///
+    /// The urgent messages: reminders of sales, the turn in a waiting room, a won draw, a unit that came back, the end
+    /// of the time to pay. At most ten browsers per account; the earliest give way. Field errors: `bad_endpoint`.
+    PUT "/api/push" subscribePush = subscribe, tag("accounts");
+        204 (), "Subscribed until the session ends, in the place of an earlier subscription.";
+    /// Show no messages in the browser of this session
+    DELETE "/api/push" unsubscribePush = unsubscribe, tag("accounts");
+        204 (), "The browser is forgotten, and the messages that waited for it.";
+    /// Whether the account has a reminder of a sale
+    GET "/api/sales/{sale}/reminder" showReminder = reminder;
+        200 ReminderResponse;
+    /// Be told a few minutes before a sale starts
+    ///
+    /// By mail to a verified address, and in browsers that have subscribed. A waiting room starts when it may be
+    /// joined.
+    PUT "/api/sales/{sale}/reminder" setReminder = set_reminder;
+        204 ();
+        refuses Ended;
+    /// Have no reminder of a sale
+    DELETE "/api/sales/{sale}/reminder" removeReminder = remove_reminder;
+        204 ();
+    /// How many accounts have a reminder of a sale
+    GET "/api/sales/{sale}/reminders" countReminders = reminders;
+        200 ReminderCount, "The same for all clients, up to a minute old.";
 }

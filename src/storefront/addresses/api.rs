@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
@@ -18,7 +19,7 @@ use web::problem::{Code, FieldProblem, Problem};
 use web::shared::response::created;
 
 /// A new or changed address.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddressBody {
     address: Address,
@@ -26,12 +27,12 @@ pub struct AddressBody {
     is_default: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneAddress {
     address: SavedAddress,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct AddressList {
     addresses: Vec<SavedAddress>,
 }
@@ -95,4 +96,23 @@ pub async fn delete(
     let edit = AddressEdit { id, versions: expected_versions(&headers) };
     shop.store.accounts().delete_address(session.user_id, &edit).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+web::operations! { "accounts"
+    /// The user's addresses, the default first
+    GET "/api/addresses" listAddresses = list;
+        200 AddressList;
+    /// Save a new address
+    POST "/api/addresses" createAddress = create, repeatable, versioned, located;
+        201 OneAddress;
+        refuses TooManyAddresses;
+    /// An address of the user
+    GET "/api/addresses/{address}" showAddress = show, versioned;
+        200 OneAddress;
+    /// Change an address; orders keep their copies
+    PUT "/api/addresses/{address}" changeAddress = change, if_match, versioned;
+        200 OneAddress;
+    /// Delete an address; orders keep their copies
+    DELETE "/api/addresses/{address}" deleteAddress = delete, if_match;
+        204 ();
 }

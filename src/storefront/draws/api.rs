@@ -11,12 +11,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures::{TryStreamExt, stream};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tracing::error;
 
 use crate::json_response;
 use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
+use serde_json::{Map, Value};
 use store::{Draw, Store, StoreError};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -26,7 +28,7 @@ use web::extract::session::SignedIn;
 use web::problem::{Code, Problem};
 
 /// An entry as its owner sees it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct EntryJson {
     id: EntryId,
     sale_id: SaleId,
@@ -36,12 +38,13 @@ struct EntryJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Exclusion>,
     /// From 1; `null` until the draw was held.
+    #[schemars(range(min = 1))]
     rank: Option<i64>,
     /// The order that it won.
     order_id: Option<OrderId>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct EntryResponse {
     entry: EntryJson,
     /// The state of the draw.
@@ -95,13 +98,13 @@ pub async fn withdraw(
     Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DrawResponse {
     draw: DrawJson,
 }
 
 /// The public facts of a draw.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DrawJson {
     sale_id: SaleId,
     state: DrawState,
@@ -112,22 +115,26 @@ struct DrawJson {
     now: Timestamp,
     /// The canonical text, whose hash goes into the seed.
     rules: String,
+    /// SHA-256 of the secret's 32 bytes, in hexadecimal digits.
     commitment: String,
     lock_at: Timestamp,
     locked_at: Option<Timestamp>,
     /// Entries that take part; `null` until the list is locked.
     entries: Option<i64>,
+    /// Excluded entries by reason.
     excluded: BTreeMap<Exclusion, i64>,
+    /// Merkle root (RFC 6962) over the entries that take part.
     root: Option<String>,
     /// `null` without public randomness. Then shoppers have to trust the shop.
     randomness: Option<RoundJson>,
     drawn_at: Option<Timestamp>,
     /// `null` until the draw was held; so is the seed.
     secret: Option<String>,
+    /// Null until the draw was held.
     seed: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct RoundJson {
     beacon: Beacon,
     round: i64,
@@ -220,4 +227,42 @@ impl List {
         self.begun = true;
         Ok(Some((text.into(), self)))
     }
+}
+
+web::operations! { "sales"
+    /// The public facts of a draw
+    ///
+    /// `docs/draw.md` says what they prove.
+    GET "/api/sales/{sale}/draw" showDraw = show;
+        200 DrawResponse, "May be cached for one second.";
+        refuses NoSuchDraw;
+    /// The list of entries, once it is locked
+    ///
+    /// Columns `entry` and `status`, which is `in` or `excluded:` with a reason. Sorted by entry; lines end in a line
+    /// feed.
+    GET "/api/sales/{sale}/draw/entries.csv" listDrawEntries = entries, csv;
+        200 String;
+        refuses NoSuchDraw NotLocked;
+    /// The proof of a draw, once it was held
+    ///
+    /// For `seckill verify-draw`.
+    GET "/api/sales/{sale}/draw/proof.json" showDrawProof = proof;
+        200 Map<String, Value>;
+        refuses NoSuchDraw NotDrawn;
+    /// The account's entry in a draw
+    GET "/api/sales/{sale}/entry" showEntry = own, tag("buying");
+        200 EntryResponse;
+        refuses NoSuchDraw NotEntered;
+    /// Enter a draw, while it is open
+    ///
+    /// One entry per account. Safe to repeat, on any device: the entry stays the same. No order of arrival counts.
+    POST "/api/sales/{sale}/entry" enterDraw = enter, tag("buying");
+        200 EntryResponse, "The account had entered before: the same entry.";
+        201 EntryResponse;
+        refuses AccountTooNew ContactNotVerified InvitationNeeded NoSuchDraw NotOpen Ended AddressNeeded
+            AddressTaken ContactTaken DepositNeeded RateLimited;
+    /// Take the entry back, while the draw is open
+    DELETE "/api/sales/{sale}/entry" withdrawEntry = withdraw, tag("buying");
+        204 (), "The entry takes no part. It may be entered again.";
+        refuses NotEntered NotOpen Ended RateLimited;
 }

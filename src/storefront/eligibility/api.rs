@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use domain::{EligibilityRule, Ineligible, Money, SaleId, SaleState};
@@ -17,7 +18,7 @@ use web::extract::client::ClientAddress;
 use web::extract::session::SignedIn;
 use web::problem::{Code, Problem};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct EligibilityResponse {
     sale_id: SaleId,
     /// Whether the account keeps every rule.
@@ -29,7 +30,7 @@ struct EligibilityResponse {
     rules: Vec<RuleJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct RuleJson {
     rule: EligibilityRule,
     /// The code of the refusal; `null` when the account keeps the rule.
@@ -55,9 +56,10 @@ pub async fn own(
     Ok((Cache::Private, Json(response)).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InvitationBody {
+    /// In any case, with or without hyphens.
     code: String,
 }
 
@@ -71,4 +73,17 @@ pub async fn redeem(
 ) -> Result<Response, Problem> {
     state.eligibility.redeem(sale, session.user_id, client, &body.code).await?;
     own(state, SignedIn(session), SalePath(sale)).await
+}
+
+web::operations! { "buying"
+    /// Redeem an invitation code of a sale
+    ///
+    /// An account redeems one code of a sale: what it sends later changes nothing. Tries are limited.
+    POST "/api/sales/{sale}/code" redeemInvitation = redeem, example(r#"{"code": "00000-00000-00000-00000-000001"}"#);
+        200 EligibilityResponse, "Redeemed, now or before.";
+        refuses BadInvitation RateLimited;
+    /// Who may take part in a sale, and whether the account may
+    GET "/api/sales/{sale}/eligibility" showEligibility = own;
+        200 EligibilityResponse, "The rules, and what the account lacks.";
+        refuses RateLimited;
 }

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -32,12 +33,15 @@ use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 /// How long a replay waits for the status of its order. Without the database a read would take seconds.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// `{"quantity":1,"token":"…"}`. [`quantity`] reads the quantity, so that every wrong value gets the same response.
-#[derive(Deserialize)]
+/// `{"quantity":1,"token":"…"}`
+// [`quantity`] reads the quantity, so that every wrong value gets the same response.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PurchaseBody<'a> {
     #[serde(borrow)]
+    #[schemars(with = "i64", range(min = 1))]
     quantity: Option<&'a RawValue>,
+    #[schemars(with = "String")]
     token: Option<String>,
 }
 
@@ -99,7 +103,27 @@ async fn buy_admitted(
     }
 }
 
-/// JSON text, formatted without a serializer: winners are answered at the peak of load. No value in it needs escaping.
+/// The answer to a purchase.
+#[derive(Serialize, JsonSchema)]
+pub struct Receipt {
+    order: HeldOrder,
+    status_url: String,
+    /// Signed. If the order becomes unknown, asking for it with `?receipt=` grants it again.
+    receipt: String,
+    /// The answer to an earlier purchase.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct HeldOrder {
+    id: OrderId,
+    sale_id: SaleId,
+    quantity: u32,
+    status: OrderStatus,
+}
+
+/// The text of a [`Receipt`], formatted without a serializer: winners are answered at the peak of load. No value in it needs escaping.
 fn order_text(sale: SaleId, claim: &Claim, status: OrderStatus, receipt: &str, more: &str) -> String {
     let Claim { order_id, quantity, .. } = claim;
     format!(
@@ -115,12 +139,12 @@ async fn current_status(shop: &Shop, session: &Session, sale: SaleId, order: Ord
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OwnOrderResponse {
     order: OrderJson,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct OrderQuery {
     /// The receipt from the answer to the purchase.
     receipt: Option<String>,
@@ -168,11 +192,11 @@ pub async fn show(
     Ok((Cache::Private, Json(OwnOrderResponse { order })).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct OrderListQuery {
     #[serde(default)]
     before: Cursor,
-    /// Read by [`parse_statuses`].
+    /// Statuses, separated by commas.
     #[serde(default)]
     status: String,
 }
@@ -202,7 +226,7 @@ pub async fn cancel(
 }
 
 /// A saved address, or a new one: exactly one of the two.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryBody {
     address_id: Option<AddressId>,
@@ -225,6 +249,34 @@ pub async fn set_address(
     };
     let order = shop.orders.deliver_to(session.user_id, sale, id, &address).await?;
     Ok(Json(OwnOrderResponse { order: OrderJson::of(order, None) }).into_response())
+}
+
+web::operations! { "orders"
+    /// The user's orders, newest first
+    GET "/api/orders" listOrders = list;
+        200 OrderList<OrderJson>;
+        refuses RateLimited;
+    /// Buy
+    ///
+    /// Safe to repeat: a user who holds units gets the same order again.
+    POST "/api/sales/{sale}/orders" buy = buy, body<PurchaseBody<'_>>, tag("buying");
+        200 Receipt, "A repeated purchase: the first order, with `repeated`.";
+        202 Receipt;
+        refuses BadToken NotOpen SoldOut Ended NotCalled ByDraw BadQuantity OverLimit RateLimited Busy TooEarly
+            Overloaded;
+    /// An order of the user
+    GET "/api/sales/{sale}/orders/{order}" showOrder = show;
+        200 OwnOrderResponse, "Also before the order is stored in the database.";
+    /// Set the delivery address of an unpaid order
+    ///
+    /// Or the missing one of a paid order: a saved address or a new one.
+    PUT "/api/sales/{sale}/orders/{order}/address" setAddress = set_address;
+        200 OwnOrderResponse, "The order, with a copy of the address.";
+        refuses AddressFixed OtherAddress;
+    /// Cancel an unpaid order
+    POST "/api/sales/{sale}/orders/{order}/cancel" cancelOrder = cancel;
+        200 OwnOrderResponse, "Cancelled; the units go back on sale.";
+        refuses NotCancellable;
 }
 
 #[cfg(test)]

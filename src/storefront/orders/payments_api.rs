@@ -8,11 +8,13 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
 use domain::PaymentStatus;
 use domain::{Money, OrderId, PaymentId, SaleId};
+use payments::Notice;
 use store::{OwnPayment, PaymentPurpose};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -24,9 +26,10 @@ use web::shared::paths::order_path;
 use web::shared::response::created;
 
 /// A payment that was begun, and the address at which it is made.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct CheckoutJson {
     payment: PaymentRef,
+    #[schemars(extend("format" = "uri-reference"))]
     checkout_url: String,
 }
 
@@ -36,27 +39,31 @@ impl CheckoutJson {
     }
 }
 
-/// A payment from the wallet, which is complete.
-#[derive(Serialize)]
-struct WalletPaymentJson {
+/// A payment that was begun: at a provider with the address at which it is made, from the wallet already captured.
+#[derive(Serialize, JsonSchema)]
+struct StartedPayment {
     payment: PaymentRef,
-    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "uri-reference"))]
+    checkout_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<PaymentStatus>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PaymentRef {
     id: PaymentId,
 }
 
 /// The source of the money. The body may be missing, which means the provider, or be `{"from":"wallet"}`.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PaymentBody {
     #[serde(default)]
     from: PaymentSource,
 }
 
-#[derive(Deserialize, Default, PartialEq)]
+#[derive(Deserialize, Serialize, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum PaymentSource {
     #[default]
@@ -80,7 +87,8 @@ pub async fn start(
     if content.from == PaymentSource::Wallet {
         shop.accounts.check_spending(&session).await?;
         let (id, repeated) = shop.payments.pay_from_wallet(&order).await?;
-        let paid = WalletPaymentJson { payment: PaymentRef { id }, status: PaymentStatus::Captured.as_str() };
+        let payment = PaymentRef { id };
+        let paid = StartedPayment { payment, checkout_url: None, status: Some(PaymentStatus::Captured) };
         return Ok(match repeated {
             true => (Cache::Private, Json(paid)).into_response(),
             false => created(location(sale, order.id, id), paid),
@@ -88,7 +96,8 @@ pub async fn start(
     }
     let return_path = order_path(locale(&uri, &headers), sale, order.id);
     let (id, checkout_url) = shop.payments.start(&order, return_path).await?;
-    Ok(created(location(sale, order.id, id), CheckoutJson::new(id, checkout_url)))
+    let begun = StartedPayment { payment: PaymentRef { id }, checkout_url: Some(checkout_url), status: None };
+    Ok(created(location(sale, order.id, id), begun))
 }
 
 fn location(sale: SaleId, order: OrderId, id: PaymentId) -> String {
@@ -96,28 +105,29 @@ fn location(sale: SaleId, order: OrderId, id: PaymentId) -> String {
 }
 
 /// A payment as its owner reads it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct PaymentJson {
     id: PaymentId,
     /// `wallet`, or the name of the provider.
     provider: String,
-    status: &'static str,
+    status: PaymentStatus,
     amount: Money,
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
     /// `null` once the payment can no longer be made.
+    #[schemars(extend("format" = "uri-reference"))]
     checkout_url: Option<String>,
 }
 
 impl From<OwnPayment> for PaymentJson {
     fn from(own: OwnPayment) -> Self {
         let OwnPayment { payment, created_at, expires_at, checkout_url } = own;
-        let (id, status, amount) = (payment.id, payment.status.as_str(), payment.amount);
+        let (id, status, amount) = (payment.id, payment.status, payment.amount);
         PaymentJson { id, provider: payment.provider, status, amount, created_at, expires_at, checkout_url }
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct OnePayment {
     pub payment: PaymentJson,
 }
@@ -145,4 +155,21 @@ pub async fn webhook(State(shop): State<Arc<Shop>>, headers: HeaderMap, content:
     let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
     shop.payments.receive(&headers, &bytes).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+web::operations! { "orders"
+    /// Start a payment, or pay from the wallet
+    POST "/api/sales/{sale}/orders/{order}/payments" startPayment = start,
+        optional_body<PaymentBody>, repeatable, language, located;
+        200 StartedPayment, "Already paid from the wallet by this payment.";
+        201 StartedPayment, "The address of the payment page. From the wallet: paid.";
+        refuses StepUpNeeded NotPayable NotEnough PaymentsOff;
+    /// One payment of an order
+    GET "/api/sales/{sale}/orders/{order}/payments/{payment}" showPayment = show;
+        200 OnePayment, "The payment; 404 for every user but the owner.";
+    /// A notification of the payment provider (Standard Webhooks)
+    POST "/api/webhooks/payments/sandbox" reportPayment = webhook,
+        body<Notice>, header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"), tag("providers");
+        204 (), "Applied, already known, or kept for the staff because it fits no payment.";
+        refuses BadSignature NotFound;
 }

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{UserCall, json_response};
@@ -23,6 +24,7 @@ use web::extract::client::ClientAddress;
 use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, Permission, SignedIn};
 use web::extract::{Json, PathIds, Query};
+use web::packets::GivenPacketResponse;
 use web::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::problem::{Code, Problem};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
@@ -74,13 +76,31 @@ pub async fn claim(
     Ok(json_response(StatusCode::OK, text))
 }
 
-#[derive(Deserialize)]
+/// A share that was claimed.
+#[derive(Serialize, JsonSchema)]
+pub struct PacketClaimed {
+    claim: ClaimedJson,
+    /// The share was claimed before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ClaimedJson {
+    packet_id: PacketId,
+    /// From 0.
+    share: i64,
+    amount: Money,
+}
+
+#[derive(Deserialize, JsonSchema)]
 pub struct ClaimListQuery {
     #[serde(default)]
+    #[schemars(with = "i64")]
     before: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PacketDetail {
     packet: PacketJson,
     /// The share of the user who asks.
@@ -91,7 +111,7 @@ struct PacketDetail {
     next: Option<i64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ClaimJson {
     share: i64,
     /// `null` when the account is gone.
@@ -132,20 +152,27 @@ pub async fn show(
     Ok((Cache::Private, Answer(detail)).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct PacketListQuery {
+    /// Packets that the user gave.
     given: Option<String>,
+    /// Packets of which the user has a share.
     received: Option<String>,
     #[serde(default)]
     before: Cursor,
 }
 
-#[derive(Serialize)]
-struct ReceivedPacketJson {
+/// A packet that the user gave or received.
+#[derive(Serialize, JsonSchema)]
+struct OwnPacketJson {
     #[serde(flatten)]
     packet: PacketJson,
-    mine: Money,
-    claimed_at: Timestamp,
+    /// The share of a received packet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mine: Option<Money>,
+    /// When the share of a received packet was claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claimed_at: Option<Timestamp>,
 }
 
 /// The packets that the user gave (`?given`) or received (`?received`), newest first.
@@ -156,9 +183,9 @@ pub async fn list(
     let (user, before) = (session.user_id, query.before.read("before")?);
     if query.received.is_some() && query.given.is_none() {
         let page = shop.packets.received(user, before, LARGE_PAGE_SIZE).await?;
-        let packets = page.items.into_iter().map(|(claim, view)| ReceivedPacketJson {
-            mine: money(claim.amount),
-            claimed_at: claim.claimed_at,
+        let packets = page.items.into_iter().map(|(claim, view)| OwnPacketJson {
+            mine: Some(money(claim.amount)),
+            claimed_at: Some(claim.claimed_at),
             packet: PacketJson::of(view, &shop),
         });
         let packets = packets.collect();
@@ -170,4 +197,25 @@ pub async fn list(
     let page = shop.packets.given(Giver::User(user), before, LARGE_PAGE_SIZE).await?;
     let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
     Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
+}
+
+web::operations! { "packets"
+    /// The user's red packets, newest first: `?given` (the default) or `?received`
+    GET "/api/packets" listPackets = list;
+        200 PacketList<OwnPacketJson>, "One page. Received packets have `mine` and `claimed_at` as well.";
+        refuses RateLimited;
+    /// Give a red packet (红包)
+    ///
+    /// Paid from the wallet or, by owners and with `from` by operators, from the shop's purse.
+    POST "/api/packets" givePacket = give, located;
+        201 GivenPacketResponse, "The packet. A repeated `key` creates nothing and returns the first packet.";
+        refuses StepUpNeeded NotAllowed SpendingLimit NotEnough TooManyPackets RateLimited;
+    /// A red packet: who claimed how much, and once it is settled the luckiest (手气最佳)
+    GET "/api/packets/{packet}" showPacket = show;
+        200 PacketDetail, "The packet and one page of its claims.";
+        refuses NoSuchPacket RateLimited;
+    /// Claim a share; one per user
+    POST "/api/packets/{packet}/claims" claimShare = claim;
+        200 PacketClaimed, "The share; a repeated claim returns the same share, with `repeated`.";
+        refuses NoSuchPacket PacketNotOpen PacketEmpty PacketExpired OwnPacket RateLimited Overloaded;
 }

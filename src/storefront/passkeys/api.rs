@@ -10,12 +10,12 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::UserCall;
-use crate::sign_in::api::session_response;
+use crate::sign_in::api::{MeJson, session_response};
 use accounts::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
 use store::Passkey;
 use web::Shop;
@@ -31,8 +31,9 @@ const SHOP_NAME: &str = "Seckill";
 const MAX_NAME_CHARS: usize = 60;
 
 /// Bytes in base64url.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
+#[schemars(inline)]
 struct Bytes(Vec<u8>);
 
 impl TryFrom<String> for Bytes {
@@ -44,12 +45,12 @@ impl TryFrom<String> for Bytes {
 }
 
 /// A credential that was created. Other fields that browsers send are not read.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct CreatedCredential {
     response: AttestationResponse,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AttestationResponse {
     #[serde(rename = "clientDataJSON")]
@@ -58,25 +59,27 @@ struct AttestationResponse {
 }
 
 /// A credential that has signed.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 struct SigningCredential {
     id: String,
     response: AssertionResponse,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AssertionResponse {
     #[serde(rename = "clientDataJSON")]
     client_data: Bytes,
     authenticator_data: Bytes,
     signature: Bytes,
+    /// Required to log in.
     user_handle: Option<Bytes>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignedBody {
+    /// `PublicKeyCredential.toJSON()`; only what is named here is looked at.
     credential: SigningCredential,
 }
 
@@ -93,36 +96,130 @@ impl SignedBody {
     }
 }
 
-fn private(value: Value) -> Response {
+fn private(value: impl Serialize) -> Response {
     (Cache::Private, Answer(value)).into_response()
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RequestResponse {
+    public_key: RequestOptions,
+}
+
+/// `PublicKeyCredentialRequestOptionsJSON`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "PasskeyRequestOptions")]
+struct RequestOptions {
+    /// In base64url.
+    challenge: String,
+    /// The domain of the shop.
+    rp_id: String,
+    #[schemars(extend("const" = "required"))]
+    user_verification: &'static str,
+    /// In milliseconds.
+    timeout: u64,
+    allow_credentials: Vec<CredentialId>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PasskeyCredentialId")]
+struct CredentialId {
+    #[schemars(extend("const" = "public-key"))]
+    r#type: &'static str,
+    /// In base64url.
+    id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct CreationResponse {
+    public_key: CreationOptions,
+}
+
+/// `PublicKeyCredentialCreationOptionsJSON`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "PasskeyCreationOptions")]
+struct CreationOptions {
+    /// In base64url.
+    challenge: String,
+    rp: RelyingParty,
+    user: PasskeyOwner,
+    pub_key_cred_params: Vec<Algorithm>,
+    /// In milliseconds.
+    timeout: u64,
+    #[schemars(extend("const" = "none"))]
+    attestation: &'static str,
+    authenticator_selection: AuthenticatorSelection,
+    exclude_credentials: Vec<CredentialId>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RelyingParty {
+    id: String,
+    name: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct PasskeyOwner {
+    id: String,
+    name: String,
+    display_name: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Algorithm {
+    #[schemars(extend("const" = "public-key"))]
+    r#type: &'static str,
+    alg: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AuthenticatorSelection {
+    #[schemars(extend("const" = "required"))]
+    resident_key: &'static str,
+    #[schemars(extend("const" = true))]
+    require_resident_key: bool,
+    #[schemars(extend("const" = "required"))]
+    user_verification: &'static str,
 }
 
 /// `PublicKeyCredentialRequestOptionsJSON`.
 fn request_json(request: PasskeyRequest) -> Response {
     let PasskeyRequest { challenge, rp_id, allowed } = request;
-    private(json!({"public_key": {
-        "challenge": challenge, "rpId": rp_id, "userVerification": "required",
-        "timeout": CHALLENGE_LIFETIME.as_millis() as u64, "allowCredentials": descriptors(allowed),
-    }}))
+    let public_key = RequestOptions {
+        challenge,
+        rp_id,
+        user_verification: "required",
+        timeout: CHALLENGE_LIFETIME.as_millis() as u64,
+        allow_credentials: descriptors(allowed),
+    };
+    private(RequestResponse { public_key })
 }
 
 /// `PublicKeyCredentialCreationOptionsJSON`.
 fn creation_json(creation: PasskeyCreation) -> Response {
     let PasskeyCreation { challenge, rp_id, user, username, excluded } = creation;
-    let algorithms = ALGORITHMS.map(|algorithm| json!({"type": "public-key", "alg": algorithm}));
-    private(json!({"public_key": {
-        "challenge": challenge, "rp": {"id": rp_id, "name": SHOP_NAME}, "pubKeyCredParams": algorithms,
-        "user": {"id": URL_SAFE_NO_PAD.encode(user.0), "name": username, "displayName": username},
-        "timeout": CHALLENGE_LIFETIME.as_millis() as u64, "attestation": "none",
-        "authenticatorSelection": {
-            "residentKey": "required", "requireResidentKey": true, "userVerification": "required",
+    let public_key = CreationOptions {
+        challenge,
+        rp: RelyingParty { id: rp_id, name: SHOP_NAME },
+        user: PasskeyOwner { id: URL_SAFE_NO_PAD.encode(user.0), name: username.clone(), display_name: username },
+        pub_key_cred_params: ALGORITHMS.map(|alg| Algorithm { r#type: "public-key", alg }).into(),
+        timeout: CHALLENGE_LIFETIME.as_millis() as u64,
+        attestation: "none",
+        authenticator_selection: AuthenticatorSelection {
+            resident_key: "required",
+            require_resident_key: true,
+            user_verification: "required",
         },
-        "excludeCredentials": descriptors(excluded),
-    }}))
+        exclude_credentials: descriptors(excluded),
+    };
+    private(CreationResponse { public_key })
 }
 
-fn descriptors(ids: Vec<String>) -> Vec<Value> {
-    ids.into_iter().map(|id| json!({"type": "public-key", "id": id})).collect()
+fn descriptors(ids: Vec<String>) -> Vec<CredentialId> {
+    ids.into_iter().map(|id| CredentialId { r#type: "public-key", id }).collect()
 }
 
 pub async fn log_in_challenge(State(shop): State<Arc<Shop>>) -> Result<Response, Problem> {
@@ -153,7 +250,17 @@ pub async fn step_up(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+struct PasskeyList {
+    passkeys: Vec<PasskeyJson>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OnePasskey {
+    passkey: PasskeyJson,
+}
+
+#[derive(Serialize, JsonSchema)]
 struct PasskeyJson {
     id: Uuid,
     name: String,
@@ -170,12 +277,12 @@ impl PasskeyJson {
 
 pub async fn list((State(shop), session): UserCall) -> Result<Response, Problem> {
     let passkeys = shop.accounts.passkeys_of(&session.0).await?;
-    let passkeys: Vec<PasskeyJson> = passkeys.into_iter().map(PasskeyJson::of).collect();
-    Ok(private(json!({"passkeys": passkeys})))
+    let passkeys = passkeys.into_iter().map(PasskeyJson::of).collect();
+    Ok(private(PasskeyList { passkeys }))
 }
 
 /// The confirmation of an addition or a removal.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmationBody {
     password: Secret,
@@ -193,10 +300,12 @@ pub async fn challenge(
     Ok(creation_json(shop.accounts.begin_passkey(&session.0, &device, password.0, code.as_deref()).await?))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PasskeyBody {
+    #[schemars(length(min = 1, max = 60))]
     name: String,
+    /// `PublicKeyCredential.toJSON()`; only what is named here is looked at.
     credential: CreatedCredential,
 }
 
@@ -220,7 +329,7 @@ pub async fn add(
     let created = CreatedPasskey { client_data: client_data.0, attestation_object: attestation_object.0 };
     let passkey = shop.accounts.add_passkey(&session.0, &device, name, &created).await?;
     let location = [(LOCATION, "/api/account/passkeys")];
-    let answer = Answer(json!({"passkey": PasskeyJson::of(passkey)}));
+    let answer = Answer(OnePasskey { passkey: PasskeyJson::of(passkey) });
     Ok((StatusCode::CREATED, Cache::Private, location, answer).into_response())
 }
 
@@ -233,4 +342,41 @@ pub async fn remove(
     let ConfirmationBody { password, code } = body;
     shop.accounts.remove_passkey(&session.0, &device, id, password.0, code.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+web::operations! { "accounts"
+    /// What a browser signs instead of entering the password again
+    POST "/api/account/step-up/passkey/challenge" stepUpPasskeyChallenge = step_up_challenge;
+        200 RequestResponse, "`PublicKeyCredentialRequestOptionsJSON` of WebAuthn. Good for 5 minutes and for one \
+            answer, in this session.";
+        refuses PasskeysOff NotFound;
+    /// Prove by a passkey what the password proves
+    POST "/api/account/step-up/passkey" stepUpWithPasskey = step_up;
+        204 (), "Right. Holds as if the password had been entered.";
+        refuses BadPasskey PasskeysOff RateLimited;
+    /// The user's passkeys
+    GET "/api/account/passkeys" listPasskeys = list;
+        200 PasskeyList, "The passkeys, oldest first.";
+    /// Add the passkey that the browser has created
+    POST "/api/account/passkeys" addPasskey = add, located;
+        201 OnePasskey;
+        refuses TooManyPasskeys PasskeyTaken PasskeysOff;
+    /// What a browser creates a passkey from
+    POST "/api/account/passkeys/challenge" passkeyChallenge = challenge;
+        200 CreationResponse, "`PublicKeyCredentialCreationOptionsJSON` of WebAuthn. Good for 5 minutes and for one \
+            answer, in this session.";
+        refuses BadCode TooManyPasskeys PasskeysOff RateLimited Overloaded;
+    /// Remove a passkey
+    POST "/api/account/passkeys/{passkey}/remove" removePasskey = remove;
+        204 (), "Removed. No session ends.";
+        refuses BadCode RateLimited Overloaded;
+    /// What a browser signs to log in by a passkey
+    POST "/api/login/passkey/challenge" passkeyLogInChallenge = log_in_challenge;
+        200 RequestResponse, "`PublicKeyCredentialRequestOptionsJSON` of WebAuthn. Good for 5 minutes and for one \
+            answer.";
+        refuses PasskeysOff;
+    /// Log in by a passkey, without password and code
+    POST "/api/login/passkey" logInWithPasskey = log_in;
+        200 MeJson<'_>, "With the session cookie.";
+        refuses BadPasskey BadCredentials Blocked PasskeysOff RateLimited;
 }

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
@@ -21,7 +22,7 @@ use web::problem::{Code, Problem};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::questions::QuestionJson;
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ShownJson<'a> {
     locale: Locale,
     text: &'a str,
@@ -29,7 +30,7 @@ struct ShownJson<'a> {
     answered_at: Timestamp,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ShownList<'a> {
     questions: Vec<ShownJson<'a>>,
 }
@@ -51,15 +52,17 @@ pub async fn shown(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> R
     Ok((Cache::Page, Json(ShownList { questions })).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskBody {
+    /// Plain text. Shown with the answer, without the account.
+    #[schemars(length(min = 5, max = 300))]
     text: String,
     /// The language of the question, on whose pages it is shown.
     locale: Locale,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OneQuestion {
     question: QuestionJson,
 }
@@ -76,13 +79,13 @@ pub async fn ask(
     Ok((status, Cache::Private, Json(OneQuestion { question: question.into() })).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct QuestionListQuery {
     #[serde(default)]
     before: Cursor,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct OwnList {
     questions: Vec<QuestionJson>,
     /// For `?before=`; `null` on the last page.
@@ -108,4 +111,27 @@ pub async fn withdraw(
 ) -> Result<Response, Problem> {
     shop.questions.withdraw(session.user_id, id).await?;
     Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+}
+
+web::operations! { "sales"
+    /// What was asked about the goods of a sale, and the answers
+    ///
+    /// What the pages of the sale show: in each language the latest 30, without a word about who asked.
+    GET "/api/sales/{sale}/questions" showAnswers = shown;
+        200 ShownList<'_>, "May be cached like the page.";
+    /// Ask about the goods of a sale
+    ///
+    /// Asked again in the same words before it is answered, it is the first question.
+    POST "/api/sales/{sale}/questions" askQuestion = ask, example(r#"{"text": "Is it waterproof?", "locale": "en"}"#);
+        200 OneQuestion, "The same words wait for their answer already.";
+        201 OneQuestion;
+        refuses TooManyQuestions RateLimited;
+    /// The user's questions about goods, newest first
+    GET "/api/questions" listQuestions = own, tag("accounts");
+        200 OwnList;
+        refuses RateLimited;
+    /// Withdraw a question that has no answer
+    DELETE "/api/questions/{question}" withdrawQuestion = withdraw, tag("accounts");
+        204 ();
+        refuses AlreadyAnswered;
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::UserCall;
@@ -14,9 +15,11 @@ use web::extract::visitor::locale;
 use web::extract::{Json, Secret};
 use web::problem::Problem;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "MailAddressBody")]
 pub struct AddressBody {
+    #[schemars(length(max = 254))]
     address: String,
     password: Secret,
 }
@@ -34,7 +37,7 @@ pub async fn enter_address(
     Ok(StatusCode::ACCEPTED)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddressRemovalBody {
     password: Secret,
@@ -49,7 +52,7 @@ pub async fn remove_address(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBody {
     pub token: String,
@@ -64,10 +67,11 @@ pub async fn verify_address(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecoveryBody {
     /// A user name, or a verified address.
+    #[schemars(length(max = 254))]
     account: String,
 }
 
@@ -83,10 +87,11 @@ pub async fn request(
     Ok(StatusCode::ACCEPTED)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPasswordBody {
     token: String,
+    #[schemars(length(min = 12, max = 256))]
     new_password: Secret,
     /// The code of the second factor, if the account has one.
     code: Option<String>,
@@ -99,4 +104,28 @@ pub async fn set_password(
 ) -> Result<StatusCode, Problem> {
     shop.accounts.recover(&device, &token, new_password.0, code.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+web::operations! { "accounts"
+    /// Enter a mail address; a link that verifies it is sent there
+    PUT "/api/account/mail" enterMailAddress = enter_address;
+        202 (), "A message is on its way: the link, or, if another account has the address, a notice for that account.";
+        refuses RateLimited;
+    /// Remove the mail address
+    POST "/api/account/mail/remove" removeMailAddress = remove_address;
+        204 (), "Removed. The address is told.";
+        refuses RateLimited;
+    /// Verify a mail address by the token of the link that was sent to it
+    POST "/api/mail/verify" verifyMailAddress = verify_address;
+        204 ();
+        refuses BadLink;
+    /// Ask for a link that sets a new password
+    POST "/api/recovery" requestRecovery = request;
+        202 (), "The same for every name and address. If there is such an account, with a verified address, a \
+            message is on its way.";
+        refuses RateLimited;
+    /// Set a new password by the token of a link; all sessions end
+    POST "/api/recovery/password" recoverPassword = set_password;
+        204 (), "Set. No session is opened.";
+        refuses CodeNeeded BadCode BadLink WeakPassword RateLimited;
 }

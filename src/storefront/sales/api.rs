@@ -8,13 +8,16 @@ use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::json_response;
 use crate::sales::token::purchase_token;
 use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, Window};
+use engine::gate::Button;
 use engine::gate::IssuedToken;
 use pages::picture;
+use serde_json::{Map, Value};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::SalePath;
@@ -28,6 +31,16 @@ pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> 
     let mut response = json_response(StatusCode::OK, text);
     response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
     Ok(response)
+}
+
+/// A purchase token.
+#[derive(Serialize, JsonSchema)]
+pub struct TokenJson {
+    token: String,
+    expires_at: Timestamp,
+    /// The account's own moment in the sale's spread, while it is still to come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_before: Option<Timestamp>,
 }
 
 /// A purchase token for this user. 409 before the sale is open, and in a waiting room outside the user's turn; 403 or
@@ -44,8 +57,9 @@ pub async fn token(
     Ok(json_response(StatusCode::OK, format!(r#"{{"token":"{token}","expires_at":"{expires_at}"{not_before}}}"#)))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SaleSpread {
+    #[schemars(range(min = 0))]
     spread_ms: i64,
     /// Whether the gate enforces it.
     enforced: bool,
@@ -80,7 +94,7 @@ pub async fn ping_signed_in(SignedIn(_): SignedIn) -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ListedSales<'a> {
     sales: Vec<ListedSale<'a>>,
     now: Timestamp,
@@ -91,13 +105,16 @@ struct ListedSales<'a> {
 /// bought from them.
 const LIST_POLL_MS: std::ops::RangeInclusive<i64> = 2_000..=5_000;
 
-#[derive(Serialize)]
+/// A sale as lists show it.
+#[derive(Serialize, JsonSchema)]
 struct ListedSale<'a> {
     id: SaleId,
     goods: ListedGoods<'a>,
     price: Money,
     list_price: Option<Money>,
+    #[schemars(range(min = 1))]
     total: i64,
+    #[schemars(range(min = 1))]
     per_user_limit: i64,
     #[serde(flatten)]
     window: Window,
@@ -110,12 +127,15 @@ struct ListedSale<'a> {
     drawn: Option<bool>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ListedGoods<'a> {
     id: GoodsId,
     name: &'a Bilingual,
+    /// The category
     category_id: Option<CategoryId>,
+    /// The goods of which these are a variant
     variant_of: Option<GoodsId>,
+    /// What tells it from other variants; empty texts where nothing does
     variant: &'a Bilingual,
     /// The URL of the cover.
     image: String,
@@ -158,12 +178,12 @@ pub async fn list(State(shop): State<Arc<Shop>>) -> Response {
     (Cache::Live, Json(ListedSales { sales, now, poll_after_ms })).into_response()
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ListedCategories<'a> {
     categories: Vec<ListedCategory<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct ListedCategory<'a> {
     id: CategoryId,
     name: &'a Bilingual,
@@ -177,6 +197,38 @@ pub async fn categories(State(shop): State<Arc<Shop>>) -> Response {
 }
 
 /// The OpenAPI description of this API.
-pub async fn openapi() -> Response {
-    (Cache::Page, json_response(StatusCode::OK, web::OPENAPI)).into_response()
+pub async fn openapi(State(shop): State<Arc<Shop>>) -> Response {
+    (Cache::Page, json_response(StatusCode::OK, shop.document.text())).into_response()
+}
+
+web::operations! { "sales"
+    /// This document
+    GET "/api/openapi.json" showDocument = openapi;
+        200 Map<String, Value>;
+    /// Categories of goods, in the order of the shop
+    GET "/api/categories" listCategories = categories;
+        200 ListedCategories<'_>, "The categories. May be cached for five seconds.";
+    /// Nothing
+    GET "/api/ping" ping = ping, tag("benchmarks");
+        204 ();
+    /// Nothing, with authentication
+    POST "/api/ping" pingSignedIn = ping_signed_in, tag("benchmarks");
+        204 ();
+    /// Sales that shoppers see: all that have not ended, and the last 50 that ended
+    GET "/api/sales" listSales = list;
+        200 ListedSales<'_>, "The sales, newest first. May be cached for one second.";
+    /// The live state of a sale's button
+    GET "/api/sales/{sale}/button" showButton = button;
+        200 Button, "May be cached for one second.";
+    /// How the sale spreads its accounts, and what proves it
+    ///
+    /// An account's moment is `opens_at` plus as many milliseconds as the first 48 bits (big-endian) of SHA-256(seed ‖
+    /// user id) modulo `spread_ms`, where the seed has 32 bytes and the user id the 16 bytes of the UUID.
+    GET "/api/sales/{sale}/spread" showSpread = spread;
+        200 SaleSpread, "May be cached for one second.";
+    /// A purchase token, once the sale is open
+    POST "/api/sales/{sale}/token" createToken = token, tag("buying");
+        200 TokenJson, "For this user and this sale only.";
+        refuses AccountTooNew ContactNotVerified InvitationNeeded NotOpen Ended ByDraw NotCalled AddressNeeded
+            AddressTaken ContactTaken DepositNeeded RateLimited;
 }

@@ -7,6 +7,7 @@ use axum::http::header::{LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::recovery::api::TokenBody;
@@ -21,25 +22,28 @@ use web::extract::visitor::locale;
 use web::extract::{Json, Secret};
 use web::problem::Problem;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegistrationBody {
     username: String,
+    #[schemars(length(min = 12, max = 256))]
     password: Secret,
     /// The challenge that [`registration_price`] answered, once it is solved or its waiting time is over.
     #[serde(default)]
     challenge: String,
+    /// They solve its parts. Left out after a wait, or with a verified address.
     #[serde(default)]
+    #[schemars(inner(range(max = 4_294_967_295_u32)))]
     numbers: Vec<u32>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct RegistrationJson {
     /// The proof of work; `null` while an account needs none.
     price: Option<PriceJson>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PriceJson {
     challenge: String,
     bits: u32,
@@ -65,10 +69,12 @@ pub async fn registration_price(
     Ok((Cache::Private, axum::Json(RegistrationJson { price })).into_response())
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContactBody {
+    /// Of `GET /api/register/price`.
     challenge: String,
+    /// The account's address from then on.
     address: String,
 }
 
@@ -94,24 +100,26 @@ pub async fn verify_contact(
     Ok(StatusCode::NO_CONTENT)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogInBody {
     username: String,
+    #[schemars(length(min = 12, max = 256))]
     password: Secret,
     /// A code of the authenticator, or a recovery code. Needed where a second factor is set up.
     code: Option<String>,
 }
 
-#[derive(Serialize)]
-struct MeJson<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct MeJson<'a> {
     user: MeUser<'a>,
 }
 
-#[derive(Serialize)]
-struct MeUser<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct MeUser<'a> {
     id: UserId,
     username: &'a str,
+    #[schemars(extend("enum" = ["user", "admin", "operator", "support", "viewer"]))]
     role: &'static str,
 }
 
@@ -158,4 +166,33 @@ pub async fn log_out(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Resul
 
 pub async fn me(SignedIn(session): SignedIn) -> Response {
     (Cache::Private, me_json(&session)).into_response()
+}
+
+web::operations! { "accounts"
+    /// Log in
+    POST "/api/login" logIn = log_in;
+        200 MeJson<'_>, "With the session cookie.";
+        refuses BadCredentials CodeNeeded BadCode Blocked PasskeyNeeded PasswordExpired RateLimited Overloaded;
+    /// Log out
+    POST "/api/logout" logOut = log_out;
+        204 (), "The session cookie is removed.";
+    /// The user of the session
+    GET "/api/me" showMe = me;
+        200 MeJson<'_>;
+    /// Create an account and log in
+    POST "/api/register" register = register, located;
+        201 MeJson<'_>, "With the session cookie.";
+        refuses ProofNeeded UsernameTaken BadUsername WeakPassword RateLimited Overloaded;
+    /// Let a mail address pay for an account: send a link to it
+    POST "/api/register/contact" requestRegistrationContact = request_contact;
+        202 (), "A message is on its way. The same answer for every address.";
+        refuses ProofNeeded RateLimited;
+    /// Verify the address of a registration by the token of the link that was sent to it
+    POST "/api/register/contact/verify" verifyRegistrationContact = verify_contact;
+        204 (), "Verified: the challenge needs no numbers.";
+        refuses BadLink;
+    /// What an account costs the network of the client now
+    GET "/api/register/price" readRegistrationPrice = registration_price;
+        200 RegistrationJson, "The price. A challenge pays for one account, within an hour.";
+        refuses RequestTimeout;
 }

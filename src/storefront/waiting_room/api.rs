@@ -7,9 +7,11 @@ use axum::http::StatusCode;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::json_response;
+use domain::Line;
 use domain::draw::EntryId;
 use domain::{QueuePlace, Sale, SaleId, TurnState, UserId};
 use engine::catalogue::CatalogueEntry;
@@ -21,13 +23,16 @@ use web::extract::{Json, SalePath};
 use web::problem::{Code, Problem};
 
 /// A place as its owner sees it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "QueuePlace")]
 struct PlaceJson {
     sale_id: SaleId,
     state: TurnState,
     entry: EntryId,
+    #[schemars(range(min = 0))]
     segment: i64,
     /// `null` until the list is locked.
+    #[schemars(range(min = 0))]
     number: Option<i64>,
     joined_at: Timestamp,
     called_at: Option<Timestamp>,
@@ -35,16 +40,19 @@ struct PlaceJson {
     buy_until: Option<Timestamp>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "QueuePlaceResponse")]
 struct PlaceResponse {
     place: PlaceJson,
     /// Proof of the place. Sent with a later request, it restores a place that the shop has lost.
     pass: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "QueueBody")]
 pub struct JoinBody {
+    /// The pass of an earlier answer: restores a place that the shop has lost.
     pass: Option<String>,
 }
 
@@ -103,4 +111,27 @@ pub async fn line(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Re
     let mut response = json_response(StatusCode::OK, body);
     response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
     Ok(response)
+}
+
+web::operations! { "buying"
+    /// The line of a waiting room
+    ///
+    /// The same for everyone, and prepared once a second, so that caches answer it. A client finds its own turn with
+    /// the marks of its segment.
+    GET "/api/sales/{sale}/line" showLine = line;
+        200 Line, "The line, as it was at most a second ago.";
+        refuses NoSuchQueue;
+    /// The account's place in a waiting room
+    GET "/api/sales/{sale}/place" showPlace = own;
+        200 PlaceResponse;
+        refuses NoSuchQueue NotInQueue;
+    /// Take a place in a waiting room
+    ///
+    /// One place per account. Safe to repeat, on any device: the place stays the same until its turn was missed. No
+    /// order of arrival counts among those who come before the lock.
+    POST "/api/sales/{sale}/place" joinQueue = join, example("{}");
+        200 PlaceResponse, "The account has a place already: the same one.";
+        201 PlaceResponse;
+        refuses AccountTooNew ContactNotVerified InvitationNeeded NoSuchQueue NotOpen Ended AddressNeeded
+            AddressTaken ContactTaken DepositNeeded RateLimited;
 }

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use domain::{OrderId, OrderStatus, SaleId, WaiterState};
@@ -19,11 +20,13 @@ use web::extract::client::ClientAddress;
 use web::extract::session::SignedIn;
 use web::problem::{Code, Problem};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "WaitlistBody")]
 pub struct JoinBody {
     /// The most units that the account wants.
     #[serde(default = "one")]
+    #[schemars(range(min = 1))]
     quantity: i64,
 }
 
@@ -31,20 +34,27 @@ fn one() -> i64 {
     1
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "WaitlistPlaceResponse")]
 struct PlaceResponse {
     waitlist: PlaceJson,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "WaitlistPlace")]
 struct PlaceJson {
     sale_id: SaleId,
+    /// `offered`: the turn came, and there is an order. `skipped`: the turn came, and the account could not buy.
     state: WaiterState,
+    /// The most units that the account wants.
+    #[schemars(range(min = 1))]
     quantity: u32,
     joined_at: Timestamp,
     /// Counted from 1; `null` unless the account waits.
+    #[schemars(range(min = 1))]
     position: Option<i64>,
     /// The accounts before it, as far as they are counted.
+    #[schemars(range(min = 0, max = 10000))]
     ahead: Option<i64>,
     /// The order that was offered to the account.
     order_id: Option<OrderId>,
@@ -99,4 +109,24 @@ pub async fn leave(
 ) -> Result<Response, Problem> {
     shop.waitlist.leave(sale, session.user_id, client).await?;
     Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+}
+
+web::operations! { "buying"
+    /// The account's place on the waitlist of a sale
+    GET "/api/sales/{sale}/waitlist" showWaitlistPlace = own;
+        200 PlaceResponse, "The place, or what became of it.";
+        refuses NotWaiting;
+    /// Wait for units of a sold-out sale
+    ///
+    /// One place per account, safe to repeat on any device. Accounts that join within the same ten seconds are
+    /// shuffled. A unit that comes back becomes an unpaid order of the next account.
+    POST "/api/sales/{sale}/waitlist" joinWaitlist = join, example(r#"{"quantity": 1}"#);
+        200 PlaceResponse, "The account waits already: the same place.";
+        201 PlaceResponse;
+        refuses AccountTooNew ContactNotVerified InvitationNeeded NoWaitlist NotSoldOut HasOrder NotOpen Ended
+            AddressNeeded AddressTaken ContactTaken DepositNeeded BadQuantity OverLimit RateLimited;
+    /// Leave the waitlist
+    DELETE "/api/sales/{sale}/waitlist" leaveWaitlist = leave;
+        204 (), "The account does not wait any more. It may join again, behind those who wait.";
+        refuses NotWaiting RateLimited;
 }

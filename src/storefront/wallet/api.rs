@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
@@ -23,7 +24,7 @@ use web::shared::paths::wallet_path;
 use web::shared::response::created;
 use web::shared::wallet::{balance_of, set_aside, wallet_entries};
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WalletJson {
     balance: Money,
     /// The sum of the deposits.
@@ -35,7 +36,7 @@ struct WalletJson {
 }
 
 /// Money that is set aside while the account takes part in a sale.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct DepositJson {
     sale_id: SaleId,
     amount: Money,
@@ -49,7 +50,7 @@ impl From<Deposit> for DepositJson {
 }
 
 /// One movement of money, and what it belongs to.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct WalletEntryJson {
     id: String,
     kind: TransferKind,
@@ -67,7 +68,7 @@ impl From<WalletEntry> for WalletEntryJson {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct WalletQuery {
     #[serde(default)]
     before: Cursor,
@@ -92,7 +93,7 @@ pub async fn show(
 }
 
 /// `{"amount":{"amount":5000,"currency":"CNY"}}`
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopUpBody {
     amount: Money,
@@ -118,4 +119,19 @@ pub async fn show_top_up(
     let own = shop.store.payments().own_payment(session.user_id, id).await?;
     let own = own.filter(|own| matches!(own.payment.purpose, PaymentPurpose::TopUp(_))).ok_or(Code::NotFound)?;
     Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
+}
+
+web::operations! { "wallet"
+    /// The balance of the user's wallet and its entries, newest first
+    GET "/api/wallet" showWallet = show;
+        200 WalletJson, "The balance, and one page of entries.";
+        refuses RateLimited;
+    /// Start a top-up of the wallet
+    POST "/api/wallet/top-ups" topUpWallet = top_up, repeatable, language, located;
+        201 CheckoutJson, "The address of the payment page. The money is in the wallet after the provider's \
+            notification.";
+        refuses PaymentsOff;
+    /// One top-up of the wallet
+    GET "/api/wallet/top-ups/{payment}" showTopUp = show_top_up;
+        200 OnePayment, "The top-up; 404 for every user but the owner of the wallet.";
 }

@@ -9,6 +9,7 @@ use domain::wallet::{CURRENCY, money};
 use domain::{Money, PacketId};
 use engine::packets::{GiveRequest, PacketView, Purse};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::RequestId;
 
@@ -18,7 +19,7 @@ use crate::shared::paths::packet_share_url;
 use crate::shared::response::created;
 
 /// An amount in minor units, alone or with the currency of wallets.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PacketAmount {
     Units(i64),
@@ -37,28 +38,40 @@ impl PacketAmount {
 }
 
 /// Where the money comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PacketSource {
     Wallet,
     Shop,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPacket {
+    /// 1 to 9007199254740991 minor units of CNY.
     total: PacketAmount,
+    /// Number of shares; at most 1000 for a user.
+    #[schemars(range(min = 1, max = 1000000))]
     count: i64,
+    /// The smallest share; 1 minor unit by default.
     min: Option<PacketAmount>,
+    /// The largest share; about twice the average by default.
     max: Option<PacketAmount>,
     #[serde(default)]
     split: Split,
+    /// Plain text on one line.
     #[serde(default)]
+    #[schemars(length(max = 100))]
     greeting: String,
+    /// Whether the giver may claim a share.
     #[serde(default = "yes")]
     own: bool,
+    /// Immediately by default; at most 30 days from now.
     opens_at: Option<Timestamp>,
+    /// Idempotency key: a repeated request creates nothing; another request with it is refused.
+    #[schemars(length(min = 8, max = 64))]
     key: Option<String>,
+    /// Who pays. The default is the wallet, for owners the shop.
     pub from: Option<PacketSource>,
 }
 
@@ -84,11 +97,12 @@ impl NewPacket {
 }
 
 /// A packet as the API shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PacketJson {
     id: PacketId,
     /// `null` for the shop.
     giver: Option<String>,
+    #[schemars(extend("enum" = ["wallet", "shop"]))]
     from: &'static str,
     greeting: String,
     split: Split,
@@ -109,7 +123,7 @@ pub struct PacketJson {
     share_url: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Luckiest {
     username: Option<String>,
     amount: Money,
@@ -142,8 +156,8 @@ impl PacketJson {
     }
 }
 
-#[derive(Serialize)]
-struct GivenPacketResponse {
+#[derive(Serialize, JsonSchema)]
+pub struct GivenPacketResponse {
     packet: PacketJson,
     share_url: String,
 }
@@ -156,7 +170,8 @@ pub async fn give_packet(shop: &Shop, purse: Purse<'_>, request: GiveRequest) ->
     Ok(created(format!("/api/packets/{}", packet.id), given))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}List")]
 pub struct PacketList<T> {
     pub packets: Vec<T>,
     /// For `&before=`; `null` on the last page.

@@ -17,6 +17,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use domain::Refusal;
@@ -67,7 +68,7 @@ macro_rules! problems {
                 match self { $(Code::$variant => phrase!($status),)* }
             }
 
-            fn detail(self) -> &'static str {
+            pub(crate) fn detail(self) -> &'static str {
                 match self { $(Code::$variant => $detail,)* }
             }
 
@@ -184,7 +185,7 @@ domain::refusals! { problems! {
 type Cause = Arc<dyn Error + Send + Sync>;
 
 /// A field of the request with an invalid value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FieldProblem {
     pub field: String,
     pub code: &'static str,
@@ -297,15 +298,19 @@ impl Problem {
     }
 }
 
-#[derive(Serialize)]
-struct ProblemJson<'a> {
+/// Problem details of RFC 9457.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(crate) struct ProblemBody<'a> {
     r#type: &'static str,
     title: &'static str,
     status: u16,
+    /// Stable; for programs.
     code: &'static str,
     detail: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     fields: &'a [FieldProblem],
+    /// With `too_early`: from when the account may buy.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_before: Option<Timestamp>,
 }
@@ -316,7 +321,7 @@ impl ProblemExtra {
         if self.detail.is_none() && self.fields.is_empty() && self.not_before.is_none() {
             return Bytes::from_static(code.body().as_bytes());
         }
-        let problem = ProblemJson {
+        let problem = ProblemBody {
             r#type: "about:blank",
             title: code.title(),
             status: code.status().as_u16(),

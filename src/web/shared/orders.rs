@@ -3,11 +3,12 @@
 use domain::order::OrderEvent;
 use domain::{Address, Money, Order, OrderId, OrderStatus, RefundId, RefundTarget, SaleId};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use store::PartialRefund;
 
 /// An order as the API shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct OrderJson {
     pub id: OrderId,
     pub sale_id: SaleId,
@@ -15,6 +16,7 @@ pub struct OrderJson {
     pub status: OrderStatus,
     pub amount: Option<Money>,
     pub pay_by: Option<Timestamp>,
+    /// Why it was rejected, cancelled or refunded: `sold_out`, `repeated`, `unpaid`, `by_owner`, `by_shop`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The message of the shop about a cancellation or refund.
@@ -36,18 +38,20 @@ pub struct OrderJson {
 }
 
 /// A hold as the owner of the order sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct HoldJson {
     pub held_at: Timestamp,
+    /// What the shop tells its owner.
     pub reason: String,
 }
 
 /// A partial refund as the owner of the order sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PartialRefundJson {
     pub id: RefundId,
     pub amount: Money,
     pub to: RefundTarget,
+    /// The shop's message about it.
     pub message: Option<String>,
     pub requested_at: Timestamp,
     /// `null` while it is under way.
@@ -82,7 +86,8 @@ impl OrderJson {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}List")]
 pub struct OrderList<T> {
     pub orders: Vec<T>,
     /// For `?before=`; `null` on the last page.

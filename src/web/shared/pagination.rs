@@ -1,7 +1,9 @@
 //! Sizes of pages, in items, and the cursor in a query.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use crate::shared::FieldError;
@@ -20,6 +22,20 @@ pub const MAX_PAGE_SIZE: usize = 200;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);
+
+impl JsonSchema for Cursor {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Cursor".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "description": "`next` of the page before."})
+    }
+}
 
 impl Cursor {
     pub fn is_given(&self) -> bool {

@@ -2,19 +2,22 @@
 
 use domain::{GoodsId, Locale, Question, QuestionId, QuestionStatus, SaleId};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A question as its owner sees it. Staff see it with more.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct QuestionJson {
     id: QuestionId,
     sale_id: SaleId,
     goods_id: GoodsId,
     locale: Locale,
     text: String,
+    /// `open`: without an answer; `hidden`: not shown.
     status: QuestionStatus,
     asked_at: Timestamp,
     answer: Option<String>,
+    /// Of the first answer.
     answered_at: Option<Timestamp>,
 }
 

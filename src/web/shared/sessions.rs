@@ -1,12 +1,13 @@
 //! Sessions as their owner and the support staff see them.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use store::SessionRow;
 use uuid::Uuid;
 
 /// A session as its owner and the support staff see it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub struct SessionJson {
     id: Uuid,
     created_at: Timestamp,

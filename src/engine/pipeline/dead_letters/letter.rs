@@ -1,6 +1,7 @@
 //! A dead letter as operators see it.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -10,7 +11,7 @@ use domain::{Bucket, OutboxItem, PacketId, SaleId};
 const MAX_CONTENT: usize = 4096;
 
 /// Where a dead letter is stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DeadLetterSource {
     /// The queue `seckill.orders.dead` in RabbitMQ.
@@ -27,7 +28,7 @@ pub enum DeadLetterSource {
 }
 
 /// One dead letter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DeadLetter {
     /// Derived from the content: letters with the same content have the same id and are interchangeable.
     pub id: String,

@@ -1,0 +1,114 @@
+//! What the extractors of a handler tell about its request.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Uri};
+use schemars::JsonSchema;
+
+use crate::document::Operation;
+use crate::extract::client::{ClientAddress, ClientDevice};
+use crate::extract::repeatable::Repeatable;
+use crate::extract::session::{Permission, SignedIn, Staff};
+use crate::extract::visitor::Visitor;
+use crate::extract::{Json, PathIds, Query, SalePath};
+use crate::problem::Code;
+use domain::SaleId;
+
+/// An extractor that describes its part of the request.
+pub trait Described {
+    fn describe(operation: &mut Operation<'_>);
+}
+
+/// The extractors of one handler, as axum groups them.
+pub trait DescribedArguments {
+    fn describe(operation: &mut Operation<'_>);
+}
+
+impl DescribedArguments for ((),) {
+    fn describe(_: &mut Operation<'_>) {}
+}
+
+macro_rules! of_all_parts {
+    ($($part:ident)+) => {
+        /// The first type says how axum calls the handler.
+        impl<Call, $($part: Described),+> DescribedArguments for (Call, $($part,)+) {
+            fn describe(operation: &mut Operation<'_>) {
+                $($part::describe(operation);)+
+            }
+        }
+
+        impl<$($part: Described),+> Described for ($($part,)+) {
+            fn describe(operation: &mut Operation<'_>) {
+                $($part::describe(operation);)+
+            }
+        }
+    };
+}
+
+of_all_parts! { A }
+of_all_parts! { A B }
+of_all_parts! { A B C }
+of_all_parts! { A B C D }
+of_all_parts! { A B C D E }
+of_all_parts! { A B C D E F }
+
+macro_rules! silent {
+    ($($part:ty),+) => {
+        $(impl Described for $part {
+            fn describe(_: &mut Operation<'_>) {}
+        })+
+    };
+}
+
+// What programs need not know, or what the operation's row says: a body that the handler reads itself.
+silent! { Body, ClientAddress, ClientDevice, HeaderMap, Request, Uri, Visitor }
+
+impl<S> Described for State<S> {
+    fn describe(_: &mut Operation<'_>) {}
+}
+
+impl Described for SignedIn {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.session();
+        operation.refuses(&[Code::NotSignedIn]);
+    }
+}
+
+impl<P: Permission> Described for Staff<P> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.session();
+        operation.refuses(&[Code::NotFound, Code::NotAllowed, Code::MustChangePassword, Code::SecondFactorRequired]);
+    }
+}
+
+impl<T: JsonSchema> Described for Json<T> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.body::<T>();
+    }
+}
+
+impl<T: JsonSchema> Described for Query<T> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.query::<T>();
+    }
+}
+
+impl<T: JsonSchema> Described for PathIds<T> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.path::<T>();
+        operation.refuses(&[Code::NotFound]);
+    }
+}
+
+impl Described for SalePath {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.path::<SaleId>();
+        operation.refuses(&[Code::NoSuchSale]);
+    }
+}
+
+impl Described for Repeatable {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.repeatable();
+    }
+}
