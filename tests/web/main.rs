@@ -16,7 +16,6 @@ mod cockpit;
 mod console_lists;
 mod demo;
 mod document;
-mod document_before;
 mod draw_console;
 mod draw_pages;
 mod draws;
