@@ -40,6 +40,21 @@ impl Network {
     }
 }
 
+/// An address for readers who need not know it: the first half of its site, such as `203.0.*` or `2001:db8:*`.
+pub fn masked(address: &str) -> String {
+    match address.parse::<IpAddr>().map(|address| address.to_canonical()) {
+        Ok(IpAddr::V4(address)) => {
+            let [a, b, ..] = address.octets();
+            format!("{a}.{b}.*")
+        }
+        Ok(IpAddr::V6(address)) => {
+            let [a, b, ..] = address.segments();
+            format!("{a:x}:{b:x}:*")
+        }
+        Err(_) => "***".to_owned(),
+    }
+}
+
 /// Whether an address belongs to the public internet. False for this host, private and shared networks, documentation,
 /// multicast, and tunnels that lead to one of these.
 pub fn is_public(address: IpAddr) -> bool {
@@ -83,6 +98,18 @@ mod tests {
             (text("192.0.2.77").as_str(), text("2001:db8:1:2::4").as_str()),
             ("192.0.2.0/24", "2001:db8:1::/48")
         );
+    }
+
+    #[test]
+    fn masked_address_names_no_site() {
+        for (address, shown) in [
+            ("192.0.2.77", "192.0.*"),
+            ("::ffff:192.0.2.77", "192.0.*"),
+            ("2001:db8:1:2:3::4", "2001:db8:*"),
+            ("", "***"),
+        ] {
+            assert_eq!(masked(address), shown);
+        }
     }
 
     #[test]

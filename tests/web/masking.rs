@@ -52,6 +52,54 @@ async fn recipients_are_masked_except_in_exports_of_roles_that_may_read_them() {
     assert_eq!(own.json()["order"]["address"]["phone"], "13800138000", "the stored order is as it was");
 }
 
+/// Every page and answer of the console, with ids that exist. Exports have their own permission.
+#[tokio::test]
+async fn no_page_or_answer_of_the_console_shows_a_recipient_or_a_network_in_full() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let mei = shop.add_account("mei", PASSWORD.1, Role::User).await;
+    let account = mei.id.to_string();
+    let session = shop.open_session_from(&mei, SignedDuration::ZERO, "198.51.100.23").await;
+    let (order, url) = order_with_address(&shop, &admin, &session).await;
+    let sale = url.split('/').nth(3).unwrap().to_owned();
+    let packet = json!({"total": 500, "count": 5, "greeting": ""});
+    let packet = admin.post("/api/admin/packets", packet).await.json()["packet"]["id"].as_str().unwrap().to_owned();
+    let known = [("{user}", &account), ("{order}", &order), ("{sale}", &sale), ("{packet}", &packet)];
+    // The audit log keeps log-ins of the staff with their address.
+    shop.staff(&admin, "ida", Role::Viewer).await;
+    let ida = shop.parts.store.accounts().user_named("ida").await.unwrap().unwrap();
+    shop.open_session_from(&ida, SignedDuration::from_millis(2), "198.51.100.23").await;
+    for (name, role, _) in STAFF {
+        let member = shop.staff(&admin, name, role).await;
+        let (mut read, mut with_order) = (0, 0);
+        for (method, path, permission) in super::permissions::TABLE {
+            let is_stream = path.ends_with("/live");
+            let is_export = *path == "/api/admin/orders.csv" && role != Role::Viewer;
+            if *method != "GET" || is_stream || is_export || !super::permissions::may_pass(role, *permission) {
+                continue;
+            }
+            let mut path = known.iter().fold((*path).to_owned(), |path, (name, id)| path.replace(name, id));
+            path = path.replace("{goods}", "1").replace("{category}", "1");
+            for name in ["{approval}", "{case}", "{question}"] {
+                path = path.replace(name, "0198c0de-0000-7000-8000-000000000001");
+            }
+            let answer = member.get(&path).await;
+            let text = String::from_utf8_lossy(&answer.body);
+            for secret in SECRETS {
+                assert!(!text.contains(secret), "{name} {path} {secret}");
+            }
+            // Owners read networks where they look for attackers.
+            if role != Role::Admin || !path.ends_with("log") {
+                assert!(!text.contains("198.51.100"), "{name} {path}: {text}");
+            }
+            read += usize::from(answer.status == 200);
+            with_order += usize::from(text.contains("杭州市"));
+        }
+        assert!(read > 30, "{name} read {read} pages");
+        assert!(with_order > 3, "{name} saw {with_order} pages with the order's city");
+    }
+}
+
 #[tokio::test]
 async fn recipient_is_revealed_for_a_reason_that_is_logged_with_order_and_account() {
     let shop = TestShop::open().await;

@@ -46,10 +46,10 @@ impl From<AuditRow> for AuditEntry {
 
 /// One page of the log, newest first.
 pub async fn list(
-    (State(shop), _): StaffCall<ViewConsole>,
+    (State(shop), staff): StaffCall<ViewConsole>,
     Query(query): Query<AuditLogQuery>,
 ) -> Result<Response, Problem> {
-    let page = audit_log_page(&shop.store, &query).await?;
+    let page = audit_log_page(&shop.store, &staff, &query).await?;
     let entries = page.items.into_iter().map(AuditEntry::from).collect();
     Ok((Cache::Private, Json(AuditLogPage { entries, next: page.next })).into_response())
 }

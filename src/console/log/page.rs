@@ -65,7 +65,7 @@ pub async fn show(
     query.zone = time_zone::or_utc(&query.zone).1;
     let errors = query.filter().1;
     let (status, page) = match errors.is_empty() {
-        true => (StatusCode::OK, audit_log_page(&shop.store, &query).await?),
+        true => (StatusCode::OK, audit_log_page(&shop.store, &staff, &query).await?),
         false => (StatusCode::UNPROCESSABLE_ENTITY, Page { items: Vec::new(), next: None }),
     };
     let actions = shop.store.audit_log().audit_actions().await?;

@@ -2,10 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
-use domain::Page;
+use domain::network::masked;
+use domain::{AuditAction, Page};
 use store::{AuditFilter, AuditRow, Store};
+use web::extract::session::{Permission, Staff, ViewSecurity};
 use web::problem::Problem;
 use web::shared::FieldError;
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
@@ -62,13 +65,29 @@ impl AuditLogQuery {
     }
 }
 
-/// One page of the log, newest first.
-pub async fn audit_log_page(store: &Store, query: &AuditLogQuery) -> Result<Page<AuditRow, String>, Problem> {
+/// One page of the log, newest first. Addresses of log-ins are masked except for staff who read the security events.
+pub async fn audit_log_page<P: Permission>(
+    store: &Store,
+    staff: &Staff<P>,
+    query: &AuditLogQuery,
+) -> Result<Page<AuditRow, String>, Problem> {
     let (filter, errors) = query.filter();
     if !errors.is_empty() {
         return Err(Problem::invalid(errors));
     }
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
-    let rows = store.audit_log().list(&filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    let mut rows = store.audit_log().list(&filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;
+    if !staff.may::<ViewSecurity>() {
+        rows.iter_mut().filter(|row| row.action == AuditAction::LogIn.as_str()).for_each(mask_address);
+    }
     Ok(Page::cut(rows, LARGE_PAGE_SIZE, |row| row.id.clone()))
+}
+
+fn mask_address(row: &mut AuditRow) {
+    if let Ok(mut details) = serde_json::from_str::<Value>(&row.after)
+        && let Some(Value::String(address)) = details.get_mut("address")
+    {
+        *address = masked(address);
+        row.after = details.to_string();
+    }
 }

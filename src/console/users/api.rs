@@ -112,9 +112,9 @@ pub async fn users(
 pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId>) -> Result<Response, Problem> {
     let user = shop.store.accounts().user(id).await?.ok_or(Code::NotFound)?;
     let sessions = shop.store.sessions().sessions_of(id, shop.clock.now()).await?;
-    let sessions = sessions.into_iter().map(|row| SessionJson::of(row, None)).collect();
+    let sessions = sessions.into_iter().map(SessionJson::masked).collect();
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?;
-    let orders = orders.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
+    let orders = orders.items.into_iter().map(OrderJson::masked).collect();
     Ok(versioned(user.version, AccountDetail { user: user.into(), sessions, orders }))
 }
 

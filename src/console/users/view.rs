@@ -5,6 +5,7 @@ use askama::Template;
 use crate::lists::bulk_view::BulkUserAction;
 use crate::lists::saved_views_view::{ColumnLink, ListBar, SortLink};
 use domain::Role;
+use domain::network::masked;
 use domain::{Money, Order, UserId};
 use pages::filters;
 use store::{SessionRow, StaffPolicy, User};
@@ -98,6 +99,11 @@ pub struct UserPage {
 impl UserPage {
     fn state(&self) -> (&'static str, &str) {
         state_of(&self.chrome, &self.user)
+    }
+
+    /// The address of a session, masked.
+    fn network(&self, session: &SessionRow) -> String {
+        masked(&session.address)
     }
 
     fn error_text(&self, field: &str) -> Option<&'static str> {

@@ -67,6 +67,14 @@ impl From<PartialRefund> for PartialRefundJson {
 }
 
 impl OrderJson {
+    /// The order as staff read it, with a masked recipient. The full one is read for a reason, which is logged
+    /// (`console::orders::reveal`).
+    pub fn masked(mut order: Order) -> OrderJson {
+        order.mask_recipient();
+        OrderJson::of(order, None)
+    }
+
+    /// The order as its owner reads it.
     pub fn of(order: Order, history: Option<Vec<OrderEvent>>) -> OrderJson {
         OrderJson {
             id: order.id,

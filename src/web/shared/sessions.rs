@@ -1,5 +1,6 @@
 //! Sessions as their owner and the support staff see them.
 
+use domain::network::masked;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +19,12 @@ pub struct SessionJson {
 }
 
 impl SessionJson {
+    /// The session as staff read it, with a masked address.
+    pub fn masked(row: SessionRow) -> SessionJson {
+        SessionJson::of(SessionRow { address: masked(&row.address), ..row }, None)
+    }
+
+    /// The session as its owner reads it.
     pub fn of(row: SessionRow, current: Option<Uuid>) -> SessionJson {
         let SessionRow { id, created_at, seen_at, address, agent } = row;
         SessionJson { id, created_at, seen_at, address, agent, current: current == Some(id) }
