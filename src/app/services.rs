@@ -23,6 +23,8 @@ use control::digests::Digests;
 use control::revenue::Revenue;
 use control::sales_admin::SalesAdmin;
 use control::stock_sync::StockSync;
+use domain::Money;
+use domain::wallet::CURRENCY;
 use engine::batching::Batcher;
 use engine::catalogue::Catalogue;
 use engine::eligibility::Eligibility;
@@ -54,6 +56,7 @@ use payments::staff_refunds::StaffRefunds;
 use payments::{Payments, Sandbox};
 use store::Store;
 use web::document::{Api, Document};
+use web::extract::client::UnnamedProxies;
 use web::questions::Questions;
 use web::{self, Shop};
 use webauthn::RelyingParty;
@@ -146,6 +149,7 @@ impl Services {
             metrics: metrics.clone(),
             user_rate: config.web.user_rate,
             lifetime: config.packet_lifetime,
+            alone: config.second_person_above.map(|units| Money::whole(units, CURRENCY).amount),
         });
         let cockpit = Cockpit::new(
             store.clone(),
@@ -321,6 +325,7 @@ impl Services {
             sends_mail: self.config.mail.smtp.is_some(),
             reminder_counts: web::reminder_counts(self.clock.clone()),
             payment_window: self.config.payment_window,
+            unnamed_proxies: UnnamedProxies::default(),
             lists: web::list_limit::limit(self.config.web.user_rate),
         });
         let routes = storefront::routes::routes(&shop).merge(console::routes::routes(&shop));

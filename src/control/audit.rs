@@ -195,8 +195,11 @@ impl Audit {
                 vec![check("the wallet ledger balances", self.snapshot().await?.wallet_mismatches().await?)]
             }
             Part::Books => {
-                let wrong = self.snapshot().await?.book_mismatches().await?;
-                vec![check("the sums of closed days equal what moved on them", wrong)]
+                let mut snapshot = self.snapshot().await?;
+                vec![
+                    check("the sums of closed days equal what moved on them", snapshot.book_mismatches().await?),
+                    check("every reported amount can have been paid", snapshot.impossible_reports().await?),
+                ]
             }
             Part::Deposits => {
                 let wrong = self.snapshot().await?.deposit_mismatches().await?;
@@ -205,10 +208,16 @@ impl Audit {
             Part::StrandedMoney => {
                 vec![check("no deleted account has money", self.snapshot().await?.stranded_money().await?)]
             }
-            Part::Packets => vec![check(
-                "the claimed, remaining and returned money of a red packet equals its funding",
-                self.snapshot().await?.packet_mismatches().await?,
-            )],
+            Part::Packets => {
+                let mut snapshot = self.snapshot().await?;
+                vec![
+                    check(
+                        "the claimed, remaining and returned money of a red packet equals its funding",
+                        snapshot.packet_mismatches().await?,
+                    ),
+                    check("nobody gave a share of the shop's money to themselves", snapshot.own_shares().await?),
+                ]
+            }
             Part::Turns => {
                 let mut snapshot = self.snapshot().await?;
                 vec![

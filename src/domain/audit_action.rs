@@ -45,6 +45,11 @@ wire_enum! {
         RevealRecipient = "reveal-recipient",
         /// Gives a packet from the shop's purse.
         Give = "give",
+        /// Asks a second person for a packet from the shop's purse.
+        RequestPacket = "request-packet",
+        ApprovePacket = "approve-packet",
+        DeclinePacket = "decline-packet",
+        VoidPacket = "void-packet",
         /// Replays a dead letter.
         Replay = "replay",
         Discard = "discard",

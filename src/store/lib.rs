@@ -1,5 +1,5 @@
 //! The database: all SQL of the shop, one module per aggregate. Its constraints and transactions have the last word
-//! over Redis and RabbitMQ. A [`Store`] gives a handle per aggregate: `store.orders().get(id)`.
+//! over Redis and RabbitMQ.
 //!
 //! **Portability.** Every statement runs unchanged on SQLite and PostgreSQL, through `sqlx::Any`: `$1` placeholders,
 //! BIGINT and TEXT columns only, times as milliseconds since 1970, money as minor units, enums as their wire texts.
@@ -119,7 +119,8 @@ pub use orders::search::{FoundOrder, FoundTotals, LiveOrder, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
 pub use orders::totals::{OrderTotals, StatusCount};
 pub use packets::{
-    GiveOutcome, PacketClaim, PersistedClaim, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender, StopOutcome,
+    GiveOutcome, PacketClaim, PersistedClaim, RequestedPacket, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender,
+    StopOutcome,
 };
 pub use payments::approvals::{Approval, ApprovalDecision};
 pub use payments::cases::{CaseAction, NewCase, PaymentCase, Settlement};
@@ -128,7 +129,7 @@ pub use payments::pending::{MAX_COUNTED_PENDING, PendingCounts};
 pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
 pub use payments::refunds::{Refund, RefundRefusal};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
-pub use payments::staff_refunds::{ApprovalOutcome, NewStaffRefund, StaffRefund, StaffRefundOutcome};
+pub use payments::staff_refunds::{ApprovalOutcome, IfDisputed, NewStaffRefund, StaffRefund, StaffRefundOutcome};
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, WALLET, WalletPaymentOutcome};
 pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};
 pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
@@ -160,7 +161,7 @@ const MIGRATION_TIMEOUT: Duration = Duration::from_secs(3600);
 
 type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
-/// The database. Clones share one pool.
+/// A handle to the database. Clones share one pool.
 #[derive(Clone)]
 pub struct Store {
     pool: Pool,

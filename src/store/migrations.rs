@@ -9,7 +9,7 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 52] = [
+const MIGRATIONS: [(i64, &str, &str); 55] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -62,6 +62,9 @@ const MIGRATIONS: [(i64, &str, &str); 52] = [
     (63, "variants", include_str!("../../migrations/0063_variants.sql")),
     (64, "order numbers", include_str!("../../migrations/0064_order_numbers.sql")),
     (65, "sale alarms", include_str!("../../migrations/0065_sale_alarms.sql")),
+    (66, "shop packets", include_str!("../../migrations/0066_shop_packets.sql")),
+    (67, "payment reports", include_str!("../../migrations/0067_payment_reports.sql")),
+    (68, "open payments", include_str!("../../migrations/0068_open_payments.sql")),
 ];
 
 /// Takes sqlx's lock and applies missing migrations, each file in a transaction. Refuses a database with a changed or

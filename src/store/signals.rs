@@ -129,6 +129,15 @@ impl LinkedAccountStore<'_> {
         }
     }
 
+    /// All digests of the account and of accounts that share a digest with it, in whatever sale. Networks alone are no
+    /// reason to look at an account.
+    pub(super) async fn signals_near(self, user: UserId) -> Result<Vec<AccountSignal>, StoreError> {
+        let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1 OR user_id IN (
+               SELECT other.user_id FROM account_signals own JOIN account_signals other ON other.digest = own.digest
+               WHERE own.user_id = $1 AND own.kind NOT IN ('host', 'site'))";
+        self.all(sqlx::query(sql).bind(user.to_string()), account_signal).await
+    }
+
     /// The digests of one account, for its export, with the sale if they belong to one.
     pub async fn signals_of(self, user: UserId) -> Result<Vec<(Option<SaleId>, AccountSignal)>, StoreError> {
         let sql = "SELECT user_id, sale_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1

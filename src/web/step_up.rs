@@ -148,7 +148,8 @@ fn section_path(visitor: &Visitor) -> String {
         };
     }
     // Exports are of orders and of the books, whose page stands beside the orders.
-    let section = if visitor.path.starts_with("/admin/staff") { "/admin/staff" } else { "/admin/orders" };
+    let sections = ["/admin/staff", "/admin/packets"];
+    let section = sections.into_iter().find(|section| visitor.path.starts_with(section)).unwrap_or("/admin/orders");
     format!("{section}?{LANGUAGE}={}", visitor.locale)
 }
 

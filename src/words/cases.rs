@@ -89,6 +89,7 @@ impl Text {
             RefundKind::Order => self.approvals.kind_order,
             RefundKind::Part => self.approvals.kind_part,
             RefundKind::Case => self.approvals.kind_case,
+            RefundKind::Packet => self.approvals.kind_packet,
         }
     }
 

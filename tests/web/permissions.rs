@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 
 /// Method, path, and the permission it needs: `l` for `ViewConsole`, `r` for `ManageSales`, `h` for `SupportShoppers`,
-/// `a` for `ReadAddresses` and `AnswerQuestions`, which the same roles have, `o` for `ManageStaff`, `ViewBooks`,
+/// `a` for `ReadAddresses`, `AnswerQuestions` and `DecideApprovals`, which the same roles have, `o` for `ManageStaff`, `ViewBooks`,
 /// `ViewSecurity` and `ReadMail`.
-const TABLE: &[(&str, &str, char)] = &[
+pub(super) const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
     ("GET", "/admin/", 'l'),
     ("GET", "/admin/log", 'l'),
@@ -133,12 +133,12 @@ const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/orders/payments/{case}/refund", 'h'),
     ("POST", "/admin/orders/payments/{case}/settle", 'h'),
     ("GET", "/admin/orders/approvals", 'l'),
-    ("POST", "/admin/orders/approvals/{approval}/approve", 'h'),
-    ("POST", "/admin/orders/approvals/{approval}/decline", 'h'),
+    ("POST", "/admin/orders/approvals/{approval}/approve", 'a'),
+    ("POST", "/admin/orders/approvals/{approval}/decline", 'a'),
     ("GET", "/api/admin/approvals", 'l'),
     ("GET", "/api/admin/approvals/{approval}", 'l'),
-    ("POST", "/api/admin/approvals/{approval}/approve", 'h'),
-    ("POST", "/api/admin/approvals/{approval}/decline", 'h'),
+    ("POST", "/api/admin/approvals/{approval}/approve", 'a'),
+    ("POST", "/api/admin/approvals/{approval}/decline", 'a'),
     ("GET", "/admin/orders/{order}", 'l'),
     ("POST", "/admin/orders/{order}/cancel", 'h'),
     ("POST", "/admin/orders/{order}/refund", 'h'),
@@ -232,7 +232,7 @@ fn every_path_of_the_console_has_a_row() {
     assert_eq!(routes.symmetric_difference(&rows).collect::<Vec<_>>(), Vec::<&(String, String)>::new());
 }
 
-fn may_pass(role: Role, permission: char) -> bool {
+pub(super) fn may_pass(role: Role, permission: char) -> bool {
     match role {
         Role::Admin => true,
         Role::Operator => "lra".contains(permission),

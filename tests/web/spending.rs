@@ -31,7 +31,7 @@ async fn operator_has_to_ask_for_the_purse_of_the_shop() {
 
 #[tokio::test]
 async fn operator_spends_up_to_a_bound_within_a_day() {
-    let shop = TestShop::open().await;
+    let shop = TestShop::open_with(|config| config.second_person_above = None).await;
     let admin = shop.admin().await;
     let (olga, oleg) =
         (shop.staff(&admin, "olga", Role::Operator).await, shop.staff(&admin, "oleg", Role::Operator).await);
@@ -52,7 +52,7 @@ async fn operator_spends_up_to_a_bound_within_a_day() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packets_given_at_once_do_not_pass_the_bound_together() {
-    let shop = TestShop::open().await;
+    let shop = TestShop::open_with(|config| config.second_person_above = None).await;
     let olga = shop.staff(&shop.admin().await, "olga", Role::Operator).await;
     let packet = json!({"total": MAX_OPERATOR_SPENDING * 2 / 5, "count": 2, "from": "shop"});
     let answers = futures::future::join_all((0..8).map(|_| olga.post("/api/packets", packet.clone()))).await;
@@ -101,7 +101,6 @@ async fn key_of_a_packet_belongs_to_one_request() {
         ("max", json!(400)),
         ("split", json!("equal")),
         ("greeting", json!("hello")),
-        ("own", json!(false)),
         ("opens_at", json!(soon)),
     ] {
         let mut other = first.clone();
@@ -113,4 +112,120 @@ async fn key_of_a_packet_belongs_to_one_request() {
         );
     }
     assert_eq!(shop_balance(&shop).await, -500);
+}
+
+fn packet(total: i64, key: &str) -> Value {
+    json!({"total": total, "count": 2, "split": "equal", "greeting": "hello", "key": key})
+}
+
+#[tokio::test]
+async fn packet_beyond_the_bound_waits_for_a_second_person() {
+    let shop = TestShop::open_with(|config| config.second_person_above = Some(1_000)).await;
+    let admin = shop.admin().await;
+    let (olga, oleg) =
+        (shop.staff(&admin, "olga", Role::Operator).await, shop.staff(&admin, "oleg", Role::Operator).await);
+    let sven = shop.staff(&admin, "sven", Role::Support).await;
+    assert_eq!(olga.post("/api/admin/packets", packet(60_000, "first-one")).await.status, 201);
+    let waits = olga.post("/api/admin/packets", packet(60_000, "second-one")).await;
+    assert_eq!((waits.status.as_u16(), &waits.json()["approval"]["kind"]), (202, &json!("packet")), "{waits:?}");
+    let again = olga.post("/api/packets", {
+        let mut same = packet(60_000, "second-one");
+        same["from"] = json!("shop");
+        same
+    });
+    let again = again.await;
+    assert_eq!((again.status.as_u16(), &again.json()["approval"]["id"]), (202, &waits.json()["approval"]["id"]));
+    let other = olga.post("/api/admin/packets", packet(70_000, "second-one")).await;
+    assert_eq!(other.problem(), problem(409, "idempotency_key_reused"));
+    assert_eq!(shop_balance(&shop).await, -60_000, "no money has moved");
+    let owner = admin.post("/api/admin/packets", packet(100_001, "of-an-owner")).await;
+    assert_eq!(owner.status, 202, "owners need a second person as well");
+    assert_eq!(shop.parts.store.payments().approvals(false, None, 10).await.unwrap().len(), 2);
+
+    let path = waits.header("location").to_owned();
+    let asked = admin.get(&path).await.json()["approval"].clone();
+    assert_eq!((&asked["packet"]["count"], &asked["packet"]["greeting"]), (&json!(2), &json!("hello")));
+    let page = oleg.get("/admin/orders/approvals?lang=en").await;
+    assert!(page.text().contains("Red packet from the shop") && page.text().contains("hello"), "{page:?}");
+    let approve = format!("{path}/approve");
+    assert_eq!(olga.post(&approve, json!({})).await.problem(), problem(409, "yourself"));
+    assert_eq!(sven.post(&approve, json!({})).await.problem(), problem(403, "not_allowed"));
+    let approved = oleg.post(&approve, json!({})).await;
+    assert_eq!((approved.status.as_u16(), &approved.json()["approval"]["status"]), (200, &json!("approved")));
+    assert_eq!(oleg.post(&approve, json!({})).await.status, 409, "once");
+    assert_eq!(shop_balance(&shop).await, -120_000);
+    let repeated = olga.post("/api/admin/packets", packet(60_000, "second-one")).await;
+    assert_eq!((repeated.status.as_u16(), &repeated.json()["packet"]["id"]), (201, &asked["packet"]["id"]));
+
+    let declined = format!("{}/decline", owner.header("location"));
+    assert_eq!(oleg.post(&declined, json!({"reason": "too much"})).await.status, 200);
+    assert_eq!(shop_balance(&shop).await, -120_000);
+    let form = "total=2000&count=2&split=equal&key=form-of-olga";
+    let asked = olga.send_form("/admin/packets?lang=en", form).await;
+    assert!(asked.leads_to("/admin/orders/approvals?lang=en&done=packet"), "{asked:?}");
+    let log = admin.get("/api/admin/audit-log").await.text().to_owned();
+    for action in ["request-packet", "approve-packet", "decline-packet"] {
+        assert!(log.contains(action), "{action}");
+    }
+    assert_audit_finds_nothing(&shop).await;
+}
+
+#[tokio::test]
+async fn who_gave_or_approved_the_shops_money_and_linked_accounts_take_no_share() {
+    let shop = TestShop::open_with(|config| config.second_person_above = Some(0)).await;
+    let admin = shop.admin().await;
+    let olga = shop.staff(&admin, "olga", Role::Operator).await;
+    let (alt, mei) = (shop.shopper("olgas-other").await, shop.shopper("mei").await);
+    for name in ["olga", "olgas-other"] {
+        let id = shop.parts.store.accounts().user_named(name).await.unwrap().unwrap().id;
+        let signal = format!(
+            "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) VALUES ('{id}', 7, 'address', 'd', 1)"
+        );
+        assert_eq!(shop.execute(signal).await, 1);
+    }
+    let waits = olga.post("/api/admin/packets", packet(400, "one-packet")).await;
+    let approved = admin.post(&format!("{}/approve", waits.header("location")), json!({})).await;
+    assert_eq!(approved.status, 200, "{approved:?}");
+    let id = waits.json()["approval"]["packet"]["id"].as_str().unwrap().to_owned();
+    let claim = format!("/api/packets/{id}/claims");
+    for of in [&olga, &admin, &alt] {
+        assert_eq!(of.post(&claim, json!({})).await.problem(), problem(409, "own_packet"));
+    }
+    assert_eq!(mei.post(&claim, json!({})).await.status, 200);
+    // Also once the directory lists it.
+    shop.parts.directory.refresh().await.unwrap();
+    for of in [&olga, &admin, &alt] {
+        assert_eq!(of.post(&claim, json!({})).await.problem(), problem(409, "own_packet"));
+    }
+    assert_audit_finds_nothing(&shop).await;
+
+    for thief in ["olga", "olgas-other"] {
+        let thief = shop.parts.store.accounts().user_named(thief).await.unwrap().unwrap().id;
+        shop.execute(format!("UPDATE packet_claims SET user_id = '{thief}'")).await;
+        let checks = shop.parts.audit().check_once().await.unwrap();
+        let found = checks.iter().find(|check| check.promise.starts_with("nobody gave a share")).unwrap();
+        assert_eq!(found.violations.len(), 1, "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn packet_of_the_shop_asks_for_the_password_again() {
+    let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
+    let quarter = std::time::Duration::from_secs(15 * 60);
+    let shop = TestShop::build(|config| config.staff_step_up = quarter, clock.clone()).await;
+    let admin = shop.admin().await;
+    clock.advance(quarter);
+    for path in ["/api/packets", "/api/admin/packets"] {
+        assert_eq!(
+            admin.post(path, packet(400, "one-packet")).await.problem(),
+            problem(403, "step_up_needed"),
+            "{path}"
+        );
+    }
+    let form = admin.send_form("/admin/packets?lang=en", "total=4&count=2&split=equal&key=12345678").await;
+    assert!(form.is_page(403) && form.text().contains("step_up_password"), "{form:?}");
+    assert_eq!(shop_balance(&shop).await, 0);
+    let again = format!("total=4&count=2&split=equal&key=12345678&step_up_password={}", ADMIN_PASSWORD.0);
+    assert_eq!(admin.send_form("/admin/packets?lang=en", &again).await.status, 303);
+    assert_eq!(shop_balance(&shop).await, -400);
 }

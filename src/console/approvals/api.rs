@@ -1,78 +1,23 @@
-//! Refunds that wait for a second person.
+//! Refunds and packets that wait for a second person.
 
 use axum::Json as Answer;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::LOCATION;
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::approvals::decisions;
 use crate::{StaffCall, StaffCallTo};
-use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget};
+use domain::RefundId;
 use orders::support::StaffActionReason;
 use payments::staff_refunds::DecisionAnswer;
-use store::{Approval, ApprovalDecision};
 use web::Shop;
 use web::cache_policy::Cache;
-use web::extract::session::{SupportShoppers, ViewConsole};
+use web::extract::session::{DecideApprovals, ViewConsole};
 use web::extract::{Json, PathIds, Query};
 use web::problem::{Code, Problem};
+use web::shared::approvals::{self, ApprovalJson, OneApproval};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-
-/// A request as the API shows it.
-#[derive(Serialize, JsonSchema)]
-pub struct ApprovalJson {
-    id: RefundId,
-    /// All that is left of an order; a part of it; the payment of a case.
-    kind: RefundKind,
-    /// `void`: the order or payment had changed, so that the refund was no longer possible.
-    status: ApprovalStatus,
-    /// `null` for a top-up of a wallet.
-    order_id: Option<OrderId>,
-    /// The payment case that it is about.
-    #[schemars(extend("format" = "uuid"))]
-    case_id: Option<String>,
-    amount: Money,
-    to: RefundTarget,
-    reason: String,
-    message: Option<String>,
-    requested_by: String,
-    requested_at: Timestamp,
-    expires_at: Timestamp,
-    /// `null` while it waits, and when nothing was decided in time.
-    decided: Option<DecisionJson>,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct DecisionJson {
-    at: Timestamp,
-    by: String,
-    /// Why it was declined.
-    reason: Option<String>,
-}
-
-impl From<Approval> for ApprovalJson {
-    fn from(approval: Approval) -> Self {
-        let decided = approval.decision.map(|ApprovalDecision { at, by, note }| DecisionJson { at, by, reason: note });
-        ApprovalJson {
-            id: approval.id,
-            kind: approval.kind,
-            status: approval.status,
-            order_id: approval.order,
-            case_id: approval.case,
-            amount: approval.amount,
-            to: approval.to,
-            reason: approval.note,
-            message: approval.message,
-            requested_by: approval.requester,
-            requested_at: approval.requested_at,
-            expires_at: approval.expires_at,
-            decided,
-        }
-    }
-}
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ApprovalsQuery {
@@ -90,11 +35,6 @@ struct ApprovalList {
     next: Option<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct OneApproval {
-    approval: ApprovalJson,
-}
-
 /// Waiting requests, or requests that no longer wait, newest first.
 pub async fn list(
     (State(shop), _): StaffCall<ViewConsole>,
@@ -107,29 +47,15 @@ pub async fn list(
 }
 
 pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, RefundId>) -> Result<Response, Problem> {
-    answer(existing(&shop, id).await?)
+    approvals::answer(&shop, id).await
 }
 
-async fn existing(shop: &Shop, id: RefundId) -> Result<Approval, Problem> {
-    shop.store.payments().approval(id).await?.ok_or(Code::NotFound.into())
-}
-
-fn answer(approval: Approval) -> Result<Response, Problem> {
-    Ok((Cache::Private, Answer(OneApproval { approval: approval.into() })).into_response())
-}
-
-/// The answer to a request for a refund that waits for a second person.
-pub(crate) async fn accepted(shop: &Shop, id: RefundId) -> Result<Response, Problem> {
-    let location = [(LOCATION, format!("/api/admin/approvals/{id}"))];
-    Ok((StatusCode::ACCEPTED, location, answer(existing(shop, id).await?)?).into_response())
-}
-
-/// Approves a request and begins its refund.
+/// Approves a request, and begins its refund or gives its packet.
 pub async fn approve(
-    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, RefundId>,
+    (State(shop), staff, PathIds(id)): StaffCallTo<DecideApprovals, RefundId>,
 ) -> Result<Response, Problem> {
-    let approval = existing(&shop, id).await?;
-    let outcome = shop.staff_refunds.approve(&approval, staff.session.user_id, staff.actor()).await?;
+    let approval = approvals::existing(&shop, id).await?;
+    let outcome = decisions::approve(&shop, &staff, &approval).await?;
     decided(&shop, id, outcome).await
 }
 
@@ -144,27 +70,26 @@ pub struct DeclineRequest {
 
 /// Declines a request, or withdraws one's own.
 pub async fn decline(
-    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, RefundId>,
+    (State(shop), staff, PathIds(id)): StaffCallTo<DecideApprovals, RefundId>,
     Json(request): Json<DeclineRequest>,
 ) -> Result<Response, Problem> {
-    let approval = existing(&shop, id).await?;
+    let approval = approvals::existing(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
-    let outcome = shop.staff_refunds.decline(&approval, staff.session.user_id, reason.by(staff.actor())).await?;
+    let outcome = decisions::decline(&shop, &staff, &approval, &reason).await?;
     decided(&shop, id, outcome).await
 }
 
 async fn decided(shop: &Shop, id: RefundId, outcome: DecisionAnswer) -> Result<Response, Problem> {
     match outcome {
-        DecisionAnswer::Done => answer(existing(shop, id).await?),
+        DecisionAnswer::Done => approvals::answer(shop, id).await,
         DecisionAnswer::Closed => {
             Err(Problem::new(Code::ChangedMeanwhile).detail("The request was decided before, or has expired."))
         }
-        DecisionAnswer::Void => Err(Problem::new(Code::NotRefundable).detail(
-            "The order or payment has changed, so that this refund is no longer possible. The request is void.",
-        )),
+        DecisionAnswer::Void => Err(Problem::new(Code::NotRefundable)
+            .detail("Things have changed, so that this is no longer possible. The request is void.")),
+        DecisionAnswer::Disputed => Err(Code::PaymentDisputed.into()),
         DecisionAnswer::OwnRequest => {
-            Err(Problem::new(Code::Yourself)
-                .detail("You asked for this refund. Another member of the staff approves it."))
+            Err(Problem::new(Code::Yourself).detail("You asked for this. Another member of the staff approves it."))
         }
         DecisionAnswer::OwnPayment => {
             Err(Problem::new(Code::Yourself).detail("The payment is your own. Another member of the staff decides."))
@@ -173,16 +98,16 @@ async fn decided(shop: &Shop, id: RefundId, outcome: DecisionAnswer) -> Result<R
 }
 
 web::operations! { "administrators"
-    /// Refunds that wait for a second person, newest first
+    /// Refunds and packets that wait for a second person, newest first
     GET "/api/admin/approvals" listApprovals = list;
         200 ApprovalList;
     /// One request
     GET "/api/admin/approvals/{approval}" showApproval = show;
         200 OneApproval;
-    /// Approve a request; its refund begins, once
+    /// Approve a request; its refund begins or its packet is given, once
     POST "/api/admin/approvals/{approval}/approve" approveRefund = approve;
         200 OneApproval;
-        refuses StepUpNeeded BadRequest RequestTimeout ChangedMeanwhile NotRefundable Yourself TooLarge;
+        refuses StepUpNeeded BadRequest RequestTimeout ChangedMeanwhile NotRefundable PaymentDisputed Yourself TooLarge;
     /// Decline a request, or withdraw one's own
     POST "/api/admin/approvals/{approval}/decline" declineRefund = decline;
         200 OneApproval;

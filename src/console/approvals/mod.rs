@@ -1,3 +1,4 @@
 pub mod api;
+mod decisions;
 pub mod page;
 pub mod view;

@@ -1,17 +1,18 @@
-//! The console's page of refunds that wait for a second person.
+//! The console's page of refunds and packets that wait for a second person.
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
+use crate::approvals::decisions;
 use crate::approvals::view::ApprovalsPage;
 use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
 use domain::RefundId;
 use orders::support::StaffActionReason;
 use payments::staff_refunds::DecisionAnswer;
 use web::Shop;
-use web::extract::session::{SupportShoppers, ViewConsole};
+use web::extract::session::{DecideApprovals, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
@@ -38,10 +39,11 @@ pub async fn list(
     let notice = match query.done.as_str() {
         "approve" => Some(t.done_approve),
         "decline" => Some(t.done_decline),
+        "packet" => Some(t.asked_packet),
         _ => None,
     };
     let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
-    let (decided, may_act) = (!query.decided.is_empty(), staff.may::<SupportShoppers>());
+    let (decided, may_act) = (!query.decided.is_empty(), staff.may::<DecideApprovals>());
     let state = PageState { status: StatusCode::OK, decided, may_act, notice, warning: None };
     page(&shop, &visitor, before.as_deref(), state).await
 }
@@ -83,7 +85,7 @@ async fn refuse(
 }
 
 pub async fn approve(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, RefundId>,
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<DecideApprovals, RefundId>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
     let approval = shop.store.payments().approval(id).await?.ok_or(Code::NotFound)?;
@@ -91,7 +93,7 @@ pub async fn approve(
         let unsure = words::problem("not_confirmed").text(visitor.locale);
         return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, unsure).await;
     }
-    let outcome = shop.staff_refunds.approve(&approval, staff.session.user_id, staff.actor()).await?;
+    let outcome = decisions::approve(&shop, &staff, &approval).await?;
     answer(&shop, &visitor, outcome, "approve").await
 }
 
@@ -105,7 +107,7 @@ pub struct DeclineForm {
 }
 
 pub async fn decline(
-    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, RefundId>,
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<DecideApprovals, RefundId>,
     Form(form): Form<DeclineForm>,
 ) -> Result<Response, Problem> {
     let approval = shop.store.payments().approval(id).await?.ok_or(Code::NotFound)?;
@@ -116,8 +118,7 @@ pub async fn decline(
             return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, incomplete).await;
         }
     };
-    let by = staff.session.user_id;
-    let outcome = shop.staff_refunds.decline(&approval, by, reason.by(staff.actor())).await?;
+    let outcome = decisions::decline(&shop, &staff, &approval, &reason).await?;
     answer(&shop, &visitor, outcome, "decline").await
 }
 
@@ -127,6 +128,9 @@ async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action:
         DecisionAnswer::Done => Ok(see_other(&format!("{PATH}?lang={}&done={action}", visitor.locale))),
         DecisionAnswer::Closed => refuse(shop, visitor, StatusCode::CONFLICT, t.closed).await,
         DecisionAnswer::Void => refuse(shop, visitor, StatusCode::CONFLICT, t.void).await,
+        DecisionAnswer::Disputed => {
+            refuse(shop, visitor, StatusCode::CONFLICT, words::problem("payment_disputed").text(visitor.locale)).await
+        }
         DecisionAnswer::OwnRequest | DecisionAnswer::OwnPayment => {
             Err(Problem::new(Code::Yourself).back(format!("{PATH}?lang={}", visitor.locale)))
         }

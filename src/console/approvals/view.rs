@@ -6,6 +6,7 @@ use crate::Chrome;
 use domain::{ApprovalStatus, RefundTarget};
 use pages::filters;
 use store::Approval;
+use web::extract::session::{ManageSales, Permission, SupportShoppers};
 
 /// The waiting requests with the forms that approve or decline them, or the decided requests.
 #[derive(Debug, Template)]
@@ -41,9 +42,14 @@ impl ApprovalsPage {
     /// one.
     fn actions(&self, approval: &Approval) -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
         let t = &self.chrome.text().approvals;
+        let roles = if approval.packet.is_some() { ManageSales::ROLES } else { SupportShoppers::ROLES };
+        if !roles.contains(&self.chrome.role) {
+            return Vec::new();
+        }
         if self.is_own(approval) {
             return vec![("decline", t.withdraw, t.withdraw_text, t.why)];
         }
-        vec![("approve", t.approve, t.approve_text, ""), ("decline", t.decline, t.decline_text, t.why)]
+        let about = if approval.packet.is_some() { t.approve_packet_text } else { t.approve_text };
+        vec![("approve", t.approve, about, ""), ("decline", t.decline, t.decline_text, t.why)]
     }
 }

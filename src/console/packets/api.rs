@@ -16,6 +16,7 @@ use web::extract::{Json, PathIds, Query};
 use web::packets::GivenPacketResponse;
 use web::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::problem::{Code, Problem};
+use web::shared::approvals::OneApproval;
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 #[derive(Deserialize, JsonSchema)]
@@ -69,7 +70,8 @@ web::operations! { "administrators"
     /// Create a red-packet rain (红包雨) paid for by the shop, up to 1,000,000 shares
     POST "/api/admin/packets" fundPacket = fund, located;
         201 GivenPacketResponse;
-        refuses SpendingLimit TooManyPackets;
+        202 OneApproval, "Beyond what one person gives alone within a day: it waits for a second one.";
+        refuses StepUpNeeded SpendingLimit TooManyPackets;
     /// End a red packet; unclaimed money goes back to its giver
     POST "/api/admin/packets/{packet}/stop" stopPacket = stop;
         200 OnePacket;

@@ -1,8 +1,8 @@
 //! The packet directory: an in-memory copy of what a claim needs to know about a packet, so that a claim costs only the
-//! call that decides it. It has only facts that never change after a packet is given, and `settled`, which never
-//! becomes false again.
+//! call that decides it. It has facts that never change after a packet is given, `settled`, which never becomes false
+//! again, and the accounts that get no share of the shop's money, which are read again with all open packets.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -39,8 +39,11 @@ const MAX_CACHED_LOOKUPS: usize = 10_000;
 /// How long a lookup is cached if it found no packet or one that is not settled.
 const LOOKUP_TTL: Duration = Duration::from_millis(100);
 
+/// Packets per query that asks who is excluded from them.
+const MAX_IDS_PER_QUERY: usize = 500;
+
 /// What the directory knows about a packet.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ListedPacket {
     pub id: PacketId,
     giver: Giver,
@@ -49,11 +52,14 @@ pub struct ListedPacket {
     pub buckets: u8,
     /// No share can be claimed any more, and the database has every claim.
     pub settled: bool,
+    /// Accounts that get no share of a packet from the shop's purse, as they were when it was last listed.
+    excluded: Option<Arc<HashSet<UserId>>>,
 }
 
 impl ListedPacket {
-    fn of(packet: &Packet) -> ListedPacket {
+    fn of(packet: &Packet, excluded: Option<HashSet<UserId>>) -> ListedPacket {
         ListedPacket {
+            excluded: excluded.map(Arc::new),
             id: packet.id,
             giver: packet.giver,
             own: packet.own,
@@ -67,9 +73,10 @@ impl ListedPacket {
         Bucket::all(self.id, self.buckets)
     }
 
-    /// Whether the user gave the packet and may not claim from it.
+    /// Whether the user gave the packet, or is close to who gave the shop's money, and may not claim from it.
     pub fn excludes(&self, user: UserId) -> bool {
-        !self.own && self.giver == Giver::User(user)
+        let excluded = self.excluded.as_ref().is_some_and(|excluded| excluded.contains(&user));
+        !self.own && (excluded || self.giver == Giver::User(user))
     }
 }
 
@@ -117,7 +124,7 @@ struct Lookup {
 
 impl Lookup {
     fn is_settled(&self) -> bool {
-        self.packet.is_some_and(|packet| packet.settled)
+        self.packet.as_ref().is_some_and(|packet| packet.settled)
     }
 }
 
@@ -178,19 +185,21 @@ impl PacketDirectory {
     pub async fn find(&self, id: PacketId) -> Result<Option<ListedPacket>, StoreError> {
         if let Some(listed) = self.open.load().get(&id) {
             self.note_active(listed);
-            return Ok(Some(listed.packet));
+            return Ok(Some(listed.packet.clone()));
         }
         // The lock is held across the query, so that concurrent callers cause only one.
         let mut lookups = self.lookups.lock().await;
         let cached = lookups.get(&id);
         if let Some(cached) = cached.filter(|cached| cached.is_settled() || cached.at.elapsed() < LOOKUP_TTL) {
-            return Ok(cached.packet);
+            return Ok(cached.packet.clone());
         }
-        let packet = self.store.packets().get(id).await?.as_ref().map(ListedPacket::of);
+        let found = self.store.packets().get(id).await?;
+        let mut excluded = self.excluded_from(found.iter()).await?;
+        let packet = found.map(|packet| ListedPacket::of(&packet, excluded.remove(&id)));
         if lookups.len() >= MAX_CACHED_LOOKUPS {
             lookups.clear();
         }
-        lookups.insert(id, Lookup { packet, at: Instant::now() });
+        lookups.insert(id, Lookup { packet: packet.clone(), at: Instant::now() });
         Ok(packet)
     }
 
@@ -201,7 +210,7 @@ impl PacketDirectory {
         let Some(read) = progress.as_mut().filter(|read| read.read_all.0.elapsed() < FULL_READ_INTERVAL) else {
             let now = self.store.now().await?;
             let packets = self.store.packets().open().await?;
-            self.list(packets.iter(), BTreeMap::new()).await;
+            self.list(&packets, BTreeMap::new()).await?;
             *progress = Some(Progress { read_all: (began, now), last: began });
             return Ok(());
         };
@@ -209,26 +218,46 @@ impl PacketDirectory {
         let listed = self.open.load_full();
         let is_open = |packet: &Packet| packet.state == PacketState::Open;
         if changed.iter().any(|packet| is_open(packet) != listed.contains_key(&packet.id)) {
-            self.list(changed.iter(), (*listed).clone()).await;
+            self.list(&changed, (*listed).clone()).await?;
         }
         read.last = began;
         Ok(())
     }
 
+    /// For each of these packets from the shop's purse, the accounts that get no share.
+    async fn excluded_from<'p>(
+        &self,
+        packets: impl Iterator<Item = &'p Packet>,
+    ) -> Result<HashMap<PacketId, HashSet<UserId>>, StoreError> {
+        let guarded = packets.filter(|packet| packet.giver == Giver::Shop && packet.state == PacketState::Open);
+        let ids: Vec<PacketId> = guarded.map(|packet| packet.id).collect();
+        let mut excluded = HashMap::new();
+        for ids in ids.chunks(MAX_IDS_PER_QUERY) {
+            excluded.extend(self.store.packets().excluded_from(ids).await?);
+        }
+        Ok(excluded)
+    }
+
     /// Publishes a list with these packets: open ones are added to it, settled ones removed.
-    async fn list(&self, packets: impl Iterator<Item = &Packet>, mut list: BTreeMap<PacketId, OpenPacket>) {
+    async fn list(&self, packets: &[Packet], mut list: BTreeMap<PacketId, OpenPacket>) -> Result<(), StoreError> {
         let before = self.open.load_full();
+        let new = packets.iter().filter(|packet| !list.contains_key(&packet.id));
+        let mut excluded = self.excluded_from(new).await?;
         for packet in packets {
             if packet.state == PacketState::Settled {
                 list.remove(&packet.id);
                 continue;
             }
-            let new = || OpenPacket { packet: ListedPacket::of(packet), active_ms: Arc::default() };
-            list.entry(packet.id).or_insert_with(|| before.get(&packet.id).cloned().unwrap_or_else(new));
+            let active_ms = || before.get(&packet.id).map(|known| known.active_ms.clone()).unwrap_or_default();
+            list.entry(packet.id).or_insert_with(|| OpenPacket {
+                packet: ListedPacket::of(packet, excluded.remove(&packet.id)),
+                active_ms: active_ms(),
+            });
         }
         // The list answers for open packets, so their lookups are dropped.
         self.lookups.lock().await.retain(|id, _| !list.contains_key(id));
         self.open.store(Arc::new(list));
+        Ok(())
     }
 
     /// Refreshes the list until it is stopped. While the database does not answer, the last list stays in use.

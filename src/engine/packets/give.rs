@@ -5,15 +5,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rand::RngExt;
 use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
 use tracing::warn;
+use uuid::Uuid;
 
 use super::Packets;
 use domain::Role;
 use domain::packet::split::{MAX_PACKET_TOTAL, MAX_SHARES, SplitError};
 use domain::packet::{Giver, Packet, PacketState, Split, SplitPlan};
+use domain::text::is_line;
 use domain::wallet::money;
-use domain::{Money, PacketId, UserId};
-use store::{GiveOutcome, ShopSpender, StoreError};
+use domain::{Money, PacketId, RefundId, UserId};
+use store::{Approval, ApprovalOutcome, GiveOutcome, ShopSpender, StoreError};
 
 /// Shares of one packet that a user may give. The shop may give a million.
 pub const MAX_SHARES_PER_USER: i64 = 1_000;
@@ -39,34 +42,32 @@ pub(super) const PACKET_IDS: std::ops::Range<i64> = 100_000_000_000..1_000_000_0
 #[derive(Debug, Clone, Copy)]
 pub enum Purse<'a> {
     Wallet(UserId),
-    /// The shop's money, given by a member of the staff.
-    Shop(ShopSpender<'a>),
+    /// The shop's money, given by a member of the staff: the account, the name in the audit log, and what this role may
+    /// give within a day.
+    Shop {
+        user: UserId,
+        actor: &'a str,
+        limit: Option<i64>,
+    },
 }
 
 impl<'a> Purse<'a> {
     /// The shop's purse, as far as this role may spend from it.
     pub fn shop(user: UserId, actor: &'a str, role: Role) -> Purse<'a> {
         let limit = (role != Role::Admin).then_some(MAX_OPERATOR_SPENDING);
-        Purse::Shop(ShopSpender { user, actor, limit })
+        Purse::Shop { user, actor, limit }
     }
 
     pub fn giver(self) -> Giver {
         match self {
             Purse::Wallet(user) => Giver::User(user),
-            Purse::Shop(_) => Giver::Shop,
-        }
-    }
-
-    fn spender(self) -> Option<ShopSpender<'a>> {
-        match self {
-            Purse::Wallet(_) => None,
-            Purse::Shop(spender) => Some(spender),
+            Purse::Shop { .. } => Giver::Shop,
         }
     }
 }
 
 /// A request to give a packet, not yet validated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GiveRequest {
     /// Minor units.
     pub total: i64,
@@ -77,7 +78,7 @@ pub struct GiveRequest {
     pub max: Option<i64>,
     pub split: Split,
     pub greeting: String,
-    /// Whether the giver may claim a share too.
+    /// Whether the giver may claim a share too. Who gives from the shop's purse may not.
     pub own: bool,
     /// `None` opens the packet at once.
     pub opens_at: Option<Timestamp>,
@@ -99,6 +100,9 @@ pub enum GiveRefusal {
     KeyReused,
     #[error("this member of the staff may give {0} of the shop's money within a day")]
     OverLimit(Money),
+    /// The packet is given once a second person has approved this request.
+    #[error("the packet waits for a second person")]
+    Waits(RefundId),
     #[error("the giver has too many open packets")]
     TooMany,
     #[error("this user exceeds the rate limit")]
@@ -149,7 +153,7 @@ impl GiveRequest {
         let greeting = self.greeting.trim();
         if greeting.chars().count() > MAX_GREETING_CHARS {
             invalid.push(("greeting", "too_long"));
-        } else if greeting.chars().any(char::is_control) {
+        } else if !is_line(greeting) {
             invalid.push(("greeting", "bad_text"));
         }
         if self.key.as_ref().is_some_and(|key| !(8..=64).contains(&key.len()) || !key.is_ascii()) {
@@ -178,13 +182,62 @@ impl Packets {
             return Err(GiveRefusal::RateLimited);
         }
         let now = self.store.now().await?;
+        let (mut packet, shares) = self.draft(giver, request, now).await?;
+        let asked = serde_json::to_string(request).map_err(encode)?;
+        let spender = match purse {
+            Purse::Wallet(_) => None,
+            Purse::Shop { user, actor, limit } => {
+                let request_id = RefundId(Uuid::now_v7());
+                Some(ShopSpender { user, actor, limit, alone: self.alone, request_id, request: &asked })
+            }
+        };
+        let max_open = if giver == Giver::Shop { MAX_OPEN_OF_SHOP } else { MAX_OPEN_PER_USER };
+        loop {
+            packet.id = PacketId(rand::rng().random_range(PACKET_IDS));
+            match self.store.packets().give(&packet, &shares, request.key.as_deref(), spender, max_open).await? {
+                GiveOutcome::Created(packet) => {
+                    self.is_given(&packet).await;
+                    return Ok(packet);
+                }
+                GiveOutcome::Repeated(packet) => return Ok(packet),
+                GiveOutcome::KeyReused => return Err(GiveRefusal::KeyReused),
+                GiveOutcome::NotEnough => return Err(GiveRefusal::NotEnough),
+                GiveOutcome::OverLimit => return Err(GiveRefusal::OverLimit(money(MAX_OPERATOR_SPENDING))),
+                GiveOutcome::Waits(id) => return Err(GiveRefusal::Waits(id)),
+                GiveOutcome::TooMany => return Err(GiveRefusal::TooMany),
+                GiveOutcome::IdTaken => {}
+            }
+        }
+    }
+
+    /// Approves a packet that waits for a second person, and gives it. A packet whose opening has passed opens at once.
+    pub async fn approve(&self, of: &Approval, by: UserId, actor: &str) -> Result<ApprovalOutcome, GiveRefusal> {
+        let Some(asked) = &of.packet else { return Ok(ApprovalOutcome::Closed) };
+        let mut request: GiveRequest = serde_json::from_str(&asked.request).map_err(encode)?;
+        let now = self.store.now().await?;
+        request.opens_at = request.opens_at.filter(|at| *at > now);
+        let (packet, shares) = self.draft(Giver::Shop, &request, now).await?;
+        let packet = Packet { id: asked.id, ..packet };
+        let outcome = self.store.packets().approve_packet(of, &packet, &shares, by, actor).await?;
+        if matches!(outcome, ApprovalOutcome::Approved(_)) {
+            self.is_given(&packet).await;
+        }
+        Ok(outcome)
+    }
+
+    /// A packet without an id, split into its shares.
+    async fn draft(
+        &self,
+        giver: Giver,
+        request: &GiveRequest,
+        now: Timestamp,
+    ) -> Result<(Packet, Vec<i64>), GiveRefusal> {
         let ValidRequest { plan, greeting, opens_at } = request.validate(giver, now)?;
         // The generator is securely seeded and dropped after use, so that amounts cannot be predicted.
         let mut random = rand::make_rng::<StdRng>();
         let split = request.split;
-        let shares = tokio::task::spawn_blocking(move || plan.split(split, &mut random));
-        let shares = shares.await.map_err(|error| StoreError::Refused(sqlx::Error::Encode(error.into())))?;
-        let mut packet = Packet {
+        let shares = tokio::task::spawn_blocking(move || plan.split(split, &mut random)).await.map_err(encode)?;
+        let packet = Packet {
             id: PacketId(0),
             giver,
             total: plan.total(),
@@ -193,7 +246,7 @@ impl Packets {
             max: plan.max(),
             split,
             greeting,
-            own: request.own,
+            own: request.own && giver != Giver::Shop,
             opens_at,
             expires_at: opens_at.max(now) + self.lifetime,
             buckets: if plan.count() >= MIN_SHARES_TO_SPLIT { SPLIT_BUCKETS } else { 1 },
@@ -205,24 +258,13 @@ impl Packets {
             settled_at: None,
             best: None,
         };
-        let max_open = if giver == Giver::Shop { MAX_OPEN_OF_SHOP } else { MAX_OPEN_PER_USER };
-        loop {
-            packet.id = PacketId(rand::rng().random_range(PACKET_IDS));
-            match self.store.packets().give(&packet, &shares, request.key.as_deref(), purse.spender(), max_open).await?
-            {
-                GiveOutcome::Created(packet) => {
-                    self.metrics.packets_given.inc();
-                    self.load_inline(&packet).await;
-                    return Ok(packet);
-                }
-                GiveOutcome::Repeated(packet) => return Ok(packet),
-                GiveOutcome::KeyReused => return Err(GiveRefusal::KeyReused),
-                GiveOutcome::NotEnough => return Err(GiveRefusal::NotEnough),
-                GiveOutcome::OverLimit => return Err(GiveRefusal::OverLimit(money(MAX_OPERATOR_SPENDING))),
-                GiveOutcome::TooMany => return Err(GiveRefusal::TooMany),
-                GiveOutcome::IdTaken => {}
-            }
-        }
+        Ok((packet, shares))
+    }
+
+    /// What follows once the database has a new packet.
+    async fn is_given(&self, packet: &Packet) {
+        self.metrics.packets_given.inc();
+        self.load_inline(packet).await;
     }
 
     /// Loads a small packet, so that it can be claimed once the giver shares its address. Data control loads it if this
@@ -240,6 +282,10 @@ impl Packets {
         let ValidRequest { plan, .. } = request.validate(giver, self.clock.now())?;
         Ok(plan.split(request.split, &mut rand::make_rng::<StdRng>()))
     }
+}
+
+fn encode(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+    StoreError::Refused(sqlx::Error::Encode(error.into()))
 }
 
 #[cfg(test)]
@@ -306,6 +352,10 @@ mod tests {
         assert_eq!(invalid(&GiveRequest { max: Some(1), ..request(6, 5) }, user()), [("max", "bad_amount")]);
         assert_eq!(
             invalid(&GiveRequest { greeting: "a\nb".into(), ..request(6, 5) }, user()),
+            [("greeting", "bad_text")]
+        );
+        assert_eq!(
+            invalid(&GiveRequest { greeting: "a\u{202e}b".into(), ..request(6, 5) }, user()),
             [("greeting", "bad_text")]
         );
         let past = GiveRequest { opens_at: Some(Timestamp::UNIX_EPOCH - Duration::from_secs(120)), ..request(6, 5) };

@@ -126,7 +126,8 @@ pub enum ClaimRefusal {
     NotOpen,
     Expired,
     Empty,
-    /// The packet excludes its giver.
+    /// The packet excludes its giver; a packet from the shop's purse, who gave or approved it and accounts that are linked to
+    /// them.
     Own,
     /// This user sends too many claims per second.
     RateLimited,
@@ -159,6 +160,7 @@ pub struct Packets {
     clock: Clock,
     metrics: Arc<Metrics>,
     lifetime: Duration,
+    alone: Option<i64>,
 }
 
 /// The arguments of [`Packets::new`].
@@ -174,6 +176,8 @@ pub struct PacketDependencies {
     pub user_rate: u32,
     /// How long shares of a packet can be claimed, counted from its opening.
     pub lifetime: Duration,
+    /// Minor units that one member of the staff may give from the shop's purse alone within a day. `None`: no limit.
+    pub alone: Option<i64>,
 }
 
 impl Packets {
@@ -190,6 +194,7 @@ impl Packets {
             clock: parts.clock,
             metrics: parts.metrics,
             lifetime: parts.lifetime,
+            alone: parts.alone,
         }
     }
 
@@ -219,7 +224,7 @@ impl Packets {
         if self.clock.now() < packet.opens_at {
             return Err(ClaimRefusal::NotOpen);
         }
-        match self.claim_from_buckets(user, packet).await {
+        match self.claim_from_buckets(user, &packet).await {
             ShareDecision::Granted(share) => Ok(ClaimedShare::New(share)),
             ShareDecision::Repeated(share) => Ok(ClaimedShare::Repeated(share)),
             ShareDecision::Empty => Err(ClaimRefusal::Empty),
@@ -231,7 +236,7 @@ impl Packets {
         }
     }
 
-    async fn claim_from_buckets(&self, user: UserId, packet: ListedPacket) -> ShareDecision {
+    async fn claim_from_buckets(&self, user: UserId, packet: &ListedPacket) -> ShareDecision {
         let mut decision = ShareDecision::NotLoaded;
         for bucket in self.backend.buckets_for(packet.id, packet.buckets, user) {
             decision = match self.batcher.claim(bucket, user, None).await {

@@ -6,6 +6,7 @@ mod audit;
 pub(super) mod claims;
 pub(super) mod open;
 pub(super) mod settle;
+pub(super) mod shop;
 
 use std::time::Duration;
 
@@ -15,13 +16,14 @@ use sqlx::{AssertSqlSafe, Row};
 
 pub use claims::{PersistedClaim, ShareGrant};
 pub use settle::{SettleOutcome, StopOutcome};
+pub use shop::RequestedPacket;
 
 use super::wallet::{Posted, post};
 use super::{LockPatience, MAX_ROWS, PacketStore, StoreError, Tx, bind_ids, list, padded, placeholders, row};
 use crate::audit_log::log;
 use domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
 use domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use domain::{AuditAction, PacketId, UserId};
+use domain::{AuditAction, PacketId, RefundId, UserId};
 
 /// Shares in one row of `packet_shares`, which is one part of the packet.
 pub const SHARES_PER_PART: i64 = 1000;
@@ -91,6 +93,12 @@ pub struct ShopSpender<'a> {
     pub actor: &'a str,
     /// Minor units that this person may give within [`SPENDING_PERIOD`]; `None` if there is no limit.
     pub limit: Option<i64>,
+    /// Minor units that this person may move within a day without a second person; `None` if there is no limit.
+    pub alone: Option<i64>,
+    /// The request, if it has to wait for a second person: its id, and as JSON what
+    /// [`Store::approve_packet`] gives later.
+    pub request_id: RefundId,
+    pub request: &'a str,
 }
 
 /// The time over which the packets that one person gave from the shop's purse are added up.
@@ -108,6 +116,8 @@ pub enum GiveOutcome {
     NotEnough,
     /// The member of the staff may not spend that much of the shop's money now.
     OverLimit,
+    /// The packet waits for a second person.
+    Waits(RefundId),
     /// The giver has as many open packets as one may have.
     TooMany,
     /// Another packet has this id. The caller tries another one.
@@ -141,28 +151,27 @@ impl PacketStore<'_> {
         if open::count_open(&mut tx, new.giver).await? >= max_open {
             return Ok(GiveOutcome::TooMany);
         }
-        if let Some(ShopSpender { user, limit: Some(limit), .. }) = spender {
-            // Serializes packets of one person, so that each sees what the other has spent.
-            tx.lock_user(user).await?;
-            let spent = spent(&mut tx, user, new.created_at - SPENDING_PERIOD).await?;
-            if spent.saturating_add(new.total) > limit {
+        if let Some(spender) = &spender {
+            // Serializes packets and refunds of one person, so that each sees what the other has spent.
+            tx.lock_user(spender.user).await?;
+            if let Some(known) = shop::waiting(&mut tx, key, spender).await? {
+                return Ok(known);
+            }
+            let spent = spent(&mut tx, spender.user, new.created_at - SPENDING_PERIOD).await?;
+            if spender.limit.is_some_and(|limit| spent.saturating_add(new.total) > limit) {
                 return Ok(GiveOutcome::OverLimit);
             }
+            if let Some(outcome) = shop::waits(&mut tx, new, key, spender).await? {
+                tx.commit().await?;
+                return Ok(outcome);
+            }
         }
-        if !insert(&mut tx, new, key, spender.map(|spender| spender.user)).await? {
+        if !insert(&mut tx, new, key, spender.map(|spender| (spender.user, None))).await? {
             // A concurrent transaction, for which this one waited, may have created the packet.
             let known = by_key(&mut tx, new.giver, key).await?;
             return Ok(known.map_or(GiveOutcome::IdTaken, |known| repeated(known, new)));
         }
-        insert_shares(&mut tx, new.id, shares).await?;
-        if let Some(ShopSpender { actor, .. }) = spender {
-            let details = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
-            log(&mut tx, actor, AuditAction::Give, &format!("packet {}", new.id), None, Some(&details), new.created_at)
-                .await?;
-        }
-        let fund =
-            Transfer::simple(TransferKind::Fund, new.id, new.total, account(new.giver), LedgerAccount::Packet(new.id));
-        if post(&mut tx, &[fund], new.created_at).await? == Posted::NotEnough {
+        if fund(&mut tx, new, shares, spender.map(|spender| spender.actor)).await? == Posted::NotEnough {
             return Ok(GiveOutcome::NotEnough);
         }
         tx.commit().await?;
@@ -310,12 +319,32 @@ async fn spent(tx: &mut Tx, user: UserId, since: Timestamp) -> Result<i64, sqlx:
     row::int(&row, "spent")
 }
 
-/// Inserts a packet. Returns `false` if the id or the idempotency key is taken.
-async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>, given_by: Option<UserId>) -> Result<bool, sqlx::Error> {
+/// Writes the shares of a new packet and takes its money from the giver. `actor` is the member of the staff who gives
+/// from the shop's purse.
+async fn fund(tx: &mut Tx, new: &Packet, shares: &[i64], actor: Option<&str>) -> Result<Posted, sqlx::Error> {
+    insert_shares(tx, new.id, shares).await?;
+    if let Some(actor) = actor {
+        let details = serde_json::json!({"total": new.total, "count": new.count, "greeting": new.greeting});
+        log(tx, actor, AuditAction::Give, &format!("packet {}", new.id), None, Some(&details), new.created_at).await?;
+    }
+    let fund =
+        Transfer::simple(TransferKind::Fund, new.id, new.total, account(new.giver), LedgerAccount::Packet(new.id));
+    post(tx, &[fund], new.created_at).await
+}
+
+/// Inserts a packet. `staff` are who gave it from the shop's purse, and who approved it. Returns `false` if the id or the
+/// idempotency key is taken.
+async fn insert(
+    tx: &mut Tx,
+    new: &Packet,
+    key: Option<&str>,
+    staff: Option<(UserId, Option<UserId>)>,
+) -> Result<bool, sqlx::Error> {
+    let (given_by, approved_by) = staff.unzip();
     let done = sqlx::query(
         "INSERT INTO packets (id, giver, wish_key, total, count, least, most, split, greeting, own, opens_at_ms,
-           expires_at_ms, buckets, state, created_at_ms, given_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING",
+           expires_at_ms, buckets, state, created_at_ms, given_by, approved_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT DO NOTHING",
     )
     .bind(new.id.0)
     .bind(new.giver.user().map(|user| user.to_string()))
@@ -333,6 +362,7 @@ async fn insert(tx: &mut Tx, new: &Packet, key: Option<&str>, given_by: Option<U
     .bind(PacketState::Open.as_str())
     .bind(new.created_at.as_millisecond())
     .bind(given_by.map(|user| user.to_string()))
+    .bind(approved_by.flatten().map(|user| user.to_string()))
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::{PaymentStore, StoreError, row};
-use domain::{ApprovalStatus, Money, OrderId, RefundId, RefundKind, RefundTarget, UserId};
+use crate::{PaymentStore, RequestedPacket, StoreError, row};
+use domain::{ApprovalStatus, Money, OrderId, PacketId, RefundId, RefundKind, RefundTarget, UserId};
 
 /// The decision of a second person.
 #[derive(Debug, Clone)]
@@ -36,13 +36,16 @@ pub struct Approval {
     pub requested_at: Timestamp,
     pub expires_at: Timestamp,
     pub status: ApprovalStatus,
+    /// The packet that is given when it is approved.
+    pub packet: Option<RequestedPacket>,
     pub decision: Option<ApprovalDecision>,
 }
 
 macro_rules! columns {
     () => {
         "id, kind, subject, order_id, case_id, amount, currency, target, requested_by, actor, note, message, \
-         requested_at_ms, approval, expires_at_ms, decided_at_ms, decided_by, decision_note"
+         requested_at_ms, approval, expires_at_ms, decided_at_ms, decided_by, decision_note, \
+         packet_id, packet_key, packet"
     };
 }
 pub(super) use columns;
@@ -114,6 +117,13 @@ fn approval(row: &AnyRow, now: Timestamp) -> Result<Approval, sqlx::Error> {
         requested_at: row::time(row, "requested_at_ms")?,
         expires_at,
         status,
+        packet: match row.try_get::<Option<String>, _>("packet")? {
+            Some(request) => {
+                let id = PacketId(row::int(row, "packet_id")?);
+                Some(RequestedPacket { id, key: row.try_get("packet_key")?, request })
+            }
+            None => None,
+        },
         decision: decided.map(|(at, by)| ApprovalDecision { at, by, note }),
     })
 }

@@ -27,10 +27,11 @@ use web::extract::{Json, PathIds, Query};
 use web::packets::GivenPacketResponse;
 use web::packets::{NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::problem::{Code, Problem};
+use web::shared::approvals::OneApproval;
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// Gives a packet from the wallet, if the password was entered within 12 hours, or from the shop by staff who run
-/// sales. A replay with the same key gives nothing more.
+/// sales, if they entered their password recently. Beyond a bound such a packet waits for a second person. A replay with the same key gives nothing more.
 pub async fn give(
     (State(shop), SignedIn(session)): UserCall,
     Repeatable(request): Repeatable,
@@ -41,6 +42,9 @@ pub async fn give(
         (Some(PacketSource::Shop), None) => return Err(Code::NotAllowed.into()),
         // An owner gives from the shop by default. An operator has to ask for it.
         (Some(PacketSource::Shop), Some(role)) | (None, Some(role @ Role::Admin)) => {
+            if !shop.accounts.is_proved(&session).await? {
+                return Err(Code::StepUpNeeded.into());
+            }
             Purse::shop(session.user_id, &session.username, role)
         }
         (Some(PacketSource::Wallet) | None, _) => {
@@ -209,6 +213,7 @@ web::operations! { "packets"
     /// Paid from the wallet or, by owners and with `from` by operators, from the shop's purse.
     POST "/api/packets" givePacket = give, located;
         201 GivenPacketResponse, "The packet. A repeated `key` creates nothing and returns the first packet.";
+        202 OneApproval, "From the shop, beyond what one person gives alone within a day: it waits for a second one.";
         refuses StepUpNeeded NotAllowed SpendingLimit NotEnough TooManyPackets RateLimited;
     /// A red packet: who claimed how much, and once it is settled the luckiest (手气最佳)
     GET "/api/packets/{packet}" showPacket = show;

@@ -42,6 +42,8 @@ pub async fn give(
     shop.accounts.check_spending(&session).await?;
     match form.submit(&shop, Purse::Wallet(session.user_id)).await? {
         PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}/given", packet_path(visitor.locale, id)))),
+        // Only packets from the shop's purse wait.
+        PacketFormOutcome::Waits => Err(Code::AwaitsApproval.into()),
         PacketFormOutcome::ShowAgain(status, form) => page(&shop, session.user_id, &visitor, status, *form).await,
     }
 }

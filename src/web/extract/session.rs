@@ -56,6 +56,8 @@ permissions! {
     /// Read names, telephone numbers and addresses of recipients in full: one order's for a reason, many in an export.
     /// Everywhere else they are masked.
     ReadAddresses: Admin, Operator, Support;
+    /// Decide what waits for a second person. What is decided needs its own permission as well.
+    DecideApprovals: Admin, Operator, Support;
     /// Read the books and export them.
     ViewBooks: Admin;
     /// Read the security events.
@@ -122,7 +124,7 @@ fn refused<T>(
     as_what: &'static str,
     code: Code,
 ) -> Result<T, Problem> {
-    let client = client_address(&parts.extensions, &parts.headers, &shop.config);
+    let client = client_address(&parts.extensions, &parts.headers, shop);
     shop.security.record(SecurityClass::StaffAccessRefused, account, Some(client), as_what);
     Err(code.into())
 }

@@ -67,6 +67,8 @@ impl SplitPreview {
 /// The result of a submitted form.
 pub enum PacketFormOutcome {
     Given(PacketId),
+    /// The packet waits for a second person.
+    Waits,
     /// The form to show again, with its errors or a preview.
     ShowAgain(StatusCode, Box<PacketForm>),
 }
@@ -110,6 +112,7 @@ impl PacketForm {
             GiveRefusal::OverLimit(_) => {
                 Ok(self.show_again(StatusCode::FORBIDDEN, vec![FieldError::new("total", "spending_limit")]))
             }
+            GiveRefusal::Waits(_) => Ok(PacketFormOutcome::Waits),
             GiveRefusal::TooMany => {
                 Ok(self.show_again(StatusCode::CONFLICT, vec![FieldError::new("total", "too_many_packets")]))
             }

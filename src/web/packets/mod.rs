@@ -7,7 +7,7 @@ use axum::response::Response;
 use domain::packet::{Giver, PacketPhase, Split};
 use domain::wallet::{CURRENCY, money};
 use domain::{Money, PacketId};
-use engine::packets::{GiveRequest, PacketView, Purse};
+use engine::packets::{GiveRefusal, GiveRequest, PacketView, Purse};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use store::RequestId;
 
 use crate::Shop;
 use crate::problem::{Code, Problem};
+use crate::shared::approvals;
 use crate::shared::paths::packet_share_url;
 use crate::shared::response::created;
 
@@ -163,7 +164,11 @@ pub struct GivenPacketResponse {
 }
 
 pub async fn give_packet(shop: &Shop, purse: Purse<'_>, request: GiveRequest) -> Result<Response, Problem> {
-    let packet = shop.packets.give(purse, &request).await?;
+    let packet = match shop.packets.give(purse, &request).await {
+        Ok(packet) => packet,
+        Err(GiveRefusal::Waits(id)) => return approvals::accepted(shop, id).await,
+        Err(refusal) => return Err(refusal.into()),
+    };
     let share_url = packet_share_url(shop, packet.id);
     let view = shop.packets.view(packet.id).await?.ok_or(Code::NoSuchPacket)?;
     let given = GivenPacketResponse { packet: PacketJson::of(view, shop), share_url };

@@ -143,7 +143,7 @@ impl From<AccountRefusal> for Problem {
                 FieldProblem { field: "username".to_owned(), code: "bad_username" },
                 FieldProblem { field: "password".to_owned(), code: "weak_password" },
             ]),
-            AccountRefusal::Throttled(wait) => {
+            AccountRefusal::Throttled(wait) | AccountRefusal::NameThrottled(wait) => {
                 Problem::new(Code::RateLimited).retry_after(wait.as_secs().saturating_add(1))
             }
             AccountRefusal::Blocked => Code::Blocked.into(),
@@ -242,6 +242,8 @@ impl From<GiveRefusal> for Problem {
             GiveRefusal::KeyReused => Code::KeyReused.into(),
             GiveRefusal::OverLimit(limit) => Problem::new(Code::SpendingLimit)
                 .detail(format!("Your role may give {limit} of the shop's money within a day. Ask an owner.")),
+            // Its senders are answered 202 before this.
+            GiveRefusal::Waits(_) => Code::AwaitsApproval.into(),
             GiveRefusal::TooMany => Code::TooManyPackets.into(),
             GiveRefusal::RateLimited => Code::RateLimited.into(),
             GiveRefusal::Store(error) => error.into(),
@@ -331,6 +333,7 @@ impl From<PaymentError> for Problem {
             PaymentError::NotPayable => Code::NotPayable.into(),
             PaymentError::NotEnough => Code::NotEnough.into(),
             PaymentError::NoProvider => Code::PaymentsOff.into(),
+            PaymentError::TooMany => Problem::new(Code::RateLimited).retry_after(60),
             PaymentError::TopUp(refusal) => Problem::invalid_field("amount", refusal.code()),
             PaymentError::Store(error) => error.into(),
             error @ PaymentError::Provider(..) => Problem::new(Code::Unavailable).cause(error),

@@ -1,6 +1,7 @@
 //! Helpers that pages, console and API have in common. Handlers and [`super::views`] import from here; nothing here
 //! imports from them.
 
+pub mod approvals;
 pub mod goods;
 pub mod onward;
 pub mod orders;

@@ -84,7 +84,7 @@ async function byMail(run, headers) {
   await phone.inspect('register-contact-done');
 
   // The reader's own form is gone, so the link opens a new one, in any network.
-  await phone.page.getByRole('main').locator(`a[href*="token="]`).click();
+  await phone.page.getByRole('main').locator('a[href$="/register/contact"]').click();
   await phone.page.locator('#username').waitFor();
   await phone.inspect('register-contact-anew');
 

@@ -66,7 +66,8 @@ async fn claim_all(users: Vec<(u64, Shopper)>, id: String, served: Arc<AtomicU64
 async fn survives_every_crash(rung: Rung) {
     let _restore = rung.needs_stack().then(|| Stack::get().restore_on_drop());
     let mut random = StdRng::seed_from_u64(seed());
-    let mut shop: Shop = Plan::on(rung).await.one_role_per_process().set("SECKILL_USER_RATE", "1000").start().await;
+    let plan = Plan::on(rung).await.one_role_per_process().set("SECKILL_USER_RATE", "1000");
+    let mut shop: Shop = plan.set("SECKILL_SECOND_PERSON_ABOVE", "off").start().await;
     let (count, total) = (shares(), shares() * 100);
     let id = give_packet(&shop, json!({"total": total, "count": count, "min": 1, "max": 500})).await;
     pause(QUEUE_SETTLE_MS).await;

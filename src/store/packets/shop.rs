@@ -1,0 +1,159 @@
+//! Packets from the shop's purse. What one person gives alone within a day is added to the refunds that the person makes
+//! alone; beyond the bound a packet waits for a second person ([`crate::payments::staff_refunds`]). Who gave or
+//! approved a packet, and accounts that are linked to them, get no share of it.
+
+use crate::PacketStore;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use serde_json::json;
+
+use super::*;
+use crate::payments::approvals::Approval;
+use crate::payments::staff_refunds::{APPROVAL_LIFETIME, log_decision, moved_alone};
+use crate::{ApprovalOutcome, StoreError};
+use domain::cluster::clusters;
+use domain::wallet::{CURRENCY, money};
+use domain::{ApprovalStatus, RefundKind, RefundTarget};
+
+/// A packet that waits for a second person, or waited.
+#[derive(Debug, Clone)]
+pub struct RequestedPacket {
+    pub id: PacketId,
+    pub key: Option<String>,
+    /// The request as JSON, as it was given to [`ShopSpender`].
+    pub request: String,
+}
+
+/// Whether a packet has to wait. `None`: it may be given now. The caller commits if a request was made.
+pub(super) async fn waits(
+    tx: &mut Tx,
+    new: &Packet,
+    key: Option<&str>,
+    spender: &ShopSpender<'_>,
+) -> Result<Option<GiveOutcome>, sqlx::Error> {
+    let Some(alone) = spender.alone else { return Ok(None) };
+    let now = tx.now;
+    let moved = moved_alone(tx, spender.user, CURRENCY, now).await?;
+    if moved.saturating_add(new.total) <= alone {
+        return Ok(None);
+    }
+    let subject = format!("packet {}", new.id);
+    let done = sqlx::query(
+        "INSERT INTO staff_refunds (id, kind, subject, amount, currency, target, requested_by, actor, note,
+           requested_at_ms, approval, expires_at_ms, packet_id, packet_key, packet)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '', $9, 'pending', $10, $11, $12, $13) ON CONFLICT DO NOTHING",
+    )
+    .bind(spender.request_id.to_string())
+    .bind(RefundKind::Packet.as_str())
+    .bind(subject.clone())
+    .bind(new.total)
+    .bind(CURRENCY.as_str().to_owned())
+    .bind(RefundTarget::Wallet.as_str())
+    .bind(spender.user.to_string())
+    .bind(spender.actor.to_owned())
+    .bind(now.as_millisecond())
+    .bind((now + APPROVAL_LIFETIME).as_millisecond())
+    .bind(new.id.0)
+    .bind(key.map(str::to_owned))
+    .bind(spender.request.to_owned())
+    .execute(&mut **tx)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(Some(waiting(tx, key, spender).await?.unwrap_or(GiveOutcome::IdTaken)));
+    }
+    let after = json!({"request": spender.request_id, "approval": ApprovalStatus::Pending, "amount": money(new.total),
+        "count": new.count, "greeting": new.greeting, "expires_at": now + APPROVAL_LIFETIME});
+    log(tx, spender.actor, AuditAction::RequestPacket, &subject, None, Some(&after), now).await?;
+    Ok(Some(GiveOutcome::Waits(spender.request_id)))
+}
+
+/// The request with this key, if it still waits.
+pub(super) async fn waiting(
+    tx: &mut Tx,
+    key: Option<&str>,
+    spender: &ShopSpender<'_>,
+) -> Result<Option<GiveOutcome>, sqlx::Error> {
+    let Some(key) = key else { return Ok(None) };
+    let expire = "UPDATE staff_refunds SET approval = 'expired'
+         WHERE packet_key = $1 AND approval = 'pending' AND expires_at_ms <= $2";
+    let now = tx.now.as_millisecond();
+    sqlx::query(expire).bind(key.to_owned()).bind(now).execute(&mut **tx).await?;
+    let sql = "SELECT id, packet FROM staff_refunds WHERE packet_key = $1 AND approval = 'pending'";
+    let Some(row) = sqlx::query(sql).bind(key.to_owned()).fetch_optional(&mut **tx).await? else { return Ok(None) };
+    Ok(Some(match row::text(&row, "packet")? == spender.request {
+        true => GiveOutcome::Waits(row::parsed(&row, "id")?),
+        false => GiveOutcome::KeyReused,
+    }))
+}
+
+impl PacketStore<'_> {
+    /// Approves the request `of` under the name `actor` and gives its packet, in one transaction. `by` is the account
+    /// of `actor`, and must not be the account that asked.
+    pub async fn approve_packet(
+        self,
+        of: &Approval,
+        new: &Packet,
+        shares: &[i64],
+        by: UserId,
+        actor: &str,
+    ) -> Result<ApprovalOutcome, StoreError> {
+        let key = of.packet.as_ref().and_then(|packet| packet.key.as_deref());
+        let mut tx = self.begin().await?;
+        let sql = "UPDATE staff_refunds SET approval = 'approved', decided_at_ms = $2, decided_by = $3
+             WHERE id = $1 AND kind = 'packet' AND approval = 'pending' AND expires_at_ms > $2 AND requested_by <> $4";
+        let query = sqlx::query(sql).bind(of.id.to_string()).bind(tx.now.as_millisecond());
+        let query = query.bind(actor.to_owned()).bind(by.to_string());
+        if query.execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(ApprovalOutcome::Closed);
+        }
+        log_decision(&mut tx, of, actor, AuditAction::ApprovePacket, ApprovalStatus::Approved, None).await?;
+        if !insert(&mut tx, new, key, Some((of.requested_by, Some(by)))).await? {
+            drop(tx);
+            return self.payments().end_request(of, ApprovalStatus::Void, actor, None).await;
+        }
+        fund(&mut tx, new, shares, Some(&of.requester)).await?;
+        tx.commit().await?;
+        Ok(ApprovalOutcome::Approved(None))
+    }
+
+    /// For each of these packets from the shop's purse, the accounts that get no share of it: who gave or approved it,
+    /// and accounts that are linked to them.
+    pub async fn excluded_from(self, packets: &[PacketId]) -> Result<HashMap<PacketId, HashSet<UserId>>, StoreError> {
+        let mut excluded: HashMap<PacketId, HashSet<UserId>> = HashMap::new();
+        if packets.is_empty() {
+            return Ok(excluded);
+        }
+        let sql = format!(
+            "SELECT id, given_by, approved_by FROM packets WHERE giver IS NULL AND id IN {}",
+            list(packets.len(), 0)
+        );
+        let query = packets.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+        let people = self
+            .all(query, |row| {
+                let [given, approved] =
+                    ["given_by", "approved_by"].map(|column| row.try_get::<Option<String>, _>(column));
+                let people: Vec<UserId> =
+                    [given?, approved?].into_iter().flatten().filter_map(|id| id.parse().ok()).collect();
+                Ok((PacketId(row::int(row, "id")?), people))
+            })
+            .await?;
+        let mut linked: HashMap<UserId, HashSet<UserId>> = HashMap::new();
+        for (packet, people) in people {
+            for person in people {
+                if let Entry::Vacant(unknown) = linked.entry(person) {
+                    unknown.insert(self.linked_to(person).await?);
+                }
+                excluded.entry(packet).or_default().extend(&linked[&person]);
+            }
+        }
+        Ok(excluded)
+    }
+
+    /// The account and the accounts that are linked to it in any sale.
+    async fn linked_to(self, user: UserId) -> Result<HashSet<UserId>, StoreError> {
+        let signals = self.linked_accounts().signals_near(user).await?;
+        let groups = clusters(&signals).into_iter().filter(|group| group.members.contains(&user));
+        Ok(groups.flat_map(|group| group.members).chain([user]).collect())
+    }
+}
