@@ -46,6 +46,13 @@ wire_enum! {
     }
 }
 
+/// The largest amount of a report that is written down, in minor units: as much as an order can cost. Sums of some
+/// thousand of them fit.
+pub const MAX_REPORTED_AMOUNT: i64 = (1 << 53) - 1;
+/// The largest amount that the books hold although no payment of the shop asked for it: ten billion yuan, so that sums of
+/// millions fit.
+pub const MAX_HELD_AMOUNT: i64 = 1_000_000_000_000;
+
 wire_enum! {
     /// What a member of the staff asks to be refunded.
     pub enum RefundKind {
@@ -55,6 +62,8 @@ wire_enum! {
         Part = "part",
         /// A payment of a wrong amount, which pays for nothing.
         Case = "case",
+        /// No refund: a red packet from the shop's purse.
+        Packet = "packet",
     }
 }
 

@@ -17,6 +17,9 @@ pub trait Provider: Send + Sync {
     /// The provider's name in the database.
     fn name(&self) -> &'static str;
 
+    /// The shop's account at the provider, as reports name it.
+    fn merchant(&self) -> &str;
+
     /// Opens a payment and returns the address of the checkout. Idempotent.
     async fn charge(&self, charge: &Charge) -> anyhow::Result<String>;
 
@@ -88,6 +91,8 @@ pub struct Report {
     /// The refund that the report is about. `None`: the payment, or the refund of the whole payment.
     pub refund: Option<RefundId>,
     pub amount: Option<Money>,
+    /// The account that the money was taken for. `None` from older versions of the sandbox.
+    pub merchant: Option<String>,
     /// The provider's reason, for staff.
     pub reason: String,
     /// For a capture, the provider's fingerprint of the card or account that paid. It is the same for each payment with

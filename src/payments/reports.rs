@@ -7,13 +7,24 @@ use tracing::{info, warn};
 use super::provider::{CloseOutcome, Report, ReportKind};
 use super::{PaymentError, Payments, answer, bounded};
 use domain::PaymentStatus;
+use domain::payment::MAX_REPORTED_AMOUNT;
 use domain::{CaseKind, Money, PaymentId};
 use store::{CaptureOutcome, NewCase, Refund, StoreError};
 
 impl Payments {
     /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.
     pub async fn receive(&self, headers: &HeaderMap, body: &[u8]) -> Result<(), PaymentError> {
-        let report = self.provider()?.read(headers, body, self.store.now().await?)?;
+        let provider = self.provider()?;
+        let mut report = provider.read(headers, body, self.store.now().await?)?;
+        // The amount of a case is written down, so it is bounded first. The staff read it in the case.
+        if let Some(amount) = report.amount.take_if(|amount| !(0..=MAX_REPORTED_AMOUNT).contains(&amount.amount)) {
+            report.reason = format!("impossible amount of {} {}", amount.amount, amount.currency.as_str());
+            return Ok(self.open_case(&report, CaseKind::Mismatched).await?);
+        }
+        if let Some(merchant) = report.merchant.take_if(|merchant| merchant != provider.merchant()) {
+            report.reason = format!("payment of another merchant, {merchant}");
+            return Ok(self.open_case(&report, CaseKind::UnknownPayment).await?);
+        }
         let (kind, payment) = (report.event.parse().ok(), report.payment.parse().ok());
         let (Some(kind), Some(payment)) = (kind, payment) else {
             let kind = if kind.is_some() { CaseKind::UnknownPayment } else { CaseKind::UnknownEvent };
@@ -22,7 +33,13 @@ impl Payments {
         match kind {
             ReportKind::Captured => self.receive_capture(&report, payment).await,
             // The payer could still try again at the provider, so this marks the payment to be closed there soon.
-            ReportKind::Declined => Ok(self.store.payments().decline(payment).await?),
+            ReportKind::Declined => {
+                let asked = self.store.payments().get(payment).await?.map(|payment| payment.amount);
+                match report.amount.is_none_or(|amount| Some(amount) == asked) {
+                    true => Ok(self.store.payments().decline(payment).await?),
+                    false => Ok(self.open_case(&report, CaseKind::Mismatched).await?),
+                }
+            }
             ReportKind::Disputed => Ok(self.open_case(&report, CaseKind::Disputed).await?),
             ReportKind::RefundFailed => Ok(self.open_case(&report, CaseKind::RefundFailed).await?),
             ReportKind::RefundSucceeded => Ok(self.receive_refund(&report, payment).await?),
@@ -76,14 +93,15 @@ impl Payments {
     async fn receive_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
         if let Some(part) = report.refund.filter(|refund| refund.0 != payment.0) {
             let asked = self.store.payments().partial_refund(part).await?.filter(|asked| asked.of.id == payment);
-            return match asked.filter(|asked| report.amount.is_none_or(|amount| amount == asked.amount)) {
+            return match asked.filter(|asked| report.amount == Some(asked.amount)) {
                 Some(asked) => self.refunded(&asked).await,
                 None => self.open_case(report, CaseKind::UnexpectedRefund).await,
             };
         }
-        match self.store.payments().get(payment).await? {
-            Some(of) if of.status == PaymentStatus::RefundPending => self.refunded(&Refund::whole(of)).await,
-            Some(of) if of.status == PaymentStatus::Refunded => Ok(()),
+        let expected = self.store.payments().whole_refund(payment).await?;
+        match expected.filter(|(_, amount)| report.amount == Some(*amount)) {
+            Some((of, _)) if of.status == PaymentStatus::RefundPending => self.refunded(&Refund::whole(of)).await,
+            Some((of, _)) if of.status == PaymentStatus::Refunded => Ok(()),
             _ => self.open_case(report, CaseKind::UnexpectedRefund).await,
         }
     }

@@ -45,6 +45,8 @@ struct NoticeData {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refund_id: Option<RefundId>,
     amount: Option<Money>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    merchant: Option<String>,
     /// For the staff.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     reason: String,
@@ -69,6 +71,8 @@ pub struct Sandbox {
     /// Verifies deliveries of a process that signs with the other secret.
     previous: Option<Webhook>,
     client: WebhookClient,
+    /// The origin of the shop.
+    merchant: String,
 }
 
 impl Sandbox {
@@ -77,7 +81,7 @@ impl Sandbox {
         let webhook = |secret| Webhook::new(&signing::key_for(secret, "sandbox webhooks"));
         let client = WebhookClient::new(&format!("{shop}/api/webhooks/payments/sandbox"))?;
         let previous = secret.previous.as_ref().map(webhook);
-        Ok(Sandbox { store, webhook: webhook(&secret.current), previous, client })
+        Ok(Sandbox { store, webhook: webhook(&secret.current), previous, client, merchant: shop.to_owned() })
     }
 
     pub async fn payment(&self, id: PaymentId) -> Result<Option<SandboxPayment>, StoreError> {
@@ -101,6 +105,7 @@ impl Sandbox {
         let data = NoticeData {
             payment_id: payment.id.to_string(),
             amount: Some(payment.amount),
+            merchant: Some(self.merchant.clone()),
             instrument: card.filter(|_| pay).map(|card| format!("card {card}")),
             ..NoticeData::default()
         };
@@ -145,6 +150,10 @@ impl Provider for Sandbox {
         "sandbox"
     }
 
+    fn merchant(&self) -> &str {
+        &self.merchant
+    }
+
     async fn charge(&self, charge: &Charge) -> anyhow::Result<String> {
         let open = SandboxPayment {
             id: charge.payment,
@@ -175,8 +184,12 @@ impl Provider for Sandbox {
         signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
         let id = headers.get(webhook::ID).and_then(|id| id.to_str().ok()).ok_or(PaymentError::BadSignature)?;
         let Notice { event, data } = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        let NoticeData { payment_id: payment, refund_id: refund, amount, reason, instrument } = data;
-        Ok(Report { id: id.to_owned(), event, payment, refund, amount, reason, instrument })
+        let NoticeData { payment_id: payment, refund_id: refund, amount, merchant, reason, instrument } = data;
+        // Cases keep these texts, and PostgreSQL keeps no NUL.
+        if [&event, &payment, &reason].into_iter().any(|text| text.contains('\0')) {
+            return Err(PaymentError::Malformed);
+        }
+        Ok(Report { id: id.to_owned(), event, payment, refund, amount, merchant, reason, instrument })
     }
 }
 

@@ -9,8 +9,8 @@ use orders::Orders;
 use orders::review::{ReviewCounts, ReviewOutcome};
 use orders::support::StaffActionOutcome;
 use store::{
-    Approval, ApprovalOutcome, AuditReason, NewStaffRefund, RefundRefusal, StaffRefund, StaffRefundOutcome, Store,
-    StoreError,
+    Approval, ApprovalOutcome, AuditReason, IfDisputed, NewStaffRefund, RefundRefusal, StaffRefund, StaffRefundOutcome,
+    Store, StoreError,
 };
 
 /// The answer to a member of the staff who asks for a refund.
@@ -35,6 +35,8 @@ pub enum DecisionAnswer {
     Closed,
     /// The refund was no longer possible, so the request was ended.
     Void,
+    /// The payment was disputed after the refund was asked for.
+    Disputed,
     /// The member asked for this refund. Another member has to approve.
     OwnRequest,
     /// The payment is the member's own. Another member has to decide.
@@ -62,6 +64,7 @@ impl StaffRefunds {
         what: StaffRefund<'_>,
         by: UserId,
         reason: AuditReason<'_>,
+        if_disputed: IfDisputed,
     ) -> Result<RefundAnswer, StoreError> {
         let payer = match what {
             StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => self.owner(order).await?,
@@ -74,8 +77,11 @@ impl StaffRefunds {
         if payer == Some(by) {
             return Ok(RefundAnswer::OwnPayment);
         }
-        let outcome =
-            self.store.payments().refund_for_staff(&NewStaffRefund { id, what, by, reason }, self.alone).await?;
+        let outcome = self
+            .store
+            .payments()
+            .refund_for_staff(&NewStaffRefund { id, what, by, reason, if_disputed }, self.alone)
+            .await?;
         info!(refund = %id, actor = reason.actor, ?what, ?outcome, "refund asked for by staff");
         Ok(match outcome {
             StaffRefundOutcome::Begun(held) => {
@@ -122,7 +128,7 @@ impl StaffRefunds {
             }
         }
         let refund = StaffRefund::HeldOrder(order.sale_id, order.id);
-        Ok(match self.refund(RefundId(Uuid::now_v7()), refund, by, reason).await? {
+        Ok(match self.refund(RefundId(Uuid::now_v7()), refund, by, reason, IfDisputed::Refuse).await? {
             RefundAnswer::Begun => ReviewOutcome::Done,
             RefundAnswer::Waits(_) | RefundAnswer::OtherWaits => ReviewOutcome::Waits,
             RefundAnswer::OwnPayment => ReviewOutcome::OwnOrder,
@@ -185,6 +191,7 @@ impl StaffRefunds {
             ApprovalOutcome::Declined => DecisionAnswer::Done,
             ApprovalOutcome::Closed => DecisionAnswer::Closed,
             ApprovalOutcome::Void => DecisionAnswer::Void,
+            ApprovalOutcome::Disputed => DecisionAnswer::Disputed,
         })
     }
 

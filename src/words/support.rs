@@ -88,6 +88,8 @@ texts! {
         why: "内部原因（用户不可见）", "Internal reason (staff only)";
         tell: "给用户的留言（选填）", "Message to the customer (optional)";
         tell_help: "原样显示在用户的订单页，请使用用户的语言。", "Shown as is on the customer’s order page, so use their language.";
+        disputed: "付款有争议，可能已被收回；我知道，仍要退款",
+            "The payment is or was disputed, so the money may be back already. I know, and refund it all the same";
         sure: "我确定", "Yes, I’m sure";
         close: "返回", "Go back";
         no_actions: "当前状态没有可执行的操作。", "No actions available in this state.";

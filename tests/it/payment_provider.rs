@@ -25,8 +25,8 @@ use rand::{RngExt, SeedableRng};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use store::{
-    AuditReason, CaseAction, LockPatience, NewPartialRefund, NewStaffRefund, PartialRefund, Payment, PaymentPurpose,
-    StaffAction, StaffRefund, WALLET,
+    AuditReason, CaseAction, IfDisputed, LockPatience, NewPartialRefund, NewStaffRefund, PartialRefund, Payment,
+    PaymentPurpose, StaffAction, StaffRefund, WALLET,
 };
 use uuid::Uuid;
 
@@ -188,6 +188,10 @@ impl Provider for Liar {
         "liar"
     }
 
+    fn merchant(&self) -> &str {
+        "liar"
+    }
+
     async fn charge(&self, charge: &Charge) -> anyhow::Result<String> {
         let mut books = self.0.lock().unwrap();
         books.entries.entry(charge.payment).or_insert(Entry::Open(charge.amount, charge.expires_at));
@@ -223,7 +227,7 @@ impl Provider for Liar {
     fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Report, PaymentError> {
         let Message { id, event, payment, refund, amount } =
             serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        Ok(Report { id, event, payment, refund, amount, reason: String::new(), instrument: None })
+        Ok(Report { id, event, payment, refund, amount, merchant: None, reason: String::new(), instrument: None })
     }
 }
 
@@ -307,7 +311,8 @@ impl Arena {
             let amount = money(1 + self.under(order.amount.amount as u64) as i64);
             let to = if self.chance(30) { RefundTarget::Wallet } else { RefundTarget::Payer };
             let new = NewPartialRefund { id: RefundId(Uuid::now_v7()), order: id, amount, to };
-            let asked = NewStaffRefund { id: new.id, what: StaffRefund::Part(new), by: staff, reason };
+            let if_disputed = IfDisputed::Refund;
+            let asked = NewStaffRefund { id: new.id, what: StaffRefund::Part(new), by: staff, reason, if_disputed };
             self.shop.store.payments().refund_for_staff(&asked, None).await.unwrap();
             pause(self.under(5)).await;
         }

@@ -181,7 +181,7 @@ async fn refund_that_failed_waits_for_staff() {
 
     assert_eq!(admin.send_form(&action(&admin, "refund").await, "reason=new+account&confirm=yes").await.status, 303);
     assert_eq!(shop.cases().await, [CaseKind::RefundFailed], "until the money is back");
-    assert_eq!(shop.report("msg_2", "refund.succeeded", json!({"payment_id": payment})).await.status, 204);
+    assert_eq!(shop.report("msg_2", "refund.succeeded", amount_of(payment, 199_900)).await.status, 204);
     assert_eq!(shop.cases().await, []);
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
 }
@@ -332,4 +332,121 @@ async fn refund_that_fails_again_and_again_is_shown_to_staff() {
     shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
     assert_eq!(shop.cases().await, []);
+}
+
+#[tokio::test]
+async fn refund_report_of_another_amount_currency_or_merchant_ends_no_order() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.make_payment(payment).await;
+    let order = url.rsplit('/').next().unwrap();
+    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
+    let dollars = json!({"payment_id": payment, "amount": {"amount": 199_900, "currency": "USD"}});
+    let mut foreign = amount_of(payment, 199_900);
+    foreign["merchant"] = json!("https://another.example");
+    let lies = [amount_of(payment, 1), dollars, json!({"payment_id": payment}), foreign];
+    for (n, data) in lies.into_iter().enumerate() {
+        assert_eq!(shop.report(&format!("msg_{n}"), "refund.succeeded", data).await.status, 204);
+        assert_eq!(mei.get(&url).await.json()["order"]["status"], "refund_pending", "{n}");
+    }
+    use CaseKind::*;
+    assert_eq!(shop.cases().await, [UnknownPayment, UnexpectedRefund], "the same case is open once");
+    let declined = shop.report("msg_4", "payment.declined", amount_of(payment, 5)).await;
+    assert_eq!((declined.status.as_u16(), shop.cases().await[0]), (204, Mismatched));
+    let mut truth = amount_of(payment, 199_900);
+    truth["merchant"] = json!(shop.parts.config.web.public_url);
+    assert_eq!(shop.report("msg_true", "refund.succeeded", truth).await.status, 204);
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
+}
+
+#[tokio::test]
+async fn impossible_amount_becomes_a_case_and_the_console_goes_on() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, paid) = begin(&mei, &sale).await;
+    shop.make_payment(paid).await;
+    let (_, payment) = begin(&shop.shopper("wang").await, &sale).await;
+    for (n, amount) in [i64::MAX, i64::MAX - 1, -1, (1 << 53) - 1].into_iter().enumerate() {
+        let answer = shop.report(&format!("msg_{n}"), "payment.captured", amount_of(payment, amount)).await;
+        assert_eq!(answer.status, 204, "{amount}");
+    }
+    assert_eq!(shop.cases().await, [CaseKind::Mismatched; 4]);
+    for page in ["/admin?lang=en", "/admin/orders/books?lang=en", PAGE] {
+        assert!(admin.get(page).await.is_page(200), "{page}");
+    }
+    assert!(admin.get(PAGE).await.text().contains(&format!("impossible amount of {} CNY", i64::MAX)));
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
+    support::assert_audit_finds_nothing(&shop).await;
+
+    // What an older version wrote down is in no sum, and the audit names it.
+    let held = format!(
+        "UPDATE payments SET held_amount = {}, held_currency = 'CNY', held_at_ms = {} WHERE id = '{payment}'",
+        i64::MAX,
+        shop.parts.clock.now().as_millisecond()
+    );
+    assert_eq!(shop.execute(held).await, 1);
+    assert!(admin.get("/admin/orders/books?lang=en").await.is_page(200));
+    let checks = shop.parts.audit().check_once().await.unwrap();
+    let found: Vec<_> = checks.iter().filter(|check| !check.violations.is_empty()).map(|check| check.promise).collect();
+    assert_eq!(found, ["every reported amount can have been paid"]);
+}
+
+#[tokio::test]
+async fn disputed_payment_is_refunded_only_when_it_is_confirmed() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.make_payment(payment).await;
+    let order = url.rsplit('/').next().unwrap();
+    shop.report("msg_1", "payment.disputed", amount_of(payment, 199_900)).await;
+    let at = |verb: &str| format!("/api/admin/orders/{order}/{verb}");
+    let part = json!({"amount": {"amount": 100, "currency": "CNY"}, "reason": "x"});
+    let refused = problem(409, "payment_disputed");
+    assert_eq!(admin.post(&at("refund-part"), part.clone()).await.problem(), refused);
+    assert_eq!(admin.post(&at("refund"), json!({"reason": "x"})).await.problem(), refused);
+    // The payer may have won the dispute, so it counts when the case is settled, too.
+    assert_eq!(admin.send_form(&action(&admin, "settle").await, "reason=lost&confirm=yes").await.status, 303);
+    assert_eq!(admin.post(&at("refund"), json!({"reason": "x"})).await.problem(), refused);
+    let page = format!("/admin/orders/{order}");
+    assert!(admin.get(&format!("{page}?lang=en")).await.text().contains("name=\"disputed\""));
+    let form = admin.send_form(&format!("{page}/refund?lang=en"), "reason=x&confirm=yes").await;
+    assert!(form.is_page(409) && form.text().contains("is or was disputed"), "{form:?}");
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
+    let mut confirmed = part;
+    confirmed["disputed"] = json!(true);
+    assert_eq!(admin.post(&at("refund-part"), confirmed).await.status, 200);
+    let form = admin.send_form(&format!("{page}/refund?lang=en"), "reason=x&confirm=yes&disputed=yes").await;
+    assert_eq!(form.status, 303, "{form:?}");
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "refund_pending");
+    // A dispute that comes later stops the attempts.
+    shop.report("msg_2", "payment.disputed", json!({"payment_id": payment, "reason": "again"})).await;
+    let due = shop.parts.store.payments().refunds_due(10).await.unwrap();
+    assert!(due.iter().all(|refund| refund.is_part()), "{due:?}");
+}
+
+#[tokio::test]
+async fn right_capture_after_a_wrong_one_pays_the_order() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
+    shop.report("msg_1", "payment.captured", amount_of(payment, 1)).await;
+    assert_eq!(shop.payment_status(payment).await, PaymentStatus::Mismatched);
+    shop.report("msg_2", "payment.captured", amount_of(payment, 199_900)).await;
+    assert_eq!(shop.payment_status(payment).await, PaymentStatus::Captured);
+    assert_eq!(mei.get(&url).await.json()["order"]["status"], "paid");
+    assert_eq!(shop.cases().await, [CaseKind::Mismatched], "the staff look at the wrong report");
+    support::assert_audit_finds_nothing(&shop).await;
+    assert_eq!(admin.send_form(&action(&admin, "settle").await, "reason=a+mistake&confirm=yes").await.status, 303);
+    let books = admin.get("/api/admin/books").await.json();
+    let held = books["books"]["lines"].as_array().unwrap().iter().filter(|line| line["account"] == "held");
+    assert!(held.clone().all(|line| line["closing"]["amount"] == 0), "{books}");
+    let journal = admin.get("/api/admin/books/journal.csv").await;
+    assert!(journal.text().contains("unheld_charge"), "{journal:?}");
+    support::assert_audit_finds_nothing(&shop).await;
 }

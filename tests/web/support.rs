@@ -247,7 +247,7 @@ async fn order_ends_once_in_two_hundred_races() {
             }
             StaffAction::Refund | StaffAction::RefundHeld => {
                 let (id, what) = (RefundId(Uuid::now_v7()), StaffRefund::Order(sale, order.id));
-                refunds.refund(id, what, staff, reason).await.unwrap() == RefundAnswer::Begun
+                refunds.refund(id, what, staff, reason, store::IfDisputed::Refuse).await.unwrap() == RefundAnswer::Begun
             }
         };
         let own = async || match owners.cancel(order.user_id, sale, order.id).await {

@@ -7,8 +7,6 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::approvals::api as approvals;
-use crate::approvals::api::ApprovalJson;
 use crate::orders::reveal::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::{StaffCall, StaffCallTo};
@@ -17,8 +15,8 @@ use domain::{Address, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTar
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use payments::staff_refunds::RefundAnswer;
 use store::{
-    FoundOrder, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, Store, StoreError,
-    WebhookRecord,
+    FoundOrder, IfDisputed, NewPartialRefund, PartialRefund, PaymentRecord, RefundRefusal, StaffRefund, Store,
+    StoreError, WebhookRecord,
 };
 use web::Shop;
 use web::cache_policy::Cache;
@@ -27,6 +25,7 @@ use web::extract::repeatable::Repeatable;
 use web::extract::session::{ReadAddresses, Staff, SupportShoppers, ViewConsole};
 use web::extract::{Json, PathIds, Query};
 use web::problem::{Code, Problem};
+use web::shared::approvals::{self, ApprovalJson};
 use web::shared::orders::{OrderJson, OrderList, PartialRefundJson};
 
 #[derive(Serialize, JsonSchema)]
@@ -45,11 +44,10 @@ pub(crate) struct FoundOrderJson {
 pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Result<Vec<FoundOrderJson>, StoreError> {
     let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
     let refunded = store.payments().refunded_amounts(&ids).await?;
-    let json = |FoundOrder { mut order, username, held_at }: FoundOrder| {
-        order.mask_recipient();
+    let json = |FoundOrder { order, username, held_at }: FoundOrder| {
         let back = refunded.get(&order.id).copied().unwrap_or_default();
         let refunded = Money::new(back, order.amount.currency);
-        FoundOrderJson { user_id: order.user_id, username, held_at, refunded, order: OrderJson::of(order, None) }
+        FoundOrderJson { user_id: order.user_id, username, held_at, refunded, order: OrderJson::masked(order) }
     };
     Ok(found.into_iter().map(json).collect())
 }
@@ -181,6 +179,9 @@ pub struct StaffActionRequest {
     #[serde(default)]
     #[schemars(length(max = 300))]
     message: String,
+    /// Of a refund: whether it is made although the payment is disputed.
+    #[serde(default)]
+    disputed: bool,
 }
 
 /// The message is required for a held order, because its owner must read why it ends.
@@ -212,7 +213,7 @@ pub async fn refund(
     let order = existing_order(&shop, id).await?;
     let reason = check_reason(&shop, &order, &request).await?;
     let what = StaffRefund::Order(order.sale_id, id);
-    refund_for(&shop, (id, repeatable), what, &staff, &reason).await
+    refund_for(&shop, (id, repeatable), what, &staff, (&reason, request.disputed.into())).await
 }
 
 /// A partial refund. Without `to` the money goes to the payer.
@@ -229,6 +230,8 @@ pub struct PartialRefundRequest {
     #[serde(default)]
     #[schemars(length(max = 300))]
     message: String,
+    #[serde(default)]
+    disputed: bool,
 }
 
 /// Gives a part of a paid order's money back, or all of it. The order stays paid.
@@ -241,7 +244,7 @@ pub async fn refund_part(
     let reason = StaffActionReason::check(&request.reason, &request.message).map_err(Problem::invalid)?;
     let to = request.to.unwrap_or(RefundTarget::Payer);
     let what = StaffRefund::Part(NewPartialRefund { id: repeatable.refund(), order: id, amount: request.amount, to });
-    refund_for(&shop, (id, repeatable), what, &staff, &reason).await
+    refund_for(&shop, (id, repeatable), what, &staff, (&reason, request.disputed.into())).await
 }
 
 /// Begins a refund of an order: 200 with the order; or 202 with the request that waits for a second person.
@@ -250,14 +253,15 @@ async fn refund_for(
     (order, repeatable): (OrderId, Repeatable),
     what: StaffRefund<'_>,
     staff: &Staff<SupportShoppers>,
-    reason: &StaffActionReason,
+    (reason, if_disputed): (&StaffActionReason, IfDisputed),
 ) -> Result<Response, Problem> {
     let by = staff.session.user_id;
-    match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor())).await? {
+    match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor()), if_disputed).await? {
         RefundAnswer::Begun => detail(shop, order).await,
         RefundAnswer::Waits(id) => approvals::accepted(shop, id).await,
         RefundAnswer::OtherWaits => Err(Code::AwaitsApproval.into()),
         RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        RefundAnswer::Refused(RefundRefusal::Disputed) => Err(Code::PaymentDisputed.into()),
         RefundAnswer::Refused(RefundRefusal::WrongStatus) => Err(Code::NotRefundable.into()),
         RefundAnswer::Refused(RefundRefusal::Exceeds(left)) => {
             Err(Problem::invalid_field("amount", "exceeds_payment").detail(format!("{left} can be refunded.")))
@@ -289,10 +293,10 @@ web::operations! { "administrators"
     POST "/api/admin/orders/{order}/refund" refundOrder = refund, located;
         200 OneOrder, "The order with its timeline and payments.";
         202 approvals::OneApproval, "Beyond what one person refunds alone within a day: it waits for a second one.";
-        refuses StepUpNeeded NotRefundable AwaitsApproval Yourself;
+        refuses StepUpNeeded NotRefundable PaymentDisputed AwaitsApproval Yourself;
     /// Give back a part of what was paid for an order, or all of it; it stays paid, and its units stay sold
     POST "/api/admin/orders/{order}/refund-part" refundOrderInPart = refund_part, located;
         200 OneOrder, "The order with its timeline and payments.";
         202 approvals::OneApproval, "Beyond what one person refunds alone within a day: it waits for a second one.";
-        refuses StepUpNeeded NotRefundable AwaitsApproval Yourself;
+        refuses StepUpNeeded NotRefundable PaymentDisputed AwaitsApproval Yourself;
 }

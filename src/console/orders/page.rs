@@ -126,6 +126,7 @@ pub(crate) async fn page(
         goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
         username: shop.store.accounts().user(order.user_id).await?.map(|user| user.username),
         steps: shop.store.orders().steps(&order).await?,
+        is_disputed: shop.store.payments().is_disputed(order.id).await?,
         payments: shop.store.payments().payments_of(order.id).await?,
         approvals: shop.store.payments().approvals_of(order.id).await?,
         is_own: visitor.session.as_ref().is_some_and(|session| session.user_id == order.user_id),
@@ -176,6 +177,9 @@ pub struct StaffActionForm {
     message: String,
     #[serde(default)]
     confirm: String,
+    /// Whether a refund is made although the payment is disputed.
+    #[serde(default)]
+    disputed: String,
 }
 
 pub async fn cancel(
@@ -207,6 +211,8 @@ pub struct PartialRefundForm {
     message: String,
     #[serde(default)]
     confirm: String,
+    #[serde(default)]
+    disputed: String,
 }
 
 pub async fn refund_part(
@@ -242,8 +248,10 @@ pub async fn refund_part(
     };
     let refund = repeatable.refund();
     let what = StaffRefund::Part(NewPartialRefund { id: refund, order: id, amount, to: state.to });
-    let answer = shop.staff_refunds.refund(refund, what, staff.session.user_id, reason.by(staff.actor())).await?;
+    let (by, if_disputed) = (staff.session.user_id, (form.disputed == "yes").into());
+    let answer = shop.staff_refunds.refund(refund, what, by, reason.by(staff.actor()), if_disputed).await?;
     let (field, code) = match answer {
+        RefundAnswer::Refused(RefundRefusal::Disputed) => ("disputed", "not_confirmed"),
         RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
         RefundAnswer::Refused(RefundRefusal::NoWallet) => ("to", "no_wallet"),
         answer => return refunded(&shop, &visitor, id, answer, "refund-part", StaffActionFormState::default()).await,
@@ -299,7 +307,12 @@ async fn act(
     let (by, reason) = (staff.session.user_id, reason.by(staff.actor()));
     if action == StaffAction::Refund {
         let (refund, what) = (repeatable.refund(), StaffRefund::Order(order.sale_id, id));
-        let answer = shop.staff_refunds.refund(refund, what, by, reason).await?;
+        let if_disputed = (form.disputed == "yes").into();
+        let answer = shop.staff_refunds.refund(refund, what, by, reason, if_disputed).await?;
+        if answer == RefundAnswer::Refused(RefundRefusal::Disputed) {
+            state.errors.push(FieldError::new("disputed", "not_confirmed"));
+            return page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(state)).await;
+        }
         return refunded(&shop, &visitor, id, answer, "refund", state).await;
     }
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);

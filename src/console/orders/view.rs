@@ -180,6 +180,8 @@ pub struct AdminOrderPage {
     pub may_act: bool,
     /// Whether the order belongs to the member of the staff who reads the page.
     pub is_own: bool,
+    /// Whether a payment of the order was disputed. A refund then has to be confirmed a second time.
+    pub is_disputed: bool,
     pub form: StaffActionFormState,
     pub part: PartialRefundFormState,
     /// Oldest first.

@@ -8,18 +8,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::approvals::api as approvals;
 use crate::{StaffCall, StaffCallTo};
 use domain::{CaseKind, Money, OrderId, PaymentId, PaymentStatus, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
-use store::{Payment, PaymentCase, Settlement, StaffRefund};
+use store::{Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::repeatable::Repeatable;
 use web::extract::session::{SupportShoppers, ViewConsole};
 use web::extract::{Json, PathIds, Query};
 use web::problem::{Code, Problem};
+use web::shared::approvals;
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// A case as the API shows it.
@@ -136,6 +136,9 @@ pub struct CaseRequest {
     /// Kept with the case and in the audit log.
     #[schemars(length(max = 500))]
     reason: String,
+    /// Of a refund: whether it is made although the payment is disputed.
+    #[serde(default)]
+    disputed: bool,
 }
 
 /// Asks the provider for a refund, or asks once more. Money about which nothing was decided yet may need a second
@@ -148,11 +151,13 @@ pub async fn refund(
     let case = existing_case(&shop, id).await?;
     let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
     let (by, what) = (staff.session.user_id, StaffRefund::Case(&case));
-    match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor())).await? {
+    let if_disputed = request.disputed.into();
+    match shop.staff_refunds.refund(repeatable.refund(), what, by, reason.by(staff.actor()), if_disputed).await? {
         RefundAnswer::Begun => answer(existing_case(&shop, id).await?),
         RefundAnswer::Waits(id) => approvals::accepted(&shop, id).await,
         RefundAnswer::OtherWaits => Err(Code::AwaitsApproval.into()),
         RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).detail(OWN_PAYMENT)),
+        RefundAnswer::Refused(RefundRefusal::Disputed) => Err(Code::PaymentDisputed.into()),
         RefundAnswer::Refused(_) => Err(Problem::new(Code::ChangedMeanwhile).detail(WRONG_STATUS)),
     }
 }
@@ -185,7 +190,7 @@ web::operations! { "administrators"
     POST "/api/admin/payment-cases/{case}/refund" refundPaymentCase = refund, located;
         200 OneCase;
         202 approvals::OneApproval, "Beyond what one person refunds alone within a day: it waits for a second one.";
-        refuses StepUpNeeded ChangedMeanwhile Yourself AwaitsApproval;
+        refuses StepUpNeeded ChangedMeanwhile Yourself PaymentDisputed AwaitsApproval;
     /// Settle a case; a refund that failed counts as made
     POST "/api/admin/payment-cases/{case}/settle" settlePaymentCase = settle, repeatable;
         200 OneCase;

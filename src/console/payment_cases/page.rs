@@ -11,7 +11,7 @@ use crate::{StaffVisit, StaffVisitTo};
 use domain::RefundId;
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
-use store::{CaseAction, PaymentCase, StaffRefund};
+use store::{CaseAction, IfDisputed, PaymentCase, RefundRefusal, StaffRefund};
 use web::Shop;
 use web::extract::session::{SupportShoppers, ViewConsole};
 use web::extract::visitor::Visitor;
@@ -118,12 +118,16 @@ async fn act(
     let path = format!("{PATH}?lang={}", visitor.locale);
     if action == CaseAction::Refund {
         let refund = RefundId(Uuid::now_v7());
-        return match shop.staff_refunds.refund(refund, StaffRefund::Case(&case), by, reason).await? {
+        return match shop.staff_refunds.refund(refund, StaffRefund::Case(&case), by, reason, IfDisputed::Refuse).await?
+        {
             RefundAnswer::Begun => Ok(see_other(&format!("{path}&done=refund"))),
             RefundAnswer::Waits(_) => Ok(see_other(&format!("{path}&done=asked"))),
             RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).back(path)),
             RefundAnswer::OtherWaits => {
                 refuse(StatusCode::CONFLICT, words::problem("awaits_approval").text(visitor.locale)).await
+            }
+            RefundAnswer::Refused(RefundRefusal::Disputed) => {
+                refuse(StatusCode::CONFLICT, words::problem("payment_disputed").text(visitor.locale)).await
             }
             RefundAnswer::Refused(_) => refuse(StatusCode::CONFLICT, t.changed).await,
         };

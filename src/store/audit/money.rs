@@ -36,6 +36,16 @@ const AT_THE_PROVIDER: &str = "SELECT 'payment ' || id || ' is ' || status || ' 
        WHERE s.id > $1 AND s.id <= $2 AND p.id > $1 AND p.id <= $2) sums
      WHERE there < here OR there > here + pending";
 
+/// Amounts that reports cannot have. Older versions wrote them down, and the books leave them out.
+const IMPOSSIBLE_AMOUNTS: &str =
+    "SELECT 'payment ' || id || ' holds ' || CAST(held_amount AS TEXT) || ' ' || held_currency
+       || ', which is in no sum of the books' AS problem
+     FROM payments WHERE id > $1 AND id <= $2 AND held_amount > 1000000000000";
+const IMPOSSIBLE_REPORTS: &str =
+    "SELECT 'payment case ' || id || ' is about ' || CAST(amount AS TEXT) || ' ' || currency
+       || ', which nobody can have paid' AS problem
+     FROM payment_cases WHERE id > $1 AND id <= $2 AND (amount < 0 OR amount > 9007199254740991)";
+
 /// A payment's count of partial refunds is right, and partial refunds into wallets have their transfers.
 const IN_PARTS: &str = "SELECT 'payment ' || p.id || ' counts ' || CAST(p.refunded_in_parts AS TEXT)
        || ' refunded in parts, the parts sum to ' || CAST(COALESCE(r.total, 0) AS TEXT) AS problem
@@ -144,6 +154,13 @@ impl Snapshot {
         problems.extend(self.problems_of(parts, &[PARTS_WITHOUT_TRANSFER]).await?);
         let transfers = Steps::<String>::over("wallet_transfers", "id");
         problems.extend(self.problems_of(transfers, &TRANSFERS_WITHOUT_PAYMENT).await?);
+        Ok(problems)
+    }
+
+    /// Describes reported amounts that nobody can have paid.
+    pub async fn impossible_reports(&mut self) -> Result<Vec<String>, StoreError> {
+        let mut problems = self.problems_of(Steps::<String>::over("payments", "id"), &[IMPOSSIBLE_AMOUNTS]).await?;
+        problems.extend(self.problems_of(Steps::<String>::over("payment_cases", "id"), &[IMPOSSIBLE_REPORTS]).await?);
         Ok(problems)
     }
 

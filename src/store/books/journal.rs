@@ -38,6 +38,8 @@ pub enum JournalSource {
     Kept,
     /// Refunds of captures of a wrong amount.
     HeldRefunds,
+    /// Reports of a wrong amount that a report of the right amount took back.
+    Unheld,
 }
 
 /// Selects payments that moved money outside the ledger, by the time of one of their steps.
@@ -68,6 +70,9 @@ macro_rules! payments_by {
 /// Selects captures of a wrong amount, by the time of one of their steps.
 macro_rules! held_by {
     ($at:literal) => {
+        held_by!($at, "")
+    };
+    ($at:literal, $also:literal) => {
         concat!(
             "SELECT ",
             $at,
@@ -78,7 +83,9 @@ macro_rules! held_by {
             $at,
             " < $2 AND (",
             $at,
-            " > $1 OR id > $3 OR (id = $3 AND '' > $4)) AND held_at_ms IS NOT NULL ORDER BY ",
+            " > $1 OR id > $3 OR (id = $3 AND '' > $4)) AND held_at_ms IS NOT NULL AND held_amount <= 1000000000000 ",
+            $also,
+            " ORDER BY ",
             $at,
             ", id LIMIT $5"
         )
@@ -86,7 +93,7 @@ macro_rules! held_by {
 }
 
 impl JournalSource {
-    pub const ALL: [JournalSource; 7] = [
+    pub const ALL: [JournalSource; 8] = [
         JournalSource::Ledger,
         JournalSource::Charges,
         JournalSource::Refunds,
@@ -94,6 +101,7 @@ impl JournalSource {
         JournalSource::Held,
         JournalSource::Kept,
         JournalSource::HeldRefunds,
+        JournalSource::Unheld,
     ];
 
     fn sql(self) -> &'static str {
@@ -115,7 +123,8 @@ impl JournalSource {
             }
             JournalSource::Held => held_by!("held_at_ms"),
             JournalSource::Kept => held_by!("kept_at_ms"),
-            JournalSource::HeldRefunds => held_by!("refunded_at_ms"),
+            JournalSource::HeldRefunds => held_by!("refunded_at_ms", "AND unheld_at_ms IS NULL"),
+            JournalSource::Unheld => held_by!("unheld_at_ms"),
         }
     }
 
@@ -137,6 +146,7 @@ impl JournalSource {
             JournalSource::Charges => ("charge", "provider", "shop"),
             JournalSource::Held => ("held_charge", "provider", "held"),
             JournalSource::Kept => ("kept_charge", "held", "shop"),
+            JournalSource::Unheld => ("unheld_charge", "held", "provider"),
             JournalSource::Refunds | JournalSource::PartialRefunds | JournalSource::HeldRefunds => {
                 ("charge_refund", account.as_str(), "provider")
             }

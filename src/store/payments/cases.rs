@@ -127,8 +127,8 @@ macro_rules! columns {
 
 impl PaymentStore<'_> {
     /// Opens a case and records the webhook that reported it. Returns the kind of the new case; `None` if the webhook
-    /// was received before or the case is open already. A refund that failed is not tried again until the staff begin
-    /// it again.
+    /// was received before or the case is open already. A refund that failed, or whose payment is disputed, is not tried
+    /// again until the staff begin it again.
     pub async fn open_case(self, webhook_id: Option<&str>, case: &NewCase<'_>) -> Result<Option<CaseKind>, StoreError> {
         let mut tx = self.begin().await?;
         let now = tx.now;
@@ -144,8 +144,10 @@ impl PaymentStore<'_> {
             kind if is_known => kind,
             _ => CaseKind::UnknownPayment,
         };
-        if kind == CaseKind::RefundFailed {
-            refunds::stop_refund(&mut tx, case.payment, case.part).await?;
+        match kind {
+            CaseKind::RefundFailed => refunds::stop_refund(&mut tx, case.payment, case.part).await?,
+            CaseKind::Disputed => refunds::stop_refund(&mut tx, case.payment, None).await?,
+            _ => {}
         }
         let is_new = open(&mut tx, &NewCase { kind, ..*case }, now).await?;
         tx.commit().await?;
@@ -204,6 +206,12 @@ impl PaymentStore<'_> {
             PaymentPurpose::TopUp(user) => Ok(Some(user)),
             PaymentPurpose::Order(order) => Ok(self.orders().order_with_id(order).await?.map(|order| order.user_id)),
         }
+    }
+
+    /// Whether a payment of the order was ever disputed.
+    pub async fn is_disputed(self, order: OrderId) -> Result<bool, StoreError> {
+        let query = sqlx::query(DISPUTED).bind(order.to_string()).bind(0_i64);
+        Ok(self.optional(query, |_| Ok(())).await?.is_some())
     }
 
     /// Carries out an action on an open case, with a line in the audit log. Returns `false` if the case is not open, or
@@ -310,12 +318,18 @@ async fn keep_held(tx: &mut Tx, of: &PaymentCase, now: Timestamp) -> Result<(), 
         return Ok(());
     }
     let sql = "UPDATE payments SET kept_at_ms = $2
-         WHERE id = $1 AND held_at_ms IS NOT NULL AND kept_at_ms IS NULL AND status <> 'refunded'
+         WHERE id = $1 AND held_at_ms IS NOT NULL AND kept_at_ms IS NULL AND unheld_at_ms IS NULL
+           AND status <> 'refunded'
            AND NOT EXISTS (SELECT 1 FROM payment_cases
              WHERE payment_id = $1 AND kind = 'mismatched' AND settled_at_ms IS NULL)";
     sqlx::query(sql).bind(of.payment_id.clone()).bind(now.as_millisecond()).execute(&mut **tx).await?;
     Ok(())
 }
+
+/// Disputes of an order's payments that were reported after a time. They count when they are settled, too: the payer may
+/// have won.
+pub(super) const DISPUTED: &str = "SELECT 1 FROM payment_cases WHERE kind = 'disputed' AND opened_at_ms > $2
+     AND payment_id IN (SELECT id FROM payments WHERE order_id = $1) LIMIT 1";
 
 async fn is_open(tx: &mut Tx, id: &str) -> Result<bool, sqlx::Error> {
     let query = sqlx::query("SELECT 1 FROM payment_cases WHERE id = $1 AND settled_at_ms IS NULL").bind(id.to_owned());

@@ -23,11 +23,18 @@ use super::wallet::{Posted, lock, post};
 use super::{PaymentStore, StoreError, Tx, row};
 use crate::accounts;
 use cases::NewCase;
+use domain::payment::{MAX_HELD_AMOUNT, MAX_REPORTED_AMOUNT};
 use domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
 use domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, PaymentStatus, SaleId, UserId};
 
 /// The provider name of payments from a wallet.
 pub const WALLET: &str = "wallet";
+
+/// Top-ups of one wallet that can be paid at a time. Each is open for half an hour, so a wallet starts no more than 40 an
+/// hour.
+const MAX_OPEN_TOP_UPS: i64 = 20;
+/// Payments of one order. A shopper who changes their mind starts a few.
+const MAX_PAYMENTS_OF_ORDER: i64 = 50;
 
 /// What a payment is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,16 +135,21 @@ fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
 }
 
 impl PaymentStore<'_> {
-    /// Adds a payment that becomes due for closing at `expires_at`.
-    pub async fn add(self, payment: &NewPayment, expires_at: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+    /// Adds a payment that becomes due for closing at `expires_at`. Returns `false` if the wallet has
+    /// [`MAX_OPEN_TOP_UPS`], or the order has [`MAX_PAYMENTS_OF_ORDER`] already; requests that overlap may exceed these by
+    /// their number.
+    pub async fn add(self, payment: &NewPayment, expires_at: Timestamp, now: Timestamp) -> Result<bool, StoreError> {
         let (order, user) = match payment.purpose {
             PaymentPurpose::Order(order) => (Some(order.to_string()), None),
             PaymentPurpose::TopUp(user) => (None, Some(user.to_string())),
         };
-        sqlx::query(
+        let done = sqlx::query(
             "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms, close_at_ms,
                expires_at_ms)
-             VALUES ($1, $2, $3, $4, $5, $6, 'created', $7, $8, $8)",
+             SELECT $1, CAST($2 AS TEXT), CAST($3 AS TEXT), $4, CAST($5 AS BIGINT), $6, 'created', CAST($7 AS BIGINT),
+               CAST($8 AS BIGINT), CAST($8 AS BIGINT)
+             WHERE (SELECT COUNT(*) FROM payments WHERE user_id = $3 AND close_at_ms IS NOT NULL) < $9
+               AND (SELECT COUNT(*) FROM payments WHERE order_id = $2) < $10",
         )
         .bind(payment.id.to_string())
         .bind(order)
@@ -147,9 +159,11 @@ impl PaymentStore<'_> {
         .bind(payment.amount.currency.as_str().to_owned())
         .bind(now.as_millisecond())
         .bind(expires_at.as_millisecond())
+        .bind(MAX_OPEN_TOP_UPS)
+        .bind(MAX_PAYMENTS_OF_ORDER)
         .execute(&self.pool)
         .await?;
-        Ok(())
+        Ok(done.rows_affected() == 1)
     }
 
     /// Records where a payment is made.
@@ -166,7 +180,7 @@ impl PaymentStore<'_> {
 
     /// Applies the report that this amount was captured for a payment: the order becomes `paid`, or the wallet is
     /// filled, or the payment is marked for refund. Atomic, and applied once per webhook and once per payment. A wrong
-    /// amount opens a case and pays for nothing.
+    /// amount opens a case and pays for nothing, and a report of the right amount may follow.
     pub async fn apply_capture(
         self,
         webhook_id: &str,
@@ -179,8 +193,11 @@ impl PaymentStore<'_> {
             return Ok(CaptureOutcome::AlreadyApplied);
         }
         lock_order_of(&mut tx, payment).await?;
-        let sql = "UPDATE payments SET status = 'captured', captured_at_ms = $2, close_at_ms = NULL
-             WHERE id = $1 AND status = 'created' AND mismatched_at_ms IS NULL AND amount = $3 AND currency = $4
+        // After a report of a wrong amount this is the right one, and what the wrong one said is not held any more.
+        let sql =
+            "UPDATE payments SET status = 'captured', captured_at_ms = $2, close_at_ms = NULL, mismatched_at_ms = NULL,
+               unheld_at_ms = CASE WHEN held_at_ms IS NOT NULL AND kept_at_ms IS NULL THEN CAST($2 AS BIGINT) END
+             WHERE id = $1 AND status = 'created' AND amount = $3 AND currency = $4
              RETURNING order_id, user_id";
         let query = sqlx::query(sql).bind(payment.to_string()).bind(now.as_millisecond());
         let query = query.bind(captured.amount).bind(captured.currency.as_str().to_owned());
@@ -270,18 +287,24 @@ async fn refuse_capture(
     sqlx::query(mark).bind(id.to_string()).bind(now.as_millisecond()).execute(&mut **tx).await?;
     hold(tx, id, captured, now).await?;
     let (payment, details) = (id.to_string(), format!("captured {captured}"));
-    let case = NewCase { kind, payment: &payment, part: None, amount: Some(captured), details: &details };
+    let case =
+        NewCase { kind, payment: &payment, part: None, amount: Some(captured).filter(is_possible), details: &details };
     let is_new = cases::open(tx, &case, now).await?;
     Ok(if is_new { CaptureOutcome::Case(kind) } else { CaptureOutcome::AlreadyApplied })
 }
 
+fn is_possible(amount: &Money) -> bool {
+    (0..=MAX_REPORTED_AMOUNT).contains(&amount.amount)
+}
+
 /// Records for the books which amount was captured instead of the payment's amount. Only the first such report counts,
-/// because money moves once.
+/// because money moves once. An amount that nobody
+/// can have paid is left to the case.
 async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payments SET held_amount = $2, held_currency = $3, held_at_ms = $4
-         WHERE id = $1 AND status = 'created' AND held_at_ms IS NULL AND CAST($2 AS BIGINT) > 0";
+         WHERE id = $1 AND status = 'created' AND held_at_ms IS NULL AND CAST($2 AS BIGINT) BETWEEN 1 AND $5";
     let query = sqlx::query(sql).bind(id.to_string()).bind(captured.amount);
-    let query = query.bind(captured.currency.as_str().to_owned()).bind(now.as_millisecond());
+    let query = query.bind(captured.currency.as_str().to_owned()).bind(now.as_millisecond()).bind(MAX_HELD_AMOUNT);
     query.execute(&mut **tx).await?;
     Ok(())
 }

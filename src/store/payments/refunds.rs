@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
 use crate::orders::read;
 use crate::wallet::post;
 use crate::{PaymentStore, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
 use domain::wallet::{LedgerAccount, Transfer, TransferKind};
-use domain::{Money, OrderId, OrderStatus, RefundId};
+use domain::{Currency, Money, OrderId, OrderStatus, PaymentId, RefundId};
 
 /// Money that goes back to a payer.
 #[derive(Debug, Clone)]
@@ -33,6 +33,8 @@ pub enum RefundRefusal {
     Exceeds(Money),
     /// Wallets hold another currency.
     NoWallet,
+    /// The payer or the payer's bank took the money back, or tries to: a refund may pay twice.
+    Disputed,
 }
 
 impl Refund {
@@ -72,6 +74,29 @@ impl PaymentStore<'_> {
         let mut due = self.partial_refunds_due(limit).await?;
         due.extend(self.all(query, payment).await?.into_iter().map(Refund::whole));
         Ok(due)
+    }
+
+    /// A payment, and the amount that a refund of the whole payment returns: all that is left of it, or the wrong amount
+    /// that was captured.
+    pub async fn whole_refund(self, id: PaymentId) -> Result<Option<(Payment, Money)>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            ", CASE WHEN mismatched_at_ms IS NULL THEN NULL ELSE held_amount END AS held_amount, held_currency
+             FROM payments WHERE id = $1"
+        );
+        self.optional(sqlx::query(sql).bind(id.to_string()), |row| {
+            let of = payment(row)?;
+            let held: Option<i64> = row.try_get("held_amount")?;
+            let amount = match held.and_then(|amount| Some((amount, row.try_get::<String, _>("held_currency").ok()?))) {
+                Some((amount, currency)) => {
+                    Money::new(amount, Currency::parse(&currency).ok_or_else(|| row::undecodable("held_currency"))?)
+                }
+                None => of.refundable(),
+            };
+            Ok((of, amount))
+        })
+        .await
     }
 
     /// The refunded money of each order that had refunds, in parts or as a whole, in minor units. Refunds under way do

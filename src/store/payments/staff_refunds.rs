@@ -14,18 +14,21 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::approvals::{Approval, columns};
-use super::cases::{self, CaseAction, PaymentCase};
+use super::cases::{self, CaseAction, DISPUTED, PaymentCase};
 use super::partial_refunds::{self, NewPartialRefund, captured};
 use super::refunds::RefundRefusal;
 use crate::audit_log::log;
 use crate::orders::{read, staff_actions};
 use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, row};
-use domain::{ApprovalStatus, AuditAction, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId};
+use domain::wallet::CURRENCY;
+use domain::{
+    ApprovalStatus, AuditAction, CaseKind, Currency, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId,
+};
 
 /// Refunds of one person within this time count together.
 const ALONE_PERIOD: Duration = Duration::from_secs(24 * 3600);
 /// How long a request waits. It is long enough for a weekend.
-const APPROVAL_LIFETIME: Duration = Duration::from_secs(72 * 3600);
+pub(crate) const APPROVAL_LIFETIME: Duration = Duration::from_secs(72 * 3600);
 
 /// What a member of the staff asks to be refunded.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +43,31 @@ pub enum StaffRefund<'a> {
     Case(&'a PaymentCase),
 }
 
+impl StaffRefund<'_> {
+    /// The order whose money would go back. `None` if the refund is an answer to a dispute, or the payment is for no order.
+    fn order_in_question(&self) -> Option<OrderId> {
+        match self {
+            StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => Some(*order),
+            StaffRefund::Part(part) => Some(part.order),
+            StaffRefund::Case(case) => case.order().filter(|_| case.kind != CaseKind::Disputed),
+        }
+    }
+}
+
+/// What happens to a refund of a payment that is or was disputed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfDisputed {
+    Refuse,
+    /// The member of the staff knows of the dispute and confirms the refund.
+    Refund,
+}
+
+impl From<bool> for IfDisputed {
+    fn from(is_confirmed: bool) -> IfDisputed {
+        if is_confirmed { IfDisputed::Refund } else { IfDisputed::Refuse }
+    }
+}
+
 /// A refund that a member of the staff asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct NewStaffRefund<'a> {
@@ -49,6 +77,7 @@ pub struct NewStaffRefund<'a> {
     /// The account of `reason.actor`.
     pub by: UserId,
     pub reason: AuditReason<'a>,
+    pub if_disputed: IfDisputed,
 }
 
 /// The outcome of a refund that a member of the staff asked for.
@@ -74,6 +103,8 @@ pub enum ApprovalOutcome {
     Closed,
     /// The refund is no longer possible. The request ends.
     Void,
+    /// The payment was disputed after the refund was asked for. The request waits on.
+    Disputed,
 }
 
 impl PaymentStore<'_> {
@@ -92,12 +123,15 @@ impl PaymentStore<'_> {
         if let Some(known) = outcome_of(&mut tx, new.id).await? {
             return Ok(known);
         }
+        if new.if_disputed == IfDisputed::Refuse && is_disputed(&mut tx, new.what, Timestamp::UNIX_EPOCH).await? {
+            return Ok(StaffRefundOutcome::Refused(RefundRefusal::Disputed));
+        }
         let amount = match amount_of(&mut tx, new).await? {
             Ok(amount) => amount,
             Err(refusal) => return Ok(StaffRefundOutcome::Refused(refusal)),
         };
         if let (Some(alone), Some(amount)) = (alone, amount.filter(|amount| amount.amount > 0))
-            && refunded_alone(&mut tx, new.by, amount, now).await?.saturating_add(amount.amount)
+            && moved_alone(&mut tx, new.by, amount.currency, now).await?.saturating_add(amount.amount)
                 > Money::whole(alone, amount.currency).amount
         {
             let is_new = ask(&mut tx, new, amount, now).await?;
@@ -134,6 +168,7 @@ impl PaymentStore<'_> {
         log_decision(&mut tx, of, actor, AuditAction::ApproveRefund, ApprovalStatus::Approved, None).await?;
         let reason = AuditReason { actor: &of.requester, note: &of.note, message: of.message.as_deref() };
         let begun = match what_of(&mut tx, of, case.as_ref()).await? {
+            Some(what) if is_disputed(&mut tx, what, of.requested_at).await? => return Ok(ApprovalOutcome::Disputed),
             Some(what) => begin(&mut tx, of.id, what, reason).await?,
             None => Err(RefundRefusal::WrongStatus),
         };
@@ -155,7 +190,7 @@ impl PaymentStore<'_> {
     }
 
     /// Ends a request without a refund.
-    async fn end_request(
+    pub(crate) async fn end_request(
         self,
         of: &Approval,
         status: ApprovalStatus,
@@ -170,14 +205,22 @@ impl PaymentStore<'_> {
         if query.execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(ApprovalOutcome::Closed);
         }
-        let (action, outcome) = match status {
-            ApprovalStatus::Void => (AuditAction::VoidRefund, ApprovalOutcome::Void),
+        let (action, outcome) = match (status, of.kind) {
+            (ApprovalStatus::Void, RefundKind::Packet) => (AuditAction::VoidPacket, ApprovalOutcome::Void),
+            (ApprovalStatus::Void, _) => (AuditAction::VoidRefund, ApprovalOutcome::Void),
+            (_, RefundKind::Packet) => (AuditAction::DeclinePacket, ApprovalOutcome::Declined),
             _ => (AuditAction::DeclineRefund, ApprovalOutcome::Declined),
         };
         log_decision(&mut tx, of, actor, action, status, note).await?;
         tx.commit().await?;
         Ok(outcome)
     }
+}
+
+async fn is_disputed(tx: &mut Tx, what: StaffRefund<'_>, since: Timestamp) -> Result<bool, sqlx::Error> {
+    let Some(order) = what.order_in_question() else { return Ok(false) };
+    let query = sqlx::query(DISPUTED).bind(order.to_string()).bind(since.as_millisecond());
+    Ok(query.fetch_optional(&mut **tx).await?.is_some())
 }
 
 /// The outcome of the request with this id, if there is one.
@@ -208,12 +251,22 @@ async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Optio
     })
 }
 
-/// The sum that a person has refunded alone within the period, in the currency of `like`.
-async fn refunded_alone(tx: &mut Tx, by: UserId, like: Money, now: Timestamp) -> Result<i64, sqlx::Error> {
-    let sql = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS refunded FROM staff_refunds
-         WHERE requested_by = $1 AND requested_at_ms > $2 AND currency = $3 AND approval = 'not_needed'";
+/// The sum that a person has refunded, and given away from the shop's purse, alone within the period.
+pub(crate) async fn moved_alone(
+    tx: &mut Tx,
+    by: UserId,
+    currency: Currency,
+    now: Timestamp,
+) -> Result<i64, sqlx::Error> {
+    let sql = "SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) AS moved FROM (
+           SELECT amount FROM staff_refunds
+             WHERE requested_by = $1 AND requested_at_ms > $2 AND currency = $3 AND approval = 'not_needed'
+           UNION ALL
+           SELECT total AS amount FROM packets WHERE giver IS NULL AND given_by = $1 AND approved_by IS NULL
+             AND created_at_ms > $2 AND $3 = $4) alone";
     let query = sqlx::query(sql).bind(by.to_string()).bind((now - ALONE_PERIOD).as_millisecond());
-    row::int(&query.bind(like.currency.as_str().to_owned()).fetch_one(&mut **tx).await?, "refunded")
+    let query = query.bind(currency.as_str().to_owned()).bind(CURRENCY.as_str().to_owned());
+    row::int(&query.fetch_one(&mut **tx).await?, "moved")
 }
 
 /// Begins a refund. The caller must drop the transaction if it is refused.
@@ -294,7 +347,7 @@ async fn insert(
     let done = sqlx::query(concat!(
         "INSERT INTO staff_refunds (",
         columns!(),
-        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL, NULL, NULL)
+        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL, NULL, NULL, NULL, NULL, NULL)
          ON CONFLICT DO NOTHING"
     ))
     .bind(new.id.to_string())
@@ -317,7 +370,7 @@ async fn insert(
     Ok(done.rows_affected() == 1)
 }
 
-async fn log_decision(
+pub(crate) async fn log_decision(
     tx: &mut Tx,
     of: &Approval,
     actor: &str,

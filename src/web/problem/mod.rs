@@ -148,6 +148,7 @@ domain::refusals! { problems! {
     NoMailAddress 409 "no_mail_address" "The account has no verified mail address.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
     NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded.";
+    PaymentDisputed 409 "payment_disputed" "The payment is or was disputed, so the payer may have the money back already. Confirm with `disputed` to refund it all the same.";
     AwaitsApproval 409 "awaits_approval" "Another refund of this order or payment waits for a second person. Approve or decline that one first.";
     AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid. A paid order takes one if it has none.";
     TooManyAddresses 409 "too_many_addresses" "The account has the maximum number of addresses.";

@@ -13,7 +13,7 @@ use domain::{Order, OrderId, OrderStatus, RefundId};
 use orders::review::{ReviewAction, ReviewOutcome};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
-use store::{AuditReason, StaffRefund, StoreError};
+use store::{AuditReason, IfDisputed, RefundRefusal, StaffRefund, StoreError};
 use web::Shop;
 use web::extract::session::{Staff, SupportShoppers};
 use web::extract::visitor::Visitor;
@@ -184,13 +184,18 @@ async fn one(
         }
         BulkOrderAction::Refund => {
             let what = StaffRefund::Order(order.sale_id, order.id);
-            return Ok(match shop.staff_refunds.refund(RefundId(Uuid::now_v7()), what, by, audit).await? {
-                RefundAnswer::Begun => BulkVerdict::Done,
-                RefundAnswer::Waits(_) => BulkVerdict::Waits,
-                RefundAnswer::OtherWaits => BulkVerdict::NotDone(t.other_waits.to_owned()),
-                RefundAnswer::Refused(_) => BulkVerdict::NotDone(t.changed.to_owned()),
-                RefundAnswer::OwnPayment => BulkVerdict::NotDone(t.own_order.to_owned()),
-            });
+            return Ok(
+                match shop.staff_refunds.refund(RefundId(Uuid::now_v7()), what, by, audit, IfDisputed::Refuse).await? {
+                    RefundAnswer::Begun => BulkVerdict::Done,
+                    RefundAnswer::Waits(_) => BulkVerdict::Waits,
+                    RefundAnswer::OtherWaits => BulkVerdict::NotDone(t.other_waits.to_owned()),
+                    RefundAnswer::Refused(RefundRefusal::Disputed) => {
+                        BulkVerdict::NotDone(words::problem("payment_disputed").text(visitor.locale).to_owned())
+                    }
+                    RefundAnswer::Refused(_) => BulkVerdict::NotDone(t.changed.to_owned()),
+                    RefundAnswer::OwnPayment => BulkVerdict::NotDone(t.own_order.to_owned()),
+                },
+            );
         }
         BulkOrderAction::Hold => ReviewAction::Hold,
         BulkOrderAction::Release => ReviewAction::Release,
