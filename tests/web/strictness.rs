@@ -165,3 +165,35 @@ async fn export_contains_packets() {
     assert_eq!((received["packet_id"].as_str(), &received["amount"]["amount"]), (Some(first), &json!(700)));
     assert_eq!(received["greeting"], "恭喜");
 }
+
+/// PostgreSQL stores no NUL: without this refusal each of these is answered 500 there.
+#[tokio::test]
+async fn text_with_a_nul_is_refused_in_bodies_forms_queries_and_paths() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let invalid = |answer: &TestResponse, what: &str| assert_eq!(answer.problem(), problem(422, "invalid"), "{what}");
+    let login = shop.visitor().post("/api/login", json!({"username": "mei\0", "password": "correct horse"})).await;
+    invalid(&login, "log-in");
+    assert_eq!(login.json()["fields"], json!([{"field": "username", "code": "bad_text"}]));
+    let goods = json!({"name": {"zh": "手\0机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
+    let goods = admin.post("/api/admin/goods", goods).await;
+    invalid(&goods, "goods");
+    assert_eq!(goods.json()["fields"][0]["field"], "name.zh");
+    for path in ["/api/register", "/api/recovery", "/api/addresses", "/api/admin/packets"] {
+        invalid(&admin.post(path, json!({"any\0": "thing", "x": ["\0"]})).await, path);
+    }
+    for path in ["/zh/login", "/zh/register", "/zh/recovery", "/admin/staff", "/admin/views"] {
+        assert!(admin.send_form(path, "username=a%00b&password=x&account=%00").await.is_page(422), "{path}");
+    }
+    for path in ["/api/admin/users?q=a%00", "/api/admin/audit-log?actor=%00", "/api/orders?before=%00"] {
+        invalid(&admin.get(path).await, path);
+    }
+    for path in ["/admin/users?q=%00", "/admin/log?subject=%00&lang=en", "/admin/search?q=a%00", "/zh/login?next=%00"] {
+        assert!(admin.get(path).await.is_page(422), "{path}");
+    }
+    let path = "/api/admin/goods/1/pictures/u-%00.webp";
+    invalid(&admin.send("DELETE", path, &[], "").await, path);
+    assert_eq!(admin.get("/api/admin/goods/1%00").await.status, 404, "no id has a NUL");
+    let report = shop.report("msg_1", "payment.captured", json!({"payment_id": "a\0", "reason": "\0"})).await;
+    assert_eq!(report.problem(), problem(400, "bad_json"));
+}

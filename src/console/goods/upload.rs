@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use domain::picture::MAX_GALLERY_PICTURES;
 use pages::pictures::MAX_PICTURE_BYTES;
 use web::Shop;
+use web::extract::text::nul_problem;
 use web::extract::{MAX_UPLOAD_BYTES, UPLOAD_TIMEOUT};
 use web::problem::{Code, Problem};
 
@@ -86,6 +87,9 @@ async fn read(mut multipart: Multipart) -> Result<GoodsForm, Problem> {
             continue;
         }
         let text = field.text().await.map_err(broken)?;
+        if text.contains('\0') || name.contains('\0') {
+            return Err(nul_problem(None));
+        }
         match name.as_str() {
             "version" => form.version = text,
             "name_zh" => form.name[0] = text,

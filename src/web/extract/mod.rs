@@ -1,4 +1,5 @@
-//! Extractors: they read requests strictly, within bounds of size and time, and name errors by field.
+//! Extractors: they read requests strictly, within bounds of size and time, and name errors by field. None of them lets a
+//! text with a NUL pass ([`text`]).
 
 pub mod client;
 pub mod cookies;
@@ -6,6 +7,7 @@ pub mod density;
 pub mod precondition;
 pub mod repeatable;
 pub mod session;
+pub mod text;
 pub mod visitor;
 
 use std::borrow::Cow;
@@ -83,6 +85,9 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Parses JSON. An error names the field that is wrong.
 pub fn from_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, Problem> {
+    if text::has_nul_escape(text) {
+        return Err(text::nul_problem(text::field_with_nul(text)));
+    }
     serde_json::from_slice(text).map_err(|error| {
         // Parsed again with the path only on an error, because tracking the path costs time.
         let mut reader = serde_json::Deserializer::from_slice(text);
@@ -173,7 +178,14 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shop>> for LongForm<T> {
     }
 }
 
-async fn posted<T: DeserializeOwned>(mut request: Request, shop: &Arc<Shop>, max_bytes: usize) -> Result<T, Problem> {
+async fn posted<T: DeserializeOwned>(request: Request, shop: &Arc<Shop>, max_bytes: usize) -> Result<T, Problem> {
+    let (parts, content) = request.into_parts();
+    let content = body(&parts.headers, content, max_bytes).await?;
+    if text::has_encoded_nul(&content) || parts.uri.query().is_some_and(|query| text::has_encoded_nul(query.as_bytes()))
+    {
+        return Err(text::nul_problem(None));
+    }
+    let mut request = Request::from_parts(parts, content.into());
     DefaultBodyLimit::max(max_bytes).apply(&mut request);
     match timeout(BODY_TIMEOUT, axum::Form::<T>::from_request(request, shop)).await {
         Ok(Ok(axum::Form(value))) => Ok(value),
@@ -197,6 +209,9 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Shop>> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
+        if parts.uri.query().is_some_and(|query| text::has_encoded_nul(query.as_bytes())) {
+            return Err(text::nul_problem(None));
+        }
         let read = axum::extract::Query::<T>::from_request_parts(parts, shop).await;
         read.map(|query| Query(query.0))
             .map_err(|rejection: QueryRejection| Problem::new(Code::Invalid).detail(rejection.body_text()))
@@ -210,8 +225,12 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Shop>> for PathIds<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
-        let read = Path::<T>::from_request_parts(parts, shop).await;
-        read.map(|path| PathIds(path.0)).map_err(|_| Code::NotFound.into())
+        match Path::<T>::from_request_parts(parts, shop).await {
+            // A text, because no id has such a character.
+            Ok(_) if text::has_encoded_nul(parts.uri.path().as_bytes()) => Err(text::nul_problem(None)),
+            Ok(path) => Ok(PathIds(path.0)),
+            Err(_) => Err(Code::NotFound.into()),
+        }
     }
 }
 
