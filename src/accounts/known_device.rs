@@ -62,7 +62,7 @@ impl KnownDevices {
         (self.clock.now() < issued_at.saturating_add(LIFETIME).ok()?).then_some(KnownDevice { id, name })
     }
 
-    fn cookie(&self, username: &str) -> HeaderValue {
+    pub(super) fn cookie(&self, username: &str) -> HeaderValue {
         let (id, issued) = (Uuid::new_v4(), self.clock.now().as_millisecond());
         let payload = format!("{FORMAT} {id} {issued} {}", names::key(username));
         self.cookie.header(&self.signer.sign(&payload), LIFETIME.as_secs())

@@ -211,7 +211,8 @@ impl Accounts {
         }
     }
 
-    /// Checks a password, and a code if the account has a second factor. Wrong guesses are limited (`throttle`).
+    /// Checks a password, and a code if the account has a second factor. Wrong guesses are limited (`throttle`). While a
+    /// name has too many, a password is judged only beside a right code.
     pub async fn log_in(
         &self,
         device: &Device,
@@ -219,7 +220,13 @@ impl Accounts {
         password: SecretString,
         code: Option<&str>,
     ) -> Result<Session, AccountRefusal> {
-        let guess = self.reserve_guess(device, username).await?;
+        let guess = match self.reserve_guess(device, username).await {
+            Err(AccountRefusal::NameThrottled(wait)) => {
+                let judged = self.log_in_with_both(device, username, password, code).await;
+                return judged?.ok_or(AccountRefusal::NameThrottled(wait));
+            }
+            guess => guess?,
+        };
         let user = self.user_named(username).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
         let judged = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await;
@@ -237,6 +244,32 @@ impl Accounts {
             return Err(AccountRefusal::CodeNeeded(self.password_proof(&user)));
         }
         self.admit(&user, device, code.unwrap_or_default()).await
+    }
+
+    /// A log-in at a name that has too many wrong guesses. `None` says nothing about the password: without a right code it
+    /// is not looked at, and with one it makes no difference what is wrong.
+    async fn log_in_with_both(
+        &self,
+        device: &Device,
+        username: &str,
+        password: SecretString,
+        code: Option<&str>,
+    ) -> Result<Option<Session>, AccountRefusal> {
+        let Some(code) = code else { return Ok(None) };
+        let guess = self.reserve_guess_with_code(device, username).await?;
+        let user = self.user_named(username).await?.filter(|user| self.is_code_of(user, code));
+        let Some(user) = user else {
+            self.end_guess(guess, true).await;
+            return Ok(None);
+        };
+        let request = HashRequest::new(Lane::LogIn, device.address);
+        let judged = self.passwords.verify(password, Some(user.password_hash.clone()), request).await;
+        self.end_guess(guess, matches!(judged, Ok(false))).await;
+        if !judged? {
+            self.note_failure(&user, device, "password");
+            return Ok(None);
+        }
+        self.admit(&user, device, code).await.map(Some)
     }
 
     /// The second step of a log-in: the code, with the signed proof that the password was right.

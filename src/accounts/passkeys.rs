@@ -15,7 +15,6 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::session::Session;
-use super::throttle::Guess;
 use super::{AccountRefusal, Accounts, Device};
 use base::signing::{ShopSecret, Signer};
 use domain::{SecurityClass, UserId};
@@ -24,8 +23,6 @@ use webauthn::{Assertion, Registration, RelyingParty};
 
 /// How long a challenge may be answered: the time to find a device and to unlock it.
 pub const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
-/// Guesses with passkeys that no account has are counted under this name. No user can have it.
-const NO_ACCOUNT: &str = "a passkey of no account";
 
 /// Signs and checks challenges of passkeys.
 pub(super) struct Passkeys {
@@ -206,7 +203,7 @@ impl Accounts {
         Ok(PasskeyRequest { challenge, rp_id, allowed: Vec::new() })
     }
 
-    /// Logs in by a passkey. Wrong answers are limited like wrong passwords.
+    /// Logs in by a passkey. Wrong answers delay their network, and no guesses of others keep a right one out.
     pub async fn log_in_with_passkey(
         &self,
         device: &Device,
@@ -218,20 +215,20 @@ impl Accounts {
             Some(passkey) => self.store.accounts().user(passkey.user_id).await?,
             None => None,
         };
-        let name = user.as_ref().map_or(NO_ACCOUNT, |user| &user.username);
-        let guess = self.reserve_guess(device, name).await?;
+        self.delay_guess(device).await?;
         let (Some(passkey), Some(user)) = (passkey, user) else {
-            self.end_guess(guess, true).await;
+            self.guesses.record_wrong_passkey(device.address);
             self.note_unknown_account(device);
             return Err(AccountRefusal::BadPasskey);
         };
         // A device that has a passkey for the shop sends the account that it stored with it.
         let is_of_account = signed.user_handle.as_deref() == Some(user.id.0.as_bytes());
         let used = match is_of_account {
-            true => self.use_passkey(site, Purpose::LogIn, None, &passkey, signed).await,
-            false => Ok(Err(WRONG)),
+            true => self.use_passkey(site, Purpose::LogIn, None, &passkey, signed).await?,
+            false => Err(WRONG),
         };
-        if let Err(why) = self.end_passkey_guess(guess, used).await? {
+        if let Err(why) = used {
+            self.guesses.record_wrong_passkey(device.address);
             self.note_failure(&user, device, why);
             return Err(AccountRefusal::BadPasskey);
         }
@@ -265,6 +262,7 @@ impl Accounts {
         let passkey = passkey.filter(|passkey| passkey.user_id == session.user_id);
         let user = self.store.accounts().user(session.user_id).await?;
         let guess = self.reserve_confirmation(session, device).await?;
+        // The guess stays counted only if the answer is wrong, not if it could not be checked.
         let handle = signed.user_handle.as_deref();
         let is_of_account = handle.is_none_or(|handle| handle == session.user_id.0.as_bytes());
         let used = match &passkey {
@@ -273,7 +271,8 @@ impl Accounts {
             }
             _ => Ok(Err(WRONG)),
         };
-        match (self.end_passkey_guess(guess, used).await?, user) {
+        self.end_guess(guess, matches!(used, Ok(Err(_)))).await;
+        match (used?, user) {
             (Ok(()), Some(user)) => {
                 if self.store.sessions().prove_session(session.id).await? {
                     self.note(SecurityClass::StepUp, &user, device, "passkey");
@@ -285,16 +284,6 @@ impl Accounts {
                 Err(AccountRefusal::BadPasskey)
             }
         }
-    }
-
-    /// Ends a guess. It stays counted only if the answer was wrong, not if it could not be checked.
-    async fn end_passkey_guess(
-        &self,
-        guess: Guess<'_>,
-        used: Result<Result<(), &'static str>, StoreError>,
-    ) -> Result<Result<(), &'static str>, StoreError> {
-        self.end_guess(guess, matches!(used, Ok(Err(_)))).await;
-        used
     }
 
     /// Verifies what was signed, spends the challenge and moves the counter on. The inner error says what is wrong.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use axum::http::HeaderValue;
 use secrecy::SecretString;
 use tracing::warn;
 
@@ -95,13 +96,14 @@ impl Accounts {
     }
 
     /// Sets a new password by a link, and a code if the account has a second factor. Ends all sessions and opens none.
+    /// Returns the device cookie: the guesses of others do not keep the owner, who proved to be it, out of this browser.
     pub async fn recover(
         &self,
         device: &Device,
         token: &str,
         new: SecretString,
         code: Option<&str>,
-    ) -> Result<(), AccountRefusal> {
+    ) -> Result<HeaderValue, AccountRefusal> {
         let (user, number) = self.read_recovery(token).await?;
         if !password_rules::is_acceptable(&new, &user.username) {
             return Err(AccountRefusal::WeakPassword);
@@ -116,7 +118,7 @@ impl Accounts {
         let ended = self.store.credentials().finish_recovery(&user, number, &hash, self.clock.now()).await?;
         self.revocations.add(&[ended.ok_or(AccountRefusal::BadLink)?]);
         self.note(SecurityClass::PasswordChanged, &user, device, "recovery");
-        Ok(())
+        Ok(self.known_devices.cookie(&user.username))
     }
 }
 

@@ -28,6 +28,10 @@ pub enum AccountRefusal {
     /// Too many wrong guesses, or too many passwords of one network wait to be hashed. Try again after this time.
     #[error("too many attempts")]
     Throttled(Duration),
+    /// Too many wrong guesses of all clients together at this name. The account's owner still gets in with a passkey,
+    /// with a password and a code, or by a recovery.
+    #[error("too many attempts at this account")]
+    NameThrottled(Duration),
     /// Staff have blocked the account.
     #[error("the account is blocked")]
     Blocked,

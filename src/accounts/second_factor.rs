@@ -200,21 +200,29 @@ impl Accounts {
         }
     }
 
+    /// Whether this is a code that the authenticator shows now. It may have been used already.
+    pub(super) fn is_code_of(&self, user: &User, code: &str) -> bool {
+        self.code_step(user, &normalized(code)).is_some()
+    }
+
+    fn code_step(&self, user: &User, code: &str) -> Option<i64> {
+        let secret = self.factors.decrypt(user.id, user.second_factor.as_ref()?)?;
+        step_of(&totp(secret, &user.username)?, code, self.clock.now())
+    }
+
     /// Checks a code of the authenticator or a recovery code, and marks it as used.
     pub(super) async fn check_code(&self, user: &User, code: &str) -> Result<(), AccountRefusal> {
-        let Some(encrypted) = &user.second_factor else { return Ok(()) };
+        if user.second_factor.is_none() {
+            return Ok(());
+        }
         // Count first, so that parallel attempts are limited too.
         self.reserve_code(user.id).await?;
         let code = normalized(code);
         let right = match code.len() == 6 && code.bytes().all(|byte| byte.is_ascii_digit()) {
-            true => {
-                let secret = self.factors.decrypt(user.id, encrypted);
-                let step = secret.and_then(|secret| step_of(&totp(secret, &user.username)?, &code, self.clock.now()));
-                match step {
-                    Some(step) => self.store.credentials().consume_code_step(user.id, step).await?,
-                    None => false,
-                }
-            }
+            true => match self.code_step(user, &code) {
+                Some(step) => self.store.credentials().consume_code_step(user.id, step).await?,
+                None => false,
+            },
             false => self.store.credentials().consume_recovery_code(user.id, &hash(user.id, &code)).await?,
         };
         if !right {

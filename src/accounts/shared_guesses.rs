@@ -31,6 +31,7 @@ impl Accounts {
             reached = self.store.credentials().take_guess(&counts).await?;
         }
         match reached {
+            Some(limit) if limit.place == 1 => Err(AccountRefusal::NameThrottled(limit.wait)),
             Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
             None => {
                 guess.set_shared(counts);

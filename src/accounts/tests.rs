@@ -90,7 +90,7 @@ async fn parallel_guesses_are_limited_per_network_and_per_account() {
     }
     assert_eq!(judged, 40, "of all addresses together");
     let elsewhere = accounts.log_in(&lei, "mei", secret("correct horse"), None).await;
-    assert!(matches!(elsewhere, Err(AccountRefusal::Throttled(_))), "{elsewhere:?}");
+    assert!(matches!(elsewhere, Err(AccountRefusal::NameThrottled(_))), "{elsewhere:?}");
     assert!(accounts.log_in(&owner, "mei", secret("correct horse"), None).await.is_ok(), "the owner is not locked out");
     assert!(accounts.log_in(&device(9), "lei", secret("correct horse"), None).await.is_ok());
 }
@@ -113,7 +113,7 @@ async fn guesses_count_for_all_processes_together() {
     }
     assert_eq!(judged, 40, "of all networks");
     let elsewhere = two.log_in(&device(40), "mei", secret("correct horse"), None).await;
-    assert!(matches!(elsewhere, Err(AccountRefusal::Throttled(_))), "{elsewhere:?}");
+    assert!(matches!(elsewhere, Err(AccountRefusal::NameThrottled(_))), "{elsewhere:?}");
     assert!(two.log_in(&device(1), "mei", secret("correct horse"), None).await.is_ok(), "the owner is not locked out");
     for _ in 0..30 {
         assert!(

@@ -7,6 +7,8 @@
 //!   the account is signed in. Otherwise any client could lock out the owner of an account.
 //! - **Per network** for all names ([`PER_ADDRESS`]): further guesses are delayed, not refused: wrong guesses at
 //!   invented names must not lock out everyone behind the same address.
+//! - **Passkeys** are only delayed with their network, and a password is judged in spite of the limit of its name if it
+//!   comes with a right code: nobody guesses these, so the guesses of others must not keep the owner out.
 //! - **Browsers that the account knows** (`known_device`) are excepted from all three. Each has [`PER_NAME`] for
 //!   itself.
 //!
@@ -160,6 +162,11 @@ impl GuessLimits {
         Ok(guess)
     }
 
+    /// Counts a wrong answer of a passkey against its network.
+    pub(super) fn record_wrong_passkey(&self, client: IpAddr) {
+        self.per_address.add(Network::of(client).host);
+    }
+
     /// How long to wait before the next password from this address is judged.
     fn delay(&self, client: IpAddr) -> Duration {
         let excess = self.per_address.excess(&Network::of(client).host);
@@ -199,12 +206,32 @@ impl Accounts {
             guess => guess?,
         };
         let guess = self.share_guess(guess, device, username).await?;
+        if matches!(origin, Origin::Host(_)) {
+            self.delay_guess(device).await?;
+        }
+        Ok(guess)
+    }
+
+    /// Delays a client whose network has made many wrong guesses. Passkeys have no other limit: nobody guesses one, so
+    /// the guesses of others at a name are no reason to refuse it.
+    pub(super) async fn delay_guess(&self, device: &Device) -> Result<(), AccountRefusal> {
         let delay = self.guesses.delay(device.address);
-        if !delay.is_zero() && matches!(origin, Origin::Host(_)) {
+        if !delay.is_zero() {
             let _place = self.guesses.begin_delay(device.address)?;
             tokio::time::sleep(delay).await;
         }
-        Ok(guess)
+        Ok(())
+    }
+
+    /// Counts a guess at a password that is judged only because the code beside it is right ([`Accounts::log_in`]). The
+    /// limit of the name does not count it, the limit of the client does.
+    pub(super) async fn reserve_guess_with_code(
+        &self,
+        device: &Device,
+        username: &str,
+    ) -> Result<Guess<'_>, AccountRefusal> {
+        let guess = self.guesses.reserve(Origin::of(device, username), username, true)?;
+        self.share_guess(guess, device, username).await
     }
 
     /// Whether the account has a session that began at this host.
@@ -219,8 +246,10 @@ impl Accounts {
 
 impl From<GuessRefusal> for AccountRefusal {
     fn from(refusal: GuessRefusal) -> Self {
-        let (GuessRefusal::Client(wait) | GuessRefusal::Account(wait)) = refusal;
-        AccountRefusal::Throttled(wait)
+        match refusal {
+            GuessRefusal::Client(wait) => AccountRefusal::Throttled(wait),
+            GuessRefusal::Account(wait) => AccountRefusal::NameThrottled(wait),
+        }
     }
 }
 

@@ -50,6 +50,8 @@ texts! {
         factor_present_help: "更换验证器前，请输入原验证器的 6 位数字或一个恢复码", "To replace it, enter a 6-digit code of the current app, or a recovery code";
         factor_step_2: "输入应用显示的 6 位数字和你的密码。", "Enter the 6-digit code from the app and your password.";
         code: "验证码", "Code";
+        code_beside_help: "有人多次尝试过这个用户名。若已开启两步验证，请连同密码一起输入验证码；也可用通行密钥登录或找回密码。",
+            "Others tried this user name many times. With two-step verification, enter the code together with your password; a passkey or a recovery works too.";
         code_help: "6 位数字，或一个恢复码", "6 digits, or a recovery code";
         code_first_help: "6 位数字", "6 digits";
         factor_confirm: "确认开启", "Turn on";

@@ -77,11 +77,16 @@ impl Authenticator {
 
 /// A shop at [`ORIGIN`], and its clock.
 pub async fn open() -> (TestShop, Clock) {
+    open_with(|_| {}).await
+}
+
+pub async fn open_with(change: impl FnOnce(&mut Config)) -> (TestShop, Clock) {
     let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
     let shop = TestShop::build(
         |config| {
             config.web.public_url = ORIGIN.into();
             config.staff_step_up = Duration::from_secs(15 * 60);
+            change(config);
         },
         clock.clone(),
     )

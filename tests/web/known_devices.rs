@@ -45,3 +45,61 @@ async fn owner_logs_in_from_a_known_browser_while_others_guess() {
     let page = shop.visitor().get("/en/login").await;
     assert_eq!(cookie_named(&page, "seckill_device"), None);
 }
+
+/// A client behind a trusted proxy, at this address.
+async fn post_from(shop: &TestShop, address: &str, path: &str, body: Value) -> TestResponse {
+    let headers = [("content-type", "application/json"), ("x-forwarded-for", address)];
+    shop.visitor().send("POST", path, &headers, body.to_string()).await
+}
+
+#[tokio::test]
+async fn guesses_of_others_keep_no_owner_out_who_has_more_than_a_password() {
+    let (shop, clock) = super::authenticator::open_with(|config| {
+        config.web.trusted_proxies = vec![base::config::Cidr::parse("127.0.0.1").unwrap()];
+    })
+    .await;
+    let mei = shop.shopper("mei").await;
+    mei.verify(super::mail::MEI).await;
+    let mut passkey = mei.add_passkey("correct horse").await;
+    let enrolment = mei.post("/api/account/second-factor", json!({})).await.json();
+    let secret = totp_rs::Secret::try_from_base32(enrolment["secret"].as_str().unwrap()).unwrap();
+    let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();
+    let code = |at: jiff::Timestamp| totp.generate(at.as_second() as u64).to_string();
+    let body = json!({"enrolment": enrolment["enrolment"], "password": "correct horse", "code": code(clock.now())});
+    assert_eq!(mei.put("/api/account/second-factor", body).await.status, 200);
+    clock.advance(std::time::Duration::from_secs(60));
+
+    let guess = json!({"username": "mei", "password": "a wrong horse"});
+    let mut judged = 0;
+    for n in 0..50 {
+        let answer = post_from(&shop, &format!("192.0.{n}.1"), "/api/login", guess.clone()).await;
+        judged += usize::from(answer.status == 401);
+    }
+    assert_eq!(judged, 40, "as few guesses as ever");
+    let limited = problem(429, "rate_limited");
+    let right = json!({"username": "mei", "password": "correct horse"});
+    let here = "203.0.113.9";
+    assert_eq!(post_from(&shop, here, "/api/login", right.clone()).await.problem(), limited);
+    let with = |password: &str, code: &str| json!({"username": "mei", "password": password, "code": code});
+    let now = code(clock.now());
+    // Nothing tells a wrong password from a wrong code.
+    for (password, code) in [("correct horse", "000000"), ("a wrong horse", "000000"), ("a wrong horse", now.as_str())]
+    {
+        assert_eq!(post_from(&shop, here, "/api/login", with(password, code)).await.problem(), limited);
+    }
+    assert_eq!(post_from(&shop, here, "/api/login", with("correct horse", &now)).await.status, 200);
+    let again = post_from(&shop, here, "/api/login", with("correct horse", &now)).await;
+    assert_ne!(again.status, 200, "a code works once");
+    passkey.count += 1;
+    assert_eq!(shop.visitor().log_in_with(&passkey).await.status, 200, "a passkey");
+
+    let token = shop.recovery_token("mei").await;
+    clock.advance(std::time::Duration::from_secs(60));
+    let new = json!({"token": token, "new_password": "battery staple", "code": code(clock.now())});
+    let recovered = post_from(&shop, here, "/api/recovery/password", new).await;
+    assert_eq!(recovered.status, 204, "{recovered:?}");
+    let device = cookie_named(&recovered, "__Host-seckill_device").unwrap();
+    let browser = TestClient { cookie: Some(device), ..shop.visitor() };
+    let log_in = json!({"username": "mei", "password": "battery staple"});
+    assert_eq!(browser.post("/api/login", log_in).await.problem(), problem(401, "totp_required"), "it is judged");
+}

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -101,9 +103,9 @@ pub async fn set_password(
     State(shop): State<Arc<Shop>>,
     ClientDevice(device): ClientDevice,
     Json(NewPasswordBody { token, new_password, code }): Json<NewPasswordBody>,
-) -> Result<StatusCode, Problem> {
-    shop.accounts.recover(&device, &token, new_password.0, code.as_deref()).await?;
-    Ok(StatusCode::NO_CONTENT)
+) -> Result<Response, Problem> {
+    let known = shop.accounts.recover(&device, &token, new_password.0, code.as_deref()).await?;
+    Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, known)]).into_response())
 }
 
 web::operations! { "accounts"

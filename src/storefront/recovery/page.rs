@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::account::mail_address::TokenQuery;
+use crate::recovery::link::LinkToken;
 use crate::recovery::view::{NewPasswordPage, RecoveryRequestPage};
 use crate::sign_in::page::beside;
 use accounts::AccountRefusal;
 use web::Shop;
 use web::extract::client::ClientDevice;
 use web::extract::visitor::Visitor;
-use web::extract::{Form, Query, Secret};
+use web::extract::{Form, Secret};
 use web::problem::Problem;
 use web::shared::FieldError;
 use web::shared::paths::recovery_path;
@@ -63,7 +63,7 @@ fn request_page(
 pub async fn new_password(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
-    Query(TokenQuery { token }): Query<TokenQuery>,
+    LinkToken(token): LinkToken,
 ) -> Result<Response, Problem> {
     form(&shop, &visitor, token, StatusCode::OK, Vec::new()).await
 }
@@ -77,7 +77,7 @@ async fn form(
 ) -> Result<Response, Problem> {
     let user = shop.accounts.user_of_recovery(&token).await.map_err(|refusal| unusable(visitor, refusal))?;
     let page = NewPasswordPage {
-        chrome: visitor.chrome_at(format!("{}/password?token={token}", recovery_path(visitor.locale))),
+        chrome: visitor.chrome_at(format!("{}/password", recovery_path(visitor.locale))),
         token,
         needs_code: user.second_factor.is_some(),
         username: user.username,
@@ -109,7 +109,7 @@ pub async fn set_password(
     Form(NewPasswordForm { token, new_password, code }): Form<NewPasswordForm>,
 ) -> Result<Response, Problem> {
     let error = match shop.accounts.recover(&device, &token, new_password.0, Some(&code)).await {
-        Ok(()) => return done(&shop, &visitor),
+        Ok(known) => return done(&shop, &visitor, known),
         Err(AccountRefusal::WeakPassword) => FieldError::new("new_password", "weak_password"),
         Err(AccountRefusal::CodeNeeded(_) | AccountRefusal::BadCode) => FieldError::new("code", "bad_code"),
         Err(AccountRefusal::Throttled(_)) => FieldError::new("code", "wait"),
@@ -119,7 +119,7 @@ pub async fn set_password(
 }
 
 /// Opens no session: the shopper logs in with the new password, and the code.
-fn done(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
+fn done(shop: &Shop, visitor: &Visitor, known: HeaderValue) -> Result<Response, Problem> {
     let mut chrome = visitor.chrome_at(recovery_path(visitor.locale));
     chrome.username = None;
     let page = NewPasswordPage {
@@ -131,6 +131,6 @@ fn done(shop: &Shop, visitor: &Visitor) -> Result<Response, Problem> {
         errors: Vec::new(),
         beside: beside(shop, visitor.locale, ""),
     };
-    let cookie = [(SET_COOKIE, shop.accounts.removal_cookie())];
-    Ok((cookie, personal(StatusCode::OK, &page)?).into_response())
+    let cookies = AppendHeaders([(SET_COOKIE, shop.accounts.removal_cookie()), (SET_COOKIE, known)]);
+    Ok((cookies, personal(StatusCode::OK, &page)?).into_response())
 }

@@ -30,6 +30,9 @@ pub struct SignInQuery {
 pub struct SignInForm {
     username: String,
     password: Secret,
+    /// Asked for beside the password only while too many guesses were made at the name.
+    #[serde(default)]
+    code: String,
     #[serde(default)]
     next: String,
 }
@@ -156,7 +159,8 @@ pub async fn log_in(
     visitor: Visitor,
     Form(form): Form<SignInForm>,
 ) -> Result<Response, Problem> {
-    let result = shop.accounts.log_in(&device, &form.username, form.password.0, None).await;
+    let code = Some(form.code.trim()).filter(|code| !code.is_empty());
+    let result = shop.accounts.log_in(&device, &form.username, form.password.0, code).await;
     if let Err(AccountRefusal::CodeNeeded(half)) = result {
         return code_page(&shop, &visitor, StatusCode::OK, half, &form.next, None);
     }
