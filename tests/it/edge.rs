@@ -102,7 +102,7 @@ mod stack {
         let example = example
             .replace("/etc/nginx/tls/fullchain.pem", &format!("{files}/server.pem"))
             .replace("/etc/nginx/tls/privkey.pem", &format!("{files}/server.key"))
-            .replace("listen 80;", &format!("listen {};", free_address()));
+            .replace("listen 80", &format!("listen {}", free_address()));
         let listen = format!("{} ssl", free_address());
         Nginx::write(dir.path(), &listen, free_address(), dir.path(), &example);
         let done = Nginx::command(dir.path()).arg("-t").output().unwrap();

@@ -77,7 +77,7 @@ async fn address_is_entered_and_verified_by_forms() {
 
     let (path, token) = shop.latest_link().await;
     for _ in 0..2 {
-        let page = shop.visitor().get(&path).await;
+        let page = shop.visitor().open_link(&path).await;
         assert!(page.is_page(200) && page.text().contains(MEI), "a program that scans mail verifies nothing");
     }
     assert_eq!(mei.own_mail().await, json!({"address": null, "pending": MEI}));

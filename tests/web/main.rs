@@ -222,9 +222,13 @@ impl TestShop {
 
     /// A session that begins so long from now, without a log-in.
     async fn open_session(&self, user: &User, from_now: SignedDuration) -> TestClient<'_> {
+        self.open_session_from(user, from_now, "127.0.0.1").await
+    }
+
+    async fn open_session_from(&self, user: &User, from_now: SignedDuration, address: &str) -> TestClient<'_> {
         let session = Session::of(user, self.parts.clock.now() + from_now);
         let (id, issued_at, expires_at) = (session.id, session.issued_at, session.expires_at());
-        let (address, agent) = ("127.0.0.1".to_owned(), String::new());
+        let (address, agent) = (address.to_owned(), String::new());
         let row = NewSession { id, issued_at, expires_at, address, agent, is_proved: true };
         assert!(self.parts.store.sessions().open_session(user, &row).await.unwrap());
         let cookie = self.parts.accounts().cookie(&session);
@@ -295,6 +299,14 @@ impl TestClient<'_> {
                 return answer;
             }
         }
+    }
+
+    /// Opens the link of a message: its token moves into a cookie.
+    async fn open_link(&self, path: &str) -> TestResponse {
+        let moved = self.send("GET", path, &[], Body::empty()).await;
+        let page = path.split('?').next().unwrap();
+        assert!(moved.leads_to(page) && moved.header("referrer-policy") == "no-referrer", "{moved:?}");
+        TestClient { cookie: Some(moved.cookie()), ..self.shop.visitor() }.get(page).await
     }
 
     async fn post(&self, path: &str, json: Value) -> TestResponse {

@@ -22,7 +22,7 @@ impl TestShop {
     }
 
     /// Asks for a recovery and waits for the message, which is written after the answer. Returns the token of its link.
-    async fn recovery_token(&self, account: &str) -> String {
+    pub async fn recovery_token(&self, account: &str) -> String {
         let before = self.recoveries().await;
         assert_eq!(self.ask_for_recovery(account).await.status, 202);
         while self.recoveries().await == before {
@@ -63,8 +63,9 @@ async fn lost_password_is_replaced_by_forms_and_all_sessions_end() {
     let (path, token) = shop.latest_link().await;
     assert!(path.starts_with("/zh/recovery/password?token="), "in the language of the request");
     for _ in 0..2 {
-        let page = shop.visitor().get(&path).await;
+        let page = shop.visitor().open_link(&path).await;
         assert!(page.is_page(200) && page.text().contains("mei"), "showing the form changes nothing");
+        assert_eq!(page.text().matches(&token).count(), 1, "only the form has the token, and no address");
     }
     let weak = shop.visitor().send_form("/zh/recovery/password", &format!("token={token}&new_password=password")).await;
     assert!(weak.is_page(422) && weak.text().contains(&token));
@@ -72,12 +73,14 @@ async fn lost_password_is_replaced_by_forms_and_all_sessions_end() {
         shop.visitor().send_form("/zh/recovery/password", &format!("token={token}&new_password=battery+staple")).await;
     assert!(done.is_page(200) && done.text().contains("密码已修改"));
     assert!(done.header("set-cookie").contains("Max-Age=0"), "it opens no session");
+    let device = done.headers.get_all("set-cookie").iter().nth(1).unwrap().to_str().unwrap();
+    assert!(device.starts_with("seckill_device="), "the guesses of others do not count here: {device}");
     assert_eq!(mei.get("/api/me").await.status, 401, "the sessions have ended");
     shop.log_in("mei", "battery staple").await;
     assert_eq!(shop.mailed().await.pop(), Some(mailed("password_changed", MEI)));
     let again = shop.visitor().send_form("/zh/recovery/password", &format!("token={token}&new_password=x")).await;
     assert!(again.is_page(403) && again.text().contains("链接已失效"));
-    assert!(shop.visitor().get(&path).await.is_page(403));
+    assert!(shop.visitor().open_link(&path).await.is_page(403));
 }
 
 #[tokio::test]
@@ -117,7 +120,7 @@ async fn second_factor_is_kept_and_asked_for() {
     mei.verify(MEI).await;
     let codes = shop.second_factor(&mei, "correct horse").await;
     let token = shop.recovery_token("mei").await;
-    let page = shop.visitor().get(&format!("/en/recovery/password?token={token}")).await;
+    let page = shop.visitor().open_link(&format!("/en/recovery/password?token={token}")).await;
     assert!(page.text().contains("name=\"code\""));
     let refused = shop.recover(&token, "battery staple", None).await;
     assert_eq!(refused.problem(), problem(401, "totp_required"));

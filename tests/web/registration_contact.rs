@@ -103,7 +103,7 @@ async fn visitor_without_scripts_registers_by_mail_and_keeps_the_form() {
     let (path, token) = shop.latest_link().await;
     assert!(path.starts_with("/zh/register/contact?token="), "in the language of the form: {path}");
     for _ in 0..2 {
-        let behind = shop.visitor().get(&path).await;
+        let behind = shop.visitor().open_link(&path).await;
         assert!(behind.is_page(200) && behind.text().contains("lei@shop.example"), "a program that scans mail");
     }
     assert_eq!(here.register("lei", &challenge).await.problem(), problem(403, "proof_needed"));
@@ -111,7 +111,9 @@ async fn visitor_without_scripts_registers_by_mail_and_keeps_the_form() {
     let done = shop.visitor().send_form("/zh/register/contact/verify", &format!("token={token}")).await;
     assert!(done.is_page(200) && done.text().contains("邮箱已确认"), "{done:?}");
     // The reader's own form is gone, so the link shows a new one.
-    let anew = here.send("GET", &path, FORM, String::new()).await;
+    let moved = here.send("GET", &path, FORM, String::new()).await;
+    let headers = [("x-forwarded-for", here.1), ("cookie", &moved.cookie())];
+    let anew = shop.visitor().send("GET", moved.header("location"), &headers, String::new()).await;
     assert!(anew.is_page(200) && anew.text().contains("此邮箱已确认："), "{anew:?}");
     assert!(!anew.text().contains("data-puzzle") && hidden(&anew, "challenge") == challenge);
 
@@ -124,7 +126,7 @@ async fn visitor_without_scripts_registers_by_mail_and_keeps_the_form() {
     let account = lei.get("/api/account").await.json();
     assert_eq!(account["account"]["mail"], json!({"address": "lei@shop.example", "pending": null}));
     assert_eq!(shop.mails().await.len(), 1, "the first device is not reported as a new one");
-    let used = shop.visitor().get(&path).await;
+    let used = shop.visitor().open_link(&path).await;
     assert!(used.is_page(403) && used.text().contains("链接已失效"), "{used:?}");
 }
 

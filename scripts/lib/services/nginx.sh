@@ -19,6 +19,7 @@ nginx_site() {
     site=${site//"\${SECKILL_NGINX_UPSTREAM}"/"server 127.0.0.1:${PORT[shop]};"}
     site=${site//"\${SECKILL_NGINX_TRUSTED}"/"set_real_ip_from 127.0.0.1;"}
     site=${site//"\${SECKILL_NGINX_PAGES}"/"$STACK/data/pages"}
+    site=${site//"\${SECKILL_NGINX_LOG}"/"$STACK/log/nginx-access.log"}
     site=${site//"\${SECKILL_NGINX_CACHE}"/"$(home_of nginx)/cache"}
     printf '%s\n' "$site"
 }
@@ -40,9 +41,7 @@ http {
     fastcgi_temp_path temp/fastcgi;
     uwsgi_temp_path temp/uwsgi;
     scgi_temp_path temp/scgi;
-    log_format stack '$time_iso8601 $remote_addr "$request" $status $body_bytes_sent ${request_time}s'
-                     ' cache=$upstream_cache_status id=$request_id';
-    access_log ../log/nginx-access.log stack buffer=64k flush=1s;
+    access_log off;
     include site.conf;
 }
 END

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::UserVisit;
 use crate::account::page::{AccountFormState, field_of, page, report_done};
+use crate::recovery::link::LinkToken;
 use crate::recovery::view::VerifyAddressPage;
 use crate::sign_in::page::beside;
 use accounts::AccountRefusal;
@@ -16,7 +17,7 @@ use web::Shop;
 use web::extract::client::ClientDevice;
 use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
-use web::extract::{Form, Query, Secret};
+use web::extract::{Form, Secret};
 use web::problem::Problem;
 use web::shared::FieldError;
 use web::shared::paths::account_path;
@@ -64,9 +65,9 @@ pub async fn remove(
     }
 }
 
-/// The query of the link in a message.
+/// The form of the page behind a link in a message.
 #[derive(Deserialize)]
-pub struct TokenQuery {
+pub struct TokenForm {
     #[serde(default)]
     pub token: String,
 }
@@ -75,12 +76,12 @@ pub struct TokenQuery {
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
-    Query(TokenQuery { token }): Query<TokenQuery>,
+    LinkToken(token): LinkToken,
 ) -> Result<Response, Problem> {
     let found = shop.accounts.address_of_link(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
     let (user, address) = found;
     let page = VerifyAddressPage {
-        chrome: visitor.chrome_at(format!("/{}/mail?token={token}", visitor.locale)),
+        chrome: visitor.chrome_at(format!("/{}/mail", visitor.locale)),
         token,
         username: user.username,
         address: address.as_str().to_owned(),
@@ -94,7 +95,7 @@ pub async fn verify(
     State(shop): State<Arc<Shop>>,
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
-    Form(TokenQuery { token }): Form<TokenQuery>,
+    Form(TokenForm { token }): Form<TokenForm>,
 ) -> Result<Response, Problem> {
     shop.accounts.verify_address(&device, &token).await.map_err(|refusal| unusable(&visitor, refusal))?;
     let page = VerifyAddressPage {

@@ -1,3 +1,4 @@
 pub mod api;
+pub mod link;
 pub mod page;
 pub mod view;

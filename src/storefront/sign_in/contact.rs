@@ -8,14 +8,15 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::account::mail_address::TokenQuery;
+use crate::account::mail_address::TokenForm;
+use crate::recovery::link::LinkToken;
 use crate::sign_in::page::beside;
 use crate::sign_in::view::{ContactPage, ContactStep, PriceField, SignInPage};
 use accounts::AccountRefusal;
 use web::Shop;
+use web::extract::Form;
 use web::extract::client::ClientDevice;
 use web::extract::visitor::Visitor;
-use web::extract::{Form, Query};
 use web::problem::Problem;
 use web::shared::paths::registration_path;
 use web::shared::response::personal;
@@ -52,10 +53,10 @@ pub async fn show(
     State(shop): State<Arc<Shop>>,
     ClientDevice(device): ClientDevice,
     visitor: Visitor,
-    Query(TokenQuery { token }): Query<TokenQuery>,
+    LinkToken(token): LinkToken,
 ) -> Result<Response, Problem> {
     let contact = shop.accounts.contact_of_link(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
-    let path = contact_path(&visitor, &token);
+    let path = contact_path(&visitor);
     if !contact.is_verified {
         let address = contact.address.as_str().to_owned();
         return page(&shop, &visitor, StatusCode::OK, path, ContactStep::Confirm { token, address });
@@ -77,16 +78,10 @@ pub async fn show(
 pub async fn verify(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
-    Form(TokenQuery { token }): Form<TokenQuery>,
+    Form(TokenForm { token }): Form<TokenForm>,
 ) -> Result<Response, Problem> {
     shop.accounts.verify_contact(&token).await.map_err(|refusal| unusable(&visitor, refusal))?;
-    page(
-        &shop,
-        &visitor,
-        StatusCode::OK,
-        contact_path(&visitor, &token),
-        ContactStep::Done { link: contact_path(&visitor, &token) },
-    )
+    page(&shop, &visitor, StatusCode::OK, contact_path(&visitor), ContactStep::Done { link: contact_path(&visitor) })
 }
 
 fn page(
@@ -100,8 +95,8 @@ fn page(
     personal(status, &ContactPage { chrome: visitor.chrome_at(path), step, beside })
 }
 
-fn contact_path(visitor: &Visitor, token: &str) -> String {
-    format!("{}/contact?token={token}", registration_path(visitor.locale))
+fn contact_path(visitor: &Visitor) -> String {
+    format!("{}/contact", registration_path(visitor.locale))
 }
 
 /// A link that is not valid leads back to the form of the registration, where another link can be sent.

@@ -30,6 +30,7 @@ impl Nginx {
             .replace("${SECKILL_NGINX_UPSTREAM}", &format!("server {upstream};"))
             .replace("${SECKILL_NGINX_TRUSTED}", "set_real_ip_from 127.0.0.1;")
             .replace("${SECKILL_NGINX_PAGES}", &pages.display().to_string())
+            .replace("${SECKILL_NGINX_LOG}", "/dev/null")
             .replace("${SECKILL_NGINX_CACHE}", &at("cache"));
         let temp = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {}/{kind};", at("temp")))
