@@ -167,6 +167,13 @@ impl WebConfig {
         self.public_url.starts_with("https://")
     }
 
+    /// Whether shoppers come through a proxy, as far as the public address says: https, which the program does not speak,
+    /// or port 80, at which it does not listen.
+    pub fn is_behind_a_proxy(&self) -> bool {
+        let host = self.public_url.strip_prefix("http://");
+        host.is_none_or(|host| !host.contains(':') && self.listen.port() != 80)
+    }
+
     /// Whether other machines can reach the shop, by itself or through a proxy in front of it.
     pub fn is_reachable(&self) -> bool {
         !self.listen.ip().is_loopback() || self.is_https()
@@ -366,6 +373,10 @@ mod tests {
             ("amqp_url = 'amqp://127.0.0.1:1/x'", "SECKILL_AMQP_URL"),
             ("secret = 'short'", "SECKILL_SECRET"),
             ("listen = '0.0.0.0:80'", "SECKILL_SECRET"),
+            (
+                "public_url = 'https://shop.example'\nsecret = 'passwordpasswordpasswordpasswordpasswordpasswordpasswordpassword'",
+                "SECKILL_SECRET",
+            ),
             ("secret_previous = 'short'", "SECKILL_SECRET_PREVIOUS"),
             ("trusted_proxies = 'every address'", "SECKILL_TRUSTED_PROXIES"),
             ("trusted_proxies = '10.0.0.1/8'", "SECKILL_TRUSTED_PROXIES"),
@@ -402,6 +413,15 @@ mod tests {
     fn values_of_any_toml_kind_are_read() {
         let config = read("demo = true\nuser_rate = 9\ntrusted_proxies = ['127.0.0.1', '10.0.0.0/8']").unwrap();
         assert_eq!((config.demo, config.web.user_rate, config.web.trusted_proxies.len()), (Some(true), 9, 2));
+    }
+
+    #[test]
+    fn public_address_that_the_program_does_not_serve_means_a_proxy() {
+        let is_behind = |file: &str| read(file).unwrap().web.is_behind_a_proxy();
+        for url in ["https://shop.example", "http://shop.example", "https://127.0.0.1:8080"] {
+            assert!(is_behind(&format!("public_url = '{url}'")), "{url}");
+        }
+        assert!(!is_behind("") && !is_behind("public_url = 'http://shop.example:8081'"));
     }
 
     #[test]

@@ -40,6 +40,7 @@ struct Problem(Cow<'static, str>);
 
 pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     let mut findings = vec![data_dir(config), database(config).await];
+    findings.extend(proxy(config));
     if findings.iter().all(|finding| finding.problem.is_none()) {
         findings.push(check("clock", clock(config), "see the database's log").await);
     }
@@ -134,6 +135,18 @@ fn data_dir(config: &Config) -> Finding {
         format!("{} cannot be written ({error}); change its owner or SECKILL_DATA_DIR", config.data_dir.display())
     });
     Finding { subject: "data directory".to_owned(), problem, encrypted: None }
+}
+
+/// Whether the proxy in front of the shop is named. `None`: there is none, as far as the settings say.
+fn proxy(config: &Config) -> Option<Finding> {
+    if !config.web.is_behind_a_proxy() {
+        return None;
+    }
+    let problem = config.web.trusted_proxies.is_empty().then(|| {
+        let url = &config.web.public_url;
+        format!("shoppers come to {url} through a proxy, so all of them count as one client; name its address in SECKILL_TRUSTED_PROXIES")
+    });
+    Some(Finding { subject: "proxy".to_owned(), problem, encrypted: None })
 }
 
 async fn database(config: &Config) -> Finding {

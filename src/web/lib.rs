@@ -47,6 +47,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::document::Document;
+use crate::extract::client::UnnamedProxies;
 use crate::questions::Questions;
 use ::pages::Publisher;
 use ::pages::pictures::Pictures;
@@ -122,6 +123,7 @@ pub struct Shop {
     pub reminder_counts: ReminderCounts,
     /// How long an order waits for its payment.
     pub payment_window: Duration,
+    pub unnamed_proxies: UnnamedProxies,
     /// How often an account reads its lists.
     pub lists: UserLimit,
 }

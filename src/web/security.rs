@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use axum::extract::Request;
 use axum::http::StatusCode;
 
+use crate::Shop;
 use crate::extract::client::client_address;
 use crate::problem::Code;
 use accounts::security_events::SecurityEvents;
-use base::config::WebConfig;
 use domain::SecurityClass;
 
 /// A request whose refusal is a security event.
@@ -56,11 +56,11 @@ pub struct WatchedRequest {
 
 impl WatchedRequest {
     /// `None` for a request that only reads.
-    pub fn of(request: &Request, config: &WebConfig) -> Option<WatchedRequest> {
+    pub fn of(request: &Request, shop: &Shop) -> Option<WatchedRequest> {
         if request.method().is_safe() {
             return None;
         }
-        let client = Some(client_address(request.extensions(), request.headers(), config));
+        let client = Some(client_address(request.extensions(), request.headers(), shop));
         Some(WatchedRequest { attempt: Attempt::of(request.uri().path()), client })
     }
 

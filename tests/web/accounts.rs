@@ -334,3 +334,19 @@ async fn second_factor_is_replaced_by_form_with_the_present_code() {
     let with = format!("{}&present_code={recovery}", form(&page));
     assert!(mei.send_form("/en/account/second-factor", &with).await.is_page(200));
 }
+
+#[tokio::test]
+async fn client_behind_an_unnamed_proxy_has_no_privileges_of_this_machine() {
+    let shop = TestShop::open_with(|config| config.free_registrations = 1).await;
+    for (header, name) in [("x-forwarded-for", "mei"), ("forwarded", "lei"), ("x-real-ip", "wang")] {
+        let headers = [("content-type", "application/json"), (header, "127.0.0.1")];
+        let body = json!({"username": name, "password": "correct horse"}).to_string();
+        let answer = shop.visitor().send("POST", "/api/register", &headers, body).await;
+        match name {
+            "mei" => assert_eq!(answer.status, 201),
+            _ => assert_eq!(answer.problem(), problem(403, "proof_needed"), "{header}"),
+        }
+    }
+    let here = shop.visitor().post("/api/register", json!({"username": "zhao", "password": "correct horse"})).await;
+    assert_eq!(here.status, 201, "this machine itself");
+}
