@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use image::{ImageFormat, ImageReader, RgbImage, Rgba, RgbaImage};
+use image::{ImageDecoder, ImageFormat, ImageReader, RgbImage, Rgba, RgbaImage};
 
 use super::*;
 use crate::pictures::cleanup::UNUSED_PICTURE_RETENTION;
@@ -16,6 +16,21 @@ fn bomb(width: u32, height: u32) -> Vec<u8> {
     let mut checksum = flate2::Crc::new();
     checksum.update(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&checksum.sum().to_be_bytes());
+    bytes
+}
+
+/// A PNG whose colour profile is tiny, and `size` bytes once it is inflated.
+fn with_profile(size: usize) -> Vec<u8> {
+    let mut profile = flate2::write::ZlibEncoder::new(b"profile\0\0".to_vec(), flate2::Compression::best());
+    profile.write_all(&vec![0; size]).unwrap();
+    let mut chunk = b"iCCP".to_vec();
+    chunk.extend(profile.finish().unwrap());
+    let mut checksum = flate2::Crc::new();
+    checksum.update(&chunk);
+    let mut bytes = png(8, 8);
+    let length = u32::try_from(chunk.len() - 4).unwrap().to_be_bytes();
+    // After the header.
+    bytes.splice(33..33, [&length[..], &chunk, &checksum.sum().to_be_bytes()].concat());
     bytes
 }
 
@@ -81,6 +96,16 @@ fn picture_too_large_to_decode_is_refused_by_its_header() {
     assert_eq!(refusal(bomb(9_000, 9_000)), "picture_too_many_pixels");
     assert_eq!(refusal(bomb(20_000, 1)), "picture_too_many_pixels");
     assert_eq!(refusal(bomb(0, 10)), "picture_broken");
+}
+
+#[test]
+fn colour_profile_is_never_inflated() {
+    let upload = with_profile(100_000_000);
+    assert!(upload.len() < 200_000, "{}", upload.len());
+    let validated = validate::validate(upload).unwrap();
+    assert!(validated.bytes.len() < 1_000, "{}", validated.bytes.len());
+    assert_eq!(validated.decoder().unwrap().icc_profile().unwrap(), None);
+    assert_eq!(resize::encode(validated).unwrap().picture.width, 8);
 }
 
 #[test]

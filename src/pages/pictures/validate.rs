@@ -14,6 +14,8 @@ const MAX_PIXELS: u64 = 32_000_000;
 /// Bytes that one decoder may allocate.
 const MAX_DECODER_BYTES: u64 = 320 * 1024 * 1024;
 
+const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+
 /// An upload whose header declares an accepted format and size.
 pub(super) struct ValidatedPicture {
     pub(super) bytes: Vec<u8>,
@@ -27,6 +29,7 @@ pub(super) fn validate(bytes: Vec<u8>) -> Result<ValidatedPicture, PictureRefusa
         _ => return Err(PictureRefusal::TooLarge),
     }
     let format = format(&bytes).ok_or(PictureRefusal::OtherKind)?;
+    let bytes = if format == ImageFormat::Png { essential_chunks(&bytes) } else { bytes };
     let picture = ValidatedPicture { bytes, format };
     let (width, height) = picture.decoder()?.dimensions();
     let pixels = u64::from(width) * u64::from(height);
@@ -56,11 +59,29 @@ impl ValidatedPicture {
 fn format(bytes: &[u8]) -> Option<ImageFormat> {
     let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP");
     match () {
-        () if bytes.starts_with(b"\x89PNG\r\n\x1a\n") => Some(ImageFormat::Png),
+        () if bytes.starts_with(PNG_SIGNATURE) => Some(ImageFormat::Png),
         () if bytes.starts_with(&[0xff, 0xd8, 0xff]) => Some(ImageFormat::Jpeg),
         () if is_webp => Some(ImageFormat::WebP),
         () => None,
     }
+}
+
+/// A PNG with the chunks that its pixels need, and its orientation. The others are dropped unread: a colour profile or a
+/// text is compressed, and a few hundred kilobytes of it become hundreds of megabytes. What follows a broken chunk is left
+/// to the decoder.
+fn essential_chunks(png: &[u8]) -> Vec<u8> {
+    let mut kept = png[..PNG_SIGNATURE.len()].to_vec();
+    let mut rest = &png[PNG_SIGNATURE.len()..];
+    while let Some(&[a, b, c, d]) = rest.first_chunk() {
+        // Length, kind, data, checksum.
+        let Some(chunk) = rest.get(..u32::from_be_bytes([a, b, c, d]) as usize + 12) else { break };
+        if matches!(&chunk[4..8], b"IHDR" | b"PLTE" | b"tRNS" | b"eXIf" | b"IDAT" | b"IEND") {
+            kept.extend_from_slice(chunk);
+        }
+        rest = &rest[chunk.len()..];
+    }
+    kept.extend_from_slice(rest);
+    kept
 }
 
 /// Whether a JPEG is complete up to its end marker. Decoders fill missing data with grey and report no error.
