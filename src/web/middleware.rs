@@ -59,7 +59,7 @@ const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 /// The kind of client. It follows from the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// Clients on the hot path: button, token, purchase, red packet. The response has only the headers that it needs.
+    /// Clients on the hot path: button, token, purchase, red packet. They get no page about a problem and no line in the log.
     HotPath,
     Program,
     Browser,
@@ -126,7 +126,7 @@ pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) 
     let context = RequestContext::of(&request);
     let watched = match context.audience {
         Audience::HotPath => Some(WatchedRequest::on_hot_path()),
-        _ => WatchedRequest::of(&request, &shop.config),
+        _ => WatchedRequest::of(&request, &shop),
     };
     let mut response = match query_keys::check(&shop.document, &request) {
         Ok(()) => {
@@ -234,18 +234,19 @@ fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {
     if request.method.is_safe() && !headers.contains_key(CACHE_CONTROL) {
         headers.insert(CACHE_CONTROL, Cache::Private.header());
     }
-    // Browsers remember it for the whole host, so the hot path need not send it again.
-    if https && request.audience != Audience::HotPath {
+    if https {
         headers.insert(STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
     }
     match request.audience {
-        Audience::HotPath => {}
-        Audience::Program => {
+        Audience::HotPath | Audience::Program => {
             headers.insert(CONTENT_SECURITY_POLICY, API_POLICY);
         }
         Audience::Browser => {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
-            headers.extend(PAGE_HEADERS.into_iter().map(|(name, value)| (Some(name), value)));
+            // The redirect of a link with a token has a stricter referrer policy of its own.
+            for (name, value) in PAGE_HEADERS {
+                headers.entry(name).or_insert(value);
+            }
         }
     }
 }
@@ -307,13 +308,17 @@ mod tests {
     }
 
     #[test]
-    fn hot_path_gets_few_headers_and_pages_get_all() {
+    fn every_answer_has_security_headers_and_pages_get_all() {
         let headers_of = |uri| {
             let mut headers = HeaderMap::new();
             add_headers(&mut headers, &context(Method::GET, uri), true);
             headers
         };
-        assert_eq!(headers_of("/api/sales/7/button").len(), 3);
+        for hot in ["/api/sales/7/button", "/api/packets/7/claims", "/api/ping"] {
+            assert_eq!(headers_of(hot).len(), 5, "{hot}");
+            assert_eq!(headers_of(hot)[CONTENT_SECURITY_POLICY], API_POLICY, "{hot}");
+            assert_eq!(headers_of(hot)[STRICT_TRANSPORT_SECURITY], HTTPS_ONLY, "{hot}");
+        }
         assert!(headers_of("/api/me").contains_key(CONTENT_SECURITY_POLICY));
         let page = headers_of("/zh/");
         for name in ["referrer-policy", "permissions-policy", "cross-origin-opener-policy", "content-security-policy"] {
