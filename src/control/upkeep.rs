@@ -28,6 +28,7 @@ pub async fn purge(store: Store) -> Result<(), StoreError> {
     while store.idempotency().purge_answers().await? {}
     while store.payments().purge_webhooks().await? {}
     while store.payments().purge_sandbox().await? {}
+    while store.payments().purge_payments().await? {}
     while store.security_events().purge().await? {}
     while store.orders().purge_order_changes().await? {}
     while store.mail().purge().await? {}

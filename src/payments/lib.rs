@@ -49,6 +49,9 @@ pub enum PaymentError {
     /// SECKILL_PAYMENTS is `none`.
     #[error("no payment provider is on")]
     NoProvider,
+    /// The wallet or the order has too many payments that nobody made.
+    #[error("too many payments were started")]
+    TooMany,
     #[error(transparent)]
     TopUp(#[from] TopUpRefusal),
     #[error("the webhook's signature is missing or wrong, or it is too old")]
@@ -135,7 +138,9 @@ impl Payments {
         let provider = self.provider()?;
         let id = charge.payment;
         let payment = NewPayment { id, purpose, amount: charge.amount, provider: provider.name() };
-        self.store.payments().add(&payment, charge.expires_at, now).await?;
+        if !self.store.payments().add(&payment, charge.expires_at, now).await? {
+            return Err(PaymentError::TooMany);
+        }
         let checkout = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
         self.store.payments().set_checkout(id, &checkout).await?;
         info!(payment = %id, ?purpose, "payment started");

@@ -158,3 +158,21 @@ async fn wallet_is_exported_and_has_to_be_given_up_before_deletion() {
     assert_eq!(mei.post("/api/account/delete", deletion).await.status, 204);
     assert_audit_finds_nothing(&shop).await;
 }
+
+#[tokio::test]
+async fn account_has_a_bounded_number_of_open_top_ups() {
+    let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let (mei, lei) = (shop.shopper("mei").await, shop.shopper("lei").await);
+    let wanted = json!({"amount": {"amount": 100, "currency": "CNY"}});
+    for _ in 0..20 {
+        assert_eq!(mei.post("/api/wallet/top-ups", wanted.clone()).await.status, 201);
+    }
+    let refused = mei.post("/api/wallet/top-ups", wanted.clone()).await;
+    assert_eq!(refused.problem(), problem(429, "rate_limited"));
+    assert_eq!(mei.send_form("/en/wallet/top-ups", "amount=1").await.status, 429);
+    assert_eq!(lei.post("/api/wallet/top-ups", wanted.clone()).await.status, 201, "each account has its own");
+    clock.advance(std::time::Duration::from_secs(30 * 60));
+    assert_eq!(shop.parts.payments.close_due().await.unwrap(), 21);
+    assert_eq!(mei.post("/api/wallet/top-ups", wanted).await.status, 201, "once they are closed");
+}

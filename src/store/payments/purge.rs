@@ -13,6 +13,8 @@ const KEEP_WEBHOOKS: Duration = Duration::from_secs(90 * 24 * 3600);
 /// How long the sandbox remembers payments that were never made, or that were refunded. Captured payments stay, because
 /// they may be refunded at any time.
 const KEEP_SANDBOX_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long payments are kept that were closed without money. A late report about one is a case about an unknown payment.
+const KEEP_UNMADE_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rows per statement.
 const PURGE_SIZE: i64 = 1000;
 
@@ -23,6 +25,17 @@ impl PaymentStore<'_> {
                WHERE received_at_ms < $1 ORDER BY received_at_ms LIMIT $2)";
         let before = self.now().await? - KEEP_WEBHOOKS;
         let query = sqlx::query(sql).bind(before.as_millisecond()).bind(PURGE_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+    }
+
+    /// Deletes a bounded number of old payments that were closed without money. Returns whether there may be more.
+    pub async fn purge_payments(self) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM payments WHERE id IN (SELECT id FROM payments
+               WHERE id < $1 AND status = 'created' AND closed_at_ms IS NOT NULL AND mismatched_at_ms IS NULL
+                 AND held_at_ms IS NULL AND NOT EXISTS (SELECT 1 FROM payment_cases WHERE payment_id = payments.id)
+               ORDER BY id LIMIT $2)";
+        let before = self.now().await? - KEEP_UNMADE_PAYMENTS;
+        let query = sqlx::query(sql).bind(first_id_at(before)).bind(PURGE_SIZE);
         Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
     }
 
@@ -78,12 +91,22 @@ mod tests {
             execute(format!("INSERT INTO webhook_events (webhook_id, received_at_ms) VALUES ('msg_{age}', {at})"))
                 .await;
         }
+        for (age, name, closed) in [(29, "young", "1"), (31, "old", "1"), (31, "open", "NULL")] {
+            let id = id(now - Duration::from_secs(age * 24 * 3600));
+            execute(format!(
+                "INSERT INTO payments (id, user_id, provider, amount, currency, status, created_at_ms, closed_at_ms)
+                 VALUES ('{id}', '{name}', 'sandbox', 100, 'CNY', 'created', 0, {closed})"
+            ))
+            .await;
+        }
+        assert!(!store.payments().purge_payments().await.unwrap());
         assert!(!store.payments().purge_sandbox().await.unwrap() && !store.payments().purge_webhooks().await.unwrap());
         let left = async |sql: &'static str| {
             let rows = store.all(sqlx::query(sql), |row| crate::row::text(row, "what")).await;
             rows.unwrap()
         };
         assert_eq!(left("SELECT status AS what FROM sandbox_payments ORDER BY status").await, ["captured", "open"]);
+        assert_eq!(left("SELECT user_id AS what FROM payments ORDER BY user_id").await, ["open", "young"]);
         assert_eq!(left("SELECT webhook_id AS what FROM webhook_events").await, ["msg_89"]);
     }
 }

@@ -130,7 +130,7 @@ web::operations! { "wallet"
     POST "/api/wallet/top-ups" topUpWallet = top_up, repeatable, language, located;
         201 CheckoutJson, "The address of the payment page. The money is in the wallet after the provider's \
             notification.";
-        refuses PaymentsOff;
+        refuses PaymentsOff RateLimited;
     /// One top-up of the wallet
     GET "/api/wallet/top-ups/{payment}" showTopUp = show_top_up;
         200 OnePayment, "The top-up; 404 for every user but the owner of the wallet.";
