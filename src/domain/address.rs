@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
+use super::text::reorders;
+
 /// Countries and regions that the shop delivers to, as ISO 3166 codes. The most requested ones come first.
 pub const COUNTRIES: &[&str] = &[
     "CN", "HK", "MO", "TW", "SG", "MY", "JP", "KR", "TH", "VN", "PH", "ID", "IN", "AE", "SA", "IL", "TR", "AU", "NZ",
@@ -151,11 +153,7 @@ fn join(parts: &[&str], with: &str) -> String {
 
 /// The text as one line: no control characters, and no direction marks that would reorder the text next to it.
 pub fn tidy(text: &str) -> String {
-    let kept: String = text
-        .chars()
-        .filter(|c| !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let kept: String = text.chars().filter(|c| !reorders(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect();
     kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

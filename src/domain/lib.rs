@@ -1,5 +1,6 @@
 //! The shop's terms and rules as pure types: no I/O, no clock, no source of randomness of their own.
 
+pub mod text;
 pub mod wire;
 
 pub mod hex;

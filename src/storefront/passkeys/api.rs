@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::UserCall;
 use crate::sign_in::api::{MeJson, session_response};
 use accounts::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
+use domain::text::is_line;
 use store::Passkey;
 use web::Shop;
 use web::cache_policy::Cache;
@@ -320,7 +321,7 @@ pub async fn add(
     let mut mistakes = failed([
         (!name.is_empty(), "name", "required"),
         (name.chars().count() <= MAX_NAME_CHARS, "name", "too_long"),
-        (!name.contains(char::is_control), "name", "bad_text"),
+        (is_line(name), "name", "bad_text"),
     ])
     .peekable();
     if mistakes.peek().is_some() {

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::problem::FieldProblem;
 use crate::shared::FieldError;
+use domain::text::{is_line, is_paragraphs};
 use domain::{Bilingual, Currency, Money, Window};
 use store::SaleDraft;
 
@@ -41,6 +42,7 @@ fn check_name_of(name: &Bilingual, max_chars: usize) -> Vec<FieldError> {
     let fields = [("name_zh", name.zh.trim()), ("name_en", name.en.trim())];
     let checks = fields.map(|(field, text)| match text {
         "" => (false, field, "required"),
+        text if !is_line(text) => (false, field, "bad_text"),
         text => (text.chars().count() <= max_chars, field, "too_long"),
     });
     failed(checks).collect()
@@ -51,6 +53,7 @@ pub fn check_variant(variant: &Bilingual) -> Vec<FieldError> {
     let [zh, en] = [variant.zh.trim(), variant.en.trim()];
     let checks = [("variant_zh", zh, en), ("variant_en", en, zh)].map(|(field, text, other)| match text {
         "" => (other.is_empty(), field, "required"),
+        text if !is_line(text) => (false, field, "bad_text"),
         text => (text.chars().count() <= MAX_VARIANT_CHARS, field, "too_long"),
     });
     failed(checks).collect()
@@ -58,7 +61,11 @@ pub fn check_variant(variant: &Bilingual) -> Vec<FieldError> {
 
 pub fn check_description(description: &Bilingual) -> Vec<FieldError> {
     let fields = [("description_zh", &description.zh), ("description_en", &description.en)];
-    failed(fields.map(|(field, text)| (text.chars().count() <= MAX_DESCRIPTION_CHARS, field, "too_long"))).collect()
+    let checks = fields.map(|(field, text)| match text.chars().count() <= MAX_DESCRIPTION_CHARS {
+        true => (is_paragraphs(text), field, "bad_text"),
+        false => (false, field, "too_long"),
+    });
+    failed(checks).collect()
 }
 
 /// The errors of a sale, by field.
@@ -215,5 +222,12 @@ mod tests {
         assert_eq!(check_name(&Bilingual::new(" ", "x".repeat(201))).len(), 2);
         assert_eq!(check_description(&Bilingual::new("", "")), []);
         assert_eq!(check_description(&Bilingual::new("", "x".repeat(10_001)))[0].field, "description_en");
+        for text in ["Pho\u{202e}ne", "Pho\u{7}ne"] {
+            let bad = Bilingual::new("手机", text);
+            assert_eq!(check_name(&bad), [FieldError::new("name_en", "bad_text")]);
+            assert_eq!(check_category_name(&bad), [FieldError::new("name_en", "bad_text")]);
+            assert_eq!(check_variant(&bad), [FieldError::new("variant_en", "bad_text")]);
+            assert_eq!(check_description(&bad), [FieldError::new("description_en", "bad_text")]);
+        }
     }
 }
