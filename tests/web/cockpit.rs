@@ -240,6 +240,18 @@ async fn stop_ends_open_streams() {
     assert!(stream.body.next().await.is_none(), "no event follows the end");
 }
 
+#[tokio::test]
+async fn log_out_ends_the_streams_of_the_session_at_the_next_sample() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let id = shop.open_sale(&admin, 2).await;
+    let mut stream = EventStream::open(&admin, &format!("/api/admin/sales/{id}/live")).await;
+    stream.event("sample").await;
+    assert_eq!(admin.post("/api/logout", json!({})).await.status, 204);
+    let end = tokio::time::timeout(Duration::from_secs(4), stream.event("end")).await;
+    assert_eq!(data(&end.expect("no end within four seconds")), json!({"reason": "not_allowed"}));
+}
+
 /// Waits for something that another task does.
 async fn until(what: &str, is_so: impl Fn() -> bool) {
     let wait = async {

@@ -29,7 +29,7 @@ use web::problem::{Code, Problem};
 /// After this time a browser reconnects if the stream broke.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(2);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
-/// A viewer who loses the permission is disconnected within this time.
+/// A viewer who loses the permission is disconnected within this time. A session that ended is noticed at the next sample.
 const PERMISSION_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 const PERMISSION_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -106,6 +106,7 @@ impl LiveStream {
                     }
                 }
                 sample = self.viewer.next() => return Some(match sample {
+                    Some(_) if self.shop.accounts.session(&self.head.headers).is_none() => self.end("not_allowed"),
                     Some(sample) => {
                         self.send_opening(&sample);
                         event("sample", &*sample).id(sample.at.as_millisecond().to_string())
