@@ -157,6 +157,7 @@ fn shared_pages() -> Routes {
     Router::new()
         .route("/", get(site::redirect_to_language))
         .route("/robots.txt", get(site::discovery::robots))
+        .route("/.well-known/security.txt", get(site::discovery::security))
         .route("/sitemap.xml", get(site::discovery::sitemap))
         .route("/manifest.webmanifest", get(site::discovery::manifest))
         .route("/sw.js", get(site::offline::worker))

@@ -1,4 +1,5 @@
-//! The files that search engines and home screens ask for: `robots.txt`, the site map and the manifest.
+//! The files that search engines and home screens ask for: `robots.txt`, the site map, the manifest, and
+//! `security.txt` for who finds a weakness.
 
 use std::sync::Arc;
 
@@ -6,6 +7,7 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
+use jiff::SignedDuration;
 use serde_json::json;
 
 use domain::{Locale, SaleState};
@@ -30,6 +32,19 @@ pub async fn robots(State(shop): State<Arc<Shop>>) -> Response {
         }
     }
     body += &format!("Sitemap: {}/sitemap.xml\n", shop.config.public_url);
+    answer("text/plain; charset=utf-8", body)
+}
+
+/// How long [`security`] says that it is right. RFC 9116 recommends less than a year.
+const SECURITY_LIFETIME: SignedDuration = SignedDuration::from_hours(180 * 24);
+
+/// Where to report a weakness of this shop (RFC 9116): the page that says how to reach it.
+pub async fn security(State(shop): State<Arc<Shop>>) -> Response {
+    let url = &shop.config.public_url;
+    let expires = (shop.clock.now() + SECURITY_LIFETIME).strftime("%Y-%m-%dT00:00:00Z");
+    let body = format!(
+        "Contact: {url}/en/about\nExpires: {expires}\nPreferred-Languages: zh, en\nCanonical: {url}/.well-known/security.txt\n"
+    );
     answer("text/plain; charset=utf-8", body)
 }
 
