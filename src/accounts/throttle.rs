@@ -8,7 +8,7 @@
 //! - **Per network** for all names ([`PER_ADDRESS`]): further guesses are delayed, not refused: wrong guesses at
 //!   invented names must not lock out everyone behind the same address.
 //! - **Passkeys** are only delayed with their network, and a password is judged in spite of the limit of its name if it
-//!   comes with a right code: nobody guesses these, so the guesses of others must not keep the owner out.
+//!   comes with a right code. Neither can be guessed, so wrong guesses at a name must not lock its owner out.
 //! - **Browsers that the account knows** (`known_device`) are excepted from all three. Each has [`PER_NAME`] for
 //!   itself.
 //!
@@ -212,8 +212,8 @@ impl Accounts {
         Ok(guess)
     }
 
-    /// Delays a client whose network has made many wrong guesses. Passkeys have no other limit: nobody guesses one, so
-    /// the guesses of others at a name are no reason to refuse it.
+    /// Delays a client whose network has made many wrong guesses. Passkeys have no other limit: a passkey
+    /// cannot be guessed, so wrong guesses at its account are no reason to refuse it.
     pub(super) async fn delay_guess(&self, device: &Device) -> Result<(), AccountRefusal> {
         let delay = self.guesses.delay(device.address);
         if !delay.is_zero() {

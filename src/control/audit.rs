@@ -215,7 +215,7 @@ impl Audit {
                         "the claimed, remaining and returned money of a red packet equals its funding",
                         snapshot.packet_mismatches().await?,
                     ),
-                    check("nobody gave a share of the shop's money to themselves", snapshot.own_shares().await?),
+                    check("no share of the shop's money went to who gave or approved it", snapshot.own_shares().await?),
                 ]
             }
             Part::Turns => {

@@ -40,7 +40,7 @@ pub struct HoldMismatches {
     pub missing_holds: Vec<HeldUnits>,
     /// Orders in flight whose user holds nothing; to be held. A master that has lost its last writes still has the hold
     /// of the user's earlier order, which has ended since. The order that was granted after it is replayed to the outbox
-    /// only. Without a hold its units would be granted to somebody else, and the database would reject the order.
+    /// only. Without a hold its units would be granted to another account, and the database would reject the order.
     pub in_flight_unheld: Vec<HeldUnits>,
     /// Holds whose order is neither in the database nor in the outbox; to be sent again.
     pub lost_orders: Vec<HeldUnits>,

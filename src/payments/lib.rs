@@ -49,7 +49,7 @@ pub enum PaymentError {
     /// SECKILL_PAYMENTS is `none`.
     #[error("no payment provider is on")]
     NoProvider,
-    /// The wallet or the order has too many payments that nobody made.
+    /// The wallet or the order has too many unpaid payments.
     #[error("too many payments were started")]
     TooMany,
     #[error(transparent)]

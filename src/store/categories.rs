@@ -1,13 +1,12 @@
 //! Categories of goods. The catalogue's lock serializes changes of categories and of goods.
 
-use crate::CategoryStore;
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::any::AnyRow;
 
-use super::{RequestId, StoreError, Tx, row};
+use super::{CategoryStore, RequestId, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;

@@ -6,14 +6,13 @@
 //! records this id ([`made_before`], [`record_made`]), or writes it into a unique column of the row that it creates, so
 //! that only one of any number of attempts takes effect.
 
-use crate::IdempotencyStore;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::Row;
 use uuid::Uuid;
 
-use super::{AnyQuery, StoreError, Tx, row};
+use super::{AnyQuery, IdempotencyStore, StoreError, Tx, row};
 use domain::UserId;
 
 /// How long an answer is stored.

@@ -1,13 +1,12 @@
 //! Security events, which the crate's module `security_events` collects: a row for the similar events of a minute, and
 //! totals per hour and class.
 
-use crate::SecurityEventStore;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{MAX_ROWS, StoreError, placeholders, row};
+use super::{MAX_ROWS, SecurityEventStore, StoreError, placeholders, row};
 use domain::ids::first_id_of;
 use domain::{SecurityClass, UserId};
 

@@ -113,9 +113,9 @@ async fn visitor_without_scripts_registers_by_mail_and_keeps_the_form() {
     // The reader's own form is gone, so the link shows a new one.
     let moved = here.send("GET", &path, FORM, String::new()).await;
     let headers = [("x-forwarded-for", here.1), ("cookie", &moved.cookie())];
-    let anew = shop.visitor().send("GET", moved.header("location"), &headers, String::new()).await;
-    assert!(anew.is_page(200) && anew.text().contains("此邮箱已确认："), "{anew:?}");
-    assert!(!anew.text().contains("data-puzzle") && hidden(&anew, "challenge") == challenge);
+    let again = shop.visitor().send("GET", moved.header("location"), &headers, String::new()).await;
+    assert!(again.is_page(200) && again.text().contains("此邮箱已确认："), "{again:?}");
+    assert!(!again.text().contains("data-puzzle") && hidden(&again, "challenge") == challenge);
 
     let taken = send("/zh/register", format!("username=mei&password=correct+horse&challenge={challenge}")).await;
     assert!(taken.is_page(409) && taken.text().contains("此邮箱已确认："), "the address stays good: {taken:?}");

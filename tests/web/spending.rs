@@ -203,7 +203,7 @@ async fn who_gave_or_approved_the_shops_money_and_linked_accounts_take_no_share(
         let thief = shop.parts.store.accounts().user_named(thief).await.unwrap().unwrap().id;
         shop.execute(format!("UPDATE packet_claims SET user_id = '{thief}'")).await;
         let checks = shop.parts.audit().check_once().await.unwrap();
-        let found = checks.iter().find(|check| check.promise.starts_with("nobody gave a share")).unwrap();
+        let found = checks.iter().find(|check| check.promise.starts_with("no share of the shop")).unwrap();
         assert_eq!(found.violations.len(), 1, "{found:?}");
     }
 }

@@ -1,6 +1,5 @@
 //! Address books of shoppers. A shopper with addresses has exactly one default address.
 
-use crate::AccountStore;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,7 +7,7 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::{AnyQuery, StoreError, Tx, row};
+use crate::{AccountStore, AnyQuery, StoreError, Tx, row};
 use domain::{Address, AddressId, UserId};
 
 /// Addresses in one user's address book.

@@ -1,12 +1,11 @@
 //! Changes of accounts: passwords, blocks, roles. Each ends the user's sessions in the same transaction.
 
-use crate::AccountStore;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{log_own_change, recovery, sessions};
 use crate::accounts;
-use crate::{NewSession, Revocation, StoreError, Tx, User, audit_log, mail};
+use crate::{AccountStore, NewSession, Revocation, StoreError, Tx, User, audit_log, mail};
 use domain::Role;
 use domain::{AuditAction, MailKind, UserId};
 

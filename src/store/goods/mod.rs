@@ -2,14 +2,13 @@
 
 pub(super) mod pictures;
 
-use crate::GoodsStore;
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{RequestId, StoreError, Tx, row};
+use super::{GoodsStore, RequestId, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;

@@ -11,7 +11,6 @@
 //! Changes are stored for [`KEEP_CHANGES`]. A purge numbers old changes that no reader has read, deletes them, and
 //! notes the last position that it deleted. A reader whose position is older gets `None`.
 
-use crate::OrderStore;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -19,7 +18,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::{NoContext, Uuid};
 
 use super::totals::TotalChanges;
-use crate::{FoundOrder, StoreError, Tx, row};
+use crate::{FoundOrder, OrderStore, StoreError, Tx, row};
 use domain::ids::first_id_of;
 use domain::{OrderId, OrderStatus, SaleId};
 

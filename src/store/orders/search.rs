@@ -1,6 +1,5 @@
 //! Searches over orders, and an order's history. Staff pages and the CSV export use them.
 
-use crate::OrderStore;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
@@ -8,7 +7,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use crate::orders::{columns, order};
-use crate::{AnyQuery, StoreError, bind_ids, list, padded, row};
+use crate::{AnyQuery, OrderStore, StoreError, bind_ids, list, padded, row};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
 use domain::{Money, Order, OrderId, OrderStatus, SaleId, UserId};

@@ -1,7 +1,6 @@
 //! How claims enter the database. As with orders there are two ways: on rung 1 `take_shares` decides and writes in one
 //! transaction; on rungs 2 and 3 `persist_claims` writes the grants of Redis.
 
-use crate::PacketStore;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
@@ -9,6 +8,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::*;
+use crate::PacketStore;
 use crate::pool::Connection;
 
 /// The outcome of persisting one claim.

@@ -2,7 +2,6 @@
 //! alone; beyond the bound a packet waits for a second person ([`crate::payments::staff_refunds`]). Who gave or
 //! approved a packet, and accounts that are linked to them, get no share of it.
 
-use crate::PacketStore;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +10,7 @@ use serde_json::json;
 use super::*;
 use crate::payments::approvals::Approval;
 use crate::payments::staff_refunds::{APPROVAL_LIFETIME, log_decision, moved_alone};
-use crate::{ApprovalOutcome, StoreError};
+use crate::{ApprovalOutcome, PacketStore, StoreError};
 use domain::cluster::clusters;
 use domain::wallet::{CURRENCY, money};
 use domain::{ApprovalStatus, RefundKind, RefundTarget};

@@ -298,8 +298,8 @@ fn is_possible(amount: &Money) -> bool {
 }
 
 /// Records for the books which amount was captured instead of the payment's amount. Only the first such report counts,
-/// because money moves once. An amount that nobody
-/// can have paid is left to the case.
+/// because money moves once. An amount
+/// that is too large to be real is left to the case.
 async fn hold(tx: &mut Tx, id: PaymentId, captured: Money, now: Timestamp) -> Result<(), sqlx::Error> {
     let sql = "UPDATE payments SET held_amount = $2, held_currency = $3, held_at_ms = $4
          WHERE id = $1 AND status = 'created' AND held_at_ms IS NULL AND CAST($2 AS BIGINT) BETWEEN 1 AND $5";

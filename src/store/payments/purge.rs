@@ -1,11 +1,10 @@
 //! Deletes rows about payments that are not needed any more.
 
-use crate::PaymentStore;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::StoreError;
+use crate::{PaymentStore, StoreError};
 
 /// How long applied webhooks are remembered. A webhook that is sent again later is refused, because its signature is
 /// too old. And a payment is captured only once anyway.

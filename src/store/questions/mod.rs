@@ -7,7 +7,6 @@
 
 mod reading;
 
-use crate::QuestionStore;
 use serde_json::{Value, json};
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -15,7 +14,7 @@ use uuid::Uuid;
 
 use super::audit_log::log;
 use super::sales::revision::touch;
-use super::{StoreError, Tx, goods, mail, row};
+use super::{QuestionStore, StoreError, Tx, goods, mail, row};
 use domain::question::MAX_OPEN_QUESTIONS;
 use domain::{
     AuditAction, GoodsId, Locale, MailKind, Question, QuestionChange, QuestionId, QuestionStatus, SaleId, UserId,

@@ -1,10 +1,9 @@
 //! The alarms of a sale. Each process that samples the sale records the changes that it sees. Processes see the same
 //! changes up to seconds apart, so an alarm that rises just after its end counts as continued.
 
-use crate::SaleStore;
 use jiff::Timestamp;
 
-use crate::{StoreError, row};
+use crate::{SaleStore, StoreError, row};
 use domain::{Alarm, AlarmEvent, SaleId};
 
 const MIN_GAP_MS: i64 = 5_000;

@@ -1,12 +1,11 @@
 //! Numbers for the cockpit: the counters that `serve` processes store, and the orders of a sale by status.
 
-use crate::SaleStore;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use crate::{MAX_ROWS, OrderTotals, StoreError, placeholders, row};
+use crate::{MAX_ROWS, OrderTotals, SaleStore, StoreError, placeholders, row};
 use base::counters::CounterSnapshot;
 use domain::SaleId;
 

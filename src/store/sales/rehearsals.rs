@@ -1,6 +1,5 @@
 //! Rehearsals: sales that are in no list, with test accounts that buy in them, and their removal.
 
-use crate::SaleStore;
 use sqlx::AssertSqlSafe;
 
 use jiff::Timestamp;
@@ -8,7 +7,7 @@ use jiff::Timestamp;
 use crate::audit_log::log;
 use crate::sales::revision::touch;
 use crate::sales::{columns, lock};
-use crate::{ListLock, MAX_ROWS, NewSession, StoreError, User, placeholders};
+use crate::{ListLock, MAX_ROWS, NewSession, SaleStore, StoreError, User, placeholders};
 use domain::{AuditAction, Sale, SaleId};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that

@@ -114,7 +114,7 @@ pub async fn leave(
 web::operations! { "buying"
     /// The account's place on the waitlist of a sale
     GET "/api/sales/{sale}/waitlist" showWaitlistPlace = own;
-        200 PlaceResponse, "The place, or what became of it.";
+        200 PlaceResponse, "The place, or the order that it led to.";
         refuses NotWaiting;
     /// Wait for units of a sold-out sale
     ///
