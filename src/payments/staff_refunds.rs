@@ -182,7 +182,8 @@ impl StaffRefunds {
         self.answer(outcome).await
     }
 
-    async fn answer(&self, outcome: ApprovalOutcome) -> Result<DecisionAnswer, StoreError> {
+    /// Finishes a decision: releases the units of the refunded order.
+    pub async fn answer(&self, outcome: ApprovalOutcome) -> Result<DecisionAnswer, StoreError> {
         Ok(match outcome {
             ApprovalOutcome::Approved(held) => {
                 self.orders.release_now(held.as_slice()).await?;

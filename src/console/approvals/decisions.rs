@@ -3,7 +3,7 @@
 use domain::RefundKind;
 use orders::support::StaffActionReason;
 use payments::staff_refunds::DecisionAnswer;
-use store::{Approval, ApprovalOutcome};
+use store::Approval;
 use web::Shop;
 use web::extract::session::{DecideApprovals, ManageSales, Staff, SupportShoppers};
 use web::problem::{Code, Problem};
@@ -27,12 +27,8 @@ pub async fn approve(shop: &Shop, staff: &Decider, of: &Approval) -> Result<Deci
     if of.requested_by == by {
         return Ok(DecisionAnswer::OwnRequest);
     }
-    Ok(match shop.packets.approve(of, by, staff.actor()).await? {
-        ApprovalOutcome::Approved(_) | ApprovalOutcome::Declined => DecisionAnswer::Done,
-        ApprovalOutcome::Closed => DecisionAnswer::Closed,
-        ApprovalOutcome::Void => DecisionAnswer::Void,
-        ApprovalOutcome::Disputed => DecisionAnswer::Disputed,
-    })
+    let outcome = shop.packets.approve(of, by, staff.actor()).await?;
+    Ok(shop.staff_refunds.answer(outcome).await?)
 }
 
 pub async fn decline(

@@ -6,7 +6,7 @@
 //! it is not in the ledger. A capture of a wrong amount pays for nothing: it is held until it is refunded, or until a
 //! member of the staff settles its case, which leaves the money to the shop.
 //!
-//! Sums of whole days are stored once the day is over ([`Store::close_books`]). So a balance reads at most the
+//! Sums of whole days are stored once the day is over ([`BookStore::close`]). So a balance reads at most the
 //! movements of the days that are not closed, and of one more day.
 
 pub mod journal;

@@ -96,7 +96,7 @@ pub struct ShopSpender<'a> {
     /// Minor units that this person may move within a day without a second person; `None` if there is no limit.
     pub alone: Option<i64>,
     /// The request, if it has to wait for a second person: its id, and as JSON what
-    /// [`Store::approve_packet`] gives later.
+    /// [`PacketStore::approve_packet`] gives later.
     pub request_id: RefundId,
     pub request: &'a str,
 }
