@@ -28,7 +28,9 @@ pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCo
     let fresh = !config.data_dir.exists();
     let services = Services::build(&config).await?;
     services.prepare(fresh, roles).await?;
-    let mut lifecycle = Lifecycle::default();
+    // Only `serve` has clients behind a load balancer.
+    let drain = if roles.contains(&ProcessRole::Serve) { config.web.drain } else { Duration::ZERO };
+    let mut lifecycle = Lifecycle::draining_for(drain);
     services.spawn_roles(roles, &mut lifecycle).await?;
     let code = lifecycle.run().await;
     // Write the security events of the last requests. They are lost if the database does not answer.

@@ -55,15 +55,14 @@ impl Services {
             lifecycle.spawn("tidy", cleanup::run_cleanup(self.pictures(), self.pages.clone(), stop.clone()));
         }
         // Start this last, because it reports that shoppers are served.
-        let ops_router = web::ops::router(self.health.clone(), self.metrics.clone());
+        let ops_router = web::ops::router(self.health.clone(), self.metrics.clone(), lifecycle.shutdown().draining);
         let limiter =
             ConnectionLimiter::new(ConnectionLimits::of(MAX_OPS_CONNECTIONS), Gauge::default(), Counter::default());
-        lifecycle.spawn("ops", serve_on(ops, ops_router, limiter, stop));
+        lifecycle.spawn("ops", serve_on(ops, ops_router, limiter, lifecycle.shutdown()));
         Ok(())
     }
 
     async fn spawn_serve(&self, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
-        let stop = lifecycle.stop_token();
         let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
         let limits = ConnectionLimits::of(self.config.web.connections.min(max_connections()));
         let limiter =
@@ -71,7 +70,7 @@ impl Services {
         let web = &self.config.web;
         let limiter = limiter.with_address_limit(AddressLimit::new(web.connections_per_address, &web.trusted_proxies));
         let limiter = limiter.with_events(self.security.clone());
-        let serve = serve_on(listener, self.router(), limiter, stop);
+        let serve = serve_on(listener, self.router(), limiter, lifecycle.shutdown());
         let (batcher, packets, cockpit) = (self.batcher.clone(), self.packets.clone(), self.cockpit.clone());
         let rooms = self.waiting_rooms.clone();
         let grants = ServeGrants::begin(self).await?;

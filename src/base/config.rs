@@ -103,6 +103,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "connections-per-address",
         "Open connections of one address, at most; loopback and trusted proxies excepted [1000]",
     ),
+    (
+        "drain",
+        "How long a stop waits, not ready but answering, for the load balancer, up to 5s [5s beyond loopback, otherwise 0s]",
+    ),
     ("log", "What to log: a level, and levels of modules, comma separated [info,sqlx=warn,lapin=warn]"),
     ("log-format", "text or json [text]"),
 ];
@@ -160,6 +164,8 @@ pub struct WebConfig {
     pub connections: usize,
     /// Open connections of one address, at most. Loopback and trusted proxies are excepted.
     pub connections_per_address: usize,
+    /// How long a stop waits, not ready but answering, until the load balancer sends no more requests.
+    pub drain: Duration,
 }
 
 impl WebConfig {
@@ -187,6 +193,9 @@ pub struct RedisConfig {
     /// The gate reads from the replicas. It reads from the master when no replica answers and keeps up.
     pub replicas: Vec<ServiceAddress>,
 }
+
+/// With it and what tasks need afterwards, a stop stays within ten seconds.
+const MAX_DRAIN: Duration = Duration::from_secs(5);
 
 pub const DEFAULT_DATA_DIR: &str = "./data";
 
@@ -251,6 +260,7 @@ fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
     let address = |text: &str| text.parse::<SocketAddr>().context("expected an address such as 127.0.0.1:8080");
     let listen = source.parse("listen", SocketAddr::from(([127, 0, 0, 1], 8080)), address)?;
     let public_url = source.parse("public-url", format!("http://{listen}"), origin)?;
+    let is_local = listen.ip().is_loopback() && !public_url.starts_with("https://");
     Ok(WebConfig {
         listen,
         draw_beacon: read_beacon(source, public_url.starts_with("https://"))?,
@@ -259,6 +269,11 @@ fn read_web(source: &Source) -> anyhow::Result<WebConfig> {
         trusted_proxies: source.parse("trusted-proxies", Vec::new(), proxies)?,
         admission_percent: source.parse("admission", 200, |t| whole(t, 100, 100_000))?,
         user_rate: source.parse("user-rate", 5, |t| whole(t, 1, 1_000_000))?,
+        drain: source.parse("drain", if is_local { Duration::ZERO } else { MAX_DRAIN }, |text| {
+            let drain = humantime::parse_duration(text).context("expected a duration such as 5s")?;
+            anyhow::ensure!(drain <= MAX_DRAIN, "expected at most 5s");
+            Ok(drain)
+        })?,
         connections: source.parse("connections", 20_000, |t| whole(t, 1, 1_000_000))?,
         connections_per_address: source.parse("connections-per-address", 1_000, |t| whole(t, 1, 1_000_000))?,
     })
@@ -382,6 +397,7 @@ mod tests {
             ("trusted_proxies = '10.0.0.1/8'", "SECKILL_TRUSTED_PROXIES"),
             ("trusted_proxies = 'proxy.example'", "SECKILL_TRUSTED_PROXIES"),
             ("admin_password = 'short'", "SECKILL_ADMIN_PASSWORD"),
+            ("drain = '6s'", "SECKILL_DRAIN"),
             ("staff_idle = '10s'", "SECKILL_STAFF_IDLE"),
             ("staff_step_up = '10s'", "SECKILL_STAFF_STEP_UP"),
             ("second_person_above = '5000.00'", "SECKILL_SECOND_PERSON_ABOVE"),

@@ -1,5 +1,5 @@
-//! Starting and stopping the process: the first signal asks all tasks to finish, a second signal or a deadline ends the
-//! process at once.
+//! Starting and stopping the process: at the first signal it drains, then all tasks are asked to finish; a second signal or
+//! a deadline ends the process at once.
 
 use std::future::Future;
 use std::process::ExitCode;
@@ -10,21 +10,48 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
-/// How long tasks may take to finish after a stop was requested. The contract promises ten seconds for the whole
-/// shutdown.
+/// How long draining and finishing all tasks may take. The contract promises ten seconds for the whole shutdown.
 pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(9);
+
+/// How the process ends, for tasks that serve clients.
+#[derive(Debug, Clone, Default)]
+pub struct Shutdown {
+    /// Cancelled by the first signal. From then on the process is not ready and closes connections after their answers,
+    /// but takes new ones, because the load balancer has to see it first.
+    pub draining: CancellationToken,
+    /// Cancelled once the process has drained. Tasks then finish their current work and return.
+    pub stop: CancellationToken,
+    /// How long the process drains.
+    pub drain: Duration,
+}
+
+impl Shutdown {
+    /// What remains for tasks after the drain.
+    pub fn time_to_finish(&self) -> Duration {
+        SHUTDOWN_TIMEOUT.saturating_sub(self.drain)
+    }
+}
 
 /// The running tasks of the process. A task that fails, or ends before a stop was requested, stops all the others.
 #[derive(Default)]
 pub struct Lifecycle {
-    stop: CancellationToken,
+    shutdown: Shutdown,
     tasks: JoinSet<(&'static str, anyhow::Result<()>)>,
 }
 
 impl Lifecycle {
+    /// A process that drains for this long between a signal and its stop.
+    pub fn draining_for(drain: Duration) -> Lifecycle {
+        Lifecycle { shutdown: Shutdown { drain, ..Shutdown::default() }, ..Lifecycle::default() }
+    }
+
+    pub fn shutdown(&self) -> Shutdown {
+        self.shutdown.clone()
+    }
+
     /// The token that is cancelled when tasks should finish their current work and return.
     pub fn stop_token(&self) -> CancellationToken {
-        self.stop.clone()
+        self.shutdown.stop.clone()
     }
 
     /// Starts a task. `name` identifies it in the logs.
@@ -49,13 +76,14 @@ impl Lifecycle {
     pub async fn run(mut self) -> ExitCode {
         let mut healthy = true;
         tokio::select! {
-            () = signalled() => info!("signal received; waiting for tasks to finish"),
+            () = signalled() => self.drain().await,
             Some(ended) = self.tasks.join_next() => healthy = self.report(ended),
         }
-        self.stop.cancel();
+        let timeout = self.shutdown.time_to_finish();
+        self.shutdown.stop.cancel();
         tokio::select! {
-            finished = self.drain() => healthy &= finished,
-            () = tokio::time::sleep(SHUTDOWN_TIMEOUT) => {
+            finished = self.finish() => healthy &= finished,
+            () = tokio::time::sleep(timeout) => {
                 error!("shutdown timed out; ending the process with tasks still running");
                 healthy = false;
             }
@@ -67,7 +95,18 @@ impl Lifecycle {
         if healthy { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
-    async fn drain(&mut self) -> bool {
+    /// Lets the load balancer see that the process ends. A second signal cuts it short.
+    async fn drain(&mut self) {
+        let drain = self.shutdown.drain;
+        info!(?drain, "signal received; draining, then waiting for tasks to finish");
+        self.shutdown.draining.cancel();
+        tokio::select! {
+            () = tokio::time::sleep(drain) => {}
+            () = signalled() => {}
+        }
+    }
+
+    async fn finish(&mut self) -> bool {
         let mut healthy = true;
         while let Some(ended) = self.tasks.join_next().await {
             healthy &= self.report(ended);
@@ -77,7 +116,7 @@ impl Lifecycle {
 
     fn report(&self, ended: Result<(&'static str, anyhow::Result<()>), tokio::task::JoinError>) -> bool {
         match ended {
-            Ok((task, Ok(()))) if self.stop.is_cancelled() => {
+            Ok((task, Ok(()))) if self.shutdown.stop.is_cancelled() => {
                 info!(task, "task finished");
                 true
             }

@@ -81,7 +81,6 @@ use store::{Store, StoreError};
 
 pub use event_streams::EventStreams;
 pub use router::router;
-pub use server::serve;
 
 /// What handlers use. The program builds it (`app`).
 pub struct Shop {

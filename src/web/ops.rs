@@ -9,21 +9,24 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use base::metrics::Metrics;
-use engine::health::Health;
+use engine::health::{Health, Part};
 
 struct Ops {
     health: Health,
+    /// Cancelled when the process begins to end.
+    draining: CancellationToken,
     metrics: Arc<Metrics>,
 }
 
-pub fn router(health: Health, metrics: Arc<Metrics>) -> Router {
+pub fn router(health: Health, metrics: Arc<Metrics>, draining: CancellationToken) -> Router {
     Router::new()
         .route("/livez", get(async || "alive\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics_text))
-        .with_state(Arc::new(Ops { health, metrics }))
+        .with_state(Arc::new(Ops { health, metrics, draining }))
 }
 
 #[derive(Serialize)]
@@ -40,9 +43,13 @@ struct PartReport {
     problem: Option<String>,
 }
 
-/// 200 if shoppers can be served, otherwise 503; in both cases with the problem of each part that has one.
+/// 200 if shoppers can be served, otherwise 503; in both cases with the problem of each part that has one. 503 too while the
+/// process drains, so that the load balancer sends its requests elsewhere.
 async fn ready(State(ops): State<Arc<Ops>>) -> Response {
-    let report = ops.health.report().await;
+    let mut report = ops.health.report().await;
+    if ops.draining.is_cancelled() {
+        report.push(Part { name: "process", problem: Some("it drains and will stop".to_owned()), is_usable: false });
+    }
     let ready = report.iter().all(|part| part.is_usable);
     let parts = report.into_iter();
     let parts = parts.map(|part| PartReport { name: part.name, ok: part.problem.is_none(), problem: part.problem });

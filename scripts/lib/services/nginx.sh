@@ -16,7 +16,7 @@ nginx_site() {
     local site
     site=$(<"$REPO/docker/nginx.conf.template")
     site=${site//"\${SECKILL_NGINX_LISTEN}"/"127.0.0.1:${PORT[nginx]}"}
-    site=${site//"\${SECKILL_NGINX_UPSTREAM}"/"server 127.0.0.1:${PORT[shop]};"}
+    site=${site//"\${SECKILL_NGINX_UPSTREAM}"/"server 127.0.0.1:${PORT[shop]} max_fails=0;"}
     site=${site//"\${SECKILL_NGINX_TRUSTED}"/"set_real_ip_from 127.0.0.1;"}
     site=${site//"\${SECKILL_NGINX_PAGES}"/"$STACK/data/pages"}
     site=${site//"\${SECKILL_NGINX_LOG}"/"$STACK/log/nginx-access.log"}

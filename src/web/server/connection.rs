@@ -29,6 +29,7 @@ use tower::Service;
 
 use crate::problem::{Code, Problem};
 use crate::server::limits::{ConnectionLimits, ConnectionSlot};
+use base::lifecycle::Shutdown;
 
 /// Limit of hyper's buffer per connection, in bytes: the head of a request, or responses to be written. Heads of
 /// browsers have a few hundred bytes.
@@ -38,6 +39,9 @@ const MAX_BUFFER_BYTES: usize = 32 * 1024;
 /// saves.
 const MAX_IDLE_FACTOR: u32 = 8;
 
+/// How often a connection is looked at while the process drains.
+const DRAIN_CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
 /// Serves a connection until the client closes it, a limit ends it, or the server stops.
 #[expect(clippy::manual_async_fn, reason = "an async function would store each argument twice in its future")]
 pub(super) fn serve_connection(
@@ -45,13 +49,13 @@ pub(super) fn serve_connection(
     peer: SocketAddr,
     router: Router,
     limits: ConnectionLimits,
-    stop: CancellationToken,
+    shutdown: Shutdown,
 ) -> impl Future<Output = ()> + Send {
     async move {
         let mut idle_time = limits.park_after;
-        while wait_for_request(&slot, limits.head_timeout, &stop).await {
+        while wait_for_request(&slot, limits.head_timeout, &shutdown.stop).await {
             // Boxed, so that a parked task is small.
-            match Box::pin(serve_http(slot, peer, router.clone(), limits, &mut idle_time, &stop)).await {
+            match Box::pin(serve_http(slot, peer, router.clone(), limits, &mut idle_time, &shutdown)).await {
                 Some(parked) => slot = parked,
                 None => return,
             }
@@ -77,7 +81,7 @@ async fn serve_http(
     router: Router,
     limits: ConnectionLimits,
     idle_time: &mut Duration,
-    stop: &CancellationToken,
+    shutdown: &Shutdown,
 ) -> Option<ConnectionSlot> {
     let activity = slot.activity.clone();
     let service = ConnectionService { router, peer, is_admitted: slot.is_admitted };
@@ -86,6 +90,7 @@ async fn serve_http(
     // A request is answered even if the client is gone. Detecting that would take a read, and a buffer to read into,
     // during every request.
     http.half_close(true);
+    http.keep_alive(!shutdown.draining.is_cancelled());
     let mut connection = http.serve_connection(TokioIo::new(slot), service);
     let mut idle_check = pin!(sleep(*idle_time));
     let mut is_closing = false;
@@ -98,8 +103,12 @@ async fn serve_http(
         }
         // Checked at intervals: resetting the timer at each request would contend for the runtime's timer lock.
         let was_active = activity.bytes_moved.swap(false, Ordering::Relaxed);
-        let is_idle = !was_active && !activity.request_pending.load(Ordering::Relaxed);
-        if !is_closing && (is_idle || stop.is_cancelled()) {
+        let is_pending = activity.request_pending.load(Ordering::Relaxed);
+        let is_idle = !was_active && !is_pending;
+        let is_draining = shutdown.draining.is_cancelled();
+        // While the process drains, a connection ends with the answer to a request. One that is idle is parked instead: the
+        // client may be sending the next request, which would be lost.
+        if !is_closing && (is_idle || is_draining && is_pending || shutdown.stop.is_cancelled()) {
             // hyper ends an idle connection at once, any other one after its response.
             is_closing = true;
             activity.is_parking.store(is_idle, Ordering::Relaxed);
@@ -116,7 +125,8 @@ async fn serve_http(
         if was_active {
             *idle_time = (*idle_time * 2).min(limits.park_after * MAX_IDLE_FACTOR);
         }
-        idle_check.as_mut().reset(Instant::now() + *idle_time);
+        let next_check = if is_draining { DRAIN_CHECK_INTERVAL } else { *idle_time };
+        idle_check.as_mut().reset(Instant::now() + next_check);
     }
 }
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::Context;
 use axum::Router;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use base::lifecycle::Shutdown;
 use connection::serve_connection;
 use limits::ConnectionLimiter;
 
@@ -23,8 +23,8 @@ const ACCEPT_BACKLOG: i32 = 65_535;
 /// Pause after a failed `accept`.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Time for requests in progress at a stop. A process has ten seconds to stop in all.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
+/// What requests in progress leave of the time to stop, for what other tasks do after them.
+const RESERVE: Duration = Duration::from_secs(1);
 
 /// An address to listen on, and the setting that it comes from. If the address cannot be used, the error names the
 /// setting.
@@ -48,31 +48,23 @@ impl Listen {
     }
 }
 
-/// Binds and serves until the token is cancelled, then waits for the requests in progress.
-pub async fn serve(
-    listen: Listen,
-    router: Router,
-    limiter: ConnectionLimiter,
-    stop: CancellationToken,
-) -> anyhow::Result<()> {
-    serve_on(listen.bind()?, router, limiter, stop).await
-}
-
-/// Like [`serve`], on an existing listener.
+/// Serves until the stop, then waits for the requests in progress. While the process drains, connections end after their
+/// next answer.
 pub async fn serve_on(
     listener: TcpListener,
     router: Router,
     limiter: ConnectionLimiter,
-    stop: CancellationToken,
+    shutdown: Shutdown,
 ) -> anyhow::Result<()> {
     info!(address = %listener.local_addr()?, "listening");
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
-    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
+    while let Some(accepted) = shutdown.stop.run_until_cancelled(listener.accept()).await {
         match accepted {
             Ok((stream, peer)) => {
                 if let Some(slot) = limiter.admit(stream, peer.ip()) {
-                    connections.spawn(serve_connection(slot, peer, router.clone(), limiter.limits, stop.clone()));
+                    let connection = serve_connection(slot, peer, router.clone(), limiter.limits, shutdown.clone());
+                    connections.spawn(connection);
                 }
             }
             // The process has no file descriptor left, or the client is gone already.
@@ -83,7 +75,7 @@ pub async fn serve_on(
     // Takes no new connections; open ones finish their request. Dropping the set aborts the rest.
     drop(listener);
     let finish = async { while connections.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(DRAIN_TIMEOUT, finish).await;
+    let _ = tokio::time::timeout(shutdown.time_to_finish().saturating_sub(RESERVE), finish).await;
     Ok(())
 }
 
@@ -93,6 +85,7 @@ mod tests {
     use prometheus_client::metrics::gauge::Gauge;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
     use crate::server::limits::ConnectionLimits;
@@ -105,11 +98,11 @@ mod tests {
         Listen { address: SocketAddr::from(([127, 0, 0, 1], 0)), setting: "SECKILL_LISTEN" }
     }
 
-    #[tokio::test]
-    async fn address_in_use_names_its_setting() {
+    #[test]
+    fn address_in_use_names_its_setting() {
         let taken = any_port().bind().unwrap();
         let listen = Listen { address: taken.local_addr().unwrap(), ..any_port() };
-        let error = serve(listen, Router::new(), limiter(), CancellationToken::new()).await.unwrap_err();
+        let error = listen.bind().unwrap_err();
         assert!(format!("{error:#}").contains("SECKILL_LISTEN"));
     }
 
@@ -118,7 +111,7 @@ mod tests {
         let listener = any_port().bind().unwrap();
         let (address, limiter) = (listener.local_addr().unwrap(), limiter());
         let slot = limiter.admit(TcpStream::connect(address).await.unwrap(), address.ip()).unwrap();
-        let task = serve_connection(slot, address, Router::new(), limiter.limits, CancellationToken::new());
+        let task = serve_connection(slot, address, Router::new(), limiter.limits, Shutdown::default());
         assert!(size_of_val(&task) <= 512, "{} bytes", size_of_val(&task));
     }
 
@@ -135,24 +128,52 @@ mod tests {
     #[tokio::test]
     async fn stop_waits_for_a_request_in_progress() {
         use axum::routing::get;
-        let (stop, listener) = (CancellationToken::new(), any_port().bind().unwrap());
+        let (shutdown, listener) = (Shutdown::default(), any_port().bind().unwrap());
         let address = listener.local_addr().unwrap();
         let received = CancellationToken::new();
-        let (seen, stopping) = (received.clone(), stop.clone());
+        let (seen, stopping) = (received.clone(), shutdown.stop.clone());
         let slow = async move || {
             seen.cancel();
             stopping.cancelled().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
             "finished"
         };
-        let server = tokio::spawn(serve_on(listener, Router::new().route("/", get(slow)), limiter(), stop.clone()));
+        let server = tokio::spawn(serve_on(listener, Router::new().route("/", get(slow)), limiter(), shutdown.clone()));
         let mut client = TcpStream::connect(address).await.unwrap();
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         received.cancelled().await;
-        stop.cancel();
+        shutdown.stop.cancel();
         let mut answer = String::new();
         client.read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with("finished"), "{answer}");
+        server.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn draining_server_takes_connections_and_ends_each_after_its_answer() {
+        use axum::routing::get;
+        let (shutdown, listener) = (Shutdown::default(), any_port().bind().unwrap());
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/", get(async || "answered"));
+        let limits = ConnectionLimits { park_after: Duration::from_millis(10), ..ConnectionLimits::of(10) };
+        let limiter = ConnectionLimiter::new(limits, Gauge::default(), Counter::default());
+        let server = tokio::spawn(serve_on(listener, router, limiter, shutdown.clone()));
+        let mut open = TcpStream::connect(address).await.unwrap();
+        open.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut first = vec![0; 1_000];
+        let length = open.read(&mut first).await.unwrap();
+        let first = String::from_utf8_lossy(&first[..length]);
+        assert!(first.ends_with("answered") && !first.contains("connection: close"), "{first}");
+        shutdown.draining.cancel();
+        // Until the open connection is parked. A request that arrives before is answered like the first.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        for mut client in [open, TcpStream::connect(address).await.unwrap()] {
+            client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.contains("connection: close") && answer.ends_with("answered"), "{answer}");
+        }
+        shutdown.stop.cancel();
         server.await.unwrap().unwrap();
     }
 }

@@ -263,3 +263,21 @@ async fn audit_finds_a_violation() {
     assert_eq!(audit.status.code(), Some(1), "{text}");
     assert!(text.contains("FAIL") && text.contains("sale 1: 3 sold, 1 in live orders"), "{text}");
 }
+
+#[tokio::test]
+async fn draining_server_is_not_ready_and_still_sells() {
+    let mut shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DRAIN", "3s").start().await;
+    let sale = shop.open(NewSale::of(10)).await;
+    let (early, late) = (shop.shopper(1), shop.shopper(2));
+    early.buy_one(&sale).await;
+    shop.processes[0].terminate();
+    eventually("the server drains", TIMEOUT, async || {
+        let answer = shop.ops(0).request(Method::GET, "/readyz").try_send().await?;
+        if answer.status == 503 { Ok(()) } else { Err(answer.text()) }
+    })
+    .await;
+    let answer = shop.client().get("/api/ping").await.expect(204);
+    assert_eq!(answer.header("connection"), "close");
+    late.buy_one(&sale).await;
+    assert!(shop.processes[0].ended(TIMEOUT).await.success());
+}

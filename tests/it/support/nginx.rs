@@ -27,7 +27,7 @@ impl Nginx {
         let at = |name: &str| dir.join(name).display().to_string();
         let site = include_str!("../../../docker/nginx.conf.template")
             .replace("${SECKILL_NGINX_LISTEN}", listen)
-            .replace("${SECKILL_NGINX_UPSTREAM}", &format!("server {upstream};"))
+            .replace("${SECKILL_NGINX_UPSTREAM}", &format!("server {upstream} max_fails=0;"))
             .replace("${SECKILL_NGINX_TRUSTED}", "set_real_ip_from 127.0.0.1;")
             .replace("${SECKILL_NGINX_PAGES}", &pages.display().to_string())
             .replace("${SECKILL_NGINX_LOG}", "/dev/null")

@@ -3,10 +3,11 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
 use crate::server::limits::*;
 use crate::server::{Listen, serve_on};
+use base::lifecycle::Shutdown;
 
 /// More bytes of a response than the socket's and the server's buffers hold together.
 const LARGE: usize = 64 << 20;
@@ -30,7 +31,7 @@ fn start_server_with(limits: ConnectionLimits) -> TestServer {
 
 fn start_server_of(limiter: ConnectionLimiter) -> TestServer {
     let listener = Listen { address: SocketAddr::from(([127, 0, 0, 1], 0)), setting: "" }.bind().unwrap();
-    let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
+    let (address, shutdown) = (listener.local_addr().unwrap(), Shutdown::default());
     let router = Router::new().route("/small", get(async || "small"));
     let router = router.route("/large", get(async || vec![b'x'; LARGE]));
     let slow = async || {
@@ -38,8 +39,8 @@ fn start_server_of(limiter: ConnectionLimiter) -> TestServer {
         "slow"
     };
     let router = router.route("/slow", get(slow));
-    tokio::spawn(serve_on(listener, router, limiter.clone(), stop.clone()));
-    TestServer { address, limiter, _stop: stop.drop_guard() }
+    tokio::spawn(serve_on(listener, router, limiter.clone(), shutdown.clone()));
+    TestServer { address, limiter, _stop: shutdown.stop.drop_guard() }
 }
 
 impl TestServer {
