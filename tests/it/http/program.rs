@@ -276,8 +276,12 @@ async fn draining_server_is_not_ready_and_still_sells() {
         if answer.status == 503 { Ok(()) } else { Err(answer.text()) }
     })
     .await;
-    let answer = shop.client().get("/api/ping").await.expect(204);
-    assert_eq!(answer.header("connection"), "close");
+    // An open connection notices at its next check, within a second.
+    eventually("answers end their connections", TIMEOUT, async || {
+        let answer = shop.client().get("/api/ping").await.expect(204);
+        if answer.header("connection") == "close" { Ok(()) } else { Err(answer.text()) }
+    })
+    .await;
     late.buy_one(&sale).await;
     assert!(shop.processes[0].ended(TIMEOUT).await.success());
 }
