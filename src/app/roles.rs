@@ -11,7 +11,6 @@ use super::grants::ServeGrants;
 use super::startup::max_connections;
 use base::config::{PaymentProvider, ProcessRole};
 use base::lifecycle::Lifecycle;
-use engine::health::watch_clock;
 use pages::pictures::cleanup;
 use web::server::address_limit::AddressLimit;
 use web::server::limits::{ConnectionLimiter, ConnectionLimits};
@@ -27,8 +26,8 @@ impl Services {
         let (catalogue, directory) = (self.catalogue.clone(), self.directory.clone());
         lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
         lifecycle.spawn_loop("packets", |stop| async move { directory.follow(stop).await });
-        let (store, clock, metrics) = (self.store.clone(), self.clock.clone(), self.metrics.clone());
-        lifecycle.spawn_loop("clock", |stop| watch_clock(store, clock, metrics, stop));
+        let (health, metrics) = (self.health.clone(), self.metrics.clone());
+        lifecycle.spawn_loop("clock", |stop| async move { health.follow_clock(metrics, stop).await });
         let (security, store) = (self.security.clone(), self.store.clone());
         lifecycle.spawn_loop("security events", |stop| async move { security.follow(store, stop).await });
         let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;

@@ -167,7 +167,7 @@ impl Services {
         };
         let provider = sandbox.clone().map(|sandbox| sandbox as Arc<dyn Provider>);
         let (master, replicas) = (backends.redis.as_ref().map(RedisStock::connection), backends.replicas);
-        let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone());
+        let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone(), clock.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
         let accounts = Accounts::new(store.clone(), clock.clone(), &secret, config.web.is_https());
         let security = SecurityEvents::new(clock.clone(), metrics.clone());

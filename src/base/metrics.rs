@@ -78,7 +78,7 @@ pub struct Metrics {
     pub facts_age_ms: Gauge<i64>,
     /// Replicas that the gate does not read, because they do not answer or do not keep up with the master.
     pub replicas_left: Gauge,
-    /// How far the clock of this host is ahead of the database's.
+    /// How far the clock of this host is ahead of the Redis master's, or without Redis of the database's.
     pub clock_offset_seconds: Gauge<f64, AtomicU64>,
     /// Open connections of shoppers.
     pub connections: Gauge,
@@ -173,7 +173,7 @@ impl Default for Metrics {
             clock_offset_seconds: offset(
                 registry,
                 "clock_offset",
-                "How far this host's clock is ahead of the database's",
+                "How far this host's clock is ahead of the Redis master's, or without Redis of the database's",
             ),
             connections: register(registry, "connections", "Open connections of shoppers"),
             turned_away: register(

@@ -167,7 +167,7 @@ async fn clock(config: &Config) -> anyhow::Result<()> {
     let store = Store::open(&config.database_url)?;
     // Opens the connection, so that the measurement is one round trip.
     store.ping().await?;
-    let offset = ClockOffset::measure(&store, &Clock::system()).await?;
+    let offset = ClockOffset::measure(&Clock::system(), store.ask_time()).await?;
     let side = if offset.seconds > 0.0 { "ahead of" } else { "behind" };
     let seconds = offset.seconds.abs();
     let problem = format!("this host's clock is {seconds:.1} s {side} the database's; synchronize both (NTP)");

@@ -50,6 +50,9 @@ async fn ready(State(ops): State<Arc<Ops>>) -> Response {
     if ops.draining.is_cancelled() {
         report.push(Part { name: "process", problem: Some("it drains and will stop".to_owned()), is_usable: false });
     }
+    if let Some(problem) = ops.health.clock_problem() {
+        report.push(Part { name: "clock", problem: Some(problem), is_usable: false });
+    }
     let ready = report.iter().all(|part| part.is_usable);
     let parts = report.into_iter();
     let parts = parts.map(|part| PartReport { name: part.name, ok: part.problem.is_none(), problem: part.problem });

@@ -6,12 +6,11 @@ mod stack {
 
     use base::clock::Clock;
     use base::config::{Config, Source, variable};
-    use engine::health::{ClockOffset, watch_clock};
     use seckill::app::Services;
     use tokio::task::JoinHandle;
     use tokio_util::sync::CancellationToken;
 
-    use crate::support::{NewSale, Plan, Rung, Settings, Shop, eventually, on_database};
+    use crate::support::{NewSale, Plan, Rung, Settings, Shop, Shopper, eventually, on_database, pause, set_clock};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
     const THIRTY_ONE_MINUTES: Duration = Duration::from_secs(31 * 60);
@@ -86,10 +85,21 @@ mod stack {
     async fn host_whose_clock_is_off_says_so_in_its_metrics() {
         let shop = Plan::on(Rung::Postgres).await.start().await;
         let skewed = services(shop.processes[0].settings(), ahead(Duration::from_secs(600))).await;
-        let offset = ClockOffset::measure(&skewed.store, &skewed.clock).await.unwrap();
-        assert!(offset.is_too_large() && (590.0..610.0).contains(&offset.seconds), "{offset:?}");
-        let (store, clock, metrics) = (skewed.store.clone(), skewed.clock.clone(), skewed.metrics.clone());
-        let watch = tokio::spawn(watch_clock(store, clock, metrics, CancellationToken::new()));
+        let (health, metrics) = (skewed.health.clone(), skewed.metrics.clone());
+        let problem = async || health.clock_problem();
+        let passing = tokio::spawn({
+            let clock = skewed.clock.clone();
+            async move {
+                loop {
+                    pause(100).await;
+                    clock.advance(Duration::from_millis(100));
+                }
+            }
+        });
+        let follow = tokio::spawn({
+            let health = health.clone();
+            async move { health.follow_clock(metrics, CancellationToken::new()).await }
+        });
         eventually("the metric shows the offset", TIMEOUT, async || {
             let text = skewed.metrics.encode();
             let value = text.lines().find_map(|line| line.strip_prefix("seckill_clock_offset_seconds "));
@@ -97,12 +107,38 @@ mod stack {
             if (590.0..610.0).contains(&seconds) { Ok(()) } else { Err(text) }
         })
         .await;
-        watch.abort();
-        let right = services(shop.processes[0].settings(), Clock::system()).await;
-        assert!(!ClockOffset::measure(&right.store, &right.clock).await.unwrap().is_too_large());
+        assert_eq!(problem().await, None, "the clock is wrong by as much as it is known to be");
+        skewed.clock.advance(Duration::from_secs(60));
+        eventually("a jump of the clock is named", TIMEOUT, async || problem().await.ok_or("no problem".to_owned()))
+            .await;
+        eventually("the clock is followed again", TIMEOUT, async || problem().await.map_or(Ok(()), Err)).await;
+        follow.abort();
+        passing.abort();
         let doctor = shop.run(&["doctor"]).await;
         let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
         assert!(text.contains("ok    clock"), "{text}");
+    }
+
+    /// One server's clock is half a minute ahead, the other's half a minute behind.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn servers_whose_clocks_are_wrong_sell_when_the_master_does() {
+        let plan = Plan::on(Rung::Redis).await.roles(&["serve", "serve", "consume", "control"]);
+        let plan = plan.each_process(|n, role, settings| {
+            if role == "serve" {
+                set_clock(settings, [30, -30][n]);
+            }
+        });
+        let shop = plan.start().await;
+        let soon = NewSale::of(5).opens_in(Duration::from_secs(5)).closes_in(Duration::from_secs(25));
+        let sale = shop.create(soon).await;
+        shop.wait_for_phase(&sale, "upcoming").await;
+        shop.wait_for_phase(&sale, "open").await;
+        for n in 0..2 {
+            let shopper = Shopper::new(shop.shopper(n as u64 + 1).client.at(n));
+            shopper.buy_one(&sale).await;
+        }
+        shop.wait_for_phase(&sale, "ended").await;
+        shop.wait_for_sold(&sale, 2, TIMEOUT).await;
     }
 
     /// The lease must not contain a time that only its holder's host has reached.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use redis::AsyncCommands;
 
+use crate::health::{ClockOffset, server_time};
 use crate::redis::connection::RedisConnection;
 use crate::redis::keys;
 use crate::stock::load::StockCounters;
@@ -22,7 +23,7 @@ pub struct ProbeReport {
     pub master: Option<Option<StockCounters>>,
     /// The version of the sale on each replica; the inner `None` if the sale is not loaded there.
     pub replicas: Vec<Option<Option<i64>>>,
-    /// How far the master's clock is ahead of this process's, in milliseconds.
+    /// How far the master's clock is ahead of this host's, in milliseconds.
     pub clock_ahead_ms: Option<i64>,
 }
 
@@ -58,11 +59,9 @@ impl RedisProbe {
         ProbeReport { master, replicas, clock_ahead_ms }
     }
 
-    /// Compares the master's time with this process's time in the middle of the round trip.
+    /// How far the master's clock is ahead of this host's.
     async fn clock_ahead(&self) -> Option<i64> {
-        let before = self.clock.now().as_millisecond();
-        let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut self.master.connection()).await.ok()?;
-        let after = self.clock.now().as_millisecond();
-        Some(seconds * 1000 + micros / 1000 - (before + after) / 2)
+        let offset = ClockOffset::measure(&self.clock, server_time(&self.master.connection())).await.ok()?;
+        Some((-offset.seconds * 1e3).round() as i64)
     }
 }

@@ -40,6 +40,24 @@ pub async fn run(settings: &Settings, dir: &Path, words: &[&str]) -> Output {
     tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap()
 }
 
+/// The library that shows a process a wrong clock; scripts/test installs it.
+pub fn clock_library() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
+    folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|library| library.exists())
+}
+
+/// Gives a process a clock that is wrong by this many seconds from its next start on. Timers are left as they are.
+pub fn set_clock(settings: &mut Settings, seconds: i64) {
+    let library = clock_library().expect("libfaketime, which scripts/test installs").display().to_string();
+    let given = [
+        ("LD_PRELOAD", library),
+        ("FAKETIME", format!("{seconds:+}")),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
+        ("DONT_FAKE_MONOTONIC", "1".into()),
+    ];
+    settings.extend(given.map(|(name, value)| (name.to_owned(), value)));
+}
+
 impl Process {
     /// A process that is not started yet. `name` is the name of its log file.
     pub fn new(role: &str, name: &str, settings: &Settings, dir: &Path) -> Process {
@@ -53,6 +71,10 @@ impl Process {
 
     pub fn set(&mut self, name: &str, value: &str) {
         self.settings.insert(name.into(), value.into());
+    }
+
+    pub fn set_clock(&mut self, seconds: i64) {
+        set_clock(&mut self.settings, seconds);
     }
 
     pub fn unset(&mut self, name: &str) {

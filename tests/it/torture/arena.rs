@@ -11,7 +11,7 @@ use url::Url;
 
 use super::line::{Line, LineState};
 use super::schedule::{Cast, FaultKind, Target};
-use crate::support::{NewSale, Plan, Process, Rung, Settings, Shop, Stack, pause};
+use crate::support::{NewSale, Plan, Process, Rung, Settings, Shop, Stack, clock_library, pause};
 
 /// The contract promises ten seconds; the machine may be busy.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -193,12 +193,6 @@ impl Drop for FrozenService {
     fn drop(&mut self) {
         self.signal("CONT");
     }
-}
-
-/// The library that shows a process a wrong clock; scripts/torture installs it.
-pub fn clock_library() -> Option<PathBuf> {
-    let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
-    folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|library| library.exists())
 }
 
 /// The folder of the Redis master, if it is a small file system of its own that a test can fill.

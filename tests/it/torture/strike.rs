@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::arena::{Arena, FrozenService, address_of, clock_library, redis_command, small_disk, try_redis_command};
+use super::arena::{Arena, FrozenService, address_of, redis_command, small_disk, try_redis_command};
 use super::line::LineState;
 use super::schedule::{Fault, FaultKind, Target};
-use crate::support::{Process, Stack, eventually, on_postgres, pause};
+use crate::support::{Stack, eventually, on_postgres, pause};
 
 /// How wrong a clock may be, in seconds. The lengths of payment windows, leases and tokens lie in between.
 const CLOCK_ERRORS: [i64; 8] = [-1_860, -600, -45, -3, 3, 45, 600, 1_860];
@@ -51,7 +51,7 @@ impl Arena {
                 process.start();
             }
             FaultKind::Clock => {
-                set_clock(&mut process, CLOCK_ERRORS[fault.nonce as usize % CLOCK_ERRORS.len()]);
+                process.set_clock(CLOCK_ERRORS[fault.nonce as usize % CLOCK_ERRORS.len()]);
                 self.stop(n, &mut process).await;
                 process.start();
                 sleep(fault.length).await;
@@ -243,14 +243,4 @@ async fn fill_disk(length: Duration) {
         if is_done.iter().all(|line| info.contains(line)) { Ok(()) } else { Err(info) }
     })
     .await;
-}
-
-/// Gives the next start of the process a clock that is wrong by this many seconds.
-fn set_clock(process: &mut Process, seconds: i64) {
-    let library = clock_library().expect("the kind is only drawn where there is one");
-    process.set("LD_PRELOAD", &library.display().to_string());
-    process.set("FAKETIME", &format!("{seconds:+}"));
-    // Timers are left as they are.
-    process.set("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-    process.set("DONT_FAKE_MONOTONIC", "1");
 }
