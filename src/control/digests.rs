@@ -1,5 +1,5 @@
-//! Digests of sales for their reports. While a sale runs, its digest is read on demand. Nothing changes a retired sale,
-//! so its digest is stored for ever.
+//! Digests of sales for their reports. While a sale runs, its digest is read on demand. Nothing changes a sale that is
+//! over, so its digest is stored for ever.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Digests {
         async move { store.sales().digest_sale(&sale, clock.now()).await }
     }
 
-    /// Stores the digests of retired sales that have none yet.
+    /// Stores the digests of sales that are over and have none yet.
     pub async fn keep(&self) -> Result<(), StoreError> {
         for sale in self.store.sales().sales_without_digest(BATCH_SIZE).await? {
             let now = self.clock.now();

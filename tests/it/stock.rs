@@ -123,6 +123,12 @@ mod stack {
             assert_eq!(self.store.orders().cancel(sale, &[order], "by_owner", LockPatience::Long).await.unwrap(), []);
         }
 
+        async fn keys(&self, sale: SaleId) -> Vec<String> {
+            let mut keys = redis::cmd("KEYS");
+            keys.arg(format!("goods{{{sale}}}*"));
+            keys.query_async(&mut self.redis.connection()).await.unwrap()
+        }
+
         async fn booked(&self, sale: SaleId) -> i64 {
             self.redis.survey(&[Bucket::whole(sale)]).await.unwrap()[0].1.loaded().expect("the sale is loaded").booked
         }
@@ -491,10 +497,40 @@ mod stack {
         // The process that retired the sale died before it deleted the keys.
         backends.store.sales().retire(sale.id, now).await.unwrap();
         backends.stock_sync().step().await.unwrap();
-        let mut keys = redis::cmd("KEYS");
-        keys.arg(format!("goods{{{}}}*", sale.id));
-        let left: Vec<String> = keys.query_async(&mut backends.redis.connection()).await.unwrap();
-        assert!(left.is_empty(), "{left:?}");
+        assert_eq!(backends.keys(sale.id).await, [""; 0]);
+    }
+
+    /// Its unpaid orders are the database's alone, because none of its units is sold again.
+    #[tokio::test]
+    async fn ended_sale_leaves_redis_once_all_its_orders_are_in_the_database() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        let bucket = Bucket::whole(sale.id);
+        let claims = [1, 2].map(|user| claim(user, 1));
+        backends.reserve(sale.id, &claims).await;
+        let an_hour_ago = backends.clock.now() - HOUR;
+        backends.store.sales().change(sale.id, &SaleChange::Move(SaleMove::Stop), "test", an_hour_ago).await.unwrap();
+        let mut connection = backends.redis.connection();
+        let mut remains = async |command: &mut redis::Cmd| {
+            backends.stock_sync().step().await.unwrap();
+            let keys = backends.keys(sale.id).await.len();
+            command.exec_async(&mut connection).await.unwrap();
+            keys > 0
+        };
+        assert!(remains(redis::cmd("DEL").arg(keys::outbox(bucket))).await, "an order is in the outbox");
+        backends.store.processes().report("other").await.unwrap();
+        let mut forget = redis::cmd("HSET");
+        forget.arg(keys::hash(bucket)).arg("Server").arg("0".repeat(40));
+        forget.exec_async(&mut backends.redis.connection()).await.unwrap();
+        assert!(remains(&mut redis::cmd("PING")).await, "the other process may know of an order that Redis has lost");
+        backends.store.processes().remove("other", HOUR).await.unwrap();
+        remains(&mut redis::cmd("PING")).await;
+        assert!(!remains(&mut redis::cmd("PING")).await);
+
+        backends.store.orders().cancel(sale.id, &[claims[0].order_id], "unpaid", LockPatience::Long).await.unwrap();
+        backends.store.orders().delete_releases_of_retired_sales().await.unwrap();
+        assert_eq!(backends.store.orders().pending_releases(10).await.unwrap(), []);
+        assert_eq!(backends.store.sales().get(sale.id).await.unwrap().unwrap().sold, 1);
     }
 
     /// A master with another history grants nothing until it is opened. The holds of its users stay known.

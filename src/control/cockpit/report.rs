@@ -1,7 +1,7 @@
 //! The report of a sale: its figures while it runs, and for ever after it.
 //!
 //! Totals, counters and the opening are kept as long as the sale. Figures that need every order to be read are in the
-//! digest, which is stored once the sale is retired ([`Digests`](crate::digests::Digests)).
+//! digest, which is stored once the sale is over ([`Digests`](crate::digests::Digests)).
 
 use std::sync::Arc;
 

@@ -313,17 +313,14 @@ impl StockSync {
         Ok(())
     }
 
-    /// Unloads ended sales without orders in flight.
+    /// Unloads ended sales whose orders are all in the database.
     async fn retire(&self, sales: &[Sale], survey: &[(Bucket, BucketState)]) -> anyhow::Result<()> {
         let now = self.store.now().await?;
         for id in self.store.sales().retirable_sales(now - RETIRE_AFTER).await? {
             let of_sale: Vec<_> = survey.iter().filter(|(bucket, _)| bucket.sale() == Some(id)).copied().collect();
-            let empty = StockCounters::of_sale(&of_sale).is_some_and(|loaded| loaded.outbox == 0);
-            if let Some(sale) = sales.iter().find(|sale| sale.id == id).filter(|_| empty) {
+            if let Some(sale) = sales.iter().find(|sale| sale.id == id).filter(|_| is_settled(&of_sale)) {
                 // The survey may be old by now.
-                let again =
-                    StockCounters::of_sale(&self.stock.survey(&Bucket::of_sale(sale).collect::<Vec<_>>()).await?);
-                if again.is_none_or(|loaded| loaded.outbox > 0) {
+                if !is_settled(&self.stock.survey(&Bucket::of_sale(sale).collect::<Vec<_>>()).await?) {
                     continue;
                 }
                 self.store.sales().retire(id, now).await?;
@@ -333,6 +330,11 @@ impl StockSync {
         }
         Ok(())
     }
+}
+
+/// Whether no bucket of a sale has orders in flight. A closed bucket may have lost some, which will be replayed.
+fn is_settled(survey: &[(Bucket, BucketState)]) -> bool {
+    survey.iter().all(|(_, state)| state.loaded().is_some_and(|it| it.outbox == 0 && it.generation.open))
 }
 
 /// All live orders of a sale.

@@ -2,6 +2,7 @@
 
 use super::{Snapshot, Steps};
 use crate::StoreError;
+use crate::sales::is_over;
 
 /// Accounts of a step whose ledger account of deposits does not have the sum of their deposits.
 const WRONG_SUMS: &str =
@@ -13,11 +14,13 @@ const WRONG_SUMS: &str =
      WHERE COALESCE(b.balance, 0) <> held.total";
 
 /// Deposits that are still held after their sale. Data control returns them within a second.
-const AFTER_THE_SALE: &str =
+const AFTER_THE_SALE: &str = concat!(
     "SELECT 'sale ' || CAST(sales.id AS TEXT) || ' is over and still has a deposit of ' || d.user_id AS problem
      FROM deposits d JOIN sales ON sales.id = d.sale_id
-     WHERE d.user_id > $1 AND d.user_id <= $2 AND d.returned_at_ms IS NULL
-       AND (sales.retired_at_ms IS NOT NULL OR sales.state = 'draft')";
+     WHERE d.user_id > $1 AND d.user_id <= $2 AND d.returned_at_ms IS NULL AND (",
+    is_over!(),
+    " OR sales.state = 'draft')"
+);
 
 impl Snapshot {
     /// Describes deposits without their money, money without its deposit, and deposits that outlast their sale.

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use sqlx::AssertSqlSafe;
 
 use super::{Deposit, columns, deposit, transfer};
+use crate::sales::is_over;
 use crate::{DepositStore, StoreError, Tx, row, wallet};
 use domain::wallet::{Transfer, TransferKind};
 use domain::{OrderId, SaleId, UserId};
@@ -17,11 +18,14 @@ use domain::{OrderId, SaleId, UserId};
 const MAX_RETURNS: i64 = 256;
 
 impl DepositStore<'_> {
-    /// Sales that hold deposits although they are over or are drafts. A sale is over when it is retired, which means
-    /// that its time to pay has ended or its draw is settled.
+    /// Sales that hold deposits although they are over or are drafts.
     pub async fn sales_to_return_deposits(self) -> Result<Vec<SaleId>, StoreError> {
-        let sql = "SELECT id FROM sales WHERE (retired_at_ms IS NOT NULL OR state = 'draft') AND EXISTS
-               (SELECT 1 FROM deposits WHERE deposits.sale_id = sales.id AND returned_at_ms IS NULL) ORDER BY id";
+        let sql = concat!(
+            "SELECT id FROM sales WHERE (",
+            is_over!(),
+            " OR state = 'draft') AND EXISTS
+               (SELECT 1 FROM deposits WHERE deposits.sale_id = sales.id AND returned_at_ms IS NULL) ORDER BY id"
+        );
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 

@@ -38,6 +38,15 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
+/// Whether a sale is over: it is retired and nobody may still pay. Then nothing of it changes but by staff.
+macro_rules! is_over {
+    () => {
+        "(sales.retired_at_ms IS NOT NULL AND NOT EXISTS
+           (SELECT 1 FROM orders WHERE orders.sale_id = sales.id AND orders.status = 'unpaid'))"
+    };
+}
+pub(crate) use is_over;
+
 pub(super) fn sale(row: &AnyRow) -> Result<Sale, sqlx::Error> {
     let price = row::money(row, "price")?;
     let list_price: Option<i64> = row.try_get("list_price")?;
@@ -319,7 +328,7 @@ impl SaleStore<'_> {
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND ((state = 'scheduled' AND opens_at_ms <= $1)
                OR (state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1)) ORDER BY id",
         )
-        .bind(self.now().await?.as_millisecond());
+        .bind(self.ask_time().await?.as_millisecond());
         self.all(due, |row| Ok(SaleId(row::int(row, "id")?))).await
     }
 
@@ -339,7 +348,7 @@ impl SaleStore<'_> {
             .fetch_one(&self.pool)
             .await?;
         let Some(next) = row::optional_time(&row, "next")? else { return Ok(None) };
-        Ok(Some(Duration::try_from(next.duration_since(self.now().await?)).unwrap_or_default()))
+        Ok(Some(Duration::try_from(next.duration_since(self.ask_time().await?)).unwrap_or_default()))
     }
 
     /// Starts a new epoch of a sale's keys in Redis. Returns the sale with the new epoch.
@@ -349,7 +358,7 @@ impl SaleStore<'_> {
         Ok(sale(&row)?)
     }
 
-    /// Marks an ended sale as retired: none of its orders and releases is under way any more.
+    /// Marks an ended sale as retired: every order is in the database, and the stock backend no longer has its units.
     pub async fn retire(self, id: SaleId, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         lock(&mut tx, id).await?;
@@ -364,12 +373,12 @@ impl SaleStore<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Sales that ended before `before` and have no unpaid order and no pending release. A draw is retired once it is settled.
+    /// Sales that ended before `before` and have no pending release. Their unpaid orders are the database's alone, because no
+    /// unit is sold again. A draw is retired once it is settled.
     pub async fn retirable_sales(self, before: Timestamp) -> Result<Vec<SaleId>, StoreError> {
         let query = sqlx::query(
             "SELECT id FROM sales WHERE retired_at_ms IS NULL AND state = 'ended' AND mode <> 'draw'
                AND (closes_at_ms IS NULL OR closes_at_ms <= $1)
-               AND NOT EXISTS (SELECT 1 FROM orders WHERE sale_id = sales.id AND status = 'unpaid')
                AND NOT EXISTS (SELECT 1 FROM releases WHERE sale_id = sales.id)",
         )
         .bind(before.as_millisecond());

@@ -134,13 +134,14 @@ impl SaleStore<'_> {
         Ok(())
     }
 
-    /// Retired sales without a stored digest.
+    /// Sales that are over and have no stored digest.
     pub async fn sales_without_digest(self, limit: i64) -> Result<Vec<Sale>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
-            " FROM sales WHERE state = 'ended' AND retired_at_ms IS NOT NULL AND shadow = 0
-               AND NOT EXISTS (SELECT 1 FROM sale_reports WHERE sale_id = sales.id) ORDER BY id LIMIT $1"
+            " FROM sales WHERE state = 'ended' AND shadow = 0 AND ",
+            super::is_over!(),
+            " AND NOT EXISTS (SELECT 1 FROM sale_reports WHERE sale_id = sales.id) ORDER BY id LIMIT $1"
         );
         self.all(sqlx::query(sql).bind(limit), super::sale).await
     }
