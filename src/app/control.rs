@@ -11,6 +11,7 @@ use control::schedule::Schedule;
 use control::turns::Turns;
 use control::waitlists::Waitlists;
 use control::{Control, Job, upkeep};
+use domain::{Sale, SaleMode};
 use engine::packets::settle::PacketSettler;
 use orders::expiry::Expiry;
 
@@ -37,8 +38,8 @@ const WAITLISTS_INTERVAL: Duration = Duration::from_millis(500);
 const DEPOSITS_INTERVAL: Duration = Duration::from_secs(1);
 /// For rows that nothing needs any more.
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
-/// Totals of orders are wrong only after an older version changed orders beside this one.
-const TOTALS_INTERVAL: Duration = Duration::from_secs(3600);
+/// How soon a day that is over is summed up.
+const BOOKS_INTERVAL: Duration = Duration::from_secs(3600);
 /// How soon after a sale was retired its digest is kept.
 const DIGESTS_INTERVAL: Duration = Duration::from_secs(60);
 /// How often the depth of RabbitMQ's queues is measured.
@@ -76,15 +77,18 @@ impl Services {
             Job::new("schedule", SCHEDULE_INTERVAL, schedule, |schedule| async move {
                 Ok(schedule.step(SCHEDULE_INTERVAL).await?)
             }),
-            Job::new("waiting rooms", QUEUES_INTERVAL, queues, |queues| async move { Ok(queues.step().await?) }),
-            Job::new("turns", QUEUES_INTERVAL, turns, |turns| async move { Ok(turns.step().await?) }),
+            Job::new("waiting rooms", QUEUES_INTERVAL, queues, |queues| async move { Ok(queues.step().await?) })
+                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Queue(_)))),
+            Job::new("turns", QUEUES_INTERVAL, turns, |turns| async move { Ok(turns.step().await?) })
+                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Queue(_)))),
             Job::new("draws", DRAWS_INTERVAL, draws, |draws| async move { Ok(draws.step().await?) }),
             Job::new(
                 "waitlists",
                 WAITLISTS_INTERVAL,
                 waitlists,
                 |waitlists| async move { Ok(waitlists.step().await?) },
-            ),
+            )
+            .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Rush))),
         ];
         match self.stock_sync.clone() {
             Some(sync) => {
@@ -103,6 +107,15 @@ impl Services {
             Job::new("allotment", ALLOT_INTERVAL, allotter, |allotter| async move { allotter.step().await.map(drop) })
         }));
         jobs
+    }
+
+    /// Whether the catalogue has such a sale that is not retired, so that a shop between two sales costs little.
+    fn has_active(&self, is_such: fn(&Sale) -> bool) -> impl Fn() -> bool + Send + Sync + 'static {
+        let catalogue = self.catalogue.clone();
+        move || {
+            let active = catalogue.active();
+            active.into_iter().filter_map(|id| catalogue.known(id)).any(|entry| is_such(&entry.sale))
+        }
     }
 
     /// What happens to orders and their money.
@@ -159,13 +172,10 @@ impl Services {
             Job::new("purge", PURGE_INTERVAL, store.clone(), |store| async move { Ok(upkeep::purge(store).await?) }),
             Job::new(
                 "books",
-                TOTALS_INTERVAL,
+                BOOKS_INTERVAL,
                 store.clone(),
                 |store| async move { Ok(upkeep::close_books(store).await?) },
             ),
-            Job::new("totals of orders", TOTALS_INTERVAL, store.clone(), |store| async move {
-                Ok(upkeep::correct_totals(store).await?)
-            }),
             Job::new("digests of sales", DIGESTS_INTERVAL, digests, |digests| async move { Ok(digests.keep().await?) }),
         ];
         if let Some(monitor) = self.monitor.clone() {

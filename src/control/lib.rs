@@ -55,6 +55,8 @@ pub struct Job {
     pub pause_factor: u32,
     /// Whether a stop of the process interrupts a step. Such a step leaves nothing half done.
     pub interruptible: bool,
+    /// A step is left out while this is false.
+    is_needed: Box<dyn Fn() -> bool + Send + Sync>,
     step: Step,
 }
 
@@ -68,7 +70,12 @@ impl Job {
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
         let step: Step = Box::new(move || Box::pin(step(part.clone())));
-        Job { name, interval, pause_factor: 0, interruptible: false, step }
+        Job { name, interval, pause_factor: 0, interruptible: false, is_needed: Box::new(|| true), step }
+    }
+
+    /// Runs a step only if this is true at that time.
+    pub fn only_if(self, is_needed: impl Fn() -> bool + Send + Sync + 'static) -> Job {
+        Job { is_needed: Box::new(is_needed), ..self }
     }
 
     pub fn interruptible(self) -> Job {
@@ -82,6 +89,9 @@ impl Job {
     async fn run(&self, leased: &LeaseHeld, stop: &CancellationToken) {
         let mut periodic = Periodic::new(self.name, self.interval, stop);
         while periodic.tick().await && self.wait_for_lease(leased, stop).await {
+            if !(self.is_needed)() {
+                continue;
+            }
             let started = Instant::now();
             let step = (self.step)();
             let done = if self.interruptible { stop.run_until_cancelled(step).await } else { Some(step.await) };

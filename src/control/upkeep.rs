@@ -1,7 +1,5 @@
 //! Steps of data control that only the database needs.
 
-use tracing::warn;
-
 use super::stock_sync;
 use store::{Store, StoreError};
 
@@ -35,14 +33,6 @@ pub async fn purge(store: Store) -> Result<(), StoreError> {
     while store.reminders().purge().await? {}
     while store.eligibility().purge_groups().await? {}
     while store.linked_accounts().purge_signals().await? {}
-    Ok(())
-}
-
-pub async fn correct_totals(store: Store) -> Result<(), StoreError> {
-    let corrected = store.audit().correct_order_totals().await?;
-    if corrected > 0 {
-        warn!(corrected, "totals of orders were wrong and have been corrected");
-    }
     Ok(())
 }
 

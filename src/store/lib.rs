@@ -63,9 +63,10 @@ mod security_events;
 mod shop_pages;
 mod signals;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::query::Query;
@@ -167,6 +168,8 @@ pub struct Store {
     pool: Pool,
     /// The process's own clock, for an SQLite file; `None` if the database has a clock.
     own_clock: Option<Clock>,
+    /// The database's last answer about its time, and when it came.
+    told_time: Arc<Mutex<Option<(Instant, Timestamp)>>>,
     /// Limits writing transactions. SQLite has one writer at a time, and its busy loop is not fair. This semaphore is.
     writer: Arc<Semaphore>,
 }
@@ -184,6 +187,7 @@ impl Store {
         Ok(Store {
             pool: Pool::open(&url, sqlite)?,
             own_clock: sqlite.then(Clock::system),
+            told_time: Arc::default(),
             writer: Arc::new(Semaphore::new(writers)),
         })
     }

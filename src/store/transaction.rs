@@ -4,7 +4,8 @@
 //! because the clocks of hosts differ. PostgreSQL sends its time with the answer to `BEGIN`, so it costs no round trip.
 //! An SQLite file belongs to one host, so the process's own clock is used, and tests can advance it.
 
-use std::time::Duration;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
@@ -18,6 +19,9 @@ use domain::{SaleId, UserId};
 
 /// How long a writing transaction waits for earlier ones. SQLite has one writer at a time, so waiting is normal there.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the database's last answer about its time is used.
+const TOLD_TIME_LIFETIME: Duration = Duration::from_secs(1);
 
 macro_rules! now {
     () => {
@@ -128,12 +132,23 @@ impl std::ops::DerefMut for Tx {
 }
 
 impl Store {
-    /// The database's time.
+    /// The database's time. It is asked once a second, and in between it is behind by the time that the answer took.
     pub async fn now(&self) -> Result<Timestamp, StoreError> {
-        match &self.own_clock {
-            Some(clock) => Ok(clock.now()),
-            None => Ok(row::time(&sqlx::query(now!()).fetch_one(&self.pool).await?, "now_ms")?),
+        let told = *self.told_time.lock().unwrap_or_else(PoisonError::into_inner);
+        match told.filter(|(at, _)| self.own_clock.is_none() && at.elapsed() < TOLD_TIME_LIFETIME) {
+            Some((at, time)) => Ok(time + at.elapsed()),
+            None => self.ask_time().await,
         }
+    }
+
+    /// Asks the database for its time.
+    pub async fn ask_time(&self) -> Result<Timestamp, StoreError> {
+        let Some(clock) = &self.own_clock else {
+            let time = row::time(&sqlx::query(now!()).fetch_one(&self.pool).await?, "now_ms")?;
+            *self.told_time.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), time));
+            return Ok(time);
+        };
+        Ok(clock.now())
     }
 
     /// Whether the database's clock is the process's own.

@@ -22,7 +22,7 @@ use domain::{PacketId, UserId};
 use store::{Store, StoreError};
 
 /// How often the list of open packets is read; also the delay until the relay reads the outbox of a new packet.
-const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
+const REFRESH_INTERVAL: Duration = Duration::from_millis(500);
 /// How often all open packets are read. Between two full reads, only packets that were given or settled since are read.
 const FULL_READ_INTERVAL: Duration = Duration::from_secs(300);
 /// A row becomes visible at most this long after the time recorded in it. Every transaction is shorter.

@@ -1,12 +1,11 @@
 //! Orders: sold units, totals, and one live order per user.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use sqlx::AssertSqlSafe;
 
 use super::{Snapshot, Steps};
-use crate::{AuditStore, StatusCount, StoreError, row};
+use crate::{StatusCount, StoreError, row};
 use domain::{OrderStatus, SaleId};
 
 /// Live orders that one statement may check.
@@ -118,28 +117,6 @@ impl Snapshot {
             problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
         }
         Ok(problems)
-    }
-}
-
-impl AuditStore<'_> {
-    /// Corrects totals that differ from the number of their orders, and returns how many there were. They come from
-    /// processes of an earlier version, which stored no totals, running beside newer ones. Totals and orders change
-    /// together, so the difference at one moment is still the error at any later moment.
-    pub async fn correct_order_totals(self) -> Result<usize, StoreError> {
-        let wrong = {
-            let mut snapshot = self.snapshot(Arc::default()).await?;
-            let counted = snapshot.counted().await?;
-            snapshot.wrong_totals(&counted).await?
-        };
-        if wrong.is_empty() {
-            return Ok(0);
-        }
-        let mut tx = self.begin().await?;
-        for (sale, status, kept, counted) in &wrong {
-            tx.changes.totals.correct(*sale, *status, counted.orders - kept.orders, counted.units - kept.units);
-        }
-        tx.commit().await?;
-        Ok(wrong.len())
     }
 }
 
