@@ -7,7 +7,6 @@ use futures::future::join_all;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_read_routing::RandomReplicaStrategy;
-use redis::cluster_routing::{MultipleNodeRoutingInfo, ResponsePolicy, RoutingInfo};
 use redis::io::tcp::TcpSettings;
 use redis::{Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value};
 use secrecy::ExposeSecret;
@@ -162,9 +161,8 @@ impl RedisConnection {
 
     /// Fails unless at least one master of a cluster answers.
     pub async fn check_any_master(&self) -> RedisResult<()> {
-        let RedisConnection::Cluster(connection) = self else { return self.check_writable().await };
-        let one = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, Some(ResponsePolicy::OneSucceeded)));
-        connection.route_command(redis::cmd("PING"), one).await.map(drop)
+        let RedisConnection::Cluster(servers) = self else { return self.check_writable().await };
+        servers.check_any_master().await
     }
 
     /// The batch key of a bucket. On a single server claims on all buckets share calls. In a cluster each bucket has

@@ -5,6 +5,7 @@
 //! matter. If the master takes no heartbeats, replicas are not judged, because it is unknown what they should have.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,8 +28,6 @@ const MAX_GAP: Duration = Duration::from_secs(2);
 const EXPIRY_SECONDS: u64 = 60;
 /// Time-out of a write, so that a silent master of a cluster does not delay the next number for the others.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often the servers of a cluster are listed.
-const SHARDS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The heartbeat of this process.
 pub(super) struct Heartbeat {
@@ -41,7 +40,6 @@ struct State {
     number: u64,
     /// One key per master.
     keys: Vec<HeartbeatKey>,
-    shards_listed_at: Option<Instant>,
 }
 
 struct HeartbeatKey {
@@ -55,13 +53,13 @@ pub(super) type Expected = Vec<(String, u64)>;
 
 impl Heartbeat {
     pub(super) fn new() -> Heartbeat {
-        let state = State { number: 0, keys: Vec::new(), shards_listed_at: None };
+        let state = State { number: 0, keys: Vec::new() };
         Heartbeat { process: Uuid::new_v4().simple().to_string(), state: Mutex::new(state) }
     }
 
     /// Writes the next number to every master.
     pub(super) async fn write(&self, master: &RedisConnection) {
-        self.list_shards(master).await;
+        self.choose_keys(master);
         let (number, names): (u64, Vec<String>) = {
             let mut state = self.lock();
             state.number += 1;
@@ -81,22 +79,15 @@ impl Heartbeat {
         }
     }
 
-    /// Finds a key for every master of a cluster. A single server needs one.
-    async fn list_shards(&self, master: &RedisConnection) {
-        let names = if master.is_cluster() {
-            let due = self.lock().shards_listed_at.is_none_or(|at| at.elapsed() >= SHARDS_INTERVAL);
-            if !due {
-                return;
+    /// Takes a key for every master of a cluster. A single server needs one.
+    fn choose_keys(&self, master: &RedisConnection) {
+        let names: Vec<String> = match master {
+            RedisConnection::Cluster(servers) => {
+                servers.ranges_of_masters().iter().map(|slots| keys::heartbeat(&self.process, tag(slots))).collect()
             }
-            let (mut list, mut master) = (redis::cmd("CLUSTER"), master.clone());
-            let slots = list.arg("SLOTS").query_async::<Vec<Vec<Value>>>(&mut master);
-            let Ok(Ok(slots)) = tokio::time::timeout(WRITE_TIMEOUT, slots).await else { return };
-            tags(&slots).into_iter().map(|tag| keys::heartbeat(&self.process, Some(tag))).collect()
-        } else {
-            vec![keys::heartbeat(&self.process, None)]
+            _ => vec![keys::heartbeat(&self.process, None)],
         };
         let mut state = self.lock();
-        state.shards_listed_at = Some(Instant::now());
         state.keys.retain(|key| names.contains(&key.name));
         for name in names {
             if state.keys.iter().all(|key| key.name != name) {
@@ -158,20 +149,9 @@ impl HeartbeatKey {
     }
 }
 
-/// For each master a hash tag whose slot lies in the master's first range.
-fn tags(slots: &[Vec<Value>]) -> Vec<u32> {
-    let mut masters: Vec<(Vec<Value>, (u16, u16))> = Vec::new();
-    for range in slots {
-        let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = range.as_slice() else { continue };
-        let (Ok(first), Ok(last)) = (u16::try_from(*first), u16::try_from(*last)) else { continue };
-        // The first two values are host and port. The server's id and other names may follow.
-        let address: Vec<Value> = master.iter().take(2).cloned().collect();
-        if masters.iter().all(|(known, _)| *known != address) {
-            masters.push((address, (first, last)));
-        }
-    }
-    let in_range = |(first, last)| (0..).find(|tag: &u32| (first..=last).contains(&keys::slot(&tag.to_string())));
-    masters.into_iter().filter_map(|(_, range)| in_range(range)).collect()
+/// A hash tag with one of these slots.
+fn tag(slots: &RangeInclusive<u16>) -> Option<u32> {
+    (0..).find(|tag: &u32| slots.contains(&keys::slot(&tag.to_string())))
 }
 
 #[cfg(test)]
@@ -201,17 +181,5 @@ mod tests {
         let key = key(&[(0, 1), (500, 2), (10_000, 3), (10_500, 4)], start);
         assert_eq!(key.expected(start + Duration::from_millis(11_000)), None);
         assert_eq!(key.taken.len(), 2);
-    }
-
-    #[test]
-    fn every_master_of_a_cluster_has_a_tag() {
-        let address = |port| Value::Array(vec![Value::BulkString(b"127.0.0.1".into()), Value::Int(port)]);
-        let range = |first, last, port| vec![Value::Int(first), Value::Int(last), address(port), address(port + 100)];
-        let slots = [range(0, 99, 1), range(100, 5460, 2), range(5461, 10922, 3), range(10923, 16383, 1)];
-        let found = tags(&slots);
-        assert_eq!(found.len(), 3);
-        for (tag, (first, last)) in found.iter().zip([(0, 99), (100, 5460), (5461, 10922)]) {
-            assert!((first..=last).contains(&keys::slot(&tag.to_string())), "{tag}");
-        }
     }
 }

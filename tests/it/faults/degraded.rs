@@ -1,7 +1,12 @@
 //! Services that answer but refuse writes: a read-only database, a full Redis, a Redis that is a replica or has no
 //! replicas, a RabbitMQ short of memory. They count as unreachable: nothing is lost, and nothing becomes a dead letter.
 
+use std::ops::RangeInclusive;
+use std::pin::pin;
 use std::time::Duration;
+
+use engine::redis::keys;
+use futures::{StreamExt, stream};
 
 use super::{assert_nothing_is_lost, open_shop};
 use crate::support::{Load, NewSale, Plan, Rung, Shop, Stack, on_postgres, pause};
@@ -10,6 +15,11 @@ const UNITS: u64 = 200;
 /// Shoppers who arrive during the fault; every one of them gets a unit.
 const DURING_FAULT: u64 = 120;
 const ARRIVAL_TIME: Duration = Duration::from_secs(6);
+/// Shoppers who buy in two sales, one of which has lost its master, and how many of them at once.
+const BESIDE_A_DEAD_MASTER: u64 = 200;
+const CONCURRENCY: usize = 8;
+/// As a cluster of three masters divides the slots.
+const SLOTS_OF_SHARD_1: RangeInclusive<u16> = 5_461..=10_922;
 /// Longer than the time after which an order is overdue.
 const FAULT_MS: u64 = 8_000;
 /// The contract promises ten seconds.
@@ -174,14 +184,35 @@ async fn processes_started_with_a_read_only_database_wait_for_it() {
     assert_nothing_is_lost(&shop, &sale, &load, UNITS as i64).await;
 }
 
-/// The remaining members of a cluster serve at most their own slots. Doctor and audit report that instead of guessing.
+/// The remaining members of a cluster sell what their slots have, and nothing else. Doctor and audit report that instead
+/// of guessing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_cluster_member_is_named() {
     let shop = Plan::on(Rung::Cluster).await.start().await;
     let _restore = Stack::get().restore_on_drop();
     let sale = shop.open(NewSale::of(UNITS as i64).split(5, 6)).await;
+    let (mut dead, mut living) = (None, None);
+    while dead.is_none() || living.is_none() {
+        let one = shop.open(NewSale::of(BESIDE_A_DEAD_MASTER as i64)).await;
+        let is_dead = SLOTS_OF_SHARD_1.contains(&keys::slot(&one));
+        let _ = if is_dead { dead.insert(one) } else { living.insert(one) };
+    }
+    let (unsold, living) = (dead.unwrap(), living.unwrap());
     let before = shop.run(&["doctor"]).await;
     Stack::get().run(&["kill", "shard1"]).await;
+    let mut sold = 0;
+    let crowd = stream::iter(1..=BESIDE_A_DEAD_MASTER).map(async |n| {
+        let shopper = shop.shopper(10_000 + n);
+        let (dead, living) = tokio::join!(shopper.try_buy(&unsold, 1), shopper.try_buy(&living, 1));
+        assert!(!dead.is_ok_and(|answer| answer.status == 202), "the dead master has granted");
+        living.is_ok_and(|answer| answer.status == 202)
+    });
+    let mut crowd = pin!(crowd.buffer_unordered(CONCURRENCY));
+    while let Some(has_bought) = crowd.next().await {
+        sold += u64::from(has_bought);
+    }
+    assert!(sold * 100 >= BESIDE_A_DEAD_MASTER * 99, "{sold} of {BESIDE_A_DEAD_MASTER} bought from living masters");
+    shop.ops(0).get("/readyz").await.expect(200);
     let (doctor, audit) = (shop.run(&["doctor"]).await, shop.run(&["audit"]).await);
     Stack::get().run(&["start", "shard1"]).await;
 
