@@ -25,7 +25,7 @@ pub async fn run(shop: &Shop, report: &mut Report) -> anyhow::Result<()> {
     let other = format!("server {{ listen {plain} backlog=4096; charset utf-8; root \"{}\"; }}", folder.display());
     let config = &shop.services.config;
     let pages = config.data_dir.join("pages");
-    let nginx = Nginx::start(dir.path(), free_address()?, config.web.listen, &pages, &other);
+    let nginx = Nginx::start(dir.path(), free_address()?, &[config.web.listen], &pages, &other);
     let (page, file) = (format!("http://{}/en/sales/{sale}", nginx.address), format!("http://{plain}/page.html"));
     wait_for(&page)?;
     let bytes = fetch(&page)?;

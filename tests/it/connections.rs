@@ -133,7 +133,7 @@ mod stack {
         let sale = shop.open(NewSale::of(10)).await;
         let dir = tempfile::tempdir().unwrap();
         let pages = std::path::Path::new(shop.setting("SECKILL_DATA_DIR")).join("pages");
-        let nginx = Nginx::start(dir.path(), free_address(), shop.processes[0].listen, &pages, "");
+        let nginx = Nginx::start(dir.path(), free_address(), &[shop.processes[0].listen], &pages, "");
         let client = shop.client().with_origin(&format!("http://{}", nginx.address));
         let button = format!("/api/sales/{sale}/button");
         eventually("nginx answers", TIMEOUT, async || {

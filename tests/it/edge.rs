@@ -28,7 +28,7 @@ mod stack {
             let pages = dir.path().join("pages");
             std::fs::create_dir_all(pages.join("zh")).unwrap();
             std::fs::write(pages.join("zh/index.html"), "<!doctype html>").unwrap();
-            let nginx = Nginx::start(dir.path(), free_address(), upstream, &pages, "");
+            let nginx = Nginx::start(dir.path(), free_address(), &[upstream], &pages, "");
             let edge = Edge { nginx, _dir: dir };
             let answers = async || tokio::net::TcpStream::connect(edge.nginx.address).await.map_err(|e| e.to_string());
             eventually("nginx answers", TIMEOUT, answers).await;
@@ -104,7 +104,7 @@ mod stack {
             .replace("/etc/nginx/tls/privkey.pem", &format!("{files}/server.key"))
             .replace("listen 80", &format!("listen {}", free_address()));
         let listen = format!("{} ssl", free_address());
-        Nginx::write(dir.path(), &listen, free_address(), dir.path(), &example);
+        Nginx::write(dir.path(), &listen, &[free_address()], dir.path(), &example);
         let done = Nginx::command(dir.path()).arg("-t").output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }

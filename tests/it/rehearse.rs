@@ -1,5 +1,6 @@
 //! `seckill rehearse` against running shops: it ends with a verdict and removes what it made.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use domain::SaleId;
 use serde_json::Value;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 
-use crate::support::{Plan, Rung, Shop, eventually, pause, program, run};
+use crate::support::{Nginx, Plan, Rung, Shop, eventually, free_address, pause, program, run};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Limits that no machine exceeds, because these tests do not judge its speed.
@@ -263,6 +264,34 @@ mod stack {
     #[tokio::test]
     async fn rabbit() {
         small_rehearsal_is_a_go_and_removes_itself(Rung::Rabbit).await;
+    }
+
+    /// nginx is in front of two servers, which are restarted one after the other while shoppers buy.
+    #[tokio::test]
+    async fn restart_of_both_servers_is_noticed_by_nobody() {
+        let address = free_address();
+        let plan = Plan::on(Rung::Rabbit).await.roles(&["serve", "serve", "relay", "consume", "control"]);
+        let plan = plan.set("SECKILL_PUBLIC_URL", &format!("http://{address}"));
+        let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_DRAIN", "2s");
+        let mut shop = plan.start().await;
+        shop.goods().await;
+        let (dir, pages) = (tempfile::tempdir().unwrap(), Path::new(shop.setting("SECKILL_DATA_DIR")).join("pages"));
+        let servers = [shop.processes[0].listen, shop.processes[1].listen];
+        let _nginx = Nginx::start(dir.path(), address, &servers, &pages, "");
+        let (site, report) = (format!("http://{address}"), shop.dir().join("report.json"));
+        let crowd = ["rehearse", "--shoppers", "1500", "--units", "300", "--rps", "80", "--ramp", "15s", "--bots", "0"];
+        let limits = ["--p99", "1m", "--landed", "1m", "--json", report.to_str().unwrap()];
+        let mut rehearsal = RunningRehearsal::start(&shop, &[&crowd[..], &limits, &["--url", &site]].concat());
+        wait_for_first_sale(&shop).await;
+        for n in 0..2 {
+            shop.processes[n].terminate();
+            assert!(shop.processes[n].ended(TIMEOUT).await.success());
+            shop.processes[n].start();
+            shop.wait_until_ready().await;
+        }
+        assert!(rehearsal.0.try_wait().unwrap().is_none(), "shoppers still buy");
+        assert_eq!(rehearsal.ended().await, Some(0), "{}", std::fs::read_to_string(report).unwrap_or_default());
+        shop.audit_is_clean().await;
     }
 
     #[tokio::test]

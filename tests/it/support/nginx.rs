@@ -12,22 +12,24 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Starts nginx in its own folder `dir`. `pages` is the folder of rendered pages, `more` adds server blocks.
-    pub fn start(dir: &Path, address: SocketAddr, upstream: SocketAddr, pages: &Path, more: &str) -> Nginx {
-        Nginx::write(dir, &address.to_string(), upstream, pages, more);
+    /// Starts nginx in its own folder `dir` in front of these servers. `pages` is the folder of rendered pages, `more` adds
+    /// server blocks.
+    pub fn start(dir: &Path, address: SocketAddr, upstreams: &[SocketAddr], pages: &Path, more: &str) -> Nginx {
+        Nginx::write(dir, &address.to_string(), upstreams, pages, more);
         let process = Nginx::command(dir).stdout(Stdio::null()).spawn();
         Nginx { address, process: process.expect("nginx is needed: scripts/stack installs it") }
     }
 
     /// Writes the configuration. `listen` is an address, followed by `ssl` if it uses TLS.
-    pub fn write(dir: &Path, listen: &str, upstream: SocketAddr, pages: &Path, more: &str) {
+    pub fn write(dir: &Path, listen: &str, upstreams: &[SocketAddr], pages: &Path, more: &str) {
+        let servers: String = upstreams.iter().map(|address| format!("server {address} max_fails=0;")).collect();
         for folder in ["cache", "temp"] {
             std::fs::create_dir_all(dir.join(folder)).expect("a folder for nginx");
         }
         let at = |name: &str| dir.join(name).display().to_string();
         let site = include_str!("../../../docker/nginx.conf.template")
             .replace("${SECKILL_NGINX_LISTEN}", listen)
-            .replace("${SECKILL_NGINX_UPSTREAM}", &format!("server {upstream} max_fails=0;"))
+            .replace("${SECKILL_NGINX_UPSTREAM}", &servers)
             .replace("${SECKILL_NGINX_TRUSTED}", "set_real_ip_from 127.0.0.1;")
             .replace("${SECKILL_NGINX_PAGES}", &pages.display().to_string())
             .replace("${SECKILL_NGINX_LOG}", "/dev/null")
