@@ -15,16 +15,25 @@ pub struct Stack {
 }
 
 static STACK: LazyLock<Stack> = LazyLock::new(|| {
-    let dir = std::env::var_os("SECKILL_TEST_STACK").map(PathBuf::from).unwrap_or_else(|| {
+    let dir = std::env::var("SECKILL_TEST_STACK").unwrap_or_else(|_| {
         panic!(
             "this test needs services: run scripts/test, or set SECKILL_TEST_STACK to the folder of a running \
                 stack (scripts/stack up)"
         )
     });
+    let dir = own_stack(&dir).unwrap_or(PathBuf::from(dir));
     let text = std::fs::read_to_string(dir.join("env"))
         .unwrap_or_else(|error| panic!("no stack runs in {}: {error}; run scripts/test", dir.display()));
     Stack { variables: text.lines().filter_map(variable).collect(), dir }
 });
+
+/// The services of this test alone, if it kills some and scripts/test has started them.
+fn own_stack(shared: &str) -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var(name).ok();
+    variable("NEXTEST_TEST_GROUP").filter(|group| group == "faults")?;
+    let own = PathBuf::from(format!("{shared}-faults-{}", variable("NEXTEST_TEST_GROUP_SLOT")?));
+    own.exists().then_some(own)
+}
 
 /// Parses `export NAME=value`, where only backslashes quote.
 fn variable(line: &str) -> Option<(String, String)> {
