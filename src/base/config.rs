@@ -31,7 +31,7 @@ pub use payments::PaymentProvider;
 pub use redis_address::{RedisAddress, SentinelAddress};
 pub use service_address::ServiceAddress;
 use service_address::{amqp_url, read_tls};
-pub use source::{Source, read_file};
+pub use source::{Source, check_variables, read_file};
 
 use crate::tls::ClientTls;
 use domain::draw::Beacon;
@@ -412,8 +412,7 @@ mod tests {
             ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),
             ("mail_from = 'shop'", "SECKILL_MAIL_FROM"),
             ("demo = 'maybe'", "SECKILL_DEMO"),
-            ("log = 'info,sqlx=loud'", "SECKILL_LOG"),
-            ("log = 'info[request]=debug'", "SECKILL_LOG"),
+            ("log = 'verbose'", "SECKILL_LOG"),
             ("log_format = 'xml'", "SECKILL_LOG_FORMAT"),
             ("user_rate = 0", "SECKILL_USER_RATE"),
             ("admission = 5", "SECKILL_ADMISSION"),

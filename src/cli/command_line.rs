@@ -39,6 +39,7 @@ const COMMANDS: [(&str, Task); 5] = [
 /// Reads the command line, the environment and the file. Ends the process on `--help` and on unknown flags.
 pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
     let matches = command().get_matches();
+    config::check_variables(std::env::vars_os())?;
     let words: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
     let task = match options::read(&words, &matches)? {
         Some(options) => Task::Rehearse(Box::new(options)),

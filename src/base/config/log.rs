@@ -1,15 +1,30 @@
 //! What is logged, and how.
 
-use anyhow::{Context, bail};
-use tracing_subscriber::filter::Targets;
+use anyhow::{bail, ensure};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
-/// A level for everything, levels for modules, or both: `info,sqlx=warn`.
+/// A level for everything, levels for modules, or both: `info,sqlx=warn`. Filters of spans and fields are not supported.
 pub(super) fn log_levels(text: &str) -> anyhow::Result<Targets> {
-    const EXPECTED: &str = "expected levels (off, error, warn, info, debug, trace) such as info,sqlx=warn";
-    // Filters of spans and fields, in brackets, are not supported: `Targets` would read them as names of modules.
-    anyhow::ensure!(!text.contains(['[', '{', '/']), EXPECTED);
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-    parts.join(",").parse().context(EXPECTED)
+    let mut targets = Targets::new();
+    // `Targets` can read texts itself, but takes any word that is not a level for the name of a module.
+    for part in text.split(',').map(str::trim) {
+        targets = match part.split_once('=') {
+            None => targets.with_default(level(part)?),
+            Some((module, of_module)) => {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-');
+                ensure!(!module.is_empty() && module.chars().all(is_name), "{module:?} is not the name of a module");
+                targets.with_target(module, level(of_module)?)
+            }
+        };
+    }
+    Ok(targets)
+}
+
+fn level(text: &str) -> anyhow::Result<LevelFilter> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let known = LEVELS.iter().any(|level| text.eq_ignore_ascii_case(level));
+    ensure!(known, "{text:?} is not a level; expected {}, such as info,sqlx=warn", LEVELS.join(", "));
+    Ok(text.parse()?)
 }
 
 pub(super) fn log_format(text: &str) -> anyhow::Result<bool> {
@@ -36,5 +51,15 @@ mod tests {
         assert!(spaced.would_enable("seckill::gate", &Level::TRACE));
         assert!(!spaced.would_enable("seckill::stock", &Level::INFO));
         assert!(!log_levels("off").unwrap().would_enable("seckill", &Level::ERROR));
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for wrong in ["verbose", "info,sqlx", "info,sqlx=loud", "info,,sqlx=warn", "=info", "info[request]=debug", "3"]
+        {
+            assert!(log_levels(wrong).is_err(), "{wrong}");
+        }
+        assert!(log_levels("verbose").unwrap_err().to_string().contains("\"verbose\""));
+        assert!(log_levels("INFO,a-b::c=Debug").is_ok());
     }
 }

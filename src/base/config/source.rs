@@ -1,9 +1,10 @@
 //! Where settings come from: flags and variables first, then the file.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use secrecy::SecretString;
 
 use super::{SETTINGS, variable};
@@ -17,6 +18,37 @@ pub fn read_file(path: &Path) -> anyhow::Result<toml::Table> {
         anyhow::ensure!(known, "{}: there is no setting {key:?}", path.display());
     }
     Ok(table)
+}
+
+/// Variables that begin like settings and belong to others: tests and scripts, nginx' configuration, the port in the compose
+/// file.
+const OF_OTHERS: [&str; 6] =
+    ["SECKILL_TEST_", "SECKILL_STACK_", "SECKILL_TORTURE_", "SECKILL_COUNTS_", "SECKILL_NGINX_", "SECKILL_PORT"];
+
+/// Refuses variables that no setting has: a misspelled one would have no effect. Empty ones count as not given.
+pub fn check_variables(environment: impl Iterator<Item = (OsString, OsString)>) -> anyhow::Result<()> {
+    for (name, value) in environment {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("SECKILL_") && !value.is_empty()) else {
+            continue;
+        };
+        if OF_OTHERS.iter().any(|prefix| name.starts_with(prefix)) || is_of_kubernetes(name) {
+            continue;
+        }
+        let known = SETTINGS.iter().flat_map(|(setting, _)| [variable(setting), format!("{}_FILE", variable(setting))]);
+        if let Some(near) =
+            known.min_by_key(|known| strsim::damerau_levenshtein(known, name)).filter(|near| near != name)
+        {
+            bail!("there is no setting {name}; did you mean {near}?");
+        }
+    }
+    Ok(())
+}
+
+/// Whether Kubernetes sets this variable, for containers beside a service whose name begins with `seckill`.
+fn is_of_kubernetes(name: &str) -> bool {
+    ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT"].iter().any(|end| name.ends_with(end))
+        || name.contains("_SERVICE_PORT_")
+        || ["_TCP", "_UDP"].iter().any(|protocol| name.contains(protocol)) && name.contains("_PORT_")
 }
 
 /// The content of the file that `NAME_FILE` names, without the newline at its end.
@@ -111,6 +143,36 @@ mod tests {
             let of_file = format!("{}_FILE", variable(name));
             let source = read(&[(&of_file, path.to_str().unwrap())]).unwrap();
             assert_eq!(source.text(name).as_deref(), Some("in the file"), "{name}");
+        }
+    }
+
+    #[test]
+    fn variable_without_a_setting_is_refused_with_the_nearest_name() {
+        let check = |name: &str, value: &str| check_variables(std::iter::once((name.into(), value.into())));
+        for (wrong, near) in [
+            ("SECKILL_REDS_URL", "SECKILL_REDIS_URL"),
+            ("SECKILL_PAYMENT_WINDOWS", "SECKILL_PAYMENT_WINDOW"),
+            ("SECKILL_SECRT_FILE", "SECKILL_SECRET_FILE"),
+        ] {
+            let message = check(wrong, "x").unwrap_err().to_string();
+            assert!(message.contains(wrong) && message.ends_with(&format!("{near}?")), "{message}");
+            assert!(check(wrong, "").is_ok(), "an empty value counts as not given");
+        }
+        for (name, _) in SETTINGS {
+            assert!(check(&variable(name), "x").is_ok() && check(&format!("{}_FILE", variable(name)), "x").is_ok());
+        }
+        for of_others in [
+            "PATH",
+            "SECKILL_TEST_STACK",
+            "SECKILL_STACK_DIR",
+            "SECKILL_NGINX_PAGES",
+            "SECKILL_PORT",
+            "SECKILL_SERVICE_HOST",
+            "SECKILL_WEB_SERVICE_PORT_HTTP",
+            "SECKILL_PORT_8080_TCP_ADDR",
+            "SECKILL_REDIS_PORT_6379_TCP",
+        ] {
+            assert!(check(of_others, "x").is_ok(), "{of_others}");
         }
     }
 
