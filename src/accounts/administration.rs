@@ -27,12 +27,17 @@ impl Accounts {
         Ok(user)
     }
 
-    /// Removes the second factor and the passkeys of an account and ends its sessions, for the command line: no
-    /// signed-in owner is needed. `None`: no account has this name.
-    pub async fn reset_second_factor_by_command(&self, username: &str) -> Result<Option<User>, AccountChangeRefusal> {
+    /// Changes an account for the command line: no signed-in owner is needed. Its sessions end in all processes within a
+    /// second. `None`: no account has this name.
+    pub async fn change_by_command(
+        &self,
+        username: &str,
+        change: &AccountChange,
+    ) -> Result<Option<User>, AccountChangeRefusal> {
         let Some(user) = self.user_named(username).await? else { return Ok(None) };
-        let change = AccountChange::ResetSecondFactor;
-        self.store.accounts().change_account_by_command(user.id, &change, self.clock.now()).await.map(Some)
+        let user = self.store.accounts().change_account_by_command(user.id, change, self.clock.now()).await?;
+        self.note_change(&user, change);
+        Ok(Some(user))
     }
 
     /// Adds an account for a new member of staff. Returns it with a temporary password, which must be replaced before
@@ -79,14 +84,19 @@ impl Accounts {
         by: &Session,
         id: UserId,
     ) -> Result<Result<(User, String), AccountRefusal>, AccountChangeRefusal> {
-        let password = password::generate();
-        let hash = match self.hash_temporary(&password).await {
-            Ok(hash) => hash,
+        let (password, change) = match self.temporary_password().await {
+            Ok(made) => made,
             Err(refusal) => return Ok(Err(refusal)),
         };
+        Ok(Ok((self.change_account(by, id, &change).await?, password)))
+    }
+
+    /// A new temporary password, and the change that gives it to an account.
+    pub async fn temporary_password(&self) -> Result<(String, AccountChange), AccountRefusal> {
+        let password = password::generate();
+        let hash = self.hash_temporary(&password).await?;
         let expires_at = self.store.now().await? + TEMPORARY_PASSWORD_LIFETIME;
-        let user = self.change_account(by, id, &AccountChange::ResetPassword { hash, expires_at }).await?;
-        Ok(Ok((user, password)))
+        Ok((password, AccountChange::ResetPassword { hash, expires_at }))
     }
 
     async fn hash_temporary(&self, password: &str) -> Result<String, AccountRefusal> {

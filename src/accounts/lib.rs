@@ -71,6 +71,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use jiff::Timestamp;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 use uuid::Uuid;
 
 use crate::security_events::SecurityEvents;
@@ -404,28 +405,24 @@ impl Accounts {
         self.sessions.removal_cookie()
     }
 
-    /// Creates the administrator if there is none. A given password is set unless it is the current one, so that a
-    /// restart does not end the administrator's sessions. Returns the generated password of a new administrator, to be
-    /// shown once.
+    /// Creates the administrator of a new shop, which has no staff yet. Otherwise it changes nothing: a password that staff
+    /// changed since must not come back. Returns the generated password of a new administrator, to be shown once.
     pub async fn ensure_admin(&self, given: Option<SecretString>) -> Result<Option<String>, AccountRefusal> {
-        match (self.store.accounts().user_named(ADMIN).await?, given) {
-            (Some(_), None) => Ok(None),
-            (Some(user), Some(given)) => {
-                let request = HashRequest::internal();
-                if !self.passwords.verify(given.clone(), Some(user.password_hash), request).await? {
-                    let hash = self.passwords.hash(given, request).await?;
-                    let (ended, _) = self.store.accounts().set_password(user.id, &hash, None, self.clock.now()).await?;
-                    self.revocations.add(&[ended]);
-                }
-                Ok(None)
+        if !self.store.accounts().staff().await?.is_empty() {
+            if given.is_some() {
+                info!(
+                    "SECKILL_ADMIN_PASSWORD has no effect, because the shop has staff; see: seckill reset-password NAME"
+                );
             }
-            (None, Some(given)) => self.add_admin(given).await.map(|_| None),
-            (None, None) => {
-                let generated = password::generate();
-                let added = self.add_admin(SecretString::from(generated.clone())).await?;
-                Ok(added.then_some(generated))
-            }
+            return Ok(None);
         }
+        if let Some(given) = given {
+            self.add_admin(given).await?;
+            return Ok(None);
+        }
+        let generated = password::generate();
+        let added = self.add_admin(SecretString::from(generated.clone())).await?;
+        Ok(added.then_some(generated))
     }
 
     /// Returns whether this process added the administrator: several processes may start at once.

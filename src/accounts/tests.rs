@@ -4,6 +4,8 @@ mod second_factor;
 use std::net::IpAddr;
 
 use super::*;
+use domain::SecurityClass;
+use store::{AccountChange, AuditFilter, SecurityEventFilter};
 
 async fn accounts() -> (Accounts, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
@@ -175,19 +177,40 @@ async fn weak_password_of_an_existing_account_still_signs_in_and_no_new_one_is_s
 }
 
 #[tokio::test]
-async fn administrator_exists_once_and_a_new_password_ends_old_sessions() {
+async fn administrator_is_made_once_and_the_setting_never_brings_a_password_back() {
     let (accounts, _dir) = accounts().await;
     let here = device(1);
     let generated = accounts.ensure_admin(None).await.unwrap().expect("a new administrator's password");
     assert_eq!(accounts.ensure_admin(None).await.unwrap(), None);
-    let old = accounts.log_in(&here, ADMIN, secret(&generated), None).await.unwrap();
-    assert_eq!(role(&accounts, &old).await, Some(Role::Admin));
-    accounts.ensure_admin(Some(secret(&generated))).await.unwrap();
-    assert_eq!(role(&accounts, &old).await, Some(Role::Admin), "the same password again changes nothing");
-    accounts.ensure_admin(Some(secret("another password"))).await.unwrap();
+    let first = accounts.log_in(&here, ADMIN, secret(&generated), None).await.unwrap();
+    assert_eq!(role(&accounts, &first).await, Some(Role::Admin));
+    let changed = secret("another password");
+    let session = accounts.change_password(&first, &here, secret(&generated), changed.clone()).await.unwrap();
+    assert_eq!(accounts.ensure_admin(Some(secret(&generated))).await.unwrap(), None);
+    assert_eq!(role(&accounts, &session).await, Some(Role::Admin), "the session goes on");
+    accounts.log_in(&here, ADMIN, changed, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn command_gives_an_owner_a_temporary_password_and_ends_the_sessions() {
+    let (accounts, _dir) = accounts().await;
+    let here = device(1);
+    accounts.ensure_admin(Some(secret("administrator"))).await.unwrap();
+    let old = accounts.log_in(&here, ADMIN, secret("administrator"), None).await.unwrap();
+    let (password, change) = accounts.temporary_password().await.unwrap();
+    assert!(accounts.change_by_command("nadia", &change).await.unwrap().is_none());
+    let user = accounts.change_by_command("Admin", &change).await.unwrap().unwrap();
+    assert!(user.must_change_password);
+    accounts.refresh().await.unwrap();
     assert_eq!(role(&accounts, &old).await, None);
-    let new = accounts.log_in(&here, ADMIN, secret("another password"), None).await.unwrap();
-    assert_eq!(role(&accounts, &new).await, Some(Role::Admin));
+    assert!(accounts.log_in(&here, ADMIN, secret("administrator"), None).await.is_err());
+    accounts.log_in(&here, ADMIN, secret(&password), None).await.unwrap();
+    let filter = AuditFilter { action: "reset-password".into(), ..AuditFilter::default() };
+    let log = accounts.store.audit_log().list(&filter, None, 10).await.unwrap();
+    assert_eq!(log.iter().map(|row| row.actor.as_str()).collect::<Vec<_>>(), ["command line"]);
+    accounts.events.write(&accounts.store).await.unwrap();
+    let events = accounts.store.security_events().list(&SecurityEventFilter::default(), None, 10).await.unwrap();
+    assert!(events.iter().any(|event| event.class == SecurityClass::PasswordChanged.as_str()), "{events:?}");
 }
 
 async fn two() -> (Accounts, Accounts, Clock, tempfile::TempDir) {

@@ -207,7 +207,7 @@ impl Services {
         self.fill_caches(roles).await
     }
 
-    /// Creates the administrator's account, and the demo in an empty shop.
+    /// Creates the administrator's account in a new shop, and the demo in an empty one.
     async fn prepare_database(&self, fresh: bool) -> anyhow::Result<()> {
         let default_dir = self.config.data_dir == Path::new(DEFAULT_DATA_DIR);
         let is_demo = self.config.demo.unwrap_or(fresh && default_dir);

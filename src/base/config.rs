@@ -67,7 +67,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("tls-key", "File of the key of that certificate, in PEM [none]"),
     ("secret", "At least 64 bytes that sign sessions and tokens [generated in the data directory]"),
     ("secret-previous", "The secret before, or after, a change: verifies too [none]"),
-    ("admin-password", "Password of the user admin, set at every start when given [generated, printed once]"),
+    ("admin-password", "Password of the user admin of a new shop [generated, printed once]"),
     ("staff-idle", "How long staff may leave a session unused, such as 30m [30m]"),
     (
         "free-registrations",

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, Command};
 
+use super::reset::Reset;
 use super::verify_draw::DrawFiles;
 use base::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
 use rehearse::options::{self, Options};
@@ -21,8 +22,8 @@ pub enum Task {
         resume: bool,
     },
     Rehearse(Box<Options>),
-    /// Reset the second factor of the account with this name.
-    ResetSecondFactor(String),
+    /// Reset something of the account with this name.
+    Reset(Reset, String),
     VerifyDraw(DrawFiles),
     /// Print the document of the API.
     OpenApi,
@@ -63,7 +64,7 @@ fn command() -> Command {
                 .value_name("ROLE|COMMAND")
                 .help(
                     "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, openapi, \
-                     rehearse, reset-second-factor NAME, verify-draw PROOF ENTRIES [ENTRY...]",
+                     rehearse, reset-password NAME, reset-second-factor NAME, verify-draw PROOF ENTRIES [ENTRY...]",
                 )
                 .action(ArgAction::Append)
                 .num_args(0..),
@@ -93,9 +94,11 @@ fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
     if let ["verify-draw", files @ ..] = words {
         return Ok(Task::VerifyDraw(draw_files(files)?));
     }
-    if let ["reset-second-factor", named @ ..] = words {
-        let [username] = named else { bail!("reset-second-factor needs the name of one account") };
-        return Ok(Task::ResetSecondFactor((*username).to_owned()));
+    if let [command, named @ ..] = words
+        && let Some((_, reset)) = Reset::COMMANDS.iter().find(|(name, _)| name == command)
+    {
+        let [username] = named else { bail!("{command} needs the name of one account") };
+        return Ok(Task::Reset(*reset, (*username).to_owned()));
     }
     let mut roles = Vec::new();
     for name in words {
@@ -134,13 +137,10 @@ mod tests {
         let files = DrawFiles { proof: "a".into(), entries: "b".into(), asked: vec![entry.parse().unwrap()] };
         assert_eq!(task(&["verify-draw", "a", "b", entry], false).unwrap(), Task::VerifyDraw(files));
         assert!(task(&["verify-draw", "a"], false).is_err() && task(&["verify-draw", "a", "b", "c"], false).is_err());
-        assert_eq!(
-            task(&["reset-second-factor", "admin"], false).unwrap(),
-            Task::ResetSecondFactor("admin".to_owned())
-        );
-        assert!(
-            task(&["reset-second-factor"], false).is_err() && task(&["reset-second-factor", "a", "b"], false).is_err()
-        );
+        for (command, reset) in Reset::COMMANDS {
+            assert_eq!(task(&[command, "admin"], false).unwrap(), Task::Reset(reset, "admin".to_owned()));
+            assert!(task(&[command], false).is_err() && task(&[command, "a", "b"], false).is_err());
+        }
         command().debug_assert();
     }
 }

@@ -1,10 +1,10 @@
-//! The command line: parsing, dispatch and the commands `doctor`, `audit`, `reset-second-factor` and `verify-draw`.
+//! The command line: parsing, dispatch and the commands `doctor`, `audit`, `reset-…` and `verify-draw`.
 
 mod audit;
 mod command_line;
 mod doctor;
 mod process;
-mod reset_second_factor;
+mod reset;
 mod verify_draw;
 
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             let build = async |config: &Config| Ok(Services::build(config).await?.rehearsal());
             Ok(rehearse::run(*options, &config, build).await)
         }
-        Task::ResetSecondFactor(username) => reset_second_factor::run(&config, &username).await,
+        Task::Reset(reset, username) => reset.run(&config, &username).await,
         Task::OpenApi => {
             println!("{}", String::from_utf8_lossy(&app::document().text()));
             Ok(ExitCode::SUCCESS)

@@ -1,7 +1,6 @@
 //! The second factor: codes, recovery codes, its replacement, and the shop's secret that encrypts it.
 
 use super::*;
-use store::AuditFilter;
 
 /// The code of an authenticator with this secret.
 fn code_at(enrolment: &Enrolment, clock: &Clock, steps: i64) -> String {
@@ -165,8 +164,9 @@ async fn command_opens_the_account_of_an_owner_who_has_lost_the_second_factor() 
     let log_in = async || accounts.log_in(&here, ADMIN, secret(password), None).await;
     assert!(matches!(log_in().await, Err(AccountRefusal::CodeNeeded(_))));
 
-    assert!(accounts.reset_second_factor_by_command("nadia").await.unwrap().is_none());
-    let changed = accounts.reset_second_factor_by_command("Admin").await.unwrap().unwrap();
+    let change = AccountChange::ResetSecondFactor;
+    assert!(accounts.change_by_command("nadia", &change).await.unwrap().is_none());
+    let changed = accounts.change_by_command("Admin", &change).await.unwrap().unwrap();
     assert!(!changed.has_second_factor());
     clock.advance(Duration::from_secs(1));
     assert!(log_in().await.is_ok());

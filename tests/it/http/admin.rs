@@ -1,9 +1,13 @@
 //! The admin API and console: permissions, audit log, validation.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{NewSale, Rung, Shop};
+use crate::support::{NewSale, Rung, Shop, eventually};
+
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 #[tokio::test]
 async fn admin_addresses_are_not_found_for_others() {
@@ -158,17 +162,26 @@ async fn only_pictures_are_accepted_as_pictures() {
 }
 
 #[tokio::test]
-async fn new_admin_password_ends_old_sessions() {
+async fn command_resets_a_password_in_the_running_shop_and_the_setting_does_not() {
     let mut shop = Shop::start(Rung::Sqlite).await;
     let old = shop.admin().await.clone();
-    old.get("/api/admin/sales").await.expect(200);
     shop.processes[0].kill();
     shop.processes[0].set("SECKILL_ADMIN_PASSWORD", "another password");
     shop.processes[0].start();
     shop.wait_until_ready().await;
-    old.get("/api/admin/sales").await.expect_problem(404, "not_found");
-    let who = json!({"username": "admin", "password": "another password"});
-    let client = shop.client();
-    client.post("/api/login", who).await.expect(200);
-    client.get("/api/admin/sales").await.expect(200);
+    old.get("/api/admin/sales").await.expect(200);
+    assert!(shop.processes[0].log().contains("SECKILL_ADMIN_PASSWORD has no effect"));
+
+    assert_eq!(shop.run(&["reset-password", "nobody"]).await.status.code(), Some(1));
+    let done = shop.run(&["reset-password", "admin"]).await;
+    assert!(done.status.success(), "{done:?}");
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let password = text.split('"').nth(3).unwrap();
+    eventually("the old session has ended", TIMEOUT, async || {
+        let answer = old.get("/api/admin/sales").await;
+        if answer.status == 404 { Ok(()) } else { Err(answer.text()) }
+    })
+    .await;
+    let who = json!({"username": "admin", "password": password});
+    shop.client().post("/api/login", who).await.expect(200);
 }
