@@ -61,7 +61,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
          redis+sentinel://… [none: the database alone decides]",
     ),
     ("redis-replica-urls", "Redis replicas, comma separated; the gate reads there [Sentinel's, or the master]"),
-    ("amqp-url", "RabbitMQ: amqp://…, with TLS amqps://… [none: orders go straight from Redis to the database]"),
+    (
+        "amqp-url",
+        "RabbitMQ: amqp://…, with TLS amqps://…, several nodes with commas [none: orders go straight from Redis to the database]",
+    ),
     ("tls-ca", "File of CAs, in PEM, that services are checked against beside the system's [none]"),
     ("tls-cert", "File of this process's certificate, in PEM, for services that ask for one [none]"),
     ("tls-key", "File of the key of that certificate, in PEM [none]"),

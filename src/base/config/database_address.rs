@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use anyhow::{Context, bail, ensure};
 use url::Url;
 
+use super::service_address::check_path;
 use crate::tls::ClientTls;
 
 /// The values of `sslmode`, from no TLS to a fully checked certificate.
@@ -21,6 +22,7 @@ pub(super) fn database_url(text: &str, tls: &ClientTls) -> anyhow::Result<String
     let known = ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme));
     ensure!(known, "expected sqlite://… or postgres://…");
     let mut url = Url::parse(text).context("not a valid address")?;
+    check_path(&url)?;
     let mode = ssl_mode(&url, tls.ca().is_some())?;
     let rest: Vec<(String, String)> = url
         .query_pairs()

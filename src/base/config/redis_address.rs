@@ -6,6 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::ServiceAddress;
+use super::service_address::check_path;
 use crate::tls::ClientTls;
 
 /// Schemes of Sentinels, and whether they and the servers use TLS.
@@ -61,6 +62,7 @@ fn server(address: &ServiceAddress, text: &str) -> anyhow::Result<ServiceAddress
     let url = Url::parse(text).context("not a valid address")?;
     // `#insecure` would make the client skip the check of certificates.
     ensure!(url.fragment().is_none(), "expected an address without #");
+    check_path(&url)?;
     Ok(address.with_url(text))
 }
 
@@ -72,7 +74,7 @@ impl SentinelAddress {
         let (login, hosts) = authority.rsplit_once('@').map_or((None, authority), |(login, rest)| (Some(login), rest));
         let (username, password) = login.map(login_of).transpose()?.unwrap_or_default();
         let (service, db) = path.split_once('/').unwrap_or((path, ""));
-        ensure!(!service.is_empty(), EXPECTED);
+        ensure!(!service.is_empty() && !service.contains(['@', ':']), EXPECTED);
         let db = if db.is_empty() {
             0
         } else {
@@ -152,6 +154,7 @@ mod tests {
             "redis+sentinel://a/",
             "redis+sentinel://a:x/shop",
             "redis+sentinel://a/shop/x",
+            "redis+sentinel://me:1/secret@a",
             "redis+sentinel://,a/shop",
         ];
         for text in wrong {

@@ -1,6 +1,6 @@
 //! The addresses of Redis and RabbitMQ, with the certificates for connections by TLS.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
@@ -23,6 +23,11 @@ impl ServiceAddress {
         with_tls.iter().any(|scheme| url.starts_with(scheme)) || url.starts_with("smtp://") && url.contains("?tls=")
     }
 
+    /// The addresses of a list with commas.
+    pub fn each(&self) -> Vec<ServiceAddress> {
+        self.url.expose_secret().split(',').map(|url| self.with_url(url.trim())).collect()
+    }
+
     /// Another address with the same certificates.
     pub(super) fn with_url(&self, url: &str) -> ServiceAddress {
         ServiceAddress { url: SecretString::from(url.to_owned()), tls: self.tls.clone() }
@@ -36,11 +41,35 @@ impl From<&str> for ServiceAddress {
     }
 }
 
+/// One address, or several nodes of one cluster with commas between them.
 pub(super) fn amqp_url(text: &str, tls: &ClientTls) -> anyhow::Result<Option<ServiceAddress>> {
-    let known = text.starts_with("amqp://") || text.starts_with("amqps://");
-    anyhow::ensure!(known, "expected amqp://… or amqps://…");
-    Url::parse(text).context("not a valid address")?;
-    Ok(Some(ServiceAddress { url: SecretString::from(text.to_owned()), tls: tls.clone() }))
+    let address = ServiceAddress { url: SecretString::from(text.to_owned()), tls: tls.clone() };
+    let mut first: Option<Url> = None;
+    for node in address.each() {
+        let url = node.url.expose_secret();
+        let known = ["amqp://", "amqps://"].iter().any(|scheme| url.starts_with(scheme));
+        ensure!(known, "expected amqp://… or amqps://…, several with commas; a comma in a password is %2C");
+        let url = Url::parse(url).context("not a valid address")?;
+        check_path(&url)?;
+        if let Some(first) = &first {
+            let alike =
+                url.scheme() == first.scheme() && url.path().trim_matches('/') == first.path().trim_matches('/');
+            ensure!(alike, "expected the same scheme and the same virtual host in all addresses");
+        }
+        first.get_or_insert(url);
+    }
+    Ok(Some(address))
+}
+
+/// Refuses a virtual host or a database whose name looks like another address. The name is sent to the server, and comes
+/// back in its errors, and with it the password of that address.
+pub(super) fn check_path(url: &Url) -> anyhow::Result<()> {
+    let suspicious = url.path().contains("://") || url.path().contains('@');
+    ensure!(
+        !suspicious,
+        "the part after the host looks like another address; in passwords write / as %2F and @ as %40"
+    );
+    Ok(())
 }
 
 /// Reads and checks the files that `tls-ca`, `tls-cert` and `tls-key` name.
@@ -60,4 +89,50 @@ pub(super) fn read_tls(source: &Source) -> anyhow::Result<ClientTls> {
         tls.config().context("SECKILL_TLS_CERT or SECKILL_TLS_KEY has a wrong value")?;
     }
     Ok(tls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn several_nodes_are_a_list_and_nothing_else_is() {
+        let read = |text: &str| amqp_url(text, &ClientTls::default()).map(|address| address.unwrap().each());
+        let nodes = read("amqp://u:p@a/shop, amqp://u:p@b:5673/shop").unwrap();
+        let urls: Vec<&str> = nodes.iter().map(|node| node.url.expose_secret()).collect();
+        assert_eq!(urls, ["amqp://u:p@a/shop", "amqp://u:p@b:5673/shop"]);
+        assert_eq!(read("amqp://u:p%2Cw@a/%2F").unwrap().len(), 1);
+        for wrong in [
+            "amqp://u:p@a,b:5672",
+            "amqp://u:p@a/x,amqp://u:p@b/y",
+            "amqp://u:p@a,amqps://u:p@b",
+            "amqp://u:p@a/shop amqp://u:p@b/shop",
+            "amqp://u:p@a/shop;amqp://u:p@b/shop",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    /// A server repeats the name of a virtual host or database in its error, so a password must not get into one.
+    #[test]
+    fn wrong_address_is_refused_without_its_password() {
+        for (key, value) in [
+            ("amqp_url", "amqp://u:sesame@a/x;amqp://u:sesame@b/x"),
+            ("amqp_url", "amqp://u:1/sesame@a/x"),
+            ("amqp_url", "amqp://u:sesame@a:port/x"),
+            ("database_url", "postgres://u:sesame@a/x,postgres://u:sesame@b/x"),
+            ("database_url", "postgres://u:1/sesame@a/x"),
+            ("database_url", "postgres://u:sesame@a:port/x"),
+            ("redis_url", "redis://u:sesame@a/1;redis://u:sesame@b/1"),
+            ("redis_url", "redis://u:sesame@a:port"),
+            ("redis_url", "redis+sentinel://:sesame@a/x,redis+sentinel://:sesame@b/x"),
+            ("redis_url", "redis+sentinel://u:1/sesame@a/x"),
+            ("smtp_url", "smtp://u:sesame@a,smtp://u:sesame@b"),
+        ] {
+            let file = format!("{key} = '{value}'\n{}", if key == "amqp_url" { "redis_url = 'redis://a'" } else { "" });
+            let error = format!("{:#}", Config::read_text(&file).expect_err(value));
+            assert!(error.contains(&variable(key)) && !error.contains("sesame"), "{value}: {error}");
+        }
+    }
 }

@@ -28,7 +28,7 @@ use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
 use base::config::ServiceAddress;
 
 pub(super) async fn connect(address: &ServiceAddress, properties: ConnectionProperties) -> anyhow::Result<Connection> {
-    let uri: AMQPUri = address.url.expose_secret().parse().map_err(|error| anyhow!("not an AMQP address: {error}"))?;
+    let uri = uri(address)?;
     if uri.scheme == AMQPScheme::AMQP {
         return Ok(Connection::connect_uri(uri, properties).await?);
     }
@@ -36,6 +36,16 @@ pub(super) async fn connect(address: &ServiceAddress, properties: ConnectionProp
     let server = ServerName::try_from(host).context("not the name of a server")?;
     let kit = TlsKit { tokio: Tokio::current(), config: address.tls.config()?, server };
     Ok(Connection::connector(uri, Runtime::new(kit), open, properties).await?)
+}
+
+/// The error never contains the address, which may have a password.
+fn uri(address: &ServiceAddress) -> anyhow::Result<AMQPUri> {
+    address.url.expose_secret().parse().map_err(|_| anyhow!("not an AMQP address"))
+}
+
+/// Host and port of a node's address, without a password.
+pub fn host(address: &ServiceAddress) -> String {
+    uri(address).map(|uri| format!("{}:{}", uri.authority.host, uri.authority.port)).unwrap_or_default()
 }
 
 async fn open(uri: AMQPUri, runtime: Runtime<TlsKit>) -> lapin::Result<AsyncTcpStream<TlsTcpStream>> {

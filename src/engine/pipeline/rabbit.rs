@@ -44,8 +44,22 @@ pub struct Rabbit {
 }
 
 impl Rabbit {
+    /// Connects to one of the addresses. They are tried in turn, from one chosen at random, so that the connections of all
+    /// processes spread over the nodes.
     pub async fn connect(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
-        timeout(CONNECT_TIMEOUT, Rabbit::open(url, name)).await.context("RabbitMQ does not answer")?
+        let mut nodes = url.each();
+        let first = rand::random_range(0..nodes.len());
+        nodes.rotate_left(first);
+        let mut problems = Vec::new();
+        for node in &nodes {
+            let opened = timeout(CONNECT_TIMEOUT, Rabbit::open(node, name)).await.context("RabbitMQ does not answer");
+            match opened.flatten() {
+                Ok(rabbit) => return Ok(rabbit),
+                Err(error) if nodes.len() == 1 => return Err(error),
+                Err(error) => problems.push(format!("{}: {error:#}", amqp::host(node))),
+            }
+        }
+        bail!("{}", problems.join("; "))
     }
 
     async fn open(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
@@ -229,4 +243,25 @@ async fn read_depths(url: ServiceAddress, mut slot: OwnedMutexGuard<Option<Rabbi
         *slot = Some(rabbit);
     }
     depths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nodes that hang up at once, so that no broker is needed.
+    #[tokio::test]
+    async fn every_node_is_tried_and_the_error_names_all_without_their_passwords() {
+        let mut servers = Vec::new();
+        for _ in 0..3 {
+            servers.push(tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap());
+        }
+        let hosts: Vec<String> = servers.iter().map(|server| server.local_addr().unwrap().to_string()).collect();
+        let urls: Vec<String> = hosts.iter().map(|host| format!("amqp://u:sesame@{host}/shop")).collect();
+        let address = ServiceAddress::from(urls.join(",").as_str());
+        let called = futures::future::join_all(servers.iter().map(async |server| drop(server.accept().await.unwrap())));
+        let (connected, _) = tokio::join!(Rabbit::connect(&address, "test"), called);
+        let error = format!("{:#}", connected.err().unwrap());
+        assert!(hosts.iter().all(|host| error.contains(host)) && !error.contains("sesame"), "{error}");
+    }
 }
