@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::app::backends::Backends;
-use crate::app::startup::{generated_secret, open_database};
+use crate::app::startup::{open_database, shop_secret};
 use accounts::security_events::SecurityEvents;
 use accounts::{AccountRules, Accounts, MailLinks};
 use base::clock::Clock;
@@ -107,12 +107,8 @@ impl Services {
     pub async fn build_with(config: &Config, clock: Clock) -> anyhow::Result<Services> {
         std::fs::create_dir_all(&config.data_dir)
             .with_context(|| format!("SECKILL_DATA_DIR ({}) cannot be created", config.data_dir.display()))?;
-        let current = match &config.secret {
-            Some(secret) => secret.clone(),
-            None => generated_secret(&config.data_dir)?,
-        };
-        let secret = ShopSecret { current, previous: config.secret_previous.clone() };
-        let store = open_database(config).await?.with_clock(&clock);
+        let secret = shop_secret(config)?;
+        let store = open_database(config, config.migrate).await?.with_clock(&clock);
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));

@@ -13,12 +13,13 @@ use uuid::Uuid;
 use super::Services;
 use super::demo;
 use accounts::{AccountRefusal, is_acceptable_for_admin};
-use base::config::{Config, DEFAULT_DATA_DIR, ProcessRole, RedisAddress};
+use base::config::{Config, DEFAULT_DATA_DIR, MigratePolicy, ProcessRole, RedisAddress};
+use base::signing::ShopSecret;
 use base::tls;
 use domain::SecurityClass;
 use engine::pipeline::rabbit::Rabbit;
 use engine::redis::connection;
-use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, Store, StoreError};
+use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, SchemaState, Store, StoreError};
 
 /// Delay between two attempts to reach a service.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -27,36 +28,65 @@ const DEMO_LEASE_DURATION: Duration = Duration::from_secs(60);
 /// Further attempts after a migration failed although the database is available.
 const MAX_MIGRATION_RETRIES: u32 = 2;
 
-/// Opens the database and migrates its schema. Waits while the database is unavailable.
-pub async fn open_database(config: &Config) -> anyhow::Result<Store> {
+/// Opens the database, and waits until it has the schema of this program: `migrate` says who brings it up to date.
+pub async fn open_database(config: &Config, migrate: MigratePolicy) -> anyhow::Result<Store> {
+    let store = connect_database(config).await?;
+    // SQLite has no lock around migrations. If several processes start together, one succeeds, and the others find the
+    // schema migrated when they retry.
+    let mut retries = 0;
+    loop {
+        match store.schema().await {
+            Ok(SchemaState { problem: Some(problem), .. }) => bail!("the database (SECKILL_DATABASE_URL): {problem}"),
+            Ok(SchemaState { pending, newer, .. }) if pending.is_empty() => {
+                if let Some(newer) = newer {
+                    info!(newer, "a newer program has migrated the database; this one can work with it");
+                }
+                return Ok(store);
+            }
+            Ok(SchemaState { pending, .. }) => match migrate {
+                MigratePolicy::Auto => match store.migrate().await {
+                    Ok(()) => continue,
+                    Err(error @ StoreError::Unavailable(_)) => waiting(&error),
+                    Err(error) if retries == MAX_MIGRATION_RETRIES => {
+                        return Err(error).context("the schema cannot be migrated");
+                    }
+                    Err(_) => retries += 1,
+                },
+                MigratePolicy::Wait => {
+                    warn!(pending = pending.len(), "waiting for the migrations of the database; run: seckill migrate");
+                }
+                MigratePolicy::Off => {
+                    let count = pending.len();
+                    bail!("the database lacks {count} migrations, and SECKILL_MIGRATE is off; run: seckill migrate")
+                }
+            },
+            Err(error @ StoreError::Unavailable(_)) => waiting(&error),
+            Err(error) => return Err(error).context("the schema of the database cannot be read"),
+        }
+        tokio::time::sleep(RETRY_DELAY).await;
+    }
+}
+
+fn waiting(error: &StoreError) {
+    warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
+}
+
+/// Opens the database as it is. Waits while it is unavailable.
+pub async fn connect_database(config: &Config) -> anyhow::Result<Store> {
     if let Some(file) = sqlite_file(&config.database_url) {
         restrict_to_owner(&file);
     }
     let store = Store::open(&config.database_url).context("SECKILL_DATABASE_URL has a wrong value")?;
     loop {
         match store.ping().await {
-            Ok(()) => break,
+            Ok(()) => return Ok(store),
             Err(StoreError::Refused(error)) => bail!("the database (SECKILL_DATABASE_URL) refuses: {error}"),
             Err(error) => match tls::repair(&error.to_string()) {
                 Some(repair) => {
                     bail!("the database (SECKILL_DATABASE_URL) cannot be reached by TLS: {repair}: {error}")
                 }
-                None => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
+                None => waiting(&error),
             },
-        }
-        tokio::time::sleep(RETRY_DELAY).await;
-    }
-    // SQLite has no lock around migrations. If several processes start together, one succeeds, and the others find the
-    // schema migrated when they retry.
-    let mut retries = 0;
-    loop {
-        match store.migrate().await {
-            Ok(()) => return Ok(store),
-            Err(error @ StoreError::Unavailable(_)) => warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)"),
-            Err(error) if retries == MAX_MIGRATION_RETRIES => {
-                return Err(error).context("the schema cannot be migrated");
-            }
-            Err(_) => retries += 1,
         }
         tokio::time::sleep(RETRY_DELAY).await;
     }
@@ -135,8 +165,16 @@ fn is_unavailable(error: &anyhow::Error) -> bool {
     matches!(cause, Some(StoreError::Unavailable(_)))
 }
 
+pub(super) fn shop_secret(config: &Config) -> anyhow::Result<ShopSecret> {
+    let current = match &config.secret {
+        Some(secret) => secret.clone(),
+        None => generated_secret(&config.data_dir)?,
+    };
+    Ok(ShopSecret { current, previous: config.secret_previous.clone() })
+}
+
 /// The secret in the data directory; generated at the first start, readable by its owner only.
-pub(super) fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
+fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let path = data_dir.join("secret");
@@ -321,12 +359,12 @@ mod tests {
             let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
             files.map(|metadata| metadata.permissions().mode() & 0o777).collect::<Vec<_>>()
         };
-        let store = open_database(&config).await.unwrap();
+        let store = open_database(&config, MigratePolicy::Auto).await.unwrap();
         assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
         store.close().await;
         // An earlier version left the database readable by everyone.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-        let _store = open_database(&config).await.unwrap();
+        let _store = open_database(&config, MigratePolicy::Auto).await.unwrap();
         assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
         assert_eq!(sqlite_file("sqlite::memory:"), None);
         assert_eq!(sqlite_file("sqlite:///srv/shop.db?mode=rwc"), Some("/srv/shop.db".into()));

@@ -47,6 +47,18 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// Who applies migrations that the database lacks.
+    pub enum MigratePolicy {
+        /// The process that starts.
+        Auto = "auto",
+        /// Another process, such as `seckill migrate`; this one waits for it.
+        Wait = "wait",
+        /// Another process, before this one starts.
+        Off = "off",
+    }
+}
+
 /// Name, default and meaning of every setting. `payment-window` is the flag `--payment-window`, the variable
 /// `SECKILL_PAYMENT_WINDOW` and the key `payment_window`.
 pub const SETTINGS: &[(&str, &str)] = &[
@@ -55,6 +67,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("public-url", "Origin that shoppers see; https makes cookies Secure [http://<listen>]"),
     ("data-dir", "SQLite file, rendered pages, uploads, generated secret [./data]"),
     ("database-url", "sqlite://… or postgres://… [SQLite in the data directory]"),
+    (
+        "migrate",
+        "When the schema is older at a start: auto (migrate it), wait (for seckill migrate) or off (end) [auto]",
+    ),
     (
         "redis-url",
         "Redis master (redis://, with TLS rediss://), several members of a Redis Cluster, comma separated, or \
@@ -120,6 +136,7 @@ pub struct Config {
     pub web: WebConfig,
     pub data_dir: PathBuf,
     pub database_url: String,
+    pub migrate: MigratePolicy,
     pub redis: Option<RedisConfig>,
     pub amqp_url: Option<ServiceAddress>,
     /// `None`: generate one in the data directory.
@@ -233,6 +250,9 @@ impl Config {
         secret::check(&web, secret.as_ref(), secret_previous.as_ref())?;
         Ok(Config {
             database_url: source.parse("database-url", sqlite_in(&data_dir), |text| database_url(text, &tls))?,
+            migrate: source.parse("migrate", MigratePolicy::Auto, |text| {
+                text.parse().map_err(|()| anyhow::anyhow!("expected auto, wait or off"))
+            })?,
             redis: read_redis(source, &tls)?,
             amqp_url: read_amqp(source, &tls)?,
             secret,
@@ -372,6 +392,7 @@ mod tests {
             ("public_url = 'shop.example'", "SECKILL_PUBLIC_URL"),
             ("public_url = 'https://shop.example/path'", "SECKILL_PUBLIC_URL"),
             ("database_url = 'mysql://x'", "SECKILL_DATABASE_URL"),
+            ("migrate = 'later'", "SECKILL_MIGRATE"),
             ("redis_url = 'http://x'", "SECKILL_REDIS_URL"),
             ("redis_url = 'localhost'", "SECKILL_REDIS_URL"),
             ("redis_replica_urls = 'redis://a'", "SECKILL_REDIS_URL"),

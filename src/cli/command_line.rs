@@ -14,7 +14,10 @@ use rehearse::options::{self, Options};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
     Run(Vec<ProcessRole>),
-    Migrate,
+    Migrate {
+        /// Only list what is pending.
+        dry_run: bool,
+    },
     Render,
     Doctor,
     Audit {
@@ -30,7 +33,7 @@ pub enum Task {
 }
 
 const COMMANDS: [(&str, Task); 5] = [
-    ("migrate", Task::Migrate),
+    ("migrate", Task::Migrate { dry_run: false }),
     ("render", Task::Render),
     ("doctor", Task::Doctor),
     ("audit", Task::Audit { resume: false }),
@@ -44,7 +47,11 @@ pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
     let words: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
     let task = match options::read(&words, &matches)? {
         Some(options) => Task::Rehearse(Box::new(options)),
-        None => task(&words, matches.get_flag("resume"))?,
+        None => match (task(&words, matches.get_flag("resume"))?, matches.get_flag("dry-run")) {
+            (Task::Migrate { .. }, dry_run) => Task::Migrate { dry_run },
+            (_, true) => bail!("--dry-run belongs to migrate"),
+            (task, false) => task,
+        },
     };
     let file = match matches.get_one::<String>("config") {
         Some(path) => config::read_file(Path::new(path))?,
@@ -73,6 +80,12 @@ fn command() -> Command {
             Arg::new("resume")
                 .long("resume")
                 .help("audit: goes on where an interrupted one stopped")
+                .action(ArgAction::SetTrue),
+        )
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .help("migrate: lists what is pending and changes nothing")
                 .action(ArgAction::SetTrue),
         )
         .arg(Arg::new("config").long("config").value_name("FILE").help("seckill.toml with keys like listen = \"…\""));

@@ -14,7 +14,7 @@ use tracing_subscriber::prelude::*;
 use self::command_line::Task;
 pub use self::process::main;
 use crate::app::{self, Services};
-use base::config::Config;
+use base::config::{Config, MigratePolicy};
 use control::audit_file::AuditFile;
 
 /// Runs the command that the command line names.
@@ -33,11 +33,12 @@ fn start_logging(config: &Config) {
 async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
     match task {
         Task::Doctor => doctor::run(&config).await,
-        Task::Migrate => {
-            app::open_database(&config).await?;
+        Task::Migrate { dry_run: false } => {
+            app::open_database(&config, MigratePolicy::Auto).await?;
             println!("the schema is up to date");
             Ok(ExitCode::SUCCESS)
         }
+        Task::Migrate { dry_run: true } => list_migrations(&config).await,
         Task::Render => {
             let services = Services::build(&config).await?;
             services.catalogue.refresh().await?;
@@ -62,4 +63,17 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
         Task::VerifyDraw(files) => verify_draw::run(&files),
         Task::Run(roles) => app::run(&roles, config).await,
     }
+}
+
+/// Prints the migrations that the database lacks, and changes nothing.
+async fn list_migrations(config: &Config) -> anyhow::Result<ExitCode> {
+    let schema = app::connect_database(config).await?.schema().await?;
+    if let Some(problem) = schema.problem {
+        anyhow::bail!(problem);
+    }
+    for (version, name) in &schema.pending {
+        println!("pending: {version} {name}");
+    }
+    println!("{} migrations are pending", schema.pending.len());
+    Ok(ExitCode::SUCCESS)
 }

@@ -64,13 +64,12 @@ mod shop_pages;
 mod signals;
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use jiff::Timestamp;
+use sqlx::Any;
 use sqlx::any::{AnyArguments, AnyRow};
-use sqlx::migrate::{MigrateError, Migrator};
 use sqlx::query::Query;
-use sqlx::{Any, Connection, Row};
 use tokio::sync::Semaphore;
 
 use base::clock::Clock;
@@ -112,6 +111,7 @@ pub use handles::{
 };
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use mail::Mail;
+pub use migrations::SchemaState;
 pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
 pub use orders::holds::{AppealOutcome, HoldChange};
 pub use orders::intake::{Demand, PersistedOrder};
@@ -156,9 +156,6 @@ pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 /// Rows per statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
 /// PostgreSQL 65 535).
 const MAX_ROWS: usize = 512;
-
-/// How long the migration of a large database may take. Other processes wait for it.
-const MIGRATION_TIMEOUT: Duration = Duration::from_secs(3600);
 
 type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
@@ -208,45 +205,14 @@ impl Store {
         Ok(Some(row::int(&row, "ssl")? == 1))
     }
 
-    /// Brings the schema up to date.
-    pub async fn migrate(&self) -> Result<(), StoreError> {
-        let migrator = migrations::migrator();
-        // Most starts end here. The migrator's connection has only one deadline, for the longest of all migrations. If
-        // the host vanished, a start would wait for this long.
-        if self.is_migrated(&migrator).await? {
-            return Ok(());
+    /// Names of PostgreSQL's settings that are off, and without which a crash loses what was committed.
+    pub async fn unsafe_settings(&self) -> Result<Vec<String>, StoreError> {
+        if self.own_clock.is_some() {
+            return Ok(Vec::new());
         }
-        // After a failure the connection still has PostgreSQL's lock around migrations, so it must be closed.
-        let mut connection = self.pool.acquire_detached().await?;
-        let run = async {
-            if self.own_clock.is_none() {
-                sqlx::query("SET statement_timeout = 0").execute(&mut connection).await?;
-            }
-            let done = migrator.run(&mut connection).await;
-            connection.close().await?;
-            Ok::<_, sqlx::Error>(done)
-        };
-        let done = tokio::time::timeout(MIGRATION_TIMEOUT, run).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
-        done.map_err(|error| match error {
-            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-            other => StoreError::Refused(other.into()),
-        })?;
-        self.sales().give_spread_seeds().await
-    }
-
-    /// Whether exactly these migrations were applied.
-    async fn is_migrated(&self, migrator: &Migrator) -> Result<bool, StoreError> {
-        let sql = "SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version";
-        let read = |row: &AnyRow| Ok((row::int(row, "version")?, row.try_get::<Vec<u8>, _>("checksum")?));
-        match self.all(sqlx::query(sql), read).await {
-            Ok(applied) => {
-                let known = migrator.iter().map(|migration| (migration.version, migration.checksum.to_vec()));
-                Ok(applied.into_iter().eq(known))
-            }
-            // A new database has no such table.
-            Err(StoreError::Refused(_)) => Ok(false),
-            Err(error) => Err(error),
-        }
+        let sql = "SELECT CAST(name AS TEXT) AS name FROM pg_settings
+                   WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name";
+        self.all(sqlx::query(sql), |row| row::text(row, "name")).await
     }
 
     /// Checks that the database answers.

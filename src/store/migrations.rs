@@ -1,15 +1,23 @@
-//! The schema's migrations, built into the program.
+//! The schema's migrations, built into the program, and how a database stands to them.
+//!
+//! A program of an older version works with a newer schema as long as that only adds (expand). A migration that takes
+//! something away (contract) says so in `schema_floor`, and programs that do not know it end with one sentence.
 //!
 //! This is an explicit list instead of `sqlx::migrate!`, because the macro needs the database drivers at compile time,
 //! so all of them would be compiled a second time. A database records the same about a migration either way: version,
 //! description and SHA-384 of the SQL.
 
-use sqlx::SqlSafeStr;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
+use std::time::Duration;
+
+use sqlx::any::AnyRow;
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::{Connection, Row, SqlSafeStr};
+
+use crate::{Store, StoreError, row};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 55] = [
+const MIGRATIONS: [(i64, &str, &str); 56] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -65,15 +73,106 @@ const MIGRATIONS: [(i64, &str, &str); 55] = [
     (66, "shop packets", include_str!("../../migrations/0066_shop_packets.sql")),
     (67, "payment reports", include_str!("../../migrations/0067_payment_reports.sql")),
     (68, "open payments", include_str!("../../migrations/0068_open_payments.sql")),
+    (FLOOR_VERSION, "schema floor", include_str!("../../migrations/0073_schema_floor.sql")),
 ];
 
-/// Takes sqlx's lock and applies missing migrations, each file in a transaction. Refuses a database with a changed or
-/// unknown migration.
-pub(super) fn migrator() -> Migrator {
+/// The migration that creates `schema_floor`.
+const FLOOR_VERSION: i64 = 73;
+/// How long the migration of a large database may take. Other processes wait for it.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// How the schema of a database stands to this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaState {
+    /// Version and name of the migrations that the database lacks, ascending.
+    pub pending: Vec<(i64, String)>,
+    /// The newest migration that only newer programs know.
+    pub newer: Option<i64>,
+    /// Why this program cannot work with the database, and what to do; `None` if it can, once nothing is pending.
+    pub problem: Option<String>,
+}
+
+impl SchemaState {
+    /// `applied` are version and checksum of the migrations of the database; `floor` is the oldest that a program has to
+    /// know.
+    fn of(known: &Migrator, applied: &[(i64, Vec<u8>)], floor: Option<i64>) -> SchemaState {
+        let newest = known.iter().map(|migration| migration.version).max().unwrap_or_default();
+        let find = |version: i64| applied.iter().find(|(applied, _)| *applied == version);
+        let missing = known.iter().filter(|migration| find(migration.version).is_none());
+        let pending = missing.map(|migration| (migration.version, migration.description.to_string())).collect();
+        let unknown = applied.iter().map(|(version, _)| *version).filter(|version| !known.version_exists(*version));
+        let changed = known
+            .iter()
+            .find(|migration| find(migration.version).is_some_and(|(_, checksum)| *checksum != *migration.checksum));
+        let problem = match (floor, changed) {
+            (Some(floor), _) if floor > newest => Some(format!(
+                "the schema needs a program that knows migration {floor}, and this one ends with {newest}; start the newer \
+                 version, or restore the backup from before the upgrade"
+            )),
+            (_, Some(changed)) => Some(format!(
+                "migration {} of the database is not the one of this program: another build made it; start that build, or \
+                 restore a backup from before it",
+                changed.version
+            )),
+            _ => None,
+        };
+        SchemaState { pending, newer: unknown.max(), problem }
+    }
+}
+
+impl Store {
+    /// Compares the schema of the database with this program.
+    pub async fn schema(&self) -> Result<SchemaState, StoreError> {
+        let sql = "SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version";
+        let read = |row: &AnyRow| Ok((row::int(row, "version")?, row.try_get::<Vec<u8>, _>("checksum")?));
+        let applied = match self.all(sqlx::query(sql), read).await {
+            // A new database has no such table.
+            Err(StoreError::Refused(_)) => Vec::new(),
+            applied => applied?,
+        };
+        let mut floor = None;
+        if applied.iter().any(|(version, _)| *version == FLOOR_VERSION) {
+            let sql = "SELECT version FROM schema_floor WHERE id = 1";
+            floor = self.optional(sqlx::query(sql), |row| row::int(row, "version")).await?;
+        }
+        Ok(SchemaState::of(&migrator(), &applied, floor))
+    }
+
+    /// Applies the migrations that the database lacks. Others that only newer programs know stay.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        // Most starts end here. The migrator's connection has only one deadline, for the longest of all migrations. If
+        // the host vanished, a start would wait for this long.
+        if self.schema().await?.pending.is_empty() {
+            return Ok(());
+        }
+        // After a failure the connection still has PostgreSQL's lock around migrations, so it must be closed.
+        let mut connection = self.pool.acquire_detached().await?;
+        let run = async {
+            if self.own_clock.is_none() {
+                sqlx::query("SET statement_timeout = 0").execute(&mut connection).await?;
+            }
+            let done = migrator().run(&mut connection).await;
+            connection.close().await?;
+            Ok::<_, sqlx::Error>(done)
+        };
+        let done = tokio::time::timeout(MIGRATION_TIMEOUT, run).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        done.map_err(|error| match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+            other => StoreError::Refused(other.into()),
+        })?;
+        self.sales().give_spread_seeds().await
+    }
+}
+
+/// Takes sqlx's lock and applies missing migrations, each file in a transaction. Refuses a database with a changed
+/// migration.
+fn migrator() -> Migrator {
     let migrations = MIGRATIONS.map(|(version, description, sql)| {
         Migration::new(version, description.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });
-    Migrator::with_migrations(migrations.into())
+    let mut migrator = Migrator::with_migrations(migrations.into());
+    migrator.set_ignore_missing(true);
+    migrator
 }
 
 #[cfg(test)]
@@ -98,6 +197,24 @@ mod tests {
         "dd7a44c6499fe73cc744475aa62f994566a807a58ee25c5ff1f3fb48047a6eda0e51d9cb11e673053ec1dfdcc1470998",
         "3acfb34c4bc14b901282bc726b22beb90d0249fc14739b8aa5ade501ad5cf2b95aa4c1e93ff58f4c9b90641dda351ef3",
     ];
+
+    #[test]
+    fn older_program_goes_on_until_a_migration_raises_the_floor() {
+        let known = migrator();
+        let mut applied: Vec<(i64, Vec<u8>)> =
+            known.iter().map(|migration| (migration.version, migration.checksum.to_vec())).collect();
+        let state = SchemaState::of(&known, &applied, Some(FLOOR_VERSION));
+        assert_eq!(state, SchemaState { pending: Vec::new(), newer: None, problem: None });
+        applied.push((9_999, vec![1]));
+        let newer = SchemaState::of(&known, &applied, Some(FLOOR_VERSION));
+        assert_eq!(newer, SchemaState { newer: Some(9_999), ..state });
+        let contracted = SchemaState::of(&known, &applied, Some(9_999)).problem.unwrap();
+        assert!(contracted.contains("9999") && contracted.contains("start the newer version"), "{contracted}");
+        applied[0].1 = vec![1];
+        assert!(SchemaState::of(&known, &applied, Some(1)).problem.unwrap().contains("migration 1 "));
+        let before = SchemaState::of(&known, &applied[1..3], None);
+        assert_eq!((before.pending[0].0, before.pending[1].0, before.problem), (1, 4, None));
+    }
 
     #[test]
     fn migrations_have_the_checksums_that_databases_have_recorded() {

@@ -48,6 +48,7 @@ const SHORT: &[&str] = &[
     "sales",
     "sandbox_webhooks",
     "saved_views",
+    "schema_floor",
     "shop_pages",
     "spent_proofs",
     "sqlite_sequence",

@@ -234,6 +234,48 @@ async fn ready_process_answers_shoppers() {
     }
 }
 
+/// A program of an older version goes on until a migration says that it cannot.
+#[tokio::test]
+async fn newer_schema_is_named_and_stops_only_those_that_cannot_work_with_it() {
+    let mut shop = Shop::start(Rung::Sqlite).await;
+    shop.processes[0].kill();
+    let url = format!("sqlite://{}/seckill.sqlite", shop.setting("SECKILL_DATA_DIR"));
+    sqlx::any::install_default_drivers();
+    let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&url).await.unwrap();
+    let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                 VALUES (9999, 'later', 1, X'00', 1)";
+    sqlx::query(newer).execute(&mut connection).await.unwrap();
+    shop.processes[0].start();
+    shop.wait_until_ready().await;
+    assert!(shop.processes[0].log().contains("a newer program has migrated the database"));
+    let doctor = shop.run(&["doctor"]).await;
+    let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.status.success() && text.contains("applied migration 9999"), "{text}");
+
+    sqlx::query("UPDATE schema_floor SET version = 9999").execute(&mut connection).await.unwrap();
+    for (command, code) in [("migrate", 2), ("doctor", 1), ("serve", 2)] {
+        let done = shop.run(&[command]).await;
+        let text = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+        assert!(done.status.code() == Some(code) && text.contains("start the newer version"), "{command}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn migrations_can_be_listed_and_left_to_a_job() {
+    let shop = Plan::on(Rung::Sqlite).await.set("SECKILL_MIGRATE", "off").launch();
+    let run = async |words: &[&str]| {
+        let done = shop.run(words).await;
+        (done.status.code(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
+    };
+    let (code, text) = run(&["serve"]).await;
+    assert!(code == Some(2) && text.contains("run: seckill migrate"), "{text}");
+    let (code, text) = run(&["migrate", "--dry-run"]).await;
+    assert!(code == Some(0) && text.contains("pending: 1 shop") && !text.contains("\n0 migrations"), "{text}");
+    assert_eq!(run(&["migrate"]).await.0, Some(0));
+    assert_eq!(run(&["migrate", "--dry-run"]).await, (Some(0), "0 migrations are pending\n".to_owned()));
+    assert_eq!(run(&["serve", "--dry-run"]).await.0, Some(2));
+}
+
 #[tokio::test]
 async fn maintenance_commands_succeed() {
     let shop = Shop::start(Rung::Sqlite).await;
