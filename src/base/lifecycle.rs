@@ -1,14 +1,34 @@
-//! Starting and stopping the process: at the first signal it drains, then all tasks are asked to finish; a second signal or
+//! The process: its name, and how it stops. At the first signal it drains, then all tasks are asked to finish; a second signal or
 //! a deadline ends the process at once.
 
 use std::future::Future;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
+
+/// What this process is called at PostgreSQL, Redis and RabbitMQ. A global, as the host's name is: it is set once, before the
+/// first connection.
+static NAME: OnceLock<String> = OnceLock::new();
+/// PostgreSQL cuts a longer name.
+const MAX_NAME_BYTES: usize = 63;
+
+/// Names the process after its roles or its command, its host and its version: `seckill/0.2.0:serve+control@web-1`. Redis
+/// takes no spaces in a name.
+pub fn name_process(version: &str, task: &str) {
+    let name = format!("seckill/{version}:{task}@{}", rustix::system::uname().nodename().to_string_lossy());
+    // Only the first name counts.
+    let _ = NAME.set(name.chars().filter(char::is_ascii_graphic).take(MAX_NAME_BYTES).collect());
+}
+
+/// The name of the process; `seckill` in programs that have not named themselves, such as tests.
+pub fn process_name() -> &'static str {
+    NAME.get().map_or("seckill", String::as_str)
+}
 
 /// How long draining and finishing all tasks may take. The contract promises ten seconds for the whole shutdown.
 pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(9);

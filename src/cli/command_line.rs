@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, Command};
 use super::reset::Reset;
 use super::verify_draw::DrawFiles;
 use base::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
+use base::lifecycle::name_process;
 use rehearse::options::{self, Options};
 
 /// What to run.
@@ -53,6 +54,12 @@ pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
             (task, false) => task,
         },
     };
+    let name = match &task {
+        Task::Run(roles) if roles.len() == ProcessRole::ALL.len() => "all".to_owned(),
+        Task::Run(_) => words.join("+"),
+        _ => words[0].to_owned(),
+    };
+    name_process(env!("CARGO_PKG_VERSION"), &name);
     let file = match matches.get_one::<String>("config") {
         Some(path) => config::read_file(Path::new(path))?,
         None => toml::Table::new(),

@@ -7,6 +7,7 @@ use anyhow::{Context, bail, ensure};
 use url::Url;
 
 use super::service_address::check_path;
+use crate::lifecycle::process_name;
 use crate::tls::ClientTls;
 
 /// The values of `sslmode`, from no TLS to a fully checked certificate.
@@ -31,6 +32,9 @@ pub(super) fn database_url(text: &str, tls: &ClientTls) -> anyhow::Result<String
         .collect();
     let has = |name: &str| rest.iter().any(|(given, _)| given.replace('-', "") == name);
     let mut add = vec![("sslmode", mode.to_owned())];
+    if !has("application_name") {
+        add.push(("application_name", process_name().to_owned()));
+    }
     if mode != "disable" {
         if let Some(ca) = tls.ca().filter(|_| !has("sslrootcert") && !has("sslca")) {
             add.push(("sslrootcert", ca.path.display().to_string()));
@@ -78,7 +82,8 @@ mod tests {
 
     fn query(text: &str, tls: &ClientTls) -> String {
         let url = database_url(text, tls).unwrap_or_else(|error| format!("refused: {error:#}"));
-        url.split_once('?').map_or(url.clone(), |(_, query)| query.to_owned())
+        let query = url.split_once('?').map_or(url.clone(), |(_, query)| query.to_owned());
+        query.replace("&application_name=seckill", "")
     }
 
     #[test]

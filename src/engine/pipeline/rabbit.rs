@@ -18,6 +18,7 @@ use super::amqp;
 use super::message::{KINDS, Message};
 use super::outbox::Entry;
 use base::config::ServiceAddress;
+use base::lifecycle::process_name;
 
 pub const EXCHANGE: &str = "seckill";
 pub const ORDER_QUEUE: &str = "seckill.orders";
@@ -63,6 +64,7 @@ impl Rabbit {
     }
 
     async fn open(url: &ServiceAddress, name: &str) -> anyhow::Result<Rabbit> {
+        let name = format!("{name} ({})", process_name());
         let properties = ConnectionProperties::default().with_connection_name(name.into());
         let connection = amqp::connect(url, properties).await;
         let connection = connection.context("cannot connect to RabbitMQ")?;

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use super::sentinel::Sentinels;
+use base::lifecycle::process_name;
 
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The shortest time between the beginnings of two attempts. A random delay of up to the same length is added.
@@ -62,6 +63,14 @@ impl Source {
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
             .set_response_timeout(Some(answer_timeout));
         let mut connection = Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await?;
+        // For operators only, so a Redis user without the right to name connections does without. A silent server is not
+        // asked a second time.
+        let named = redis::cmd("CLIENT").arg("SETNAME").arg(process_name()).query_async::<()>(&mut connection).await;
+        if let Err(error) = named
+            && is_broken(&error)
+        {
+            return Err(error);
+        }
         if let Some(required) = role {
             check_role(&mut connection, required, address).await?;
         }
