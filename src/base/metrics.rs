@@ -1,8 +1,8 @@
 //! Metrics for Prometheus. Every metric is a handle that was registered once; counting is one atomic addition.
 
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -13,6 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry, Unit};
+use tokio::time::Instant;
 
 use domain::{CaseKind, Refusal, SecurityClass};
 
@@ -71,9 +72,9 @@ pub struct Metrics {
     claim_batch_size: Histogram,
     claim_batch_seconds: Histogram,
     /// Entries in all outboxes.
-    pub outbox_length: Gauge,
-    pub queue_ready: Gauge,
-    pub dead_letters: Gauge,
+    pub outbox_length: Measurement,
+    pub queue_ready: Measurement,
+    pub dead_letters: Measurement,
     /// Age of the gate's facts in milliseconds; -1 before the first read.
     pub facts_age_ms: Gauge<i64>,
     /// Replicas that the gate does not read, because they do not answer or do not keep up with the master.
@@ -88,7 +89,7 @@ pub struct Metrics {
     pub mails_sent: Counter,
     /// Attempts that failed, and messages that are too old to be sent.
     pub mails_failed: Counter,
-    pub mails_waiting: Gauge,
+    pub mails_waiting: Measurement,
     /// Messages that push services accepted.
     pub pushes_sent: Counter,
     /// As `mails_failed`, for push messages.
@@ -285,6 +286,35 @@ impl Metrics {
     }
 }
 
+/// How long a measurement counts. Longer than the slowest job takes that measures, so that its value does not come and go.
+const MAX_MEASUREMENT_AGE: Duration = Duration::from_secs(60);
+
+/// A gauge that one process sets for all: the one with the lease. It has no value before the first measurement, and none
+/// after the last one, so that a process that lost the lease does not report for ever what it saw last.
+#[derive(Debug, Clone, Default)]
+pub struct Measurement(Arc<Mutex<Option<(i64, Instant)>>>);
+
+impl Measurement {
+    pub fn set(&self, value: i64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((value, Instant::now()));
+    }
+
+    fn current(&self) -> Option<i64> {
+        let measured = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        measured.filter(|(_, at)| at.elapsed() < MAX_MEASUREMENT_AGE).map(|(value, _)| value)
+    }
+}
+
+impl EncodeMetric for Measurement {
+    fn encode(&self, mut encoder: MetricEncoder) -> std::fmt::Result {
+        self.current().map_or(Ok(()), |value| encoder.encode_gauge(&value))
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}
+
 /// Buckets of [`WaitHistogram`]: the first up to 0.1 ms, then each twice as long as the previous one. The last bucket
 /// has no upper bound.
 const WAIT_BUCKETS: usize = 17;
@@ -344,6 +374,27 @@ mod tests {
         let text = metrics.encode();
         assert!(text.contains("seckill_purchase_seconds_bucket{le=\"0.0002\"} 4"), "{text}");
         assert!(text.contains("seckill_purchase_seconds_bucket{le=\"+Inf\"} 7"), "{text}");
+    }
+
+    /// Otherwise an alert on dead letters never ends once another process has the lease and empties the queue.
+    #[tokio::test(start_paused = true)]
+    async fn gauges_of_the_lease_end_with_it() {
+        let metrics = Metrics::default();
+        let all = [&metrics.outbox_length, &metrics.queue_ready, &metrics.dead_letters, &metrics.mails_waiting];
+        let names = ["outbox_entries", "queue_ready", "queue_dead", "mails_waiting"];
+        let shown = || {
+            let text = metrics.encode();
+            names.map(|name| {
+                text.lines().find_map(|line| line.strip_prefix(&format!("seckill_{name} ")).map(str::to_owned))
+            })
+        };
+        assert_eq!(shown(), [const { None }; 4]);
+        for gauge in all {
+            gauge.set(3);
+        }
+        assert_eq!(shown(), [const { "3" }; 4].map(|value| Some(value.to_owned())));
+        tokio::time::advance(MAX_MEASUREMENT_AGE).await;
+        assert_eq!(shown(), [const { None }; 4]);
     }
 
     #[test]
