@@ -299,6 +299,21 @@ async fn each_role_has_its_permissions_and_no_others() {
 }
 
 #[tokio::test]
+async fn visitor_is_led_from_pages_to_the_login_and_back_and_finds_nothing_else() {
+    let shop = TestShop::open().await;
+    let visitor = shop.visitor();
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    for (method, path, _) in TABLE {
+        let path = path.replace(['{', '}'], "");
+        let answer = visitor.send(method, &path, &form, "").await;
+        let is_page = *method == "GET" && !path.starts_with("/api/");
+        assert_eq!(answer.status, if is_page { 303 } else { 404 }, "{method} {path}");
+    }
+    let led = visitor.get("/admin?lang=en").await;
+    assert_eq!(led.header("location"), "/en/login?next=%2Fadmin%3Flang%3Den");
+}
+
+#[tokio::test]
 async fn each_page_of_the_console_has_a_title_of_its_own() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;

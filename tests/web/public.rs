@@ -60,9 +60,14 @@ async fn poll_interval_of_the_list_depends_on_open_sales() {
 async fn unknown_paths_are_pages_for_browsers_and_problems_for_the_api() {
     let shop = TestShop::open().await;
     let visitor = shop.visitor();
-    for path in
-        ["/nowhere", "/zh/sales/7", "/static/../Cargo.toml", "/uploads/..%2Fsecret", "/uploads/u-0.png", "/admin"]
-    {
+    for path in [
+        "/nowhere",
+        "/zh/sales/7",
+        "/static/../Cargo.toml",
+        "/uploads/..%2Fsecret",
+        "/uploads/u-0.png",
+        "/admin/nowhere",
+    ] {
         let page = visitor.get(path).await;
         assert!(page.is_page(404) && page.text().contains("not_found") || page.text().contains("404"), "{path}");
         assert!(page.header("content-security-policy").starts_with("default-src 'self'"), "{path}");

@@ -77,7 +77,7 @@ async fn refused_requests_leave_events() {
     assert_eq!(mei.send("POST", "/api/logout", &other_site, "{}").await.status, 403);
     assert_eq!(mei.send("POST", "/api/sales/1/orders", &other_site, "{}").await.status, 403, "also while buying");
     assert_eq!(shop.visitor().post("/api/webhooks/payments/sandbox", json!({})).await.status, 401);
-    assert_eq!(shop.visitor().get("/admin").await.status, 404);
+    assert_eq!(shop.visitor().get("/admin").await.status, 303, "to the log-in");
     assert_eq!(mei.get("/api/admin/users").await.status, 404);
     assert_eq!(vera.get("/admin/staff").await.status, 403);
     let register = json!({"username": "lei", "password": "password"});
@@ -147,7 +147,7 @@ async fn events_have_the_network_of_the_client_behind_a_trusted_proxy() {
     let request = Request::builder().uri("/admin").header("x-forwarded-for", "203.0.113.9");
     let mut request = request.body(Body::empty()).unwrap();
     request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([10, 0, 0, 1], 4711))));
-    assert_eq!(shop.router.clone().oneshot(request).await.unwrap().status(), 404);
+    assert_eq!(shop.router.clone().oneshot(request).await.unwrap().status(), 303);
     let events = shop.events().await;
     assert_eq!(events.iter().map(|row| row.network.as_str()).collect::<Vec<_>>(), ["203.0.113.0/24"]);
 }

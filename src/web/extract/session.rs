@@ -69,7 +69,7 @@ permissions! {
 }
 
 /// A member of the staff with a permission, confirmed by the database. Shoppers and visitors get 404; staff without the
-/// permission get 403.
+/// permission get 403. A page leads visitors to the log-in, because the README and the staff's bookmarks lead to pages.
 #[derive(Debug, Clone)]
 pub struct Staff<P: Permission> {
     pub session: Session,
@@ -99,7 +99,9 @@ impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
         let Some(session) = shop.accounts.session(&parts.headers) else {
-            return refused(parts, shop, None, "visitor", Code::NotFound);
+            let is_page = parts.method.is_safe() && !parts.uri.path().starts_with("/api/");
+            let code = if is_page { Code::NotSignedIn } else { Code::NotFound };
+            return refused(parts, shop, None, "visitor", code);
         };
         let account = Some(session.user_id);
         let Some(user) = shop.accounts.staff(&session).await? else {
