@@ -118,7 +118,7 @@ impl Lifecycle {
     /// Lets the load balancer see that the process ends. A second signal cuts it short.
     async fn drain(&mut self) {
         let drain = self.shutdown.drain;
-        info!(?drain, "signal received; draining, then waiting for tasks to finish");
+        info!(drain_ms = drain.as_millis() as u64, "signal received; draining, then waiting for tasks to finish");
         self.shutdown.draining.cancel();
         tokio::select! {
             () = tokio::time::sleep(drain) => {}

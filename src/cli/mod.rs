@@ -7,6 +7,7 @@ mod process;
 mod reset;
 mod verify_draw;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use tracing_subscriber::prelude::*;
@@ -25,7 +26,8 @@ async fn run() -> anyhow::Result<ExitCode> {
 }
 
 fn start_logging(config: &Config) {
-    let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let is_coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(is_coloured);
     let logs = if config.log_json { logs.json().boxed() } else { logs.boxed() };
     tracing_subscriber::registry().with(logs).with(config.log.clone()).init();
 }

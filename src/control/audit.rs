@@ -155,7 +155,9 @@ impl Audit {
                     }
                     Ok(_) => {}
                     Err(error) if is_last || (attempt, number) == (1, 0) => return Err(error),
-                    Err(error) => warn!(?part, %error, "a part of the audit was interrupted; it is begun again"),
+                    Err(error) => {
+                        warn!(part = part.name(), %error, "a part of the audit was interrupted; it is begun again")
+                    }
                 }
             }
             if done.len() == PARTS.len() {

@@ -143,7 +143,7 @@ impl Payments {
         }
         let checkout = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
         self.store.payments().set_checkout(id, &checkout).await?;
-        info!(payment = %id, ?purpose, "payment started");
+        info!(payment = %id, %purpose, "payment started");
         Ok((id, checkout))
     }
 

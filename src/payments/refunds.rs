@@ -55,7 +55,7 @@ impl Payments {
     pub(super) async fn refunded(&self, refund: &Refund) -> Result<(), StoreError> {
         if self.store.payments().apply_refund(refund, self.store.now().await?).await? {
             self.metrics.refunded.inc();
-            info!(payment = %refund.of.id, refund = %refund.id, purpose = ?refund.of.purpose, "refund made");
+            info!(payment = %refund.of.id, refund = %refund.id, purpose = %refund.of.purpose, "refund made");
         }
         Ok(())
     }

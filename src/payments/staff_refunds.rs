@@ -82,7 +82,7 @@ impl StaffRefunds {
             .payments()
             .refund_for_staff(&NewStaffRefund { id, what, by, reason, if_disputed }, self.alone)
             .await?;
-        info!(refund = %id, actor = reason.actor, ?what, ?outcome, "refund asked for by staff");
+        info!(refund = %id, actor = reason.actor, %what, %outcome, "refund asked for by staff");
         Ok(match outcome {
             StaffRefundOutcome::Begun(held) => {
                 self.orders.release_now(held.as_slice()).await?;
@@ -163,7 +163,7 @@ impl StaffRefunds {
             return Ok(DecisionAnswer::OwnPayment);
         }
         let outcome = self.store.payments().approve_refund(of, by, actor).await?;
-        info!(refund = %of.id, actor, requester = of.requester, amount = %of.amount, ?outcome, "refund approved by staff");
+        info!(refund = %of.id, actor, requester = of.requester, amount = %of.amount, %outcome, "refund approved by staff");
         self.answer(outcome).await
     }
 
@@ -178,7 +178,7 @@ impl StaffRefunds {
             return Ok(DecisionAnswer::OwnPayment);
         }
         let outcome = self.store.payments().decline_refund(of, reason.actor, reason.note).await?;
-        info!(refund = %of.id, actor = reason.actor, requester = of.requester, ?outcome, "refund declined by staff");
+        info!(refund = %of.id, actor = reason.actor, requester = of.requester, %outcome, "refund declined by staff");
         self.answer(outcome).await
     }
 

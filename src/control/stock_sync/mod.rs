@@ -71,7 +71,7 @@ impl StockSync {
         clock: Clock,
         metrics: Arc<Metrics>,
     ) -> StockSync {
-        let recovery = Recovery::new(monitor, Some(MAX_DRAIN_WAIT));
+        let recovery = Recovery::new("sale", monitor, Some(MAX_DRAIN_WAIT));
         let state =
             SyncState { recovery, counters_synced: None, unloaded: None, comparisons: HashMap::new(), opened: 0 };
         StockSync { stock, store, catalogue, clock, metrics, state: Mutex::new(state) }
@@ -224,7 +224,8 @@ impl StockSync {
             self.stock.keep_for_waiters(&[sale.id], &[*bucket]).await?;
             self.pass_on(sale, *bucket, loaded).await?;
             generation::open(&self.stock.connection(), *bucket, loaded.generation.present).await?;
-            info!(%bucket, generation = ?loaded.generation.present, "bucket opened: grants have been replayed");
+            let Generation { epoch, server } = loaded.generation.present;
+            info!(%bucket, epoch, %server, "bucket opened: grants have been replayed");
         }
         Ok(())
     }

@@ -72,7 +72,7 @@ impl PacketSync {
         metrics: Arc<Metrics>,
     ) -> PacketSync {
         // A share that is granted twice cannot be made good, so a load waits for RabbitMQ without a limit.
-        let recovery = Recovery::new(monitor, None);
+        let recovery = Recovery::new("packet", monitor, None);
         let state = SyncState {
             recovery,
             incomplete: HashSet::new(),

@@ -83,12 +83,15 @@ impl Consumer {
         for delivery in deliveries {
             let refused: Vec<OutboxItem> =
                 delivery.items.iter().flatten().filter(|item| invalid.contains(item)).copied().collect();
-            if delivery.items.is_some() && refused.is_empty() {
+            if delivery.items.is_ok() && refused.is_empty() {
                 persisted.push(delivery);
                 continue;
             }
-            let orders = delivery.items.as_ref().map(Vec::len);
-            error!(tag = ?delivery.tag, orders, refused = refused.len(), "delivery is invalid; moved to the dead letters");
+            let (tag, orders) = (&delivery.tag, refused.len());
+            match &delivery.items {
+                Ok(_) => error!(%tag, orders, "the database refuses orders of a delivery; they become dead letters"),
+                Err(reason) => error!(%tag, reason, "a delivery cannot be read; it becomes a dead letter"),
+            }
             source.set_aside(&delivery, &refused).await?;
             self.metrics.dead_lettered.inc_by(refused.len().max(1) as u64);
         }

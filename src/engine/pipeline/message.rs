@@ -160,29 +160,38 @@ impl ClaimLine {
     }
 }
 
-/// Parses the body of a message of type `name`. `None` if it is invalid; one invalid item makes the whole message
-/// invalid.
-pub fn parse(name: Option<&str>, body: &[u8]) -> Option<Vec<OutboxItem>> {
-    let items: Vec<OutboxItem> = match name? {
+/// Parses the body of a message of type `name`. The error says why it is invalid, for the log; one invalid item makes the
+/// whole message invalid.
+pub fn parse(name: Option<&str>, body: &[u8]) -> Result<Vec<OutboxItem>, String> {
+    let items = items_of(name.unwrap_or_default(), body).map_err(|error| error.to_string())?;
+    let wrong = items.iter().position(|item| !is_valid(item));
+    match (wrong, items.is_empty()) {
+        (Some(n), _) => Err(format!("item {} has an impossible number", n + 1)),
+        (None, true) => Err("it has no items".to_owned()),
+        (None, false) => Ok(items),
+    }
+}
+
+fn items_of(name: &str, body: &[u8]) -> serde_json::Result<Vec<OutboxItem>> {
+    Ok(match name {
         name if name == ORDER.name => {
-            let OrdersBody { sale_id, reserved_at, orders, .. } = serde_json::from_slice(body).ok()?;
+            let OrdersBody { sale_id, reserved_at, orders, .. } = serde_json::from_slice(body)?;
             let orders = orders.into_iter().map(|OrderLine { order_id, user_id, quantity }| {
                 OutboxItem::Order(Reservation { order_id, sale_id, user_id, quantity, reserved_at })
             });
             orders.collect()
         }
         name if name == SHARE.name => {
-            let ClaimsBody { packet_id, claimed_at, claims, .. } = serde_json::from_slice(body).ok()?;
+            let ClaimsBody { packet_id, claimed_at, claims, .. } = serde_json::from_slice(body)?;
             let claims = claims.into_iter().map(|ClaimLine { user_id, share, amount }| {
                 OutboxItem::Share(ShareClaim { packet_id, user_id, share, amount, claimed_at })
             });
             claims.collect()
         }
-        name if name == ORDER_V1.name => vec![OutboxItem::Order(serde_json::from_slice(body).ok()?)],
-        name if name == SHARE_V1.name => vec![OutboxItem::Share(serde_json::from_slice(body).ok()?)],
-        _ => return None,
-    };
-    (!items.is_empty() && items.iter().all(is_valid)).then_some(items)
+        name if name == ORDER_V1.name => vec![OutboxItem::Order(serde_json::from_slice(body)?)],
+        name if name == SHARE_V1.name => vec![OutboxItem::Share(serde_json::from_slice(body)?)],
+        unknown => return Err(serde::de::Error::custom(format!("{unknown:?} is not a type of message"))),
+    })
 }
 
 fn is_valid(item: &OutboxItem) -> bool {
@@ -236,7 +245,7 @@ mod tests {
             let items = entry.items.clone().unwrap();
             let message = Message::of_entry(&entry).unwrap().unwrap();
             assert_eq!((message.kind, message.id.as_str(), message.count), (kind, id, items.len()));
-            assert_eq!(parse(Some(kind.name), &message.body), Some(items));
+            assert_eq!(parse(Some(kind.name), &message.body), Ok(items));
             let properties = message.properties();
             assert_eq!(*properties.timestamp(), Some(1_700_000_000));
             let headers = properties.headers().clone().unwrap();
@@ -260,19 +269,19 @@ mod tests {
         for (item, kind) in [(order(1), ORDER_V1), (share(1), SHARE_V1)] {
             let message = Message::of_item(&item).unwrap();
             assert_eq!(message.kind, kind);
-            assert_eq!(parse(Some(kind.name), &message.body), Some(vec![item]));
+            assert_eq!(parse(Some(kind.name), &message.body), Ok(vec![item]));
         }
         // The body as version 1 first published it.
         let old = json!({
             "order_id": Uuid::from_u128(1), "sale_id": "7", "user_id": Uuid::from_u128(1001), "quantity": 2,
             "reserved_at": "2023-11-14T22:13:20.123Z",
         });
-        assert_eq!(parse(Some("order.reserved.v1"), old.to_string().as_bytes()), Some(vec![order(1)]));
+        assert_eq!(parse(Some("order.reserved.v1"), old.to_string().as_bytes()), Ok(vec![order(1)]));
         let old = json!({
             "packet_id": "9", "user_id": Uuid::from_u128(1), "share": 1, "amount": 5,
             "claimed_at": "2023-11-14T22:13:20.123Z",
         });
-        assert_eq!(parse(Some("packet.claimed.v1"), old.to_string().as_bytes()), Some(vec![share(1)]));
+        assert_eq!(parse(Some("packet.claimed.v1"), old.to_string().as_bytes()), Ok(vec![share(1)]));
     }
 
     #[test]
@@ -286,11 +295,18 @@ mod tests {
                 json!({"sale_id": "7", "bucket": "7", "entry": "1-0", "reserved_at": at, "orders": [good, other]});
             parse(Some(ORDER.name), body.to_string().as_bytes()).map(|items| items.len())
         };
-        assert_eq!((orders(1), orders(0), orders(-1), orders(1 << 32)), (Some(2), None, None, None));
+        assert_eq!((orders(1), orders(0)), (Ok(2), Err("item 2 has an impossible number".to_owned())));
+        assert!(orders(-1).is_err() && orders(1 << 32).is_err());
         let empty = r#"{"sale_id":"7","bucket":"7","entry":"1-0","reserved_at":"2023-11-14T22:13:20Z","orders":[]}"#;
-        for (name, body) in [(Some(ORDER.name), empty), (Some(ORDER.name), "{}"), (Some(SHARE.name), empty), (None, "")]
-        {
-            assert_eq!(parse(name, body.as_bytes()), None, "{name:?} {body}");
+        for (name, body, reason) in [
+            (Some(ORDER.name), empty, "it has no items"),
+            (Some(ORDER.name), "{}", "missing field `sale_id`"),
+            (Some(SHARE.name), empty, "missing field `packet_id`"),
+            (Some("order.reserved.v9"), empty, "\"order.reserved.v9\" is not a type"),
+            (None, "", "is not a type"),
+        ] {
+            let error = parse(name, body.as_bytes()).unwrap_err();
+            assert!(error.contains(reason), "{name:?} {body}: {error}");
         }
         assert!(
             Message::of_entry(&Entry { items: None, ..entry(Bucket::whole(SaleId(7)), vec![]) }).unwrap().is_none()
@@ -321,12 +337,12 @@ mod fuzz {
     #[test]
     fn any_message_is_parsed_whole_or_not_at_all() {
         for (kind, valid) in [(super::ORDER, ORDERS), (SHARE, CLAIMS), (ORDER_V1, ORDER)] {
-            assert!(parse(Some(kind.name), valid.as_bytes()).is_some(), "{valid}");
+            assert!(parse(Some(kind.name), valid.as_bytes()).is_ok(), "{valid}");
             inputs(vec![valid.into()], |body| {
                 for item in parse(Some(kind.name), body).into_iter().flatten() {
                     assert!(is_valid(&item));
                     let again = Message::of_item(&item).expect("what was parsed can be written");
-                    assert_eq!(parse(Some(again.kind.name), &again.body), Some(vec![item]));
+                    assert_eq!(parse(Some(again.kind.name), &again.body), Ok(vec![item]));
                 }
             });
         }

@@ -116,7 +116,14 @@ impl Persister {
             match self.persist_batch(std::slice::from_ref(item)).await {
                 Ok(mut found) => invalid.append(&mut found),
                 Err(error) if error.blames_the_data() => {
-                    error!(?item, %error, "the database refuses the item; it becomes a dead letter");
+                    match item {
+                        OutboxItem::Order(Reservation { order_id: order, sale_id: sale, .. }) => {
+                            error!(%order, %sale, %error, "the database refuses an order; it becomes a dead letter");
+                        }
+                        OutboxItem::Share(ShareClaim { packet_id: packet, user_id: user, share, .. }) => {
+                            error!(%packet, %user, share, %error, "the database refuses a claim; it becomes a dead letter");
+                        }
+                    }
                     invalid.push(*item);
                 }
                 Err(error) => return Err(error),

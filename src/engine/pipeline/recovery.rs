@@ -13,7 +13,7 @@
 //! wait starts again.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
+use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +44,18 @@ pub enum KeyState<G> {
     Open,
 }
 
+impl<G> fmt::Display for KeyState<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            KeyState::New => "new",
+            KeyState::Lost => "lost",
+            KeyState::Closed(_) => "closed",
+            KeyState::Replayed(_) => "replayed",
+            KeyState::Open => "open",
+        })
+    }
+}
+
 /// What the owner of the keys does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -65,16 +77,18 @@ struct Observed<G> {
 
 /// The state machines of all items of one kind.
 pub struct Recovery<I, G> {
+    /// What has the keys, for the log: `sale` or `packet`.
+    owner: &'static str,
     monitor: Option<Arc<Monitor>>,
     max_drain_wait: Option<Duration>,
     observed: HashMap<I, Observed<G>>,
 }
 
-impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
+impl<I: Copy + fmt::Display + Eq + Hash, G: PartialEq> Recovery<I, G> {
     /// After `max_drain_wait` keys are loaded even if RabbitMQ was never empty. Without RabbitMQ `monitor` is `None`,
     /// and there is nothing to drain.
-    pub fn new(monitor: Option<Arc<Monitor>>, max_drain_wait: Option<Duration>) -> Recovery<I, G> {
-        Recovery { monitor, max_drain_wait, observed: HashMap::new() }
+    pub fn new(owner: &'static str, monitor: Option<Arc<Monitor>>, max_drain_wait: Option<Duration>) -> Recovery<I, G> {
+        Recovery { owner, monitor, max_drain_wait, observed: HashMap::new() }
     }
 
     /// Decides what to do with each item. `survey` must contain all items.
@@ -97,14 +111,15 @@ impl<I: Copy + Debug + Eq + Hash, G: Debug + PartialEq> Recovery<I, G> {
         let actions = survey.into_iter().map(|(item, state)| {
             let mut observed = before.remove(&item).filter(|before| before.state == state).unwrap_or_else(|| {
                 if state != KeyState::Open {
-                    info!(?item, ?state, "keys grant nothing until they are loaded or opened");
+                    info!(owner = self.owner, %item, %state, "keys grant nothing until they are loaded or opened");
                 }
                 Observed { state, since: now, drained_since: None }
             });
             observed.drained_since = drained.then(|| observed.drained_since.unwrap_or(now));
             let action = observed.action(self.max_drain_wait, now);
             if matches!(action, Action::LoadClosed | Action::Open) {
-                warn!(?item, ?action, "recovering keys after a loss on the Redis master");
+                let step = if action == Action::Open { "open" } else { "load" };
+                warn!(owner = self.owner, %item, step, "recovering keys after a loss on the Redis master");
             }
             self.observed.insert(item, observed);
             action
@@ -139,7 +154,8 @@ mod tests {
     type Row = (u64, KeyState<u8>, bool, Action);
 
     fn check(max_drain_wait: Option<u64>, rows: &[Row]) {
-        let (mut recovery, start) = (Recovery::new(None, max_drain_wait.map(Duration::from_millis)), Instant::now());
+        let (mut recovery, start) =
+            (Recovery::new("sale", None, max_drain_wait.map(Duration::from_millis)), Instant::now());
         for (at, state, drained, expected) in rows {
             let survey = vec![(ITEM, state.clone())];
             let actions = recovery.decide(survey, *drained, start + Duration::from_millis(*at));
@@ -242,7 +258,7 @@ mod tests {
 
     #[test]
     fn keys_that_are_lost_again_after_a_load_wait_anew() {
-        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None), Instant::now());
+        let (mut recovery, start) = (Recovery::<u8, u8>::new("sale", None, None), Instant::now());
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start), [Action::Wait]);
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start + DRAINED_FOR), [Action::LoadClosed]);
         recovery.loaded(ITEM);
@@ -251,7 +267,7 @@ mod tests {
 
     #[test]
     fn items_that_are_not_surveyed_any_more_are_forgotten() {
-        let (mut recovery, start) = (Recovery::<u8, u8>::new(None, None), Instant::now());
+        let (mut recovery, start) = (Recovery::<u8, u8>::new("sale", None, None), Instant::now());
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start), [Action::Wait]);
         assert_eq!(recovery.decide(vec![(9, New)], true, start), [Action::LoadOpen]);
         assert_eq!(recovery.decide(vec![(ITEM, Lost)], true, start + DRAINED_FOR), [Action::Wait]);

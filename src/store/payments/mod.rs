@@ -12,6 +12,8 @@ pub(super) mod refunds;
 pub(super) mod sandbox;
 pub(super) mod staff_refunds;
 
+use std::fmt;
+
 use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -42,6 +44,16 @@ pub enum PaymentPurpose {
     Order(OrderId),
     /// A top-up of a user's wallet.
     TopUp(UserId),
+}
+
+/// For logs.
+impl fmt::Display for PaymentPurpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PaymentPurpose::Order(order) => write!(f, "order {order}"),
+            PaymentPurpose::TopUp(user) => write!(f, "top-up of {user}"),
+        }
+    }
 }
 
 /// A payment that begins.

@@ -2,6 +2,7 @@
 //! and recorded in the same way.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Row};
@@ -35,6 +36,18 @@ pub enum RefundRefusal {
     NoWallet,
     /// The payer or the payer's bank took the money back, or tries to: a refund may pay twice.
     Disputed,
+}
+
+/// For logs.
+impl fmt::Display for RefundRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RefundRefusal::WrongStatus => f.write_str("wrong status"),
+            RefundRefusal::Exceeds(left) => write!(f, "only {left} is left"),
+            RefundRefusal::NoWallet => f.write_str("wallets hold another currency"),
+            RefundRefusal::Disputed => f.write_str("disputed"),
+        }
+    }
 }
 
 impl Refund {

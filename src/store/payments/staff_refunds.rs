@@ -8,6 +8,7 @@
 //! **Expiry.** Reading decides it: a request that is `pending` after its time is shown as expired and cannot be
 //! approved.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -41,6 +42,18 @@ pub enum StaffRefund<'a> {
     Part(NewPartialRefund),
     /// The payment that a case is about.
     Case(&'a PaymentCase),
+}
+
+/// For logs.
+impl fmt::Display for StaffRefund<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StaffRefund::Order(_, order) => write!(f, "order {order}"),
+            StaffRefund::HeldOrder(_, order) => write!(f, "held order {order}"),
+            StaffRefund::Part(part) => write!(f, "part of order {}", part.order),
+            StaffRefund::Case(case) => write!(f, "case {}", case.id),
+        }
+    }
 }
 
 impl StaffRefund<'_> {
@@ -93,6 +106,18 @@ pub enum StaffRefundOutcome {
     Refused(RefundRefusal),
 }
 
+/// For logs.
+impl fmt::Display for StaffRefundOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StaffRefundOutcome::Begun(_) => f.write_str("begun"),
+            StaffRefundOutcome::Waits(id) => write!(f, "waits as {id}"),
+            StaffRefundOutcome::OtherWaits => f.write_str("another waits"),
+            StaffRefundOutcome::Refused(refusal) => write!(f, "refused: {refusal}"),
+        }
+    }
+}
+
 /// The outcome of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
@@ -105,6 +130,19 @@ pub enum ApprovalOutcome {
     Void,
     /// The payment was disputed after the refund was asked for. The request waits on.
     Disputed,
+}
+
+/// For logs.
+impl fmt::Display for ApprovalOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ApprovalOutcome::Approved(_) => "approved",
+            ApprovalOutcome::Declined => "declined",
+            ApprovalOutcome::Closed => "closed before",
+            ApprovalOutcome::Void => "void",
+            ApprovalOutcome::Disputed => "disputed",
+        })
+    }
 }
 
 impl PaymentStore<'_> {

@@ -112,7 +112,7 @@ pub(super) fn letter(message: &Delivery) -> DeadLetter {
     DeadLetter {
         id: id_of(&[&message.data, kind, id]),
         place: DeadLetterSource::Queue,
-        items: named(items),
+        items: named(items.ok()),
         content: displayed(&message.data),
         size: message.data.len(),
         message_type,

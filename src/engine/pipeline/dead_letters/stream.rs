@@ -41,7 +41,7 @@ fn letter(bucket: Bucket, entry: String, fields: &[Value]) -> DeadLetter {
     }
     let words: Option<Vec<String>> = fields.iter().map(|value| from_redis_value_ref(value).ok()).collect();
     DeadLetter {
-        items: named(words.and_then(|words| outbox::parse_fields(bucket, &words))),
+        items: named(words.and_then(|words| outbox::parse_fields(bucket, &words).ok())),
         id: id_of(&[bucket.to_string().as_bytes(), entry.as_bytes()]),
         content: displayed(&content),
         size: content.len(),

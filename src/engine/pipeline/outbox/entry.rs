@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
 use redis::{RedisError, Value, from_redis_value_ref};
 
 use crate::redis::short_id::{ShortId, parse_hold};
@@ -55,53 +56,63 @@ pub(super) fn parse_streams(buckets: &[Bucket], answer: &Value) -> Result<Vec<En
 pub(super) fn parse_entries(bucket: Bucket, answer: &Value) -> Result<Vec<Entry>, RedisError> {
     let raw: Vec<Option<(String, Option<Vec<String>>)>> = from_redis_value_ref(answer)?;
     let entries = raw.into_iter().flatten().map(|(id, fields)| {
-        let items = fields.as_deref().and_then(|fields| parse_fields(bucket, fields));
+        let items = fields.as_deref().and_then(|fields| parse_fields(bucket, fields).ok());
         Entry { bucket, id, items }
     });
     Ok(entries.collect())
 }
 
-/// Parses the fields of an entry of this bucket.
-pub fn parse_fields(bucket: Bucket, fields: &[String]) -> Option<Vec<OutboxItem>> {
+/// Parses the fields of an entry of this bucket. The error says which field is wrong.
+pub fn parse_fields(bucket: Bucket, fields: &[String]) -> Result<Vec<OutboxItem>, String> {
     match bucket.owner {
         Owner::Sale(sale) => parse_orders(sale, fields),
         Owner::Packet(packet) => parse_claims(packet, fields),
         // A waiting room has no outbox: data control itself writes the places to the database
         // (`waiting_rooms/gathering.rs`).
-        Owner::Queue(_) => None,
+        Owner::Queue(_) => Err("a waiting room has no outbox".to_owned()),
     }
 }
 
 /// Fields `at` (the master's clock in ms) and `orders` (user id, hold, user id, hold, …).
-fn parse_orders(sale: SaleId, fields: &[String]) -> Option<Vec<OutboxItem>> {
-    let reserved_at = parse_time(field(fields, "at")?)?;
-    parse_pairs(field(fields, "orders")?, |user_id, hold| {
+fn parse_orders(sale: SaleId, fields: &[String]) -> Result<Vec<OutboxItem>, String> {
+    let reserved_at = time(fields)?;
+    parse_pairs(fields, "orders", |user_id, hold| {
         let Hold { order_id, quantity } = parse_hold(hold).filter(|hold| hold.quantity > 0)?;
         Some(OutboxItem::Order(Reservation { order_id, sale_id: sale, user_id, quantity, reserved_at }))
     })
 }
 
 /// Fields `at` (the master's clock in ms) and `claims` (user id, share, user id, share, …).
-fn parse_claims(packet: PacketId, fields: &[String]) -> Option<Vec<OutboxItem>> {
-    let claimed_at = parse_time(field(fields, "at")?)?;
-    parse_pairs(field(fields, "claims")?, |user_id, share| {
+fn parse_claims(packet: PacketId, fields: &[String]) -> Result<Vec<OutboxItem>, String> {
+    let claimed_at = time(fields)?;
+    parse_pairs(fields, "claims", |user_id, share| {
         let Share { index, amount } = share.parse().ok()?;
         Some(OutboxItem::Share(ShareClaim { packet_id: packet, user_id, share: index, amount, claimed_at }))
     })
 }
 
-/// Parses pairs of a user id and a text, separated by spaces. One invalid pair makes the whole text invalid.
-fn parse_pairs(text: &str, item: impl Fn(UserId, &str) -> Option<OutboxItem>) -> Option<Vec<OutboxItem>> {
-    let mut words = text.split(' ');
+/// Parses a field with pairs of a user id and a text, separated by spaces. One invalid pair makes the whole field invalid.
+fn parse_pairs(
+    fields: &[String],
+    name: &str,
+    item: impl Fn(UserId, &str) -> Option<OutboxItem>,
+) -> Result<Vec<OutboxItem>, String> {
+    let mut words = field(fields, name)?.split(' ');
     let mut all = Vec::new();
     while let Some(user) = words.next() {
-        all.push(item(UserId(ShortId::parse(user)?), words.next()?)?);
+        let pair = ShortId::parse(user).zip(words.next()).and_then(|(user, text)| item(UserId(user), text));
+        all.push(pair.ok_or_else(|| format!("pair {} of the field {name:?} is wrong", all.len() + 1))?);
     }
-    Some(all)
+    Ok(all)
 }
 
-fn field<'a>(fields: &'a [String], name: &str) -> Option<&'a String> {
-    fields.chunks(2).find_map(|pair| (pair[0] == name).then(|| pair.get(1)).flatten())
+fn time(fields: &[String]) -> Result<Timestamp, String> {
+    parse_time(field(fields, "at")?).ok_or_else(|| "the field \"at\" is not a time".to_owned())
+}
+
+fn field<'a>(fields: &'a [String], name: &str) -> Result<&'a String, String> {
+    let found = fields.chunks(2).find_map(|pair| (pair[0] == name).then(|| pair.get(1)).flatten());
+    found.ok_or_else(|| format!("the field {name:?} is missing"))
 }
 
 #[cfg(test)]
@@ -123,7 +134,7 @@ mod tests {
     /// The number of orders in an entry with these fields.
     fn read(at: &str, orders: &str) -> Option<usize> {
         let fields: Vec<String> = ["at", at, "orders", orders].map(String::from).to_vec();
-        parse_orders(SaleId(7), &fields).map(|all| all.len())
+        parse_orders(SaleId(7), &fields).ok().map(|all| all.len())
     }
 
     fn short(n: u128) -> ShortId {
@@ -141,7 +152,13 @@ mod tests {
         {
             assert_eq!(read("1700000000000", &wrong), None, "{wrong}");
         }
-        assert_eq!(parse_orders(SaleId(7), &[]), None);
+        let reason = |fields: &[&str]| {
+            let fields: Vec<String> = fields.iter().map(|text| (*text).to_owned()).collect();
+            parse_orders(SaleId(7), &fields).unwrap_err()
+        };
+        assert_eq!(reason(&[]), "the field \"at\" is missing");
+        assert_eq!(reason(&["at", "soon"]), "the field \"at\" is not a time");
+        assert_eq!(reason(&["at", "1", "orders", &format!("{pair} x 1")]), "pair 2 of the field \"orders\" is wrong");
     }
 
     #[test]
@@ -149,7 +166,7 @@ mod tests {
         let user = short(1).to_string();
         let read = |claims: &str| {
             let fields: Vec<String> = ["at", "1700000000000", "claims", claims].map(String::from).to_vec();
-            parse_claims(PacketId(9), &fields).map(|all| all.len())
+            parse_claims(PacketId(9), &fields).ok().map(|all| all.len())
         };
         assert_eq!(read(&format!("{user} 0:5")), Some(1));
         assert_eq!(read(&format!("{user} 0:5 {user} 1:5")), Some(2));
@@ -175,7 +192,7 @@ mod fuzz {
             for bucket in [Bucket::whole(SaleId(7)), Bucket::whole(PacketId(9))] {
                 let fields = ["at", "1700000000000", "orders", text, "claims", text].map(String::from);
                 let pairs = text.split(' ').count();
-                assert!(parse_fields(bucket, &fields).is_none_or(|items| 2 * items.len() == pairs), "{text}");
+                assert!(parse_fields(bucket, &fields).map_or(true, |items| 2 * items.len() == pairs), "{text}");
             }
         });
         texts(&["1700000000000-4"], |text| assert!(EntryId::parse(text).is_none_or(|_| text.contains('-')), "{text}"));

@@ -104,8 +104,12 @@ pub async fn set_aside(connection: &mut impl ConnectionLike, entry: &Entry) -> R
     let mut range = redis::cmd("XRANGE");
     range.arg(keys::outbox(entry.bucket)).arg(&entry.id).arg(&entry.id);
     let content: Vec<(String, Vec<Value>)> = range.query_async(connection).await?;
-    error!(bucket = %entry.bucket, entry = entry.id, "outbox entry cannot be parsed; moved to the dead-letter stream");
     if let Some((_, fields)) = content.into_iter().next() {
+        let words: Vec<String> = fields.iter().filter_map(|value| redis::from_redis_value_ref(value).ok()).collect();
+        let reason =
+            parse_fields(entry.bucket, &words).err().unwrap_or_else(|| "the database refuses its orders".into());
+        let (owner, bucket) = (entry.bucket.owner.kind(), entry.bucket);
+        error!(owner, %bucket, entry = entry.id, reason, "an outbox entry becomes a dead letter");
         let mut add = redis::cmd("XADD");
         add.arg(keys::dead(entry.bucket)).arg("*");
         for field in &fields {

@@ -3,6 +3,8 @@
 mod rabbit;
 mod stream;
 
+use std::fmt;
+
 use async_trait::async_trait;
 
 use super::outbox::Outboxes;
@@ -21,8 +23,17 @@ pub enum Tag {
 #[derive(Debug, Clone)]
 pub struct Delivery {
     pub tag: Tag,
-    /// `None` when the content could not be parsed.
-    pub items: Option<Vec<OutboxItem>>,
+    /// Without items, the reason why the content could not be parsed.
+    pub items: Result<Vec<OutboxItem>, String>,
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tag::Message(number) => write!(f, "message {number}"),
+            Tag::Entry(bucket, id) => write!(f, "entry {id} of {bucket}"),
+        }
+    }
 }
 
 /// A source of orders. After any error it must be opened again; unfinished deliveries are then delivered again.

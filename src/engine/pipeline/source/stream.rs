@@ -70,8 +70,11 @@ impl OrderSource for StreamSource {
             entries = outbox::read(&mut self.private, member, &buckets, max_entries, READ_TIMEOUT).await?;
         }
         self.outboxes.note(&entries);
-        let deliveries =
-            entries.into_iter().map(|entry| Delivery { tag: Tag::Entry(entry.bucket, entry.id), items: entry.items });
+        let deliveries = entries.into_iter().map(|entry| Delivery {
+            tag: Tag::Entry(entry.bucket, entry.id),
+            // The log of the move to the dead letters says more.
+            items: entry.items.ok_or_else(|| "its fields are wrong".to_owned()),
+        });
         Ok(deliveries.collect())
     }
 
