@@ -29,6 +29,8 @@ pub struct AccountRecord {
     pub persisted_after: Option<Duration>,
     /// `Some` once money was sent: whether the order became paid.
     pub paid: Option<bool>,
+    /// Status and code of the answer if no payment could be started. The purchase itself was kept.
+    pub payment_refused: Option<String>,
     /// Promises of the shop that were not kept, in words.
     pub violations: Vec<String>,
 }
@@ -41,6 +43,7 @@ impl AccountRecord {
             orders: Vec::new(),
             persisted_after: None,
             paid: None,
+            payment_refused: None,
             violations: Vec::new(),
         }
     }

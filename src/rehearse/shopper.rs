@@ -299,8 +299,7 @@ impl SimulatedShopper<'_> {
         let due = self.after(300, 1700);
         let started = self.post(Step::Pay, due, &format!("{order_path}/payments"), "{}".into()).await;
         let Some(PaymentResponse { checkout_url }) = started.read() else {
-            let violation = format!("order {order} could not be paid: {} {}", started.status, started.code);
-            self.record.violations.push(violation);
+            self.record.payment_refused = Some(format!("{} {}", started.status, started.code));
             return;
         };
         let path = format!("{checkout_url}/pay");

@@ -70,6 +70,7 @@ impl VerdictInput<'_> {
             self.one_order_per_user(),
             self.promises(),
             self.persistence(),
+            self.payment_starts(),
             self.payments(),
             self.errors(),
             self.slowest_step(),
@@ -133,6 +134,23 @@ impl VerdictInput<'_> {
             never => format!("{never} could not be read within {limit}"),
         };
         criterion(ok, "orders are persisted in time", found)
+    }
+
+    /// Apart from [`VerdictInput::promises`]: a provider that is away breaks no promise of a purchase. A shop without a provider
+    /// takes no payments on purpose.
+    fn payment_starts(&self) -> Criterion {
+        let refused: Vec<&str> = self.records().filter_map(|record| record.payment_refused.as_deref()).collect();
+        let found = match refused.first() {
+            None => "all".to_owned(),
+            Some(first) => format!("{} were refused, the first with {first}", refused.len()),
+        };
+        let is_off = refused.iter().all(|answer| answer.ends_with(" payments_off"));
+        let status = match (refused.is_empty(), is_off) {
+            (true, _) => CriterionStatus::Ok,
+            (false, true) => CriterionStatus::Warn,
+            (false, false) => CriterionStatus::Fail,
+        };
+        Criterion { status, what: "payments could be started", found }
     }
 
     fn payments(&self) -> Criterion {
@@ -281,6 +299,9 @@ mod tests {
         let late = Some(Duration::from_secs(3));
         assert_eq!(failures(|_, records, _, _| records[1].persisted_after = late), ["orders are persisted in time"]);
         assert_eq!(failures(|_, records, _, _| records[1].paid = Some(false)), ["every payment made its order paid"]);
+        let refused = |answer: &str| failures(|_, records, _, _| records[1].payment_refused = Some(answer.to_owned()));
+        assert_eq!(refused("503 overloaded"), ["payments could be started"]);
+        assert!(refused("409 payments_off").is_empty());
         let error = |recorder: &LoadRecorder| response(recorder, Step::Page, 1, 503, "overloaded");
         assert_eq!(failures(|recorder, _, _, _| error(recorder)), ["errors are within the limit"]);
         let slow = |recorder: &LoadRecorder| response(recorder, Step::Token, 1_000, 200, "");
