@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use futures::FutureExt;
+use futures::future::OptionFuture;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use secrecy::SecretString;
 use tracing::{info, warn};
@@ -23,6 +25,8 @@ use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, SchemaState, Store, Stor
 
 /// Delay between two attempts to reach a service.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// How long a start waits for the answer of Redis and RabbitMQ.
+const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the lease for adding the demo lasts: longer than adding it takes.
 const DEMO_LEASE_DURATION: Duration = Duration::from_secs(60);
 /// Further attempts after a migration failed although the database is available.
@@ -119,23 +123,22 @@ fn restrict_to_owner(file: &Path) {
     }
 }
 
-/// Waits for a service. Fails when it refuses the connection for good, for example because of a wrong password.
-async fn wait_for<F: Future<Output = anyhow::Result<()>>>(service: &str, probe: impl Fn() -> F) -> anyhow::Result<()> {
+/// Asks a service once. Fails when it refuses the connection for good, for example because of a wrong password.
+async fn check_service(service: &str, probe: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
-    // Certificate errors are final too. A certificate that is being renewed may be wrong for a moment, but a start that
-    // waits would hide a wrong setting.
-    loop {
-        let Err(error) = probe().await else { return Ok(()) };
-        let text = format!("{error:#}");
-        if FINAL.iter().any(|reason| text.contains(reason)) {
-            bail!("{service} refuses: {text}");
-        }
-        if let Some(repair) = tls::repair(&text) {
-            bail!("{service} cannot be reached by TLS: {repair}: {text}");
-        }
-        warn!(error = text, "waiting for {service}");
-        tokio::time::sleep(RETRY_DELAY).await;
+    let probed = tokio::time::timeout(SERVICE_TIMEOUT, probe).await;
+    let Err(error) = probed.unwrap_or_else(|_| Err(anyhow!("it does not answer"))) else { return Ok(()) };
+    let text = format!("{error:#}");
+    if FINAL.iter().any(|reason| text.contains(reason)) {
+        bail!("{service} refuses: {text}");
     }
+    // Certificate errors are final too. A certificate that is being renewed may be wrong for a moment, but a start that
+    // goes on would hide a wrong setting.
+    if let Some(repair) = tls::repair(&text) {
+        bail!("{service} cannot be reached by TLS: {repair}: {text}");
+    }
+    warn!(error = text, "{service} is away; starting without it, and connecting once it is back");
+    Ok(())
 }
 
 /// Repeats a step while the database is not available.
@@ -199,32 +202,31 @@ fn generated_secret(data_dir: &Path) -> anyhow::Result<SecretString> {
 }
 
 impl Services {
-    /// Waits for every service, then prepares the shop. `fresh` when there was no data directory.
+    /// Prepares the shop for its first request. `fresh` when there was no data directory.
     pub(super) async fn prepare(&self, fresh: bool, roles: &[ProcessRole]) -> anyhow::Result<()> {
         check_admin_password(&self.config)?;
-        self.wait_for_services().await?;
+        self.check_services().await?;
         retry_without_database(|| self.prepare_once(fresh, roles)).await
     }
 
-    /// Waits until every configured service answers. Fails if waiting would not help.
-    async fn wait_for_services(&self) -> anyhow::Result<()> {
-        if let Some(redis) = &self.redis {
-            wait_for("Redis (SECKILL_REDIS_URL)", || async {
-                match redis.ping().await {
-                    Ok(()) => Ok(()),
-                    Err(error) => Err(self.cause_at_a_member().await.unwrap_or_else(|| error.into())),
-                }
-            })
-            .await?;
-        }
-        if let Some(url) = &self.config.amqp_url {
-            wait_for("RabbitMQ (SECKILL_AMQP_URL)", || async {
-                Rabbit::connect(url, "seckill start").await?.close().await;
-                Ok(())
-            })
-            .await?;
-        }
-        Ok(())
+    /// Asks every configured service once, so that a wrong setting ends the start. A service that is away does not: pages,
+    /// log-in and stored orders work without it, and each connection is made again until it succeeds.
+    async fn check_services(&self) -> anyhow::Result<()> {
+        let redis = OptionFuture::from(self.redis.as_ref().map(|redis| async {
+            match redis.ping().await {
+                Ok(()) => Ok(()),
+                Err(error) => Err(self.cause_at_a_member().await.unwrap_or_else(|| error.into())),
+            }
+        }));
+        let rabbit = OptionFuture::from(self.config.amqp_url.as_ref().map(|url| async {
+            Rabbit::connect(url, "seckill start").await?.close().await;
+            Ok(())
+        }));
+        let (redis, rabbit) = tokio::join!(
+            check_service("Redis (SECKILL_REDIS_URL)", redis.map(|asked| asked.unwrap_or(Ok(())))),
+            check_service("RabbitMQ (SECKILL_AMQP_URL)", rabbit.map(|asked| asked.unwrap_or(Ok(()))))
+        );
+        redis.and(rabbit)
     }
 
     /// Why a member of a cluster does not answer. The cluster's client only says that it has no connection.

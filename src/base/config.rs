@@ -63,7 +63,7 @@ wire_enum! {
 /// `SECKILL_PAYMENT_WINDOW` and the key `payment_window`.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("listen", "Address of the shop [127.0.0.1:8080]"),
-    ("ops-listen", "Address of /livez, /readyz and /metrics [127.0.0.1:9090]"),
+    ("ops-listen", "Address of /livez, /readyz, /healthz and /metrics [127.0.0.1:9090]"),
     ("public-url", "Origin that shoppers see; https makes cookies Secure [http://<listen>]"),
     ("data-dir", "SQLite file, rendered pages, uploads, generated secret [./data]"),
     ("database-url", "sqlite://… or postgres://… [SQLite in the data directory]"),

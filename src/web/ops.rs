@@ -1,4 +1,4 @@
-//! Health and metrics for operators, on a listener of its own: `/livez`, `/readyz`, `/metrics`.
+//! Health and metrics for operators, on a listener of its own: `/livez`, `/readyz`, `/healthz`, `/metrics`.
 
 use std::sync::Arc;
 
@@ -25,12 +25,13 @@ pub fn router(health: Health, metrics: Arc<Metrics>, draining: CancellationToken
     Router::new()
         .route("/livez", get(async || "alive\n"))
         .route("/readyz", get(ready))
+        .route("/healthz", get(health_report))
         .route("/metrics", get(metrics_text))
         .with_state(Arc::new(Ops { health, metrics, draining }))
 }
 
 #[derive(Serialize)]
-struct ReadinessReport {
+struct HealthReport {
     ready: bool,
     parts: Vec<PartReport>,
 }
@@ -43,22 +44,27 @@ struct PartReport {
     problem: Option<String>,
 }
 
-/// 200 if shoppers can be served, otherwise 503; in both cases with the problem of each part that has one. 503 too while the
-/// process drains, so that the load balancer sends its requests elsewhere.
+/// 200 if this process can answer. 503 while it drains or its clock is not known, so that the load balancer sends its requests
+/// elsewhere. Not about the services, which all processes share: without them pages, the button and refusals work, and no other process is better.
 async fn ready(State(ops): State<Arc<Ops>>) -> Response {
-    let mut report = ops.health.report().await;
-    if ops.draining.is_cancelled() {
-        report.push(Part { name: "process", problem: Some("it drains and will stop".to_owned()), is_usable: false });
-    }
-    if let Some(problem) = ops.health.clock_problem() {
-        report.push(Part { name: "clock", problem: Some(problem), is_usable: false });
-    }
+    let part = |name, problem| Part { name, problem: Some(problem), is_usable: false };
+    let draining = ops.draining.is_cancelled().then(|| part("process", "it drains and will stop".to_owned()));
+    let clock = ops.health.clock_problem().map(|problem| part("clock", problem));
+    answer(draining.into_iter().chain(clock).collect())
+}
+
+/// 200 if every service can be used, otherwise 503; in both cases with the problem of each part that has one.
+async fn health_report(State(ops): State<Arc<Ops>>) -> Response {
+    answer(ops.health.report().await)
+}
+
+fn answer(report: Vec<Part>) -> Response {
     let ready = report.iter().all(|part| part.is_usable);
     let parts = report.into_iter();
     let parts = parts.map(|part| PartReport { name: part.name, ok: part.problem.is_none(), problem: part.problem });
     let parts = parts.collect();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, [(CACHE_CONTROL, "no-store")], Json(ReadinessReport { ready, parts })).into_response()
+    (status, [(CACHE_CONTROL, "no-store")], Json(HealthReport { ready, parts })).into_response()
 }
 
 async fn metrics_text(State(ops): State<Arc<Ops>>) -> Response {

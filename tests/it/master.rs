@@ -20,7 +20,7 @@ mod stack {
 
     async fn is_ready(shop: &Shop) -> Result<(), String> {
         for n in 0..shop.processes.len() {
-            let answer = shop.ops(n).request(axum::http::Method::GET, "/readyz").try_send().await?;
+            let answer = shop.ops(n).request(axum::http::Method::GET, "/healthz").try_send().await?;
             if answer.status != 200 {
                 return Err(format!("process {n}: {}", answer.text()));
             }

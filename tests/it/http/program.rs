@@ -195,7 +195,8 @@ async fn health_and_metrics_are_served_on_the_ops_address() {
     shop.shopper(2).buy_one(&sale).await;
     let ops = shop.ops(0);
     ops.get("/livez").await.expect(200);
-    let ready = ops.get("/readyz").await.expect(200).json();
+    ops.get("/readyz").await.expect(200);
+    let ready = ops.get("/healthz").await.expect(200).json();
     assert_eq!((&ready["ready"], &ready["parts"][0]["name"]), (&true.into(), &"database".into()));
     let metrics = ops.get("/metrics").await.expect(200).text();
     let number = |name: &str| {
@@ -212,7 +213,7 @@ async fn health_and_metrics_are_served_on_the_ops_address() {
     assert!(metrics.contains("seckill_reserve_batch_size_count"), "{metrics}");
     assert!(metrics.ends_with("# EOF\n"));
     // None of these paths exists on the shop's address.
-    for path in ["/metrics", "/readyz", "/livez"] {
+    for path in ["/metrics", "/readyz", "/healthz", "/livez"] {
         shop.client().get(path).await.expect(404);
     }
 }
@@ -232,6 +233,36 @@ async fn ready_process_answers_shoppers() {
         }
         client.get("/en/").await.expect(200);
     }
+}
+
+/// Redis and RabbitMQ are away; `1` is no port of theirs.
+#[tokio::test]
+async fn process_without_redis_and_rabbitmq_serves_pages_and_log_in() {
+    let away = [("SECKILL_REDIS_URL", "redis://127.0.0.1:1"), ("SECKILL_AMQP_URL", "amqp://guest:sesame@127.0.0.1:1")];
+    let plan = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true");
+    let mut shop = away.iter().fold(plan, |plan, (name, url)| plan.set(name, url)).launch();
+    eventually("it is ready", TIMEOUT, async || {
+        shop.processes[0].check();
+        let answer = shop.ops(0).request(Method::GET, "/readyz").try_send().await?;
+        if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
+    })
+    .await;
+    let client = shop.client();
+    client.get("/en/").await.expect(200);
+    let sales = client.get("/api/sales").await.expect(200).json();
+    let sale = sales["sales"].as_array().unwrap().iter().find(|sale| sale["mode"] == "rush").unwrap();
+    let button = client.get(&format!("/api/sales/{}/button", sale["id"].as_str().unwrap())).await.expect(200).json();
+    assert!(button["phase"] != "open" && button["total"].as_i64() > Some(0), "{button}");
+    let account = serde_json::json!({"username": "mei", "password": "correct horse"});
+    client.post("/api/register", account.clone()).await.expect(201);
+    client.post("/api/login", account).await.expect(200);
+    client.get("/api/orders").await.expect(200);
+    let health = shop.ops(0).get("/healthz").await.expect(503).json();
+    let away_parts = health["parts"].as_array().unwrap().iter().filter(|part| part["ok"] == false).count();
+    assert_eq!(away_parts, 2, "{health}");
+    let log = shop.processes[0].log();
+    assert!(away.iter().all(|(name, _)| log.contains(&format!("({name}) is away"))), "{log}");
+    assert!(!log.contains("sesame") && !log.contains('\u{1b}'), "no secrets and no colours: {log}");
 }
 
 /// A program of an older version goes on until a migration says that it cannot.

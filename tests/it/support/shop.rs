@@ -202,7 +202,7 @@ impl Shop {
             let what = format!("process {n} {:?} is ready", self.processes[n].role);
             eventually(&what, READY_TIMEOUT, async || {
                 self.processes[n].check();
-                let answer = client.request(Method::GET, "/readyz").try_send().await?;
+                let answer = client.request(Method::GET, "/healthz").try_send().await?;
                 if answer.status == 200 { Ok(()) } else { Err(answer.text()) }
             })
             .await;

@@ -50,7 +50,7 @@ pub async fn wait_until_ready(shop: &mut Shop) -> Vec<String> {
         let mut waiting = Vec::new();
         for n in 0..shop.processes.len() {
             let name = format!("process {n} {:?} is not ready", shop.processes[n].role);
-            match shop.ops(n).request(Method::GET, "/readyz").try_send().await {
+            match shop.ops(n).request(Method::GET, "/healthz").try_send().await {
                 Ok(answer) if answer.status == 200 => {}
                 Ok(answer) => waiting.push(format!("{name}: {}", answer.text())),
                 Err(error) => waiting.push(format!("{name}: {error}")),
