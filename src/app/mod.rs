@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::bail;
 
 pub use self::services::{Services, document};
-pub use self::startup::{connect_database, open_database};
+pub use self::startup::{connect_database, has_other_secret, max_connections, open_database};
 use base::config::{Config, ProcessRole};
 use base::lifecycle::Lifecycle;
 

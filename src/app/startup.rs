@@ -16,7 +16,7 @@ use super::Services;
 use super::demo;
 use accounts::{AccountRefusal, is_acceptable_for_admin};
 use base::config::{Config, DEFAULT_DATA_DIR, MigratePolicy, ProcessRole, RedisAddress};
-use base::signing::ShopSecret;
+use base::signing::{ShopSecret, key_for};
 use base::tls;
 use domain::SecurityClass;
 use engine::pipeline::rabbit::Rabbit;
@@ -168,6 +168,24 @@ fn is_unavailable(error: &anyhow::Error) -> bool {
     matches!(cause, Some(StoreError::Unavailable(_)))
 }
 
+/// Tells secrets apart, and says nothing else about them.
+fn fingerprint(secret: &SecretString) -> String {
+    key_for(secret, "fingerprint")[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether the process that was started last had a secret that is neither of these.
+async fn is_other_secret(secret: &ShopSecret, store: &Store) -> Result<bool, StoreError> {
+    let Some(last) = store.processes().secret_fingerprint().await? else { return Ok(false) };
+    let own = [Some(&secret.current), secret.previous.as_ref()];
+    Ok(!own.into_iter().flatten().any(|secret| fingerprint(secret) == last))
+}
+
+/// For `doctor`: [`is_other_secret`] of the configured or generated secret. Generates none.
+pub async fn has_other_secret(config: &Config, store: &Store) -> anyhow::Result<bool> {
+    let is_known = config.secret.is_some() || config.data_dir.join("secret").exists();
+    Ok(is_known && is_other_secret(&shop_secret(config)?, store).await?)
+}
+
 pub(super) fn shop_secret(config: &Config) -> anyhow::Result<ShopSecret> {
     let current = match &config.secret {
         Some(secret) => secret.clone(),
@@ -258,6 +276,12 @@ impl Services {
         if let Some(password) = password {
             println!("The administrator is \"admin\" with the password \"{password}\". It is shown only once.");
         }
+        if is_other_secret(&self.secret, &self.store).await? {
+            warn!(
+                "this process has another secret (SECKILL_SECRET) than the one that was started before it; see: seckill doctor"
+            );
+        }
+        self.store.processes().set_secret_fingerprint(&fingerprint(&self.secret.current)).await?;
         let changed = self.accounts().re_encrypt_second_factors().await?;
         if self.secret.previous.is_some() {
             let detail = if changed > 0 { "second_factors_encrypted" } else { "previous_secret" };
@@ -307,7 +331,7 @@ fn check_admin_password(config: &Config) -> anyhow::Result<()> {
 
 /// The number of shoppers' connections that this process can hold, after raising its limit of open files as far as the
 /// system allows. Some files stay reserved for the database, Redis, RabbitMQ, pages and pictures.
-pub(super) fn max_connections() -> usize {
+pub fn max_connections() -> usize {
     const RESERVED_FILES: u64 = 256;
     match raise_open_files() {
         Ok(files) => usize::try_from(files.saturating_sub(RESERVED_FILES)).unwrap_or(usize::MAX).max(64),

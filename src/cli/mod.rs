@@ -21,7 +21,10 @@ use control::audit_file::AuditFile;
 /// Runs the command that the command line names.
 async fn run() -> anyhow::Result<ExitCode> {
     let (task, config) = command_line::parse()?;
-    start_logging(&config);
+    // The doctor speaks in plain words, and drivers would speak first.
+    if task != Task::Doctor {
+        start_logging(&config);
+    }
     dispatch(task, config).await
 }
 

@@ -1,4 +1,4 @@
-//! The processes of the role `serve` that are alive.
+//! The processes of the role `serve` that are alive, and the secret that all processes share.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -27,6 +27,19 @@ impl ProcessStore<'_> {
         let dead_since = self.now().await? - dead_after;
         let query = sqlx::query("DELETE FROM processes WHERE name = $1 OR seen_at_ms < $2");
         query.bind(process).bind(dead_since.as_millisecond()).execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// The fingerprint of the secret with which a process was started last.
+    pub async fn secret_fingerprint(self) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT fingerprint FROM shop_secret WHERE id = 1";
+        self.optional(sqlx::query(sql), |row| row::text(row, "fingerprint")).await
+    }
+
+    pub async fn set_secret_fingerprint(self, fingerprint: &str) -> Result<(), StoreError> {
+        let sql = "INSERT INTO shop_secret (id, fingerprint) VALUES (1, $1)
+             ON CONFLICT (id) DO UPDATE SET fingerprint = excluded.fingerprint";
+        sqlx::query(sql).bind(fingerprint).execute(&self.pool).await?;
         Ok(())
     }
 }

@@ -50,6 +50,7 @@ const SHORT: &[&str] = &[
     "saved_views",
     "schema_floor",
     "shop_pages",
+    "shop_secret",
     "spent_proofs",
     "sqlite_sequence",
     "staff_policy",

@@ -184,6 +184,11 @@ impl Publisher {
         Ok(())
     }
 
+    /// Dead letters that wait.
+    pub async fn dead_letters(&self) -> anyhow::Result<u32> {
+        self.rabbit.message_count(DEAD_LETTER_QUEUE).await
+    }
+
     /// Whether the broker has blocked the connection, because it is short of memory or disk.
     pub fn is_blocked(&self) -> bool {
         self.rabbit.connection.status().blocked()

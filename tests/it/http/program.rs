@@ -307,6 +307,34 @@ async fn migrations_can_be_listed_and_left_to_a_job() {
     assert_eq!(run(&["serve", "--dry-run"]).await.0, Some(2));
 }
 
+/// What a doctor says stands alone: no line of a driver before it.
+#[tokio::test]
+async fn doctor_says_in_plain_words_what_is_wrong() {
+    let shop = Shop::start(Rung::Sqlite).await;
+    let settings = shop.processes[0].settings().clone();
+    let doctor = async |changes: &[(&str, &str)]| {
+        let mut settings = settings.clone();
+        settings.extend(changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let done = run(&settings, std::path::Path::new("/"), &["doctor"]).await;
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    let healthy = doctor(&[]).await;
+    assert_eq!(healthy.0, Some(0), "{}", healthy.1);
+    let other = doctor(&[("SECKILL_SECRET", "0123456789abcdef".repeat(4).as_str())]).await;
+    assert!(other.0 == Some(1) && other.1.contains("another secret"), "{}", other.1);
+    let away = [
+        ("SECKILL_DATABASE_URL", "postgres://127.0.0.1:1/shop"),
+        ("SECKILL_REDIS_URL", "redis://127.0.0.1:1"),
+        ("SECKILL_AMQP_URL", "amqp://u:sesame@127.0.0.1:1,amqp://u:sesame@127.0.0.1:2"),
+    ];
+    let (code, text) = doctor(&away).await;
+    let named =
+        ["database: nothing listens at 127.0.0.1:1;", "redis master: nothing listens", "rabbitmq: nothing listens"];
+    assert!(code == Some(1) && named.iter().all(|words| text.contains(words)), "{text}");
+    assert!(text.matches("rabbitmq: ").count() == 2 && !text.contains("sesame"), "{text}");
+}
+
 #[tokio::test]
 async fn maintenance_commands_succeed() {
     let shop = Shop::start(Rung::Sqlite).await;

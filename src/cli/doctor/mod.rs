@@ -1,0 +1,322 @@
+//! `seckill doctor`: checks every configured service and prints how to repair what is wrong.
+
+mod reach;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use secrecy::ExposeSecret;
+
+use self::reach::Place;
+use crate::app;
+use base::clock::Clock;
+use base::config::{Config, RedisAddress, ServiceAddress};
+use base::tls;
+use engine::health::ClockOffset;
+use engine::pipeline::dead_letters::DeadLetters;
+use engine::pipeline::rabbit::Publisher;
+use engine::redis::connection;
+use engine::redis::connection::RedisConnection;
+use mail::Transport;
+use store::{SchemaState, Store};
+
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// A `serve` that can hold fewer connections is of no use in a rush.
+const MIN_CONNECTIONS: usize = 1_000;
+
+/// The result of one check. A problem says in plain words what is wrong and how to repair it.
+#[derive(Default)]
+struct Finding {
+    subject: String,
+    problems: Vec<String>,
+    /// What is good to know and no problem.
+    note: Option<String>,
+    /// Whether the connection is encrypted; `None` for checks without a connection.
+    encrypted: Option<bool>,
+}
+
+impl Finding {
+    fn to(self, address: &ServiceAddress) -> Finding {
+        Finding { encrypted: Some(address.is_encrypted()), ..self }
+    }
+}
+
+/// Every problem of a service that answers.
+type Problems = anyhow::Result<Vec<String>>;
+
+pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
+    let mut findings = vec![data_dir(config), open_files()];
+    findings.extend(proxy(config));
+    let (database, has_schema) = database(config).await;
+    findings.push(database);
+    if has_schema {
+        findings.push(check("clock", None, clock(config), "see the database's log").await);
+        findings.extend(pictures(config).await?);
+    }
+    if let Some(redis) = &config.redis {
+        let repair = "start Redis or correct SECKILL_REDIS_URL";
+        match RedisAddress::parse(&redis.master)? {
+            RedisAddress::Cluster(members) => {
+                for member in &members {
+                    let subject = at("redis cluster", member);
+                    let found = check(&subject, redis_at(member), cluster_member(member), repair).await;
+                    findings.push(found.to(member));
+                }
+            }
+            RedisAddress::Server(url) => {
+                let found = async { master(connection::any_role(&url)?).await };
+                findings.push(check("redis master", redis_at(&url), found, repair).await.to(&url));
+            }
+            RedisAddress::Sentinel(_) => {
+                let found = async { master(connection::shared(&redis.master)?).await };
+                let repair = "start Redis and its Sentinels or correct SECKILL_REDIS_URL";
+                findings.push(check("redis master, by Sentinel", None, found, repair).await.to(&redis.master));
+            }
+        }
+        for replica in &redis.replicas {
+            let repair = "start the replica or correct SECKILL_REDIS_REPLICA_URLS";
+            let found = check(&at("redis replica", replica), redis_at(replica), self::replica(replica), repair).await;
+            findings.push(found.to(replica));
+        }
+        if has_schema && findings.iter().all(|found| !found.subject.starts_with("redis") || found.problems.is_empty()) {
+            findings.push(check("outboxes", None, dead_outbox_entries(config), repair).await);
+        }
+    }
+    for node in config.amqp_url.iter().flat_map(ServiceAddress::each) {
+        let repair = "start RabbitMQ or correct SECKILL_AMQP_URL";
+        let place = Place::of(node.url.expose_secret(), "RabbitMQ", node.is_encrypted());
+        findings.push(check("rabbitmq", place, rabbit(&node), repair).await.to(&node));
+    }
+    if let Some(server) = &config.mail.smtp {
+        let probe = async {
+            let transport = Transport::of(&config.mail)?.context("no server")?;
+            transport.check().await?;
+            Ok(Vec::new())
+        };
+        let repair = "start the mail server or correct SECKILL_SMTP_URL";
+        findings.push(check("mail server", None, probe, repair).await.to(server));
+    }
+    let rung = if config.amqp_url.is_some() {
+        3
+    } else if config.redis.is_some() {
+        2
+    } else {
+        1
+    };
+    println!("configured for rung {rung}, payments: {}", config.payments);
+    for finding in &findings {
+        for problem in &finding.problems {
+            println!("FAIL  {}: {problem}", finding.subject);
+        }
+        if finding.problems.is_empty() {
+            let note = finding.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
+            println!("ok    {}{}{note}", finding.subject, encryption(finding));
+        }
+    }
+    let ok = findings.iter().all(|finding| finding.problems.is_empty());
+    Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn encryption(finding: &Finding) -> &'static str {
+    match finding.encrypted {
+        None => "",
+        Some(true) => " (encrypted)",
+        Some(false) => " (not encrypted)",
+    }
+}
+
+fn redis_at(url: &ServiceAddress) -> Option<Place> {
+    Place::of(url.url.expose_secret(), "Redis", url.is_encrypted())
+}
+
+/// The subject of a check of one of several servers.
+fn at(service: &str, url: &ServiceAddress) -> String {
+    format!("{service} {}", connection::host(url))
+}
+
+/// Why a service cannot be used stands in its own words only where nothing plainer is known.
+async fn check(subject: &str, place: Option<Place>, probe: impl Future<Output = Problems>, repair: &str) -> Finding {
+    let failed = match tokio::time::timeout(ANSWER_TIMEOUT, probe).await {
+        Ok(Ok(problems)) => return Finding { subject: subject.to_owned(), problems, ..Finding::default() },
+        Ok(Err(error)) => format!("{error:#}"),
+        Err(_) => format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()),
+    };
+    let problem = match (tls::repair(&failed), place) {
+        (Some(certificate), _) => format!("{failed}; {certificate}"),
+        (None, Some(place)) => format!("{}; {repair}", place.problem().await.unwrap_or(failed)),
+        (None, None) => format!("{failed}; {repair}"),
+    };
+    Finding { subject: subject.to_owned(), problems: vec![problem], ..Finding::default() }
+}
+
+fn data_dir(config: &Config) -> Finding {
+    let probe = config.data_dir.join(".doctor");
+    let written = std::fs::create_dir_all(&config.data_dir)
+        .and_then(|()| std::fs::write(&probe, "probe"))
+        .and_then(|()| std::fs::remove_file(&probe));
+    let problem = written.err().map(|error| {
+        format!("{} cannot be written ({error}); change its owner or SECKILL_DATA_DIR", config.data_dir.display())
+    });
+    Finding { subject: "data directory".to_owned(), problems: problem.into_iter().collect(), ..Finding::default() }
+}
+
+/// Whether a `serve` can hold the connections of a crowd.
+fn open_files() -> Finding {
+    let connections = app::max_connections();
+    let problem = (connections < MIN_CONNECTIONS).then(|| {
+        format!(
+            "serve could hold only {connections} connections of shoppers; raise the hard limit of open files (ulimit -Hn, \
+             LimitNOFILE of systemd) to some tens of thousands"
+        )
+    });
+    Finding { subject: "open files".to_owned(), problems: problem.into_iter().collect(), ..Finding::default() }
+}
+
+/// Whether uploaded pictures are here, on a machine where `serve` has rendered pages. `None` elsewhere.
+async fn pictures(config: &Config) -> anyhow::Result<Option<Finding>> {
+    if !config.data_dir.join("pages").exists() {
+        return Ok(None);
+    }
+    let goods = Store::open(&config.database_url)?.goods().list().await?;
+    let folder = config.data_dir.join("uploads");
+    let uploads = goods.iter().flat_map(|goods| &goods.pictures).filter(|picture| picture.name.starts_with("u-"));
+    let missing = uploads.filter(|picture| !folder.join(picture.file()).exists()).count();
+    let problem = (missing > 0).then(|| {
+        format!(
+            "{missing} uploaded pictures are not in {}; share that folder among all machines with serve, or restore it",
+            folder.display()
+        )
+    });
+    Ok(Some(Finding { subject: "pictures".to_owned(), problems: problem.into_iter().collect(), ..Finding::default() }))
+}
+
+/// Whether the proxy in front of the shop is named. `None`: there is none, as far as the settings say.
+fn proxy(config: &Config) -> Option<Finding> {
+    if !config.web.is_behind_a_proxy() {
+        return None;
+    }
+    let problem = config.web.trusted_proxies.is_empty().then(|| {
+        let url = &config.web.public_url;
+        format!("shoppers come to {url} through a proxy, so all of them count as one client; name its address in SECKILL_TRUSTED_PROXIES")
+    });
+    Some(Finding { subject: "proxy".to_owned(), problems: problem.into_iter().collect(), ..Finding::default() })
+}
+
+/// The database, and whether it has the schema that other checks read.
+async fn database(config: &Config) -> (Finding, bool) {
+    let (mut encrypted, mut newer, mut has_schema) = (None, None, false);
+    let probe = async {
+        let store = Store::open(&config.database_url)?;
+        store.ping().await?;
+        encrypted = store.is_encrypted().await?;
+        let mut problems = Vec::new();
+        for name in store.unsafe_settings().await? {
+            problems.push(format!("{name} is off, so a crash loses orders that RabbitMQ has forgotten; set it to on"));
+        }
+        let SchemaState { pending, problem, newer: unknown } = store.schema().await?;
+        newer = unknown;
+        if let Some(problem) = problem {
+            problems.push(problem);
+        } else if !pending.is_empty() {
+            problems.push(format!("{} migrations are pending; run: seckill migrate", pending.len()));
+        } else {
+            has_schema = true;
+            problems.extend(store.check_writable().await.err().map(unchangeable));
+            let is_other = app::has_other_secret(config, &store).await?;
+            problems.extend(is_other.then(|| {
+                "this process has another secret than the one that was started last, so sessions and tokens of one are invalid at \
+                 the other; give all the same SECKILL_SECRET"
+                    .to_owned()
+            }));
+        }
+        Ok(problems)
+    };
+    let is_encrypted = !config.database_url.contains("sslmode=disable");
+    let place = Place::of(&config.database_url, "PostgreSQL", is_encrypted);
+    let finding = check("database", place, probe, "start the database or correct SECKILL_DATABASE_URL").await;
+    let note = newer.map(|newer| format!("a newer program has applied migration {newer}; upgrade this one as well"));
+    (Finding { encrypted, note, ..finding }, has_schema)
+}
+
+/// Compares this host's clock with the clock of the database's host.
+async fn clock(config: &Config) -> Problems {
+    let store = Store::open(&config.database_url)?;
+    // Opens the connection, so that the measurement is one round trip.
+    store.ping().await?;
+    let offset = ClockOffset::measure(&Clock::system(), store.ask_time()).await?;
+    let side = if offset.seconds > 0.0 { "ahead of" } else { "behind" };
+    let seconds = offset.seconds.abs();
+    let problem = format!("this host's clock is {seconds:.1} s {side} the database's; synchronize both (NTP)");
+    Ok(offset.is_too_large().then_some(problem).into_iter().collect())
+}
+
+fn unchangeable(error: impl std::fmt::Display) -> String {
+    format!("it can be read but not written: {error}")
+}
+
+async fn master(mut connection: RedisConnection) -> Problems {
+    let role = info(&mut connection, "replication", "role").await?;
+    if role.as_deref() != Some("master") {
+        return Ok(vec!["it is not a master; correct SECKILL_REDIS_URL".to_owned()]);
+    }
+    let mut problems = durability(&mut connection).await?;
+    problems.extend(connection.check_writable().await.err().map(unchangeable));
+    Ok(problems)
+}
+
+/// Checks a master or replica of a cluster.
+async fn cluster_member(url: &ServiceAddress) -> Problems {
+    let mut connection = connection::any_role(url)?;
+    let state: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await?;
+    if !state.lines().any(|line| line.trim() == "cluster_state:ok") {
+        return Ok(vec!["its cluster is incomplete; start the missing members".to_owned()]);
+    }
+    durability(&mut connection).await
+}
+
+async fn durability(connection: &mut RedisConnection) -> Problems {
+    let aof = info(connection, "persistence", "aof_enabled").await?;
+    let policy = info(connection, "memory", "maxmemory_policy").await?;
+    let forgets = "it has no append-only file, so a restart would forget reservations; set appendonly yes";
+    let evicts = "it may evict keys when memory is short; set maxmemory-policy noeviction";
+    let found = [(aof.as_deref() != Some("1"), forgets), (policy.as_deref() != Some("noeviction"), evicts)];
+    Ok(found.into_iter().filter(|(is_wrong, _)| *is_wrong).map(|(_, problem)| problem.to_owned()).collect())
+}
+
+async fn replica(url: &ServiceAddress) -> Problems {
+    let mut connection = connection::any_role(url)?;
+    let role = info(&mut connection, "replication", "role").await?;
+    if role.as_deref() != Some("slave") {
+        return Ok(vec!["it is not a replica; correct SECKILL_REDIS_REPLICA_URLS".to_owned()]);
+    }
+    let up = info(&mut connection, "replication", "master_link_status").await?;
+    let problem = "it has lost the connection to its master; see its log".to_owned();
+    Ok((up.as_deref() != Some("up")).then_some(problem).into_iter().collect())
+}
+
+async fn dead_outbox_entries(config: &Config) -> Problems {
+    let master = config.redis.as_ref().map(|redis| connection::shared(&redis.master)).transpose()?;
+    let letters = DeadLetters::new(None, master, Store::open(&config.database_url)?, Clock::system());
+    let dead = letters.list().await?.outboxes.transpose()?.map_or(0, |letters| letters.len());
+    Ok(dead_letters(dead))
+}
+
+fn dead_letters(count: usize) -> Vec<String> {
+    let problem = format!("{count} dead letters wait; replay or discard them at /admin/dead-letters");
+    (count > 0).then_some(problem).into_iter().collect()
+}
+
+async fn info(connection: &mut RedisConnection, section: &str, field: &str) -> anyhow::Result<Option<String>> {
+    let text: String = redis::cmd("INFO").arg(section).query_async(connection).await?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    Ok(line.map(|value| value.trim().to_owned()))
+}
+
+async fn rabbit(url: &ServiceAddress) -> Problems {
+    let publisher = Publisher::connect(url, "seckill doctor").await?;
+    let dead = publisher.dead_letters().await?;
+    let accepted = publisher.probe().await;
+    publisher.close().await;
+    Ok(dead_letters(dead as usize).into_iter().chain(accepted.err().map(|error| error.to_string())).collect())
+}
