@@ -398,6 +398,20 @@ mod tests {
     }
 
     #[test]
+    fn document_has_every_metric_and_no_other() {
+        let document = include_str!("../../docs/operations.md").split("| metrics | what |").nth(1).unwrap();
+        let rows = document.split("\n\n").next().unwrap().lines().filter_map(|row| row.split('|').nth(1));
+        let mut named: Vec<&str> = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+        named.iter_mut().for_each(|name| *name = name.split('{').next().unwrap_or_default());
+        let text = Metrics::default().encode();
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE seckill_"));
+        let mut known: Vec<&str> = types.filter_map(|line| line.split(' ').next()).collect();
+        named.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(named, known);
+    }
+
+    #[test]
     fn refusals_are_counted_by_reason() {
         let metrics = Metrics::default();
         metrics.refused(Refusal::SoldOut);

@@ -177,6 +177,19 @@ mod tests {
     }
 
     #[test]
+    fn document_has_a_row_for_every_setting_and_for_nothing_else() {
+        let document =
+            include_str!("../../../docs/operations.md").split("\n## ").find(|part| part.starts_with("Settings"));
+        let rows = document.unwrap().lines().filter(|line| line.starts_with("| `SECKILL_"));
+        let mut named: Vec<&str> =
+            rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2)).collect();
+        let mut known: Vec<String> = SETTINGS.iter().map(|(name, _)| variable(name)).collect();
+        named.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(named, known);
+    }
+
+    #[test]
     fn value_and_file_together_are_refused_by_name() {
         let both = [("SECKILL_SECRET", "a"), ("SECKILL_SECRET_FILE", "/nowhere")];
         let message = format!("{:#}", read(&both).unwrap_err());

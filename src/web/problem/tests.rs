@@ -23,6 +23,29 @@ fn codes_are_unique_and_bodies_carry_the_status() {
     }
 }
 
+/// Statuses and codes in the table of errors of the API's document.
+#[test]
+fn document_names_every_code_with_its_status_and_no_other() {
+    let document = include_str!("../../../docs/api.md").split("## Errors").nth(1).unwrap();
+    let rows = document.lines().filter(|line| line.starts_with("| ")).skip(2);
+    let mut named: Vec<(String, &str)> = Vec::new();
+    for row in rows {
+        let mut cells = row.split('|').skip(1).map(str::trim);
+        let (statuses, codes) = (cells.next().unwrap(), cells.next().unwrap());
+        for code in codes.split('`').skip(1).step_by(2).filter(|code| !code.contains('/')) {
+            named.push((statuses.to_owned(), code));
+        }
+    }
+    for code in Code::ALL {
+        let status = code.status().as_u16().to_string();
+        let found = named.iter().any(|(statuses, name)| *name == code.as_str() && statuses.contains(&status));
+        assert!(found, "docs/api.md has no row for {status} {}", code.as_str());
+    }
+    for (_, name) in named {
+        assert!(Code::ALL.iter().any(|code| code.as_str() == name), "docs/api.md names {name}, which no answer has");
+    }
+}
+
 #[test]
 fn problem_names_fields_and_hides_inner_errors() {
     let (response, json) = body(Problem::invalid_field("total", "bad_number"));
