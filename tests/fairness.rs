@@ -1,11 +1,11 @@
-//! How much an enforced spread, a waiting room and a draw reduce the advantage of scripts, by the model of
+//! How much an enforced spread, a waiting room, a draw and a waitlist reduce the advantage of scripts, by the model of
 //! `benches/fairness`, with fixed seeds and fewer openings.
 
 #[path = "../benches/fairness/model.rs"]
 mod model;
 
 use domain::spread::advised_spread_ms;
-use model::{Group, Wins, hold, hold_draws, hold_queues};
+use model::{Group, Wins, hold, hold_draws, hold_queues, hold_waitlists};
 
 const UNITS: usize = 100;
 const PEOPLE: usize = 1_500;
@@ -68,5 +68,17 @@ fn waiting_room_and_draw_give_scripts_and_people_the_same_chance() {
             let advantage = wins.advantage();
             assert!((0.95..=1.05).contains(&advantage), "{bots:?}: {advantage} of {wins:?}");
         }
+    }
+}
+
+/// Scripts join a waitlist at once, people as fast as they read, at any moment of the wall clock.
+#[test]
+fn waitlist_gives_scripts_and_people_the_same_chance() {
+    for after_ms in [800.0..4_000.0, 2_000.0..12_000.0] {
+        let people = Group::people(150).joins_within(after_ms);
+        let wins = hold_waitlists((people, Group::bots(50)), 40, (16_500, 4_000), 7);
+        assert!(wins.people >= 16_500 && wins.bots >= 16_500, "{wins:?}");
+        let advantage = wins.advantage();
+        assert!((0.95..=1.05).contains(&advantage), "{people:?}: {advantage} of {wins:?}");
     }
 }

@@ -4,7 +4,7 @@
 mod model;
 
 use domain::spread::advised_spread_ms;
-use model::{Group, Wins, hold, hold_draws, hold_queues};
+use model::{Group, Wins, hold, hold_draws, hold_queues, hold_waitlists};
 
 /// Wins of each group that a row rests on. The 95 % interval of A is then within 2 %.
 const MIN_WINS: u64 = 16_500;
@@ -37,13 +37,17 @@ fn main() {
     }
     for (name, hold) in [("waiting room", hold_queues as Hold), ("draw", hold_draws)] {
         for sale in SALES {
-            lot_row(sale, Group::bots(sale.1), name, hold);
+            lot_row(sale, (Group::people(sale.0), Group::bots(sale.1)), name, hold);
         }
         for bots in
             [Group { browsers: 20, ..pressing }, Group { latency_ms: 500.0, requests_per_second: 0, ..pressing }]
         {
-            lot_row(SALES[0], bots, name, hold);
+            lot_row(SALES[0], (Group::people(SALES[0].0), bots), name, hold);
         }
+    }
+    for (after_ms, name) in [(800.0..4_000.0, "0.8 to 4 s"), (2_000.0..12_000.0, "2 to 12 s")] {
+        let groups = (Group::people(150).joins_within(after_ms), Group::bots(50));
+        lot_row((150, 50, 40), groups, &format!("waitlist, people join after {name}"), hold_waitlists);
     }
 }
 
@@ -60,9 +64,9 @@ fn row(sale: (usize, usize, usize), bots: Group, (spread_ms, advised): (i64, i64
     print(sale, &name, bots, &wins);
 }
 
-fn lot_row(sale: (usize, usize, usize), bots: Group, name: &str, hold: Hold) {
-    let wins = hold((Group::people(sale.0), bots), sale.2, (MIN_WINS, MAX_OPENINGS), 1);
-    print(sale, name, bots, &wins);
+fn lot_row(sale: (usize, usize, usize), groups: (Group, Group), name: &str, hold: Hold) {
+    let wins = hold(groups, sale.2, (MIN_WINS, MAX_OPENINGS), 1);
+    print(sale, name, groups.1, &wins);
 }
 
 fn print((people, bot_accounts, units): (usize, usize, usize), name: &str, bots: Group, wins: &Wins) {

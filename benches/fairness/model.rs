@@ -1,10 +1,11 @@
 //! A model of one opening: people and scripts press the button. In a rush the first to arrive get the units; in a
-//! waiting room and in a draw, the first in its order. Times are milliseconds after the opening. The moments of an
-//! enforced spread and both orders come from the shop's own code (`domain::spread`, `domain::queue`, `domain::draw`).
+//! waiting room, in a draw and on a waitlist, the first in its order. Times are milliseconds after the opening, or after
+//! "sold out". The moments of an enforced spread and the orders come from the shop's own code (`domain::spread`,
+//! `domain::queue`, `domain::draw`, `domain::waitlist`).
 
 use domain::draw::{EntryId, ranking};
-use domain::{Place, QueueSeed, Spread, SpreadSeed, UserId};
-use jiff::Timestamp;
+use domain::{Place, QueueSeed, Spread, SpreadSeed, UserId, WaitlistSeed, waitlist};
+use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use uuid::Uuid;
@@ -13,8 +14,9 @@ use uuid::Uuid;
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
     pub accounts: usize,
-    /// From pressing until the shop decides. Each account has its own, up to a fifth more or less.
+    /// From pressing until the shop decides. Each account has its own, more or less by up to `latency_varies` of it.
     pub latency_ms: f64,
+    pub latency_varies: f64,
     /// Requests per second of one browser, starting before the opening. Zero means one request, at the account's own
     /// moment, which the shop has shown.
     pub requests_per_second: u32,
@@ -25,16 +27,22 @@ pub struct Group {
 impl Group {
     /// The page waits for the account's moment and presses once.
     pub fn people(accounts: usize) -> Group {
-        Group { accounts, latency_ms: 500.0, requests_per_second: 0, browsers: 1 }
+        Group { accounts, latency_ms: 500.0, latency_varies: 0.2, requests_per_second: 0, browsers: 1 }
+    }
+
+    /// Takes this long, evenly distributed, to notice that the sale is sold out and to join its waitlist.
+    pub fn joins_within(self, after_ms: std::ops::Range<f64>) -> Group {
+        let latency_ms = (after_ms.start + after_ms.end) / 2.0;
+        Group { latency_ms, latency_varies: 1.0 - after_ms.start / latency_ms, ..self }
     }
 
     pub fn bots(accounts: usize) -> Group {
-        Group { accounts, latency_ms: 10.0, requests_per_second: 20, browsers: 1 }
+        Group { accounts, latency_ms: 10.0, latency_varies: 0.2, requests_per_second: 20, browsers: 1 }
     }
 
     /// When the account's first request that is not too early arrives.
     fn arrival(self, moment: f64, random: &mut StdRng) -> f64 {
-        let latency = self.latency_ms * random.random_range(0.8..1.2);
+        let latency = self.latency_ms * random.random_range(1.0 - self.latency_varies..1.0 + self.latency_varies);
         let pressed = match self.requests_per_second {
             0 => moment,
             rate => {
@@ -76,9 +84,8 @@ pub fn hold(groups: (Group, Group), units: usize, spread_ms: i64, enough: (u64, 
     let mut random = StdRng::seed_from_u64(seed);
     repeat(groups, enough, || {
         let spread = Spread { seed: SpreadSeed::new(random.random()), width_ms: spread_ms };
-        let mut arrived = arrivals(groups, &mut random, |user| moment(spread, user));
-        arrived.truncate(units);
-        arrived
+        let arrived = arrivals(groups, &mut random, |user| moment(spread, user));
+        arrived.into_iter().take(units).map(|(_, is_bot)| is_bot).collect()
     })
 }
 
@@ -89,7 +96,7 @@ pub fn hold_draws(groups: (Group, Group), units: usize, enough: (u64, u32), seed
     repeat(groups, enough, || {
         let arrived = arrivals(groups, &mut random, |_| 0.0);
         let mut entries: Vec<(EntryId, bool)> =
-            arrived.into_iter().map(|is_bot| (EntryId::new(random.random()), is_bot)).collect();
+            arrived.into_iter().map(|(_, is_bot)| (EntryId::new(random.random()), is_bot)).collect();
         entries.sort_unstable();
         let ids: Vec<EntryId> = entries.iter().map(|(id, _)| *id).collect();
         // The seed is a hash of what was published, so any random one serves.
@@ -104,8 +111,27 @@ pub fn hold_queues(groups: (Group, Group), units: usize, enough: (u64, u32), see
     repeat(groups, enough, || {
         let arrived = arrivals(groups, &mut random, |_| 0.0);
         let seed = QueueSeed::new(random.random());
-        let mut places: Vec<(Place, bool)> =
-            arrived.into_iter().map(|is_bot| (Place::of(&seed, 0, EntryId::new(random.random())), is_bot)).collect();
+        let place = |(_, is_bot)| (Place::of(&seed, 0, EntryId::new(random.random())), is_bot);
+        let mut places: Vec<(Place, bool)> = arrived.into_iter().map(place).collect();
+        places.sort_unstable();
+        places.into_iter().take(units).map(|(_, is_bot)| is_bot).collect()
+    })
+}
+
+/// Lets accounts join a waitlist in the same way, at any moment of the wall clock. Units come back after all have
+/// joined.
+pub fn hold_waitlists(groups: (Group, Group), units: usize, enough: (u64, u32), seed: u64) -> Wins {
+    let mut random = StdRng::seed_from_u64(seed);
+    repeat(groups, enough, || {
+        let arrived = arrivals(groups, &mut random, |_| 0.0);
+        let seed = WaitlistSeed::new(random.random());
+        let sold_out: f64 = random.random_range(0.0..1e9);
+        let (mut began, mut places) = (None, Vec::with_capacity(arrived.len()));
+        for (after, is_bot) in arrived {
+            let now = Timestamp::UNIX_EPOCH + SignedDuration::from_millis((sold_out + after) as i64);
+            let began = *began.insert(began.filter(|began| !waitlist::is_over(*began, now)).unwrap_or(now));
+            places.push((waitlist::place(&seed, began, UserId(Uuid::from_u128(random.random()))), is_bot));
+        }
         places.sort_unstable();
         places.into_iter().take(units).map(|(_, is_bot)| is_bot).collect()
     })
@@ -131,8 +157,8 @@ fn repeat(
     wins
 }
 
-/// Whether each account is a bot, in the order of their arrival.
-fn arrivals((people, bots): (Group, Group), random: &mut StdRng, moment: impl Fn(UserId) -> f64) -> Vec<bool> {
+/// When each account arrives, and whether it is a bot, in the order of their arrival.
+fn arrivals((people, bots): (Group, Group), random: &mut StdRng, moment: impl Fn(UserId) -> f64) -> Vec<(f64, bool)> {
     let mut arrivals = Vec::with_capacity(people.accounts + bots.accounts);
     for (group, is_bot) in [(people, false), (bots, true)] {
         for _ in 0..group.accounts {
@@ -141,7 +167,7 @@ fn arrivals((people, bots): (Group, Group), random: &mut StdRng, moment: impl Fn
         }
     }
     arrivals.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    arrivals.into_iter().map(|(_, is_bot)| is_bot).collect()
+    arrivals
 }
 
 fn moment(spread: Spread, user: UserId) -> f64 {

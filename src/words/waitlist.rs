@@ -44,7 +44,7 @@ texts! {
         view_order: "查看订单", "View order";
         refresh: "刷新", "Refresh";
         how: "候补怎么排", "How the waitlist works";
-        how_order: "同一 10 秒内加入的人随机排序，快慢无差别。", "People who join within the same 10 seconds are shuffled, so speed makes no difference.";
+        how_order: "同一批（15 秒内）加入的人随机排序，快慢无差别。", "People who join within the same 15 seconds are shuffled, so speed makes no difference.";
         how_offer: "有退回时为排在最前的人保留订单，付款时限与普通订单相同。", "When a unit comes back, an order is reserved for the first in line, with the usual time to pay.";
         how_promise: "候补不收费。是否会有退回，无法保证。", "Waiting costs nothing. There is no promise that a unit comes back.";
         mail_hint: "填写并验证邮箱后，轮到你时会收到邮件。", "With a confirmed email address, you get an email when it’s your turn.";

@@ -313,7 +313,7 @@ mod stack {
         let url = ServiceAddress::from(backends.fixture.settings["SECKILL_REDIS_URL"].as_str());
         let facts = RedisFacts::new(Vec::new(), connection::shared(&url).unwrap(), Gauge::default());
         let bucket = Bucket::whole(sale.id);
-        assert!(facts.facts(&[bucket]).await.unwrap()[0].1.is_waited_for);
+        assert_eq!(facts.facts(&[bucket]).await.unwrap()[0].1.waited_units, 1);
 
         // Redis loses everything, and the sale is loaded again.
         backends.redis.unload(bucket).await.unwrap();
@@ -332,6 +332,9 @@ mod stack {
         }
         backends.change(sale.id, SaleChange::TopUp { units: 1, request: None }).await;
         assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::SoldOut], "added units are waited for");
+        backends.change(sale.id, SaleChange::TopUp { units: 1, request: None }).await;
+        let decided = backends.reserve(sale.id, &[claim(6, 1), claim(7, 1)]).await;
+        assert!(matches!(decided[..], [Decision::Granted(_), Decision::SoldOut]), "as many are kept as are waited for");
 
         // The last waiting account leaves.
         assert!(backends.store.waitlists().leave(sale.id, waiter.user_id).await.unwrap());
@@ -348,21 +351,21 @@ mod stack {
         let sale = backends.sale(1, 1, Window { opens_at: None, closes_at: None }).await;
         let script = redis::Script::new(include_str!("../../src/engine/stock/lua/waited.lua"));
         let key = keys::hash(Bucket::whole(sale.id));
-        let note = async |word: &str, read: &str| -> i64 {
-            script.key(&key).arg(word).arg(read).invoke_async(&mut backends.redis.connection()).await.unwrap()
+        let note = async |units: i64, read: &str| -> i64 {
+            script.key(&key).arg(units).arg(read).invoke_async(&mut backends.redis.connection()).await.unwrap()
         };
-        assert_eq!(note("wait", "").await, 1);
-        assert_eq!(note("wait", "").await, 1);
-        assert_eq!(note("none", "1:1").await, 0, "read before the second mark");
+        assert_eq!(note(1, "").await, 1);
+        assert_eq!(note(1, "").await, 1);
+        assert_eq!(note(0, "1:1").await, 0, "read before the second mark");
         assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await, [Decision::SoldOut]);
-        assert_eq!(note("none", "1:2").await, 1);
+        assert_eq!(note(0, "1:2").await, 1);
         assert!(matches!(
             decide(&backends.redis, Bucket::whole(sale.id), &[claim(1, 1)]).await[..],
             [Decision::Granted(_)]
         ));
         let unknown = keys::hash(Bucket::whole(SaleId(999_999_999)));
         let noted: i64 =
-            script.key(&unknown).arg("wait").arg("").invoke_async(&mut backends.redis.connection()).await.unwrap();
+            script.key(&unknown).arg(1).arg("").invoke_async(&mut backends.redis.connection()).await.unwrap();
         assert_eq!(noted, 0, "a sale that is not loaded gets no mark");
     }
 

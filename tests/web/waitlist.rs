@@ -190,6 +190,63 @@ async fn accounts_of_one_segment_are_called_only_once_it_is_over() {
 }
 
 #[tokio::test]
+async fn segment_begins_with_the_first_join_and_lasts_its_whole_length() {
+    // Whole multiples of ten seconds mean nothing.
+    let clock = Clock::manual("2026-11-25T10:00:09.900Z".parse().unwrap());
+    let shop = shop_at(&clock).await;
+    let (sale, buyers) = sold_out_sale(&shop, 1).await;
+    let clients = many(&shop, 4).await;
+    join(&clients[0], &sale, 1).await;
+    cancel(&buyers[0], &sale).await;
+    for client in &clients[1..] {
+        clock.advance(waitlist::SEGMENT.unsigned_abs() / 3 - Duration::from_millis(1));
+        step(&shop).await;
+        join(client, &sale, 1).await;
+    }
+    step(&shop).await;
+    let line = in_line(&clients, &sale).await;
+    assert_eq!(own(line[0], &sale).await["state"], "waiting", "the segment is not over");
+    clock.advance(Duration::from_millis(3));
+    step(&shop).await;
+    assert_eq!(own(line[0], &sale).await["state"], "offered");
+    assert_eq!(own(line[1], &sale).await["state"], "waiting");
+}
+
+#[tokio::test]
+async fn account_that_leaves_and_joins_again_keeps_units_from_nobody() {
+    let clock = start();
+    let shop = shop_at(&clock).await;
+    let (sale, buyers) = sold_out_sale(&shop, 3).await;
+    let clients = many(&shop, 5).await;
+    let buy = async |client: &TestClient<'_>| {
+        shop.parts.gate.refresh_winners().await;
+        client.buy(&sale, 1).await.status
+    };
+    join(&clients[0], &sale, 1).await;
+    for buyer in &buyers {
+        cancel(buyer, &sale).await;
+    }
+    let mut bought = Vec::new();
+    for client in &clients[1..4] {
+        bought.push(buy(client).await);
+    }
+    assert_eq!(bought, [202, 202, 409], "one unit is kept for one account");
+    // Its segment is over before data control looks, and it begins another one.
+    next_segment(&clock);
+    assert_eq!(clients[0].send("DELETE", &path(&sale), &[], "").await.status, 204);
+    join(&clients[0], &sale, 1).await;
+    assert_eq!(own(&clients[0], &sale).await["state"], "waiting");
+    assert_eq!(buy(&clients[4]).await, 202, "its unit is on sale");
+    // A unit that comes back is offered to it all the same, once its segment is over.
+    let order = clients[4].get("/api/orders").await.json()["orders"][0]["id"].as_str().unwrap().to_owned();
+    next_segment(&clock);
+    assert_eq!(clients[4].post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await.status, 200);
+    assert_eq!(buy(&clients[3]).await, 409);
+    step(&shop).await;
+    assert_eq!(own(&clients[0], &sale).await["state"], "offered");
+}
+
+#[tokio::test]
 async fn joining_is_for_accounts_without_an_order_of_a_sale_that_is_sold_out() {
     let clock = start();
     let shop = shop_at(&clock).await;

@@ -270,7 +270,7 @@ impl StockSync {
                 of_bucket.insert(hold.user_id, hold);
             }
         }
-        let is_waited_for = self.store.waitlists().is_waited_for(sale.id).await?;
+        let waited_units = self.store.waitlists().waited_units(sale.id).await?;
         let shares = match sale.rush.buckets {
             1 => Vec::new(),
             count => self.store.sales().allotments(sale.id, count).await?,
@@ -280,7 +280,7 @@ impl StockSync {
             let holders: Vec<HeldUnits> = holders.into_values().collect();
             let booked = holders.iter().map(|hold| i64::from(hold.quantity)).sum();
             let options =
-                LoadOptions { epoch: sale.epoch, booked, holders: holders.len(), closed, share, is_waited_for };
+                LoadOptions { epoch: sale.epoch, booked, holders: holders.len(), closed, share, waited_units };
             self.stock.stage(bucket, sale.epoch, &holders).await?;
             if self.stock.load(sale, bucket, options).await? {
                 self.metrics.rebuilt.inc();

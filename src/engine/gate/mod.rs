@@ -282,7 +282,7 @@ mod tests {
         access: 9,
         granted: 9,
         per_user_limit: 1,
-        is_waited_for: false,
+        waited_units: 0,
     };
 
     fn sold_out(buckets: &[Bucket]) -> Vec<(SaleId, Facts)> {

@@ -65,8 +65,8 @@ impl SaleStatus {
     /// `facts` is `None` while the stock backend has not loaded the sale.
     pub(super) fn of(sale: &Sale, facts: Option<Facts>, now: Timestamp) -> SaleStatus {
         let Some(facts) = facts else { return SaleStatus::unloaded(sale, now) };
-        // While accounts wait on the waitlist, returned units are kept for them.
-        let remaining = if facts.is_waited_for { 0 } else { (facts.total - facts.booked).max(0) };
+        // As many returned units are kept as accounts on the waitlist wait for.
+        let remaining = (facts.total - facts.booked - facts.waited_units).max(0);
         SaleStatus {
             phase: Phase::of(facts.state, facts.window, remaining, now),
             window: facts.window,

@@ -97,7 +97,7 @@ impl Stock for DatabaseStock {
 #[async_trait]
 impl WaitedStock for DatabaseStock {
     async fn follow_waitlist(&self, _sale: &Sale) -> Result<(), Unavailable> {
-        // Nothing to do: every batch reads from the database whether accounts wait.
+        // Nothing to do: every batch reads from the database how many units are waited for.
         Ok(())
     }
 
@@ -135,8 +135,8 @@ fn decide(
     };
     let mut held = demand.held.clone();
     let mut left = match claimants {
-        Claimants::Anyone if demand.is_waited_for => 0,
-        Claimants::Anyone | Claimants::Waiters => sale.total - sale.sold,
+        Claimants::Anyone => (sale.total - sale.sold - demand.waited_units).max(0),
+        Claimants::Waiters => sale.total - sale.sold,
     };
     let mut granted = Vec::new();
     let mut decisions = Vec::with_capacity(batch.len());
@@ -182,7 +182,7 @@ impl FactSource for DatabaseStock {
             access: sale.sold,
             granted: sale.granted,
             per_user_limit: sale.per_user_limit,
-            is_waited_for: waited.contains(&sale.id),
+            waited_units: waited.get(&sale.id).copied().unwrap_or(0),
         };
         Ok(active.map(|sale| (sale.id, facts(sale))).collect())
     }

@@ -327,7 +327,7 @@ fn read_one(flags: &[Option<i64>], hash: &[Option<String>]) -> Option<(i64, Fact
         access: access.unwrap_or(0),
         granted: granted.parse().ok()?,
         per_user_limit: limit.parse().ok()?,
-        is_waited_for: waited.as_deref() == Some("1"),
+        waited_units: waited.as_ref().map_or(Some(0), |units| units.parse().ok())?,
     };
     Some((version.parse().ok()?, facts))
 }

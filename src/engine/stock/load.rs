@@ -83,9 +83,9 @@ pub struct LoadOptions {
     pub closed: bool,
     /// The allotment of a bucket of a split sale.
     pub share: Option<Allotment>,
-    /// Whether accounts wait for units; other accounts then get none. It is read after the holders, so that a unit that
-    /// comes back in between is reserved for accounts that waited for it.
-    pub is_waited_for: bool,
+    /// Units that only accounts on the waitlist get. It is read after the holders, so that a unit that comes back in
+    /// between is kept for accounts that waited for it.
+    pub waited_units: i64,
 }
 
 impl StockCounters {
@@ -198,7 +198,7 @@ impl RedisStock {
         call.arg(options.share.map_or(sale.total, |share| share.allotted)).arg(sale.per_user_limit);
         call.arg(options.booked).arg(start_flag(sale));
         call.arg(if options.closed { "closed" } else { "open" }).arg(options.holders);
-        call.arg(i64::from(options.is_waited_for));
+        call.arg(options.waited_units);
         if let Some(share) = options.share {
             call.arg(share.fence).arg(sale.total);
         }

@@ -35,8 +35,8 @@ pub struct Facts {
     /// Increases with every unit granted and with every epoch of the sale. Useful only to detect changes.
     pub granted: i64,
     pub per_user_limit: i64,
-    /// Whether accounts wait for units that come back. Other accounts then get none, as if the sale were sold out.
-    pub is_waited_for: bool,
+    /// Units that only accounts on the waitlist get. Each bucket of a split sale has the number for the whole sale.
+    pub waited_units: i64,
 }
 
 impl Facts {
@@ -45,7 +45,7 @@ impl Facts {
         self.booked += other.booked;
         self.access += other.access;
         self.granted += other.granted;
-        self.is_waited_for |= other.is_waited_for;
+        self.waited_units = self.waited_units.max(other.waited_units);
     }
 }
 
@@ -112,13 +112,12 @@ pub trait Stock: WaitedStock {
     async fn standing_still(&self, sale: &Sale) -> Vec<Bucket>;
 }
 
-/// The part of a backend that the waitlist of a sale needs. If accounts wait for units, only they get any, and the
-/// backend answers claims of other accounts as if the sale were sold out. Redis has a mark for this; the database
-/// backend reads it with every batch.
+/// The part of a backend that the waitlist of a sale needs. Only accounts on the waitlist get as many units as they wait
+/// for, and the backend answers claims of other accounts as if there were no such units. Redis has the number in each
+/// bucket; the database backend reads it with every batch.
 #[async_trait]
 pub trait WaitedStock: Send + Sync {
-    /// Reads from the database whether accounts wait. If so, reserves the units of the sale for them; otherwise sells
-    /// to all accounts again.
+    /// Reads from the database how many units accounts wait for, keeps so many for them and sells the others.
     async fn follow_waitlist(&self, sale: &Sale) -> Result<(), Unavailable>;
 
     /// Units that no account holds.

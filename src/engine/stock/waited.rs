@@ -1,13 +1,14 @@
-//! The waitlist on Redis: every bucket of a sale has a mark that says whether accounts wait for its units.
+//! The waitlist on Redis: every bucket of a sale has the number of units that are kept for accounts on the waitlist.
 //!
-//! **Only waiting accounts get units.** An account is on the waitlist in the database before its request is answered.
-//! Every operation that adds free units to a bucket first reads the waitlist from the database, and marks every bucket
-//! if accounts wait: a release, a new definition, a load, and the opening of a master that may have forgotten the mark.
-//! Units move between buckets, so one mark per sale is not enough.
+//! **Only waiting accounts get these units.** An account is on the waitlist in the database before its request is
+//! answered. Every operation that adds free units to a bucket first reads from the database how many units are waited
+//! for, and raises the number in every bucket: a release, a new definition, a load, and the opening of a master that may
+//! have forgotten the number. Units move between buckets, so each bucket keeps as many as the sale has to keep. A bucket
+//! of a split sale may thus keep more than its share, for as long as a segment lasts.
 //!
-//! **The mark is removed** when no account waits any more. It is read before the database is asked, and removed only if
-//! it is still the same, because between the answer and the removal an account may have joined and a unit may have come
-//! back.
+//! **The number is lowered** once fewer units are waited for. It is read with its mark before the database is asked, and
+//! lowered only if the mark is still the same, because between the answer and the change an account may have joined and
+//! a unit may have come back.
 
 use std::collections::BTreeMap;
 
@@ -22,19 +23,21 @@ use domain::claim::{Claim, Decision};
 use domain::{Bucket, Sale, SaleId};
 use store::HeldUnits;
 
-/// The mark of a loaded bucket.
-struct Mark {
-    is_set: bool,
-    /// Identifies the mark: the epoch and the number of times that the bucket was marked.
-    text: String,
+/// How many units a loaded bucket keeps.
+struct Kept {
+    units: i64,
+    /// Identifies the moment: the epoch and the number of times that the number was raised.
+    mark: String,
 }
 
 impl RedisStock {
-    /// Marks the buckets whose sale has waiting accounts.
+    /// Keeps units in the buckets whose sale has waiting accounts.
     pub async fn keep_for_waiters(&self, sales: &[SaleId], buckets: &[Bucket]) -> Result<(), Unavailable> {
         let waited = self.store.waitlists().waited_for(sales).await?;
-        for bucket in buckets.iter().filter(|bucket| bucket.sale().is_some_and(|sale| waited.contains(&sale))) {
-            self.mark(*bucket, "wait", "").await?;
+        for bucket in buckets {
+            if let Some(units) = bucket.sale().and_then(|sale| waited.get(&sale)) {
+                self.keep(*bucket, *units, "").await?;
+            }
         }
         Ok(())
     }
@@ -52,31 +55,32 @@ impl RedisStock {
         self.keep_for_waiters(&sales, &buckets).await
     }
 
-    async fn mark(&self, bucket: Bucket, word: &str, read: &str) -> Result<(), Unavailable> {
+    /// Keeps at least so many units, or exactly so many if the bucket still has this mark.
+    async fn keep(&self, bucket: Bucket, units: i64, mark: &str) -> Result<(), Unavailable> {
         let mut call = self.scripts.waited.key(keys::hash(bucket));
-        let _: i64 = call.arg(word).arg(read).invoke_async(&mut self.master.clone()).await?;
+        let _: i64 = call.arg(units).arg(mark).invoke_async(&mut self.master.clone()).await?;
         Ok(())
     }
 
-    /// The mark of each bucket; `None` if it is not loaded or its server does not answer.
-    async fn marks(&self, buckets: &[Bucket]) -> Result<Vec<Option<Mark>>, Unavailable> {
+    /// What each bucket keeps; `None` if it is not loaded or its server does not answer.
+    async fn kept(&self, buckets: &[Bucket]) -> Result<Vec<Option<Kept>>, Unavailable> {
         let answers =
             self.master.each(buckets, |pipe, bucket| pipe.hmget(keys::hash(bucket), &["Epoch", "Waits", "Waited"]));
-        let mut marks = Vec::with_capacity(buckets.len());
+        let mut all = Vec::with_capacity(buckets.len());
         for answer in answers.await? {
             let Ok(answer) = answer else {
-                marks.push(None);
+                all.push(None);
                 continue;
             };
             let [fields] = answer.as_slice() else { return Err(malformed("a mark")) };
-            marks.push(match parse::<Vec<Option<i64>>>(fields, "a mark")?.as_slice() {
+            all.push(match parse::<Vec<Option<i64>>>(fields, "a mark")?.as_slice() {
                 &[Some(epoch), waits, waited] => {
-                    Some(Mark { is_set: waited == Some(1), text: format!("{epoch}:{}", waits.unwrap_or(0)) })
+                    Some(Kept { units: waited.unwrap_or(0), mark: format!("{epoch}:{}", waits.unwrap_or(0)) })
                 }
                 _ => None,
             });
         }
-        Ok(marks)
+        Ok(all)
     }
 }
 
@@ -84,12 +88,12 @@ impl RedisStock {
 impl WaitedStock for RedisStock {
     async fn follow_waitlist(&self, sale: &Sale) -> Result<(), Unavailable> {
         let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
-        let marks = self.marks(&buckets).await?;
-        let is_waited_for = self.store.waitlists().is_waited_for(sale.id).await?;
-        for (bucket, mark) in buckets.into_iter().zip(marks) {
-            match mark {
-                Some(mark) if is_waited_for && !mark.is_set => self.mark(bucket, "wait", "").await?,
-                Some(mark) if !is_waited_for && mark.is_set => self.mark(bucket, "none", &mark.text).await?,
+        let all = self.kept(&buckets).await?;
+        let units = self.store.waitlists().waited_units(sale.id).await?;
+        for (bucket, kept) in buckets.into_iter().zip(all) {
+            match kept {
+                Some(kept) if kept.units < units => self.keep(bucket, units, "").await?,
+                Some(kept) if kept.units > units => self.keep(bucket, units, &kept.mark).await?,
                 _ => {}
             }
         }

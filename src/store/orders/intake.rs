@@ -10,7 +10,7 @@ use sqlx::AssertSqlSafe;
 
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::sales::add_sold;
-use crate::waitlists::line::is_waited_for;
+use crate::waitlists::line::waited_units;
 use crate::{LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
 use domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 
@@ -32,8 +32,8 @@ pub enum PersistedOrder {
 pub struct Demand {
     /// The live orders of the users of the batch, with their units.
     pub held: HashMap<UserId, (OrderId, u32)>,
-    /// Whether accounts wait for units that come back. Other accounts then get none.
-    pub is_waited_for: bool,
+    /// Units that are kept for accounts on the waitlist. Other accounts get none of them.
+    pub waited_units: i64,
 }
 
 /// A new row of `orders`. `rejected` is the reason of a rejection.
@@ -122,10 +122,13 @@ impl OrderStore<'_> {
     ) -> Result<Option<T>, StoreError> {
         let mut tx = self.begin().await?;
         let Some(sale) = sales::lock(&mut tx, sale_id).await? else { return Ok(None) };
-        let held = live_orders(&mut tx, sale_id, users).await?;
+        let (held, now) = (live_orders(&mut tx, sale_id, users).await?, tx.now);
         // Skip the query if the sale is sold out.
-        let is_waited_for = sale.sold < sale.total && is_waited_for(&mut tx, sale_id).await?;
-        let (granted, answer) = decide(&sale, &Demand { held, is_waited_for }, tx.now);
+        let waited_units = match sale.total - sale.sold {
+            1.. => waited_units(&mut tx, sale_id, now).await?,
+            _ => 0,
+        };
+        let (granted, answer) = decide(&sale, &Demand { held, waited_units }, now);
         if !granted.is_empty() {
             sell(&mut tx, &sale, &granted, payment_window).await?;
         }

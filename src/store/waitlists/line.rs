@@ -1,10 +1,13 @@
 //! The waitlist of a sale: joining it, leaving it, and reading it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
+use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
+use super::RunningSegment;
+use crate::pool::Connection;
 use crate::{StoreError, Tx, WaitlistStore, deposits, list, padded, row, sales};
 use domain::{OrderId, Phase, SaleId, UserId, Waiter, WaiterState, WaitlistSeed, waitlist};
 
@@ -48,8 +51,10 @@ fn waiter(row: &AnyRow) -> Result<Waiter, sqlx::Error> {
 
 const OWN: &str = concat!("SELECT ", columns!(), " FROM waiters WHERE sale_id = $1 AND user_id = $2");
 
-/// Finds a row if accounts wait for units of a sale.
-const IS_WAITED_FOR: &str = "SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting' LIMIT 1";
+/// Counts accounts for which units of a sale are kept, and the units that they want.
+const WAITED: &str = "SELECT COUNT(*) AS accounts, CAST(COALESCE(SUM(quantity), 0) AS BIGINT) AS units
+     FROM (SELECT quantity FROM waiters WHERE sale_id = $1 AND state = 'waiting' AND (rejoined = 0 OR place < $2)
+       ORDER BY place LIMIT $3) AS waiting";
 
 impl WaitlistStore<'_> {
     pub async fn waiter(self, sale: SaleId, user: UserId) -> Result<Option<Waiter>, StoreError> {
@@ -88,15 +93,21 @@ impl WaitlistStore<'_> {
         Ok(row::int(&row, "n")?)
     }
 
-    /// Whether accounts wait for units of a sale. If so, only they get any.
+    /// Whether accounts wait for units of a sale.
     pub async fn is_waited_for(self, sale: SaleId) -> Result<bool, StoreError> {
-        let found = self.optional(sqlx::query(IS_WAITED_FOR).bind(sale.0), |_| Ok(())).await?;
-        Ok(found.is_some())
+        let sql = "SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'waiting' LIMIT 1";
+        Ok(self.optional(sqlx::query(sql).bind(sale.0), |_| Ok(())).await?.is_some())
     }
 
-    /// The sales among these for which accounts wait.
-    pub async fn waited_for(self, sales: &[SaleId]) -> Result<HashSet<SaleId>, StoreError> {
-        let mut waited = HashSet::new();
+    /// Units of a sale that only accounts on its waitlist get.
+    pub async fn waited_units(self, sale: SaleId) -> Result<i64, StoreError> {
+        let now = self.now().await?;
+        Ok(waited_units(&mut self.pool.acquire().await?, sale, now).await?)
+    }
+
+    /// The sales among these for which accounts wait, with their [`waited_units`](WaitlistStore::waited_units).
+    pub async fn waited_for(self, sales: &[SaleId]) -> Result<HashMap<SaleId, i64>, StoreError> {
+        let mut waited = HashMap::new();
         for chunk in padded(sales) {
             let sql = format!(
                 "SELECT sale_id FROM waitlists WHERE sale_id IN {} AND EXISTS (SELECT 1 FROM waiters
@@ -104,7 +115,9 @@ impl WaitlistStore<'_> {
                 list(chunk.len(), 0)
             );
             let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, sale| query.bind(sale.0));
-            waited.extend(self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await?);
+            for sale in self.all(query, |row| Ok(SaleId(row::int(row, "sale_id")?))).await? {
+                waited.insert(sale, self.waited_units(sale).await?);
+            }
         }
         Ok(waited)
     }
@@ -122,7 +135,7 @@ impl WaitlistStore<'_> {
         let sql = "INSERT INTO waitlists (sale_id, seed) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         let seed = WaitlistSeed::new(rand::random()).to_hex();
         sqlx::query(sql).bind(id.0).bind(seed).execute(&mut *tx).await?;
-        let (seed, now) = self.share_waitlist(&mut tx, id).await?;
+        let RunningSegment { seed, began, now } = self.share_waitlist(&mut tx, id).await?;
         let phase = sale.phase(now);
         if !matches!(phase, Phase::Open | Phase::SoldOut) {
             return Ok(WaitOutcome::Closed(phase));
@@ -136,10 +149,12 @@ impl WaitlistStore<'_> {
         let sql = "INSERT INTO waiters (sale_id, user_id, quantity, joined_at_ms, since_ms, place, state)
              VALUES ($1, $2, $3, $4, $4, $5, 'waiting') ON CONFLICT (sale_id, user_id) DO UPDATE SET
                quantity = excluded.quantity, joined_at_ms = excluded.joined_at_ms, since_ms = excluded.since_ms,
-               place = excluded.place, state = 'waiting', called_at_ms = NULL, order_id = NULL
+               place = excluded.place, state = 'waiting', called_at_ms = NULL, order_id = NULL,
+               rejoined = CASE WHEN waiters.place < $6 THEN 1 ELSE waiters.rejoined END
              WHERE waiters.state <> 'waiting'";
         let query = sqlx::query(sql).bind(id.0).bind(user.to_string()).bind(i64::from(quantity));
-        let query = query.bind(now.as_millisecond()).bind(waitlist::place(&seed, now, user));
+        let query = query.bind(now.as_millisecond()).bind(waitlist::place(&seed, began, user));
+        let query = query.bind(waitlist::first_place(began));
         let is_new = query.execute(&mut *tx).await?.rows_affected() == 1;
         let row = sqlx::query(OWN).bind(id.0).bind(user.to_string()).fetch_one(&mut *tx).await?;
         let own = waiter(&row)?;
@@ -164,10 +179,19 @@ impl WaitlistStore<'_> {
     }
 }
 
-/// Whether accounts wait for units of a sale, within a transaction. Read it after the sale's row is locked, so that it
-/// sees every account that joined before a unit came back.
-pub(crate) async fn is_waited_for(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
-    Ok(sqlx::query(IS_WAITED_FOR).bind(sale.0).fetch_optional(&mut **tx).await?.is_some())
+/// Units of a sale that only accounts on its waitlist get. In a transaction it is read after the sale's row is locked, so
+/// that it sees every account that joined before a unit came back.
+pub(crate) async fn waited_units(
+    connection: &mut Connection,
+    sale: SaleId,
+    now: Timestamp,
+) -> Result<i64, sqlx::Error> {
+    let sql = "SELECT segment_ms FROM waitlists WHERE sale_id = $1";
+    let found = sqlx::query(sql).bind(sale.0).fetch_optional(&mut *connection).await?;
+    let Some(began) = found.map(|row| row::time(&row, "segment_ms")).transpose()? else { return Ok(0) };
+    let query = sqlx::query(WAITED).bind(sale.0).bind(waitlist::due_below(began, now));
+    let found = query.bind(waitlist::MAX_KEEPING_WAITERS).fetch_one(&mut *connection).await?;
+    Ok(waitlist::units_kept(row::int(&found, "accounts")?, row::int(&found, "units")?))
 }
 
 async fn live_order(tx: &mut Tx, sale: SaleId, user: UserId) -> Result<Option<OrderId>, sqlx::Error> {

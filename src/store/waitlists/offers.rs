@@ -14,7 +14,7 @@ use crate::accounts::is_closed;
 use crate::mail::notify_all;
 use crate::{LockPatience, StoreError, Tx, WaitlistStore, row, sales};
 use domain::claim::Claim;
-use domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId, waitlist};
+use domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId};
 
 /// Accounts per transaction. Few, so that the waitlist is locked only for a short time.
 const MAX_CALLS: i64 = 256;
@@ -71,7 +71,7 @@ impl WaitlistStore<'_> {
             return Ok(OffersMade::default());
         }
         let mut tx = self.begin_with(LockPatience::Short).await?;
-        let Some(now) = self.lock_waitlist(&mut tx, sale).await? else { return Ok(OffersMade::default()) };
+        let Some((now, _)) = self.lock_waitlist(&mut tx, sale).await? else { return Ok(OffersMade::default()) };
         let sql = "SELECT waiters.user_id, order_id, status, pay_by_ms FROM waiters
              JOIN orders ON orders.id = waiters.order_id
              WHERE waiters.sale_id = $1 AND state = 'waiting' AND order_id IS NOT NULL LIMIT $2";
@@ -106,13 +106,13 @@ impl WaitlistStore<'_> {
     /// wants, as far as they are left.
     pub async fn call_waiters(self, sale: &Sale, free: i64) -> Result<Vec<Claim>, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
-        let Some(now) = self.lock_waitlist(&mut tx, sale.id).await? else { return Ok(Vec::new()) };
+        let Some((now, due_below)) = self.lock_waitlist(&mut tx, sale.id).await? else { return Ok(Vec::new()) };
         let sql = "SELECT waiters.user_id, waiters.quantity, order_id, deleted_at_ms, blocked_at_ms,
                (SELECT id FROM orders WHERE orders.sale_id = waiters.sale_id AND orders.user_id = waiters.user_id
                   AND orders.status IN ('unpaid', 'paid')) AS live_order
              FROM waiters LEFT JOIN users ON users.id = waiters.user_id
              WHERE sale_id = $1 AND state = 'waiting' AND place < $2 ORDER BY place, user_id LIMIT $3";
-        let query = sqlx::query(sql).bind(sale.id.0).bind(waitlist::first_place_at(now)).bind(MAX_CALLS);
+        let query = sqlx::query(sql).bind(sale.id.0).bind(due_below).bind(MAX_CALLS);
         let mut turns = query.fetch_all(&mut *tx).await?.iter().map(turn).collect::<Result<Vec<_>, _>>()?.into_iter();
         let (mut claims, mut left) = (Vec::new(), free);
         while left > 0

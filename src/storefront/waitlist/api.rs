@@ -118,7 +118,7 @@ web::operations! { "buying"
         refuses NotWaiting;
     /// Wait for units of a sold-out sale
     ///
-    /// One place per account, safe to repeat on any device. Accounts that join within the same ten seconds are
+    /// One place per account, safe to repeat on any device. Accounts that join within 15 s of the first of them are
     /// shuffled. A unit that comes back becomes an unpaid order of the next account.
     POST "/api/sales/{sale}/waitlist" joinWaitlist = join, example(r#"{"quantity": 1}"#);
         200 PlaceResponse, "The account waits already: the same place.";

@@ -3,7 +3,7 @@
 
 import { ok, same } from '../lib/check.mjs';
 
-/** Accounts that join within ten seconds are shuffled. Then the order is processed, and the page polls only now and then. */
+/** Accounts that join within 15 s are shuffled. Then the order is processed, and the page polls only now and then. */
 const TURN_TIMEOUT = 45_000;
 
 export default async function waitlist(run) {

@@ -2,7 +2,7 @@
 -- KEYS 1 sale hash, 2 holders hash, 3 loading hash, 4 start flag, 5 count, 6 access counter
 -- ARGV 1 epoch, 2 version, 3 state, 4 opens in ms or "", 5 closes in ms or "", 6 total, 7 limit, 8 booked,
 --      9 start flag (0 or 1), 10 "open", or "closed" until grants have been replayed, 11 number of staged holders,
---      12 "1" while accounts wait for units, otherwise "0"; for a bucket of a split sale, where 6 is its share: 13 fence,
+--      12 units that are kept for accounts on the waitlist; for a bucket of a split sale, where 6 is its share: 13 fence,
 --      14 total of the sale
 -- Returns 0 when the sale is already loaded, -1 when the loading hash is incomplete, otherwise 1
 if redis.call('EXISTS', KEYS[1]) == 1 then

@@ -7,8 +7,8 @@
 --      replication id} when every claim was granted; otherwise {epoch, replication id, then per user: 1 granted, 0 sold
 --      out, -1 over the limit, -2 not open, -3 ended, -4 none left here but elsewhere, or "order id:quantity" of the user's
 --      existing hold}
--- If accounts wait for units, claims of other accounts are answered as sold out. A replayed grant is granted without
--- checking stock, limit or window. The database has the final say. If its user holds units of another order, the grant
+-- `Waited` units are kept for accounts on the waitlist: claims of other accounts are answered as sold out, if no more are
+-- left. A replayed grant is granted without checking stock, limit or window. The database has the final say. If its user holds units of another order, the grant
 -- goes to the outbox only, so that its order gets an end that the user can see.
 local FIRST = 4
 local sale = redis.call('HMGET', KEYS[1], 'State', 'Opens', 'Closes', 'Total', 'Booked', 'Limit', 'Epoch', 'More', 'Granted',
@@ -23,8 +23,9 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local epoch, left, limit = tonumber(sale[7]), sale[4] - sale[5], tonumber(sale[6])
 -- A split sale may have units in other buckets. The allotter reads from `Missed` how many claims found none here.
 local none_left = sale[8] == '1' and -4 or 0
-if sale[11] == '1' and ARGV[1] == 'claim' then
-  left, none_left = 0, 0
+local kept = tonumber(sale[11]) or 0
+if kept > 0 and ARGV[1] == 'claim' then
+  left, none_left = math.max(left - kept, 0), 0
 end
 
 local closed
