@@ -83,7 +83,8 @@ function drawClock() {
     drawRing((ms / seatMs) * 100);
     card.toggleAttribute('data-final', ms < FINAL_MS);
     title(`${say('called')} ${shortDigits(ms)}`);
-    if (ms <= -500) reload();
+    // For five seconds after the turn, an order may still be on its way.
+    if (ms <= -5_500) reload();
   } else if (state === 'gathering') {
     const left = ms > 0 ? shortDigits(ms) : '…';
     write(slot('number'), left);

@@ -144,7 +144,12 @@ async fn queue_sale(shop: &Shop) -> anyhow::Result<SaleId> {
 
 /// Takes a batch of places.
 async fn take(gathering: &Gathering, sale: SaleId) -> anyhow::Result<()> {
-    let claim = |_| Joining { user_id: UserId(Uuid::now_v7()), entry: EntryId::new(rand::random()), signed: None };
+    let claim = |_| Joining {
+        user_id: UserId(Uuid::now_v7()),
+        entry: EntryId::new(rand::random()),
+        signed: None,
+        holds_nothing: false,
+    };
     let batch = Batch { bucket: Gathering::bucket(sale), claims: (0..BATCH).map(claim).collect() };
     let answers = gathering.take(&[batch]).await.remove(0).context("Redis gives no places")?;
     ensure!(

@@ -126,8 +126,15 @@ impl Services {
         let (rate, books) = (config.web.user_rate, (store.clone(), catalogue.clone()));
         let eligibility = Arc::new(Eligibility::new(books.0.clone(), books.1.clone(), rate, &secret));
         let gathering = backends.gathering.clone();
-        let waiting_rooms =
-            WaitingRooms::new(books.0, books.1, eligibility.clone(), gathering, rate, &secret, metrics.clone());
+        let waiting_rooms = WaitingRooms::new(
+            books.0,
+            books.1,
+            eligibility.clone(),
+            (backends.stock.clone(), gathering),
+            rate,
+            &secret,
+            metrics.clone(),
+        );
         let stock_sync = backends.redis.clone().map(|redis| {
             let (store, catalogue, monitor) = (store.clone(), catalogue.clone(), monitor.clone());
             Arc::new(StockSync::new(redis, store, catalogue, monitor, clock.clone(), metrics.clone()))

@@ -22,8 +22,8 @@ pub type QueueSeed = CommittedSecret;
 pub const SEGMENT_MS: i64 = 10_000;
 /// A segment counts as closed this long after its end: by then every transaction that began in it has ended.
 const CLOSING_MS: i64 = 2_000;
-/// A turn still counts as taken for this long after its end: by then an order made at the last moment is in the
-/// database.
+/// A turn still counts as taken, and not as missed, for this long after its end: by then an order made at the last moment
+/// is usually in the database.
 pub const SEAT_GRACE_MS: i64 = 5_000;
 
 /// How a waiting room is run. It is part of the sale's definition.
@@ -174,11 +174,11 @@ wire_enum! {
     pub enum TurnState {
         /// The turn is still to come.
         Waiting = "waiting",
-        /// The shopper may buy now.
+        /// The shopper may buy now, or the turn ended a moment ago and an order may still be on its way.
         Called = "called",
         /// The shopper has an order.
         Bought = "bought",
-        /// The time to buy has passed. Joining again takes a new place at the end.
+        /// The time to buy has passed without an order. Joining again takes a new place at the end.
         Missed = "missed",
     }
 }
@@ -198,10 +198,11 @@ impl QueuePlace {
         self.called_at.map(|called| plan.seat_ends(called))
     }
 
+    /// What the account may do if it has no order.
     pub fn state(&self, plan: QueuePlan, now: Timestamp) -> TurnState {
         match self.seat_ends(plan) {
             None => TurnState::Waiting,
-            Some(end) if now < end => TurnState::Called,
+            Some(end) if now < shifted(end, SEAT_GRACE_MS) => TurnState::Called,
             Some(_) => TurnState::Missed,
         }
     }
@@ -367,15 +368,18 @@ mod tests {
     }
 
     #[test]
-    fn turn_comes_with_the_call_and_ends_with_the_seat() {
+    fn turn_comes_with_the_call_and_is_missed_after_the_grace() {
         let plan = QueuePlan { seat_s: 60, ..QueuePlan::default() };
         let place = Place { segment: 0, number: 7 };
         let waiting = QueuePlace { entry: entry(1), place, joined_at: at(0), called_at: None };
         assert_eq!(waiting.state(plan, at(9)), TurnState::Waiting);
         let called = QueuePlace { called_at: Some(at(1_000)), ..waiting };
-        assert_eq!([1_000, 60_999, 61_000].map(|ms| called.state(plan, at(ms))), {
-            use TurnState::*;
-            [Called, Called, Missed]
-        });
+        assert_eq!(
+            [1_000, 61_000, 60_999 + SEAT_GRACE_MS, 61_000 + SEAT_GRACE_MS].map(|ms| called.state(plan, at(ms))),
+            {
+                use TurnState::*;
+                [Called, Called, Called, Missed]
+            }
+        );
     }
 }

@@ -39,7 +39,7 @@ mod stack {
     }
 
     fn request(user_id: UserId) -> Joining {
-        Joining { user_id, entry: EntryId::new(rand::random()), signed: None }
+        Joining { user_id, entry: EntryId::new(rand::random()), signed: None, holds_nothing: false }
     }
 
     fn users<const N: usize>() -> [UserId; N] {

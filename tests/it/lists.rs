@@ -42,7 +42,8 @@ mod stack {
     }
 
     async fn join(store: &Store, users: impl Iterator<Item = UserId>) -> HashMap<UserId, QueuePlace> {
-        let joining = |user_id| Joining { user_id, entry: EntryId::new(rand::random()), signed: None };
+        let joining =
+            |user_id| Joining { user_id, entry: EntryId::new(rand::random()), signed: None, holds_nothing: false };
         let requests: Vec<Joining> = users.map(joining).collect();
         let outcomes = store.waiting_rooms().join(SALE, &requests).await.unwrap();
         let place = |(request, outcome): (&Joining, JoinOutcome)| match outcome {

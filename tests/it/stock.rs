@@ -8,13 +8,20 @@ mod stack {
     use base::clock::Clock;
     use base::config::ServiceAddress;
     use base::config::sqlite_in;
+    use base::metrics::Metrics;
+    use base::signing::ShopSecret;
+    use control::queues::Queues;
     use control::stock_sync::StockSync;
     use domain::Bucket;
     use domain::claim::{Claim, Decision, Hold};
     use domain::sale::SaleMove;
-    use domain::{Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, SaleMode, UserId, Window};
+    use domain::{
+        Bilingual, Currency, GoodsId, Money, OrderId, QueuePlan, Rush, Sale, SaleId, SaleMode, TurnState, UserId,
+        Window,
+    };
     use engine::batching::Batch;
     use engine::catalogue::Catalogue;
+    use engine::eligibility::Eligibility;
     use engine::redis::short_id::ShortId;
     use engine::redis::{connection, keys};
     use engine::stock::database::DatabaseStock;
@@ -22,10 +29,12 @@ mod stack {
     use engine::stock::load::{HoldRepair, LoadOptions};
     use engine::stock::redis::RedisStock;
     use engine::stock::{FactSource, Stock, WaitedStock};
+    use engine::waiting_rooms::WaitingRooms;
     use jiff::Timestamp;
     use prometheus_client::metrics::gauge::Gauge;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
+    use secrecy::SecretString;
     use store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store, WaitOutcome};
     use uuid::Uuid;
 
@@ -52,12 +61,15 @@ mod stack {
 
     impl StockPair {
         async fn new() -> StockPair {
+            StockPair::at(Clock::system()).await
+        }
+
+        async fn at(clock: Clock) -> StockPair {
             let fixture = Fixture::new(Rung::Redis).await;
             let master = ServiceAddress::from(fixture.settings["SECKILL_REDIS_URL"].as_str());
-            let store = Store::open(&sqlite_in(fixture.dir())).unwrap();
+            let store = Store::open(&sqlite_in(fixture.dir())).unwrap().with_clock(&clock);
             store.migrate().await.unwrap();
             let catalogue = Arc::new(Catalogue::new(store.clone()));
-            let clock = Clock::system();
             let master = connection::shared(&master).unwrap();
             let redis = RedisStock::new(master, catalogue.clone(), store.clone(), HOUR);
             let text = Bilingual::new("手机", "Phone");
@@ -69,6 +81,10 @@ mod stack {
 
         /// A sale in both backends. It is live unless it has a window.
         async fn sale(&self, total: i64, limit: i64, window: Window) -> Sale {
+            self.sale_of(SaleMode::Rush, total, limit, window).await
+        }
+
+        async fn sale_of(&self, mode: SaleMode, total: i64, limit: i64, window: Window) -> Sale {
             let price = Money::new(100, Currency::CNY);
             let draft = SaleDraft {
                 goods_id: self.goods,
@@ -78,7 +94,7 @@ mod stack {
                 per_user_limit: limit,
                 window,
                 rush: Rush::default(),
-                mode: SaleMode::Rush,
+                mode,
                 eligibility: Default::default(),
             };
             let now = self.clock.now();
@@ -341,6 +357,44 @@ mod stack {
         backends.redis.follow_waitlist(&sale).await.unwrap();
         let stranger = claim(4, 1);
         assert!(matches!(backends.reserve(sale.id, &[stranger]).await[..], [Decision::Granted(_)]));
+    }
+
+    /// The order of a called shopper is still on its way to the database long after the turn.
+    #[tokio::test]
+    async fn turn_is_not_missed_and_its_place_stays_while_the_account_holds_units() {
+        let backends = StockPair::at(Clock::manual(Clock::system().now())).await;
+        let (store, clock) = (&backends.store, &backends.clock);
+        let plan = QueuePlan { prequeue_s: 0, gather_s: 0, seat_s: 10 };
+        let sale = backends.sale_of(SaleMode::Queue(plan), 2, 1, Window { opens_at: None, closes_at: None }).await;
+        let secret = ShopSecret::from(SecretString::from("s".repeat(64)));
+        let eligibility = Arc::new(Eligibility::new(store.clone(), backends.catalogue.clone(), 100, &secret));
+        let stock = Arc::new(backends.redis.clone());
+        let (catalogue, metrics) = (backends.catalogue.clone(), Arc::<Metrics>::default());
+        let rooms =
+            WaitingRooms::new(store.clone(), catalogue, eligibility, (stock, None), 100, &secret, metrics.clone());
+        let (buyer, idler) = (claim(1, 1), claim(2, 1));
+        for shopper in [buyer, idler] {
+            assert!(rooms.join(sale.id, shopper.user_id, None).await.unwrap().is_new);
+        }
+        clock.advance(Duration::from_secs(1));
+        Queues::new(store.clone(), None, metrics).step().await.unwrap();
+        let own = async |of: Claim| rooms.own(&sale, of.user_id, clock.now()).await.unwrap().unwrap();
+        assert_eq!([own(buyer).await.state, own(idler).await.state], [TurnState::Called; 2]);
+        let bought = decide(&backends.redis, Bucket::whole(sale.id), &[buyer]).await;
+        assert!(matches!(bought[..], [Decision::Granted(_)]), "{bought:?}");
+
+        clock.advance(Duration::from_secs(3600));
+        assert_eq!((own(buyer).await.state, own(buyer).await.order), (TurnState::Bought, Some(buyer.order_id)));
+        let place = own(buyer).await.place;
+        let again = rooms.join(sale.id, buyer.user_id, None).await.unwrap();
+        assert_eq!((again.place, again.state, again.is_new), (place, TurnState::Bought, false));
+        assert_eq!(own(idler).await.state, TurnState::Missed);
+        assert!(rooms.join(sale.id, idler.user_id, None).await.unwrap().is_new, "a new place at the end");
+
+        // A hold whose order has ended is about to be released.
+        store.orders().persist_orders(&[buyer.reservation(sale.id)], HOUR).await.unwrap();
+        store.orders().cancel(sale.id, &[buyer.order_id], "by_owner", LockPatience::Long).await.unwrap();
+        assert_eq!(own(buyer).await.state, TurnState::Missed);
     }
 
     /// The database answers that no account waits. Before the answer arrives, an account may have joined and a unit

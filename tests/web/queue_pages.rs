@@ -127,7 +127,11 @@ async fn page_of_the_turn_says_what_is_true_in_every_state() {
     clock.advance(SEAT + Duration::from_secs(10));
     move_on(&shop, &sale).await;
     assert!(line_page(second, &sale).await.contains("It’s your turn!"), "what was left goes to the next");
+    // For a moment an order may still be on its way.
     clock.advance(SEAT);
+    move_on(&shop, &sale).await;
+    assert!(!line_page(second, &sale).await.contains("name=\"token\""));
+    clock.advance(Duration::from_secs(5));
     move_on(&shop, &sale).await;
     assert!(line_page(second, &sale).await.contains("Your time to buy has passed"));
     assert!(join(second, &sale).await.contains("Your place is being drawn"), "it comes after those who are in");

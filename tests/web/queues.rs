@@ -204,6 +204,32 @@ async fn violations(shop: &TestShop) -> usize {
     checks.iter().filter(|check| !check.violations.is_empty()).count()
 }
 
+/// The pipeline lags behind the end of a turn, and Redis has forgotten the hold.
+#[tokio::test]
+async fn order_of_an_earlier_turn_is_in_order_after_its_place_was_exchanged() {
+    let (shop, clock, sale) = joining(1).await;
+    let mei = shop.shopper("mei").await;
+    join(&mei, &sale).await;
+    open(&shop, &clock, &sale).await;
+    clock.advance(GATHER);
+    step(&shop).await;
+    let user = shop.parts.accounts().session(&mei.headers()).unwrap().user_id;
+    let order_id = domain::OrderId(uuid::Uuid::now_v7());
+    let late =
+        domain::Reservation { order_id, sale_id: id(&sale), user_id: user, quantity: 1, reserved_at: clock.now() };
+    clock.advance(SEAT + Duration::from_secs(4));
+    assert_eq!(own(&mei, &sale).await["state"], "called", "an order may still be on its way");
+    let again = mei.post(&format!("/api/sales/{sale}/place"), json!({})).await;
+    assert_eq!((again.status.as_u16(), &again.json()["place"]["state"]), (200, &json!("called")), "no other place yet");
+    clock.advance(Duration::from_secs(2));
+    assert_eq!(own(&mei, &sale).await["state"], "missed");
+    assert_eq!(join(&mei, &sale).await["place"]["state"], "waiting");
+    shop.parts.store.orders().persist_orders(&[late], Duration::from_secs(1800)).await.unwrap();
+    assert_eq!(violations(&shop).await, 0);
+    shop.execute("UPDATE queue_places SET joined_at_ms = 1").await;
+    assert_eq!(violations(&shop).await, 1, "it was not reserved in the earlier turn");
+}
+
 #[tokio::test]
 async fn account_has_one_place_and_latecomers_come_after_everyone_before_the_lock() {
     let clock = hour_before();

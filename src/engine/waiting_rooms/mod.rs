@@ -20,14 +20,15 @@ use crate::batching::Batcher;
 use crate::batching::Unavailable;
 use crate::catalogue::Catalogue;
 use crate::eligibility::{Eligibility, EligibilityRefusal};
+use crate::stock::Stock;
 use base::metrics::Metrics;
 use base::periodic::Periodic;
 use base::rate_limit::UserLimit;
 use base::signing::{ShopSecret, Signer};
 use domain::draw::EntryId;
 use domain::{
-    Ineligible, Line, OrderId, OrderStatus, Phase, Place, QueuePlace, QueueSeed, Refusal, Sale, SaleId, TurnState,
-    UserId,
+    Ineligible, Line, OrderId, OrderStatus, Phase, Place, QueuePlace, QueueSeed, Refusal, Sale, SaleId, SaleState,
+    TurnState, UserId,
 };
 use gathering::{Gathered, Gathering, HANDED_OVER_AFTER};
 use joins::{JoinDecision, Joins};
@@ -70,7 +71,7 @@ pub struct Joined {
 pub struct OwnTurn {
     pub place: QueuePlace,
     pub state: TurnState,
-    /// The order, if the account has bought.
+    /// The order, if the account has bought. It may be on its way to the database.
     pub order: Option<OrderId>,
 }
 
@@ -91,6 +92,7 @@ pub struct WaitingRooms {
     store: Store,
     catalogue: Arc<Catalogue>,
     eligibility: Arc<Eligibility>,
+    stock: Arc<dyn Stock>,
     gathering: Option<Gathering>,
     joins: Batcher<Joins>,
     lines: ArcSwap<HashMap<SaleId, PublishedLine>>,
@@ -104,7 +106,7 @@ impl WaitingRooms {
         store: Store,
         catalogue: Arc<Catalogue>,
         eligibility: Arc<Eligibility>,
-        gathering: Option<Gathering>,
+        (stock, gathering): (Arc<dyn Stock>, Option<Gathering>),
         user_rate: u32,
         secret: &ShopSecret,
         metrics: Arc<Metrics>,
@@ -112,6 +114,7 @@ impl WaitingRooms {
         let joins = Joins { store: store.clone(), gathering: gathering.clone() };
         WaitingRooms {
             joins: Batcher::new(Arc::new(joins), metrics.clone()),
+            stock,
             gathering,
             store,
             catalogue,
@@ -131,14 +134,28 @@ impl WaitingRooms {
         }
         // Checked first, so that a sale that this process does not know gets no batch queue.
         let known = self.catalogue.entry(sale).await.map_err(|_| JoinRefusal::Unknown)?;
-        if !known.is_some_and(|entry| entry.sale.mode.is_queue()) {
+        let Some(known) = known.filter(|entry| entry.sale.mode.is_queue()) else {
             return Err(JoinRefusal::NoSuchQueue);
-        }
+        };
         self.eligibility.check(sale, user).await?;
         let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
-        let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed };
+        let request = Joining { user_id: user, entry: EntryId::new(rand::random()), signed, holds_nothing: false };
+        let joined = self.take_place(sale, request).await?;
+        let joined = match joined.state {
+            // Its order may be on its way: the place is exchanged only if the account holds nothing.
+            TurnState::Missed => match self.order_of(&known.sale, user).await.map_err(|_| JoinRefusal::Unknown)? {
+                Some(_) => Joined { state: TurnState::Bought, ..joined },
+                None => self.take_place(sale, Joining { holds_nothing: true, ..request }).await?,
+            },
+            _ => joined,
+        };
+        self.metrics.queue_joins.inc_by(joined.is_new.into());
+        Ok(joined)
+    }
+
+    async fn take_place(&self, sale: SaleId, request: Joining) -> Result<Joined, JoinRefusal> {
         let decision = self.joins.claim(Gathering::bucket(sale), request, None).await;
-        let joined = match decision.map_err(|_| JoinRefusal::Unknown)? {
+        Ok(match decision.map_err(|_| JoinRefusal::Unknown)? {
             JoinDecision::Redis(Gathered::New(place)) => self.gathered(sale, place, true).await?,
             JoinDecision::Redis(Gathered::Known(place)) => self.gathered(sale, place, false).await?,
             JoinDecision::Redis(Gathered::Early) => return Err(JoinRefusal::Closed(Phase::Upcoming)),
@@ -148,9 +165,25 @@ impl WaitingRooms {
                 return Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into());
             }
             JoinDecision::Database(JoinOutcome::NoSuchQueue) => return Err(JoinRefusal::NoSuchQueue),
+        })
+    }
+
+    /// The account's live order. If the database has none, the account may hold units for an order that is on its way.
+    ///
+    /// # Errors
+    /// [`Unavailable`] if that is unknown, unless the sale has ended: then the backend may have dropped it.
+    async fn order_of(&self, sale: &Sale, user: UserId) -> Result<Option<OrderId>, Unavailable> {
+        if let Some(order) = self.store.orders().live_order_of(sale.id, user).await? {
+            return Ok(Some(order));
+        }
+        let hold = match self.stock.hold(sale.id, user).await {
+            Err(_) if sale.state == SaleState::Ended => None,
+            hold => hold?,
         };
-        self.metrics.queue_joins.inc_by(joined.is_new.into());
-        Ok(joined)
+        let Some(hold) = hold else { return Ok(None) };
+        // The units of an order that has ended are about to be released.
+        let known = self.store.orders().get(sale.id, hold.order_id).await?;
+        Ok(known.is_none_or(|order| order.status.is_live()).then_some(hold.order_id))
     }
 
     /// The answer for a place that Redis has given. If the account had it before, it may be a row in the database by
@@ -200,14 +233,16 @@ impl WaitingRooms {
         }
     }
 
-    /// The account's place and what it may do at `now`, the database's time.
+    /// The account's place and what it may do at `now`, the database's time. A turn is not missed as long as the
+    /// account holds units.
     pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Result<Option<OwnTurn>, Unavailable> {
         let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
         let Some(place) = self.place(sale.id, user).await? else { return Ok(None) };
         let state = place.state(plan, now);
-        let order = match state {
-            TurnState::Waiting => None,
-            _ => self.store.orders().live_order_of(sale.id, user).await?,
+        let order = match place.seat_ends(plan) {
+            None => None,
+            Some(end) if now < end => self.store.orders().live_order_of(sale.id, user).await?,
+            Some(_) => self.order_of(sale, user).await?,
         };
         Ok(Some(OwnTurn { place, state: if order.is_some() { TurnState::Bought } else { state }, order }))
     }

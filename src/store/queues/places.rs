@@ -21,6 +21,9 @@ pub struct Joining {
     pub entry: EntryId,
     /// Entry and segment in a pass that the shop signed. If the database has lost the place, it is restored from them.
     pub signed: Option<(EntryId, i64)>,
+    /// Whether the caller has asked the stock backend, which holds nothing of the account. Only then is the place of a
+    /// missed turn exchanged for one at the end.
+    pub holds_nothing: bool,
 }
 
 /// A place in the first segment that Redis has given and that may not be in the database yet.
@@ -111,7 +114,8 @@ impl WaitingRoomStore<'_> {
     }
 
     /// Gives places to accounts, one to each. An account keeps its place if its turn is still to come or has come. If
-    /// it missed its turn, it gets a new place at the end. Returns the outcomes in the order of the requests.
+    /// it missed its turn and [holds nothing](Joining::holds_nothing), it gets a new place at the end. Returns the
+    /// outcomes in the order of the requests.
     ///
     /// This takes three round trips if all places are new: begin and read, insert, count and commit. Such transactions
     /// run side by side, but not while data control locks the list or calls shoppers.
@@ -143,7 +147,7 @@ impl WaitingRoomStore<'_> {
             // The pass of a missed turn is not valid any more.
             let is_missed =
                 |request: &&Joining| known.get(&request.user_id).is_some_and(|own| own.1 == TurnState::Missed);
-            let missed = requests.iter().filter(is_missed);
+            let missed = requests.iter().filter(|request| request.holds_nothing).filter(is_missed);
             let at_the_end: BTreeMap<_, _> =
                 missed.map(|request| (request.user_id, room.place(request.entry, None, tx.now))).collect();
             let exchanged = exchange(&mut tx, sale, &at_the_end).await?;
@@ -164,7 +168,7 @@ impl WaitingRoomStore<'_> {
                 let entries = [Some(request.entry), request.signed.map(|(entry, _)| entry)];
                 JoinOutcome::Joined { place, state: TurnState::Waiting, is_new: entries.contains(&Some(place.entry)) }
             }
-            (Some(&(place, state)), _) if state != TurnState::Missed => {
+            (Some(&(place, state)), _) if state != TurnState::Missed || phase == Phase::Open => {
                 JoinOutcome::Joined { place, state, is_new: false }
             }
             _ => JoinOutcome::Closed(phase),
@@ -265,7 +269,7 @@ async fn exchange(
         let QueuePlace { entry, place: Place { segment, number }, joined_at, .. } = own;
         format!(
             "UPDATE queue_places SET entry = '{entry}', segment = {segment}, number = {number},
-               joined_at_ms = {}, called_at_ms = NULL
+               joined_at_ms = {}, earlier_call_ms = called_at_ms, called_at_ms = NULL
              WHERE sale_id = {sale} AND user_id = '{user}' AND called_at_ms IS NOT NULL RETURNING user_id",
             joined_at.as_millisecond()
         )

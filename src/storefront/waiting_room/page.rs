@@ -86,14 +86,17 @@ async fn turn(
         // The shop restored this place from its pass after later places were called, so it is next.
         TurnState::Waiting if line.serving >= Some(own.place) => Turn::Waiting { ahead: Some(0) },
         TurnState::Waiting => Turn::Waiting { ahead: line.ahead(own.place) },
-        TurnState::Called => called(shop, sale, user, &own).await?,
+        TurnState::Called => called(shop, sale, user, &own, now).await?,
     })
 }
 
-/// The turn of a shopper who may buy, with the token that the form sends.
-async fn called(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace) -> Result<Turn, Problem> {
+/// The turn of a shopper who may buy, with the token that the form sends. For a moment after the turn there is none.
+async fn called(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace, now: Timestamp) -> Result<Turn, Problem> {
     let seat = sale.mode.queue_plan().and_then(|plan| own.seat_ends(plan));
     let until = seat.ok_or(Code::NotCalled)?;
+    if until <= now {
+        return Ok(Turn::Called { until, token: None });
+    }
     match purchase_token(shop, sale.id, user, seat).await {
         Ok(issued) => Ok(Turn::Called { until, token: Some(issued.token) }),
         Err(problem) if problem.code() == Code::NotOpen => Ok(Turn::Called { until, token: None }),

@@ -27,7 +27,7 @@ pub enum Turn {
     Waiting {
         ahead: Option<i64>,
     },
-    /// The shopper may buy. Without a token the sale is paused.
+    /// The shopper may buy. Without a token the sale is paused, or the turn has just ended.
     Called {
         until: Timestamp,
         token: Option<String>,
