@@ -17,7 +17,7 @@ use domain::draw::{self, DrawSecret, EntryId, EntryList, Proof, Randomness, rank
 use domain::{DrawState, SaleId, hex};
 use store::{Draw, Offered, Store, StoreError};
 
-/// Offers per step. The limit lets a step end, so that the process can stop.
+/// Transactions per step that offer units, or tell entrants. The limit lets a step end, so that the process can stop.
 const MAX_OFFERS: usize = 20;
 /// Ranks that a dry run shows.
 const DRY_RUN_RANKS: usize = 10;
@@ -40,7 +40,23 @@ impl Draws {
                 self.backoff.record(sale, self.advance(sale).await.map_err(|error| format!("{error:#}")));
             }
         }
+        for sale in self.store.draws().to_tell().await? {
+            if !self.backoff.is_waiting(&sale) {
+                self.backoff.record(sale, self.tell(sale).await.map_err(|error| format!("{error:#}")));
+            }
+        }
         self.store.draws().retire().await
+    }
+
+    /// Tells entrants that their draw was called off, as many as a step has time for.
+    async fn tell(&self, sale: SaleId) -> Result<(), StoreError> {
+        for _ in 0..MAX_OFFERS {
+            if self.store.draws().tell_called_off(sale).await? {
+                info!(%sale, "the entrants of a draw were told that it is called off");
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn advance(&self, sale: SaleId) -> anyhow::Result<()> {

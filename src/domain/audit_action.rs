@@ -22,6 +22,8 @@ wire_enum! {
         Exclude = "exclude",
         /// Enters the public randomness of a draw.
         Draw = "draw",
+        /// Calls off a draw whose public round never came.
+        CallOffDraw = "call-off-draw",
         MakeInvitations = "make-invitations",
         RevokeInvitations = "revoke-invitations",
         Archive = "archive",

@@ -35,6 +35,8 @@ wire_enum! {
         RecoveryCodeUsed = "recovery_code_used",
         /// An entry of a draw won an order, which waits for its payment.
         DrawWon = "draw_won",
+        /// A draw that the reader entered was called off.
+        DrawCalledOff = "draw_called_off",
         /// A unit came back and is reserved for the reader until a certain time.
         UnitOffered = "unit_offered",
         /// Staff hold one of the reader's orders.

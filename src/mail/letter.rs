@@ -63,6 +63,14 @@ impl Letters {
                 format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
             }
             MailKind::DrawWon => self.draw_won(mail, about),
+            MailKind::DrawCalledOff => {
+                let page = format!("{}/{}/sales/{}/entry", self.public_url, mail.locale, fact("sale"));
+                let reason = match fact("reason") {
+                    reason if reason.is_empty() => reason,
+                    reason => fill(text(mail.locale).mail.reason, reason) + "\n",
+                };
+                format!("{}\n{reason}\n{page}", fill(about, goods(mail)))
+            }
             MailKind::UnitOffered | MailKind::PaymentEnds => {
                 format!("{}\n\n{}", fill(about, utc(mail, "pay_by")), self.order_link(mail))
             }
@@ -148,6 +156,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::SecondFactorOff => (t.factor_off_subject, t.factor_off),
         MailKind::RecoveryCodeUsed => (t.code_subject, t.code),
         MailKind::DrawWon => (t.draw_won_subject, t.draw_won),
+        MailKind::DrawCalledOff => (t.draw_called_off_subject, t.draw_called_off),
         MailKind::UnitOffered => (t.offer_subject, t.offer),
         MailKind::OrderHeld => (t.held_subject, t.held),
         MailKind::HoldReleased => (t.released_subject, t.released),
@@ -167,7 +176,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::Verification | MailKind::AddressInUse | MailKind::Registration => t.ignore,
         MailKind::Recovery => t.ignore_recovery,
         MailKind::DrawWon | MailKind::SaleStarts | MailKind::TurnCalled | MailKind::PaymentEnds => return None,
-        MailKind::QuestionAnswered => return None,
+        MailKind::QuestionAnswered | MailKind::DrawCalledOff => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
         kind if kind.is_review() => return None,

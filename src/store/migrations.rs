@@ -17,7 +17,7 @@ use crate::{Store, StoreError, row};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 59] = [
+const MIGRATIONS: [(i64, &str, &str); 60] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -75,6 +75,7 @@ const MIGRATIONS: [(i64, &str, &str); 59] = [
     (68, "open payments", include_str!("../../migrations/0068_open_payments.sql")),
     (69, "waitlist segments", include_str!("../../migrations/0069_waitlist_segments.sql")),
     (70, "earlier calls", include_str!("../../migrations/0070_earlier_calls.sql")),
+    (71, "called off draws", include_str!("../../migrations/0071_called_off_draws.sql")),
     (FLOOR_VERSION, "schema floor", include_str!("../../migrations/0073_schema_floor.sql")),
     (74, "shop secret", include_str!("../../migrations/0074_shop_secret.sql")),
 ];

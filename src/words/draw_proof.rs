@@ -43,6 +43,7 @@ texts! {
         signature: "该轮签名", "Signature of the round";
         secret: "商店密钥", "The shop’s secret";
         seed: "种子", "Seed";
+        called_off_for: "公开随机数一直没有出现，抽签已取消，没有人中签。原因：", "The public round never came, so the draw was called off. Nobody wins. The reason:";
         drawn_at: "抽签时间", "Drawn";
         rules_text: "规则原文（其哈希进入种子）", "The rules, as they are hashed into the seed";
         downloads: "下载", "Downloads";

@@ -105,6 +105,8 @@ static PROBLEMS: &[Problem] = &[
         ["Not drawn yet", "The proof is published once the draw has been held."]),
     Problem::new("entries_locked", ["名单已锁定", "名单已锁定或抽签已取消，不能再排除报名。"],
         ["List locked", "The list is locked or the draw was called off, so no entry can be excluded any more."]),
+    Problem::new("round_not_overdue", ["还不能取消抽签", "只有等待公开随机数、且已逾期一小时的抽签可以取消。"],
+        ["The draw can’t be called off", "Only a draw whose public round is an hour overdue can be called off."]),
     Problem::new("round_not_awaited", ["不在等待随机数", "这场抽签现在不需要公共随机数。"],
         ["No round awaited", "The draw awaits no public round now."]),
     Problem::new("bad_credentials", ["登录失败", "用户名或密码不正确。"],

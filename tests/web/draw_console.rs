@@ -96,6 +96,57 @@ async fn pasted_round_of_quicknet_is_verified_and_the_draw_is_held() {
 }
 
 #[tokio::test]
+async fn draw_whose_round_never_comes_is_called_off_and_its_entrants_are_told_once() {
+    let (opens, closes, review) = ("2023-08-23T14:00:00Z", "2023-08-23T15:10:00Z", Duration::from_secs(165));
+    let clock = Clock::manual("2023-08-23T13:00:00Z".parse().unwrap());
+    let quicknet = |config: &mut Config| config.web.draw_beacon = Some(Beacon::Quicknet);
+    let shop = TestShop::build(quicknet, clock.clone()).await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    mei.verify("mei@shop.example").await;
+    let sale = announce_between(&admin, 1, (opens, closes), review).await;
+    open(&shop, &clock, &sale).await;
+    enter(&mei, &sale).await;
+    clock.advance(Duration::from_secs(70 * 60));
+    follow_schedule(&shop, &sale).await;
+    clock.advance(review);
+    draws(&shop).step().await.unwrap();
+    let before = shop.mailed().await.len();
+    let path = format!("/api/admin/sales/{sale}/draw/call-off");
+    let refused = admin.post(&path, json!({"reason": "it rains"})).await;
+    assert_eq!(refused.problem(), problem(409, "round_not_overdue"));
+    assert!(!page(&admin, &sale).await.text().contains("draw/call-off"));
+
+    clock.advance(2 * HOUR);
+    let form = format!("{}/call-off?lang=en", console(&sale));
+    assert!(page(&admin, &sale).await.text().contains("draw/call-off"));
+    assert_eq!(admin.send_form(&form, "reason=drand+is+silent").await.status, 422, "not confirmed");
+    assert_eq!(admin.send_form(&form, "reason=+&confirm=yes").await.status, 422, "without a reason");
+    let done = admin.send_form(&form, "reason=drand+is+silent&confirm=yes").await;
+    assert!(done.leads_to(&format!("{}?lang=en&done=call-off&from=", console(&sale))), "{done:?}");
+    assert!(page(&admin, &sale).await.text().contains("drand is silent"));
+    let logged = admin.get("/api/admin/audit-log").await.json()["entries"][0].clone();
+    assert_eq!((&logged["action"], &logged["after"]["reason"]), (&json!("call-off-draw"), &json!("drand is silent")));
+
+    // A round that comes later is too late.
+    let round = admin.post(&format!("/api/admin/sales/{sale}/draw/round"), json!({"round": "00"})).await;
+    assert_eq!(round.problem(), problem(409, "round_not_awaited"));
+    for _ in 0..3 {
+        draws(&shop).step().await.unwrap();
+    }
+    assert_eq!(shop.mailed().await[before..], [mailed("draw_called_off", "mei@shop.example")]);
+    let facts = shop.visitor().get(&format!("/api/sales/{sale}/draw")).await.json()["draw"].clone();
+    assert_eq!((&facts["state"], &facts["called_off"]["reason"]), (&json!("called_off"), &json!("drand is silent")));
+    for page in ["entry", "draw"] {
+        let shown = mei.get(&format!("/en/sales/{sale}/{page}")).await;
+        assert!(shown.is_page(200) && shown.text().contains("drand is silent"), "{}", shown.text());
+    }
+    // The sale is over, so deposits go back as after every sale.
+    let retired = shop.parts.store.sales().sales_retired_since(jiff::Timestamp::UNIX_EPOCH).await.unwrap();
+    assert_eq!(retired.iter().map(|of| of.id).collect::<Vec<_>>(), [id(&sale)]);
+    assert!(shop.parts.audit().check_once().await.unwrap().iter().all(|check| check.violations.is_empty()));
+}
+
+#[tokio::test]
 async fn winners_are_told_once_until_when_they_may_pay() {
     let clock = hour_before();
     let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;

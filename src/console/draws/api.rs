@@ -10,6 +10,7 @@ use crate::StaffCallTo;
 use control::draws::{PasteRefusal, paste_round};
 use domain::SaleId;
 use domain::draw::{EntryId, Exclusion};
+use domain::hold::check_review_reason;
 use store::ExcludeOutcome;
 use web::cache_policy::Cache;
 use web::extract::session::ManageSales;
@@ -29,6 +30,13 @@ pub struct ExclusionRequest {
     reason: Exclusion,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallOffRequest {
+    /// Shown to entrants and visitors, as it is.
+    reason: String,
+}
+
 /// Gives the draw its public round.
 pub async fn give_round(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
@@ -42,6 +50,19 @@ pub async fn give_round(
             Err(Problem::invalid_field("round", "wrong_round").detail(wrong.to_string()))
         }
         Err(PasteRefusal::Store(error)) => Err(error.into()),
+    }
+}
+
+/// Calls off a draw whose public round never came.
+pub async fn call_off(
+    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    Json(CallOffRequest { reason }): Json<CallOffRequest>,
+) -> Result<Response, Problem> {
+    let reason = check_review_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
+    match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
+        true => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
+        false => Err(Code::RoundNotOverdue.into()),
     }
 }
 
@@ -66,4 +87,10 @@ web::operations! { "administrators"
     POST "/api/admin/sales/{sale}/draw/round" giveRound = give_round;
         204 (), "The signature is right; the draw is held within moments.";
         refuses NoSuchDraw RoundNotAwaited;
+    /// Call off a draw whose public round is an hour overdue
+    ///
+    /// No entry wins, deposits go back, and entrants are told the reason.
+    POST "/api/admin/sales/{sale}/draw/call-off" callOffDraw = call_off;
+        204 (), "Called off.";
+        refuses NoSuchDraw RoundNotOverdue;
 }

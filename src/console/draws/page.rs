@@ -9,6 +9,7 @@ use crate::StaffVisitTo;
 use crate::draws::view::{AdminDrawPage, RoundFormState};
 use control::draws::{DryRun, PasteRefusal, dry_run, paste_round};
 use domain::draw::{EntryId, Exclusion};
+use domain::hold::check_review_reason;
 use domain::{Locale, SaleId};
 use store::{ExcludeOutcome, StaffEntry};
 use web::Shop;
@@ -56,6 +57,7 @@ pub async fn show(
     let notice = match done.as_str() {
         "exclude" => Some(t.excluded_done),
         "round" => Some(t.round_done),
+        "call-off" => Some(t.call_off_done),
         _ => None,
     };
     page(&shop, &visitor, sale, staff.may::<ManageSales>(), Shown { from, notice, ..Shown::default() }).await
@@ -78,6 +80,7 @@ async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, may_act: bool, shown
         excluded: shop.store.draws().exclusions(sale).await?.into_iter().map(|(_, entries)| entries).sum(),
         orders: shop.store.orders().order_totals(&[sale]).await?.remove(&sale).unwrap_or_default(),
         may_exclude: may_act && draw.takes_exclusions(now),
+        may_call_off: may_act && draw.may_be_called_off(now),
         may_act,
         draw,
         rows,
@@ -138,6 +141,31 @@ pub async fn give_round(
             ..Shown::default()
         },
         Err(PasteRefusal::Store(error)) => return Err(error.into()),
+    };
+    page(&shop, &visitor, sale, true, shown).await
+}
+
+#[derive(Deserialize)]
+pub struct CallOffForm {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+/// Calls off a draw whose public round never came.
+pub async fn call_off(
+    (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
+    Form(CallOffForm { reason, confirm }): Form<CallOffForm>,
+) -> Result<Response, Problem> {
+    let invalid = |warning| Shown { status: StatusCode::UNPROCESSABLE_ENTITY, warning, ..Shown::default() };
+    let shown = match check_review_reason(&reason) {
+        _ if confirm != "yes" => invalid(Some(words::problem("not_confirmed").text(visitor.locale))),
+        Err(code) => invalid(Some(words::field_error(visitor.locale, code))),
+        Ok(reason) => match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
+            true => return Ok(see_other(&done_path(visitor.locale, sale, "call-off", ""))),
+            false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
+        },
     };
     page(&shop, &visitor, sale, true, shown).await
 }

@@ -35,6 +35,7 @@ pub struct AdminDrawPage {
     pub orders: OrderTotals,
     pub may_act: bool,
     pub may_exclude: bool,
+    pub may_call_off: bool,
     pub rows: Vec<StaffEntry>,
     /// The first row of the next page.
     pub next: Option<StaffEntry>,

@@ -86,7 +86,8 @@ impl Sale {
 }
 
 wire_enum! {
-    /// The state of a draw: `announced → locked → drawn → settled`, or `announced → called_off`.
+    /// The state of a draw: `announced → locked → drawn → settled`, or `announced → called_off`, or
+    /// `locked → called_off`.
     pub enum DrawState {
         /// The rules are public. Entries are taken while the sale is open.
         Announced = "announced",
@@ -96,7 +97,7 @@ wire_enum! {
         Drawn = "drawn",
         /// Every unit is paid for, or every rank had its turn.
         Settled = "settled",
-        /// Staff ended the sale before its closing time. No entry wins.
+        /// Staff ended the sale before its closing time, or the public round never came. No entry wins.
         CalledOff = "called_off",
     }
 }

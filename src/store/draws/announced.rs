@@ -59,9 +59,10 @@ async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<()
         return Ok(());
     }
     tx.lock_list(ListLock::Exclusive, after.id).await?;
-    let sql = "UPDATE draws SET state = $2 WHERE sale_id = $1 AND state = $3";
+    let sql = "UPDATE draws SET state = $2, called_off_at_ms = $4, told_until = '' WHERE sale_id = $1 AND state = $3";
     let (called_off, announced) = (DrawState::CalledOff.as_str(), DrawState::Announced.as_str());
-    sqlx::query(sql).bind(after.id.0).bind(called_off).bind(announced).execute(&mut **tx).await?;
+    let query = sqlx::query(sql).bind(after.id.0).bind(called_off).bind(announced);
+    query.bind(tx.now.as_millisecond()).execute(&mut **tx).await?;
     Ok(())
 }
 

@@ -1,16 +1,17 @@
-//! Draws: their entries ([`entries`]) and their steps from the lock of the list to the last order ([`steps`]). A draw needs
-//! neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
+//! Draws: their entries ([`entries`]), their steps from the lock of the list to the last order ([`steps`]), and draws that
+//! are called off ([`calling_off`]). A draw needs neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
 //!
 //! Transactions that change entries share the lock of the list, and a transaction that changes the draw holds it alone.
 //! So no entry changes after the list is closed.
 
 pub(super) mod announced;
 mod audit;
+mod calling_off;
 pub(super) mod entries;
 pub(super) mod reading;
 pub(super) mod steps;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
@@ -40,7 +41,16 @@ pub struct Draw {
     pub proof: Option<String>,
     /// The first rank that has had no offer yet.
     pub next_rank: i64,
+    pub called_off_at: Option<Timestamp>,
+    /// Why staff called it off; `None` if the sale ended early.
+    pub called_off_reason: Option<String>,
+    /// The last entry whose owner was told that the draw is called off.
+    told_until: Option<String>,
 }
+
+/// How long after its time a public round counts as not coming. Whoever could call a draw off at once could discard a
+/// result.
+const ROUND_OVERDUE_AFTER: SignedDuration = SignedDuration::from_hours(1);
 
 impl Draw {
     /// The public round, once it is known. It was verified before it was stored.
@@ -72,6 +82,12 @@ impl Draw {
         self.state == DrawState::Announced && now < self.lock_at
     }
 
+    /// Whether staff may call the draw off: it waits for a public round that is overdue.
+    pub fn may_be_called_off(&self, now: Timestamp) -> bool {
+        let is_awaited = self.state == DrawState::Locked && self.signature.is_none();
+        is_awaited && self.round_due().is_some_and(|due| now.duration_since(due) >= ROUND_OVERDUE_AFTER)
+    }
+
     /// Whether the list was locked after its round had appeared. Entries could then have been chosen by the round.
     pub fn was_locked_late(&self) -> bool {
         self.locked_at.zip(self.round_due()).is_some_and(|(locked, due)| locked >= due)
@@ -81,7 +97,7 @@ impl Draw {
 macro_rules! columns {
     () => {
         "sale_id, state, secret, rules, lock_at_ms, locked_at_ms, root, entries, signature, drawn_at_ms, proof, \
-         next_rank"
+         next_rank, called_off_at_ms, called_off_reason, told_until"
     };
 }
 
@@ -103,6 +119,9 @@ pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
         drawn_at: row::optional_time(row, "drawn_at_ms")?,
         proof: row.try_get("proof")?,
         next_rank: row::int(row, "next_rank")?,
+        called_off_at: row::optional_time(row, "called_off_at_ms")?,
+        called_off_reason: row.try_get("called_off_reason")?,
+        told_until: row.try_get("told_until")?,
     })
 }
 

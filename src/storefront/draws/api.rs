@@ -128,10 +128,19 @@ struct DrawJson {
     /// `null` without public randomness. Then shoppers have to trust the shop.
     randomness: Option<RoundJson>,
     drawn_at: Option<Timestamp>,
+    /// When the draw was called off, and why.
+    called_off: Option<CalledOffJson>,
     /// `null` until the draw was held; so is the seed.
     secret: Option<String>,
     /// Null until the draw was held.
     seed: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct CalledOffJson {
+    at: Timestamp,
+    /// In the words of the staff; `null` if the sale ended early.
+    reason: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -173,6 +182,7 @@ pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Re
         root: draw.root,
         randomness,
         drawn_at: draw.drawn_at,
+        called_off: draw.called_off_at.map(|at| CalledOffJson { at, reason: draw.called_off_reason }),
         secret,
         seed,
     };

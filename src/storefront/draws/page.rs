@@ -49,6 +49,7 @@ pub async fn show(
         picture,
         phase: known.sale.phase(now),
         draw: draw.state,
+        called_off_reason: draw.called_off_reason,
         receipt: entry.as_ref().map(|entry| shop.entries.receipt(sale, entry)).unwrap_or_default(),
         entry,
         sale: known.sale.clone(),

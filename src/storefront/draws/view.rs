@@ -21,6 +21,8 @@ pub struct EntryPage {
     /// The phase of the sale.
     pub phase: Phase,
     pub draw: DrawState,
+    /// Why staff called the draw off.
+    pub called_off_reason: Option<String>,
     pub stage: DrawStage,
     /// When the stage ends, if the clock ends it.
     pub until: Option<Timestamp>,
