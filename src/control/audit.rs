@@ -328,6 +328,7 @@ impl Audit {
                     continue;
                 };
                 holds.extend(hold_violations(bucket, &reconcile::compare(&snapshot, self.clock.now())));
+                holds.extend(snapshot.unreadable.iter().map(|hold| format!("sale {bucket}: not a hold: {hold}")));
                 let held: i64 = snapshot.holds.values().map(|hold| i64::from(hold.quantity)).sum();
                 if held != snapshot.booked {
                     counts.push(format!("sale {bucket}: {} booked, {held} held", snapshot.booked));
@@ -363,6 +364,7 @@ fn hold_violations(bucket: Bucket, found: &HoldMismatches) -> Vec<String> {
         (&found.ended_holds, "has ended but has a hold"),
         (&found.missing_holds, "is live but has no hold"),
         (&found.lost_orders, "has a hold but is neither in the database nor in the outbox"),
+        (&found.other_units, "has a hold of another number of units"),
     ];
     let lines = kinds.into_iter().flat_map(|(holds, what)| {
         holds.iter().map(move |hold| format!("sale {bucket}: order {} {what}", hold.order_id))

@@ -20,9 +20,13 @@ pub struct BucketSnapshot {
     pub epoch: i64,
     /// Units that the master counts as taken.
     pub booked: i64,
+    /// Whether as many units were booked after the holds were read as before.
+    pub is_steady: bool,
     /// Whether the bucket may grant. If it is closed, nothing was granted while the snapshot was read.
     pub is_open: bool,
     pub holds: HashMap<UserId, Hold>,
+    /// Fields among the holds that cannot be parsed.
+    pub unreadable: Vec<String>,
     /// Orders in the outbox that have not reached the database.
     pub in_flight: HashMap<OrderId, HeldUnits>,
     /// Live orders in the database.
@@ -44,6 +48,11 @@ pub struct HoldMismatches {
     pub in_flight_unheld: Vec<HeldUnits>,
     /// Holds whose order is neither in the database nor in the outbox; to be sent again.
     pub lost_orders: Vec<HeldUnits>,
+    /// Live orders whose hold has another number of units; the database is right.
+    pub other_units: Vec<HeldUnits>,
+    /// The sum of the holds, if another number of units is booked. It is looked at once every hold is right and
+    /// readable.
+    pub held: Option<i64>,
     /// Holds that may be lost orders, but are younger than [`MIN_LOST_AGE`].
     pub undecided: usize,
 }
@@ -55,6 +64,8 @@ impl HoldMismatches {
             && self.missing_holds.is_empty()
             && self.in_flight_unheld.is_empty()
             && self.lost_orders.is_empty()
+            && self.other_units.is_empty()
+            && self.held.is_none()
     }
 }
 
@@ -63,8 +74,9 @@ pub fn compare(snapshot: &BucketSnapshot, now: Timestamp) -> HoldMismatches {
     let mut found = HoldMismatches::default();
     for (&user_id, hold) in &snapshot.holds {
         let of_hold = HeldUnits { order_id: hold.order_id, sale_id: snapshot.sale, user_id, quantity: hold.quantity };
-        let matches = snapshot.orders.get(&user_id).is_some_and(|order| order.order_id == hold.order_id);
-        if matches || snapshot.in_flight.contains_key(&hold.order_id) {
+        let order = snapshot.orders.get(&user_id).filter(|order| order.order_id == hold.order_id);
+        found.other_units.extend(order.filter(|order| order.quantity != hold.quantity));
+        if order.is_some() || snapshot.in_flight.contains_key(&hold.order_id) {
             continue;
         }
         match snapshot.statuses.get(&hold.order_id) {
@@ -83,6 +95,10 @@ pub fn compare(snapshot: &BucketSnapshot, now: Timestamp) -> HoldMismatches {
     found.in_flight_unheld.extend(in_flight.filter(|order| !snapshot.orders.contains_key(&order.user_id)));
     // Of two orders of one user the older one gets the hold, as in the database.
     found.in_flight_unheld.sort_by_key(|order| order.order_id);
+    let held = snapshot.holds.values().map(|hold| i64::from(hold.quantity)).sum();
+    if found.is_empty() && snapshot.is_steady && snapshot.unreadable.is_empty() && held != snapshot.booked {
+        found.held = Some(held);
+    }
     found
 }
 

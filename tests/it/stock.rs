@@ -34,6 +34,7 @@ mod stack {
     use prometheus_client::metrics::gauge::Gauge;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
+    use redis::AsyncCommands;
     use secrecy::SecretString;
     use store::{GoodsDraft, HeldUnits, LockPatience, SaleChange, SaleDraft, Store, WaitOutcome};
     use uuid::Uuid;
@@ -395,6 +396,32 @@ mod stack {
         store.orders().persist_orders(&[buyer.reservation(sale.id)], HOUR).await.unwrap();
         store.orders().cancel(sale.id, &[buyer.order_id], "by_owner", LockPatience::Long).await.unwrap();
         assert_eq!(own(buyer).await.state, TurnState::Missed);
+    }
+
+    /// A hold may have other units than its order, or be no hold at all, and the count of units may be wrong.
+    #[tokio::test]
+    async fn wrong_units_and_counts_are_repaired_and_unreadable_holds_are_named() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(5, 5, Window { opens_at: None, closes_at: None }).await;
+        let (bucket, claims) = (Bucket::whole(sale.id), [claim(1, 2), claim(2, 1)]);
+        backends.reserve(sale.id, &claims).await;
+        let mut connection = backends.redis.connection();
+        let hold: String = connection.hget(keys::holders(bucket), ShortId::of(claims[0].user_id.0)).await.unwrap();
+        let one = hold.replace(":2", ":1");
+        let _: () = connection.hset(keys::holders(bucket), ShortId::of(claims[0].user_id.0), one).await.unwrap();
+        let _: () = connection.hset(keys::hash(bucket), "Booked", 4).await.unwrap();
+        let stock_sync = backends.stock_sync();
+        // Data control compares single holds once the counts differ twice in a row.
+        for _ in 0..4 {
+            stock_sync.reconcile().await.unwrap();
+        }
+        let repaired: String = connection.hget(keys::holders(bucket), ShortId::of(claims[0].user_id.0)).await.unwrap();
+        assert_eq!((repaired, backends.booked(sale.id).await), (hold, 3));
+
+        let _: () = connection.hset(keys::holders(bucket), "x", "y\n").await.unwrap();
+        let (_, snapshot) = stock_sync.snapshots(&sale, &[bucket]).await.unwrap().remove(0);
+        let snapshot = snapshot.unwrap();
+        assert_eq!((snapshot.unreadable, snapshot.holds.len()), (vec!["x: y\\n".to_owned()], 2));
     }
 
     /// The database answers that no account waits. Before the answer arrives, an account may have joined and a unit

@@ -79,22 +79,34 @@ impl StockSync {
             };
             let found = reconcile::compare(&snapshot, self.clock.now());
             matches &= found.is_empty() && found.undecided == 0;
+            if let Some(first) = snapshot.unreadable.first() {
+                let count = snapshot.unreadable.len();
+                warn!(%bucket, count, first, "holds in Redis are not readable; seckill audit names them");
+            }
             if !found.is_empty() {
-                self.repair_bucket(bucket, snapshot.epoch, found).await?;
+                self.repair_bucket(bucket, &snapshot, found).await?;
             }
         }
         Ok(matches)
     }
 
-    async fn repair_bucket(&self, bucket: Bucket, epoch: i64, found: HoldMismatches) -> anyhow::Result<()> {
+    async fn repair_bucket(
+        &self,
+        bucket: Bucket,
+        snapshot: &BucketSnapshot,
+        found: HoldMismatches,
+    ) -> anyhow::Result<()> {
+        let (holds, booked) = (snapshot.holds.len(), snapshot.booked);
         let repairs: Vec<HoldRepair> = found
             .missing_holds
             .iter()
             .chain(&found.in_flight_unheld)
             .map(|hold| HoldRepair::AddHold(*hold))
             .chain(found.lost_orders.iter().map(|hold| HoldRepair::AddToOutbox(*hold)))
+            .chain(found.other_units.iter().map(|hold| HoldRepair::SetUnits(*hold)))
+            .chain(found.held.map(|held| HoldRepair::Recount { holds, booked, held }))
             .collect();
-        let repaired = self.stock.repair(bucket, epoch, &repairs).await?;
+        let repaired = self.stock.repair(bucket, snapshot.epoch, &repairs).await?;
         // Release last, so that units of live orders without a hold are not free in between.
         let released = self.stock.release(&found.ended_holds).await?.len();
         self.metrics.released.inc_by(released as u64);
@@ -104,6 +116,9 @@ impl StockSync {
             missing_holds = found.missing_holds.len(),
             in_flight_unheld = found.in_flight_unheld.len(),
             lost_orders = found.lost_orders.len(),
+            other_units = found.other_units.len(),
+            booked,
+            held = found.held,
             repaired,
             "repaired holds on which Redis and the database disagreed"
         );
@@ -143,23 +158,27 @@ impl StockSync {
         let survey = self.stock.survey(&[bucket]).await?;
         let loaded = survey.first().and_then(|(_, state)| state.loaded());
         let (Some(sale), Some(loaded)) = (bucket.sale(), loaded) else { return Ok(None) };
-        let mut holds: HashMap<UserId, Hold> = HashMap::new();
-        let mut cursor = 0;
+        let (mut holds, mut unreadable, mut cursor) = (HashMap::<UserId, Hold>::new(), Vec::new(), 0);
         loop {
-            let (next, page) = self.stock.holds(bucket, cursor).await?;
-            holds.extend(page);
-            if next == 0 {
+            let page = self.stock.holds(bucket, cursor).await?;
+            holds.extend(page.holds);
+            unreadable.extend(page.unreadable);
+            if page.next == 0 {
                 break;
             }
-            cursor = next;
+            cursor = page.next;
         }
+        let after = self.stock.survey(&[bucket]).await?;
+        let after = after.first().and_then(|(_, state)| state.loaded()).map(|loaded| loaded.booked);
         let in_flight = self.in_flight(bucket).await?.into_iter().map(|hold| (hold.order_id, hold)).collect();
         Ok(Some(BucketSnapshot {
             sale,
             epoch: loaded.generation.present.epoch,
             booked: loaded.booked,
+            is_steady: after == Some(loaded.booked),
             is_open: loaded.generation.open,
             holds,
+            unreadable,
             in_flight,
             orders: HashMap::new(),
             statuses: HashMap::new(),

@@ -249,12 +249,12 @@ async fn winners_of(server: &RedisConnection, bucket: Bucket) -> Result<Winners,
     let mut users = Vec::new();
     let mut cursor = 0;
     loop {
-        let (next, page) = holds_page(server, bucket, cursor).await?;
-        users.extend(page.into_iter().map(|(user, _)| user));
-        if next == 0 {
+        let page = holds_page(server, bucket, cursor).await?;
+        users.extend(page.holds.into_iter().map(|(user, _)| user));
+        if page.next == 0 {
             break;
         }
-        cursor = next;
+        cursor = page.next;
     }
     // If we failed over mid-scan, the pages come from two servers and the list may have holes.
     if server.incarnation() != incarnation {

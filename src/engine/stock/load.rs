@@ -6,16 +6,15 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use tokio_util::sync::CancellationToken;
 
-use super::redis::{RedisStock, holds_page, start_flag};
+use super::redis::{HoldsPage, RedisStock, holds_page, start_flag};
 use super::{Unavailable, time_text};
 use crate::redis::generation::{self, LoadedGeneration};
 use crate::redis::short_id::ShortId;
 use crate::redis::{keys, malformed, parse};
 use base::periodic::run_every;
 use domain::Bucket;
-use domain::claim::Hold;
+use domain::Sale;
 use domain::sale::SaleState;
-use domain::{Sale, UserId};
 use store::{Allotment, HeldUnits};
 
 /// How often access counters are reset. The gate counts the requests it admits, and admits no more than there are
@@ -109,6 +108,10 @@ pub enum HoldRepair {
     AddHold(HeldUnits),
     /// Append a hold to the outbox that has neither an order nor an outbox entry.
     AddToOutbox(HeldUnits),
+    /// Give the hold of an order as many units as the order has in the database.
+    SetUnits(HeldUnits),
+    /// Set the units booked to the sum of the holds, unless holds or units booked have changed since they were read.
+    Recount { holds: usize, booked: i64, held: i64 },
 }
 
 impl RedisStock {
@@ -240,8 +243,8 @@ impl RedisStock {
         Ok(())
     }
 
-    /// One page of holds and the cursor of the next page, which is 0 after the last one. A hold may occur twice.
-    pub async fn holds(&self, bucket: Bucket, cursor: u64) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
+    /// One page of holds.
+    pub async fn holds(&self, bucket: Bucket, cursor: u64) -> Result<HoldsPage, Unavailable> {
         holds_page(&self.master, bucket, cursor).await
     }
 
@@ -255,6 +258,11 @@ impl RedisStock {
                 let (what, hold) = match repair {
                     HoldRepair::AddHold(hold) => ("hold", hold),
                     HoldRepair::AddToOutbox(hold) => ("send", hold),
+                    HoldRepair::SetUnits(hold) => ("units", hold),
+                    HoldRepair::Recount { holds, booked, held } => {
+                        call.arg("recount").arg(holds).arg(booked).arg(held);
+                        continue;
+                    }
                 };
                 let (user, order) = (ShortId::of(hold.user_id.0), ShortId::of(hold.order_id.0));
                 call.arg(what).arg(user).arg(format!("{order}:{}", hold.quantity)).arg(hold.quantity);

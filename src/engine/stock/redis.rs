@@ -359,22 +359,42 @@ impl ReplayGrants for RedisStock {
     }
 }
 
-/// One page of holds and the cursor of the next page, which is 0 after the last one. A hold may occur twice.
+/// A page of a bucket's holds.
+#[derive(Debug, Default)]
+pub struct HoldsPage {
+    /// A hold may occur twice.
+    pub holds: Vec<(UserId, Hold)>,
+    /// Fields of the hash that are not a user with a hold, escaped. The shop never writes any.
+    pub unreadable: Vec<String>,
+    /// The cursor of the next page, which is 0 after the last one.
+    pub next: u64,
+}
+
 pub(super) async fn holds_page(
     server: &RedisConnection,
     bucket: Bucket,
     cursor: u64,
-) -> Result<(u64, Vec<(UserId, Hold)>), Unavailable> {
+) -> Result<HoldsPage, Unavailable> {
     let mut scan = redis::cmd("HSCAN");
     scan.arg(keys::holders(bucket)).arg(cursor).arg("COUNT").arg(HOLDS_PER_PAGE);
     if cursor != 0 {
         tokio::time::sleep(PAGE_INTERVAL).await;
     }
-    let (next, fields): (u64, Vec<(String, String)>) = scan.query_async(&mut server.clone()).await?;
-    let mut holds = Vec::with_capacity(fields.len());
+    type Bytes = Vec<u8>;
+    let (next, fields): (u64, Vec<(Bytes, Bytes)>) = scan.query_async(&mut server.clone()).await?;
+    let mut page = HoldsPage { holds: Vec::with_capacity(fields.len()), next, ..HoldsPage::default() };
     for (user, hold) in fields {
-        let user = ShortId::parse(&user).map(UserId).ok_or_else(|| malformed("a user"))?;
-        holds.push((user, parse_hold(&hold).ok_or_else(|| malformed("a hold"))?));
+        let known = std::str::from_utf8(&user).ok().and_then(ShortId::parse).map(UserId);
+        match known.zip(std::str::from_utf8(&hold).ok().and_then(parse_hold)) {
+            Some(hold) => page.holds.push(hold),
+            None => page.unreadable.push(format!("{}: {}", shown(&user), shown(&hold))),
+        }
     }
-    Ok((next, holds))
+    Ok(page)
+}
+
+/// The beginning of some bytes, as a person can read them.
+fn shown(bytes: &[u8]) -> String {
+    const MAX_BYTES: usize = 64;
+    bytes[..bytes.len().min(MAX_BYTES)].escape_ascii().to_string()
 }

@@ -210,6 +210,8 @@ impl State {
             sale: SaleId(1),
             epoch: 1,
             booked: reading.redis.booked() as i64,
+            is_steady: false,
+            unreadable: Vec::new(),
             is_open: reading.was_open,
             holds: holds.map(|units| (units.user_id, Hold { order_id: units.order_id, quantity: 1 })).collect(),
             in_flight: reading.in_flight.iter().map(|order| (order_id(order), units(order))).collect(),
