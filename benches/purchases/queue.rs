@@ -151,7 +151,7 @@ async fn take(gathering: &Gathering, sale: SaleId) -> anyhow::Result<()> {
         holds_nothing: false,
     };
     let batch = Batch { bucket: Gathering::bucket(sale), claims: (0..BATCH).map(claim).collect() };
-    let answers = gathering.take(&[batch]).await.remove(0).context("Redis gives no places")?;
+    let answers = gathering.take(&[batch]).await.remove(0)?.context("Redis gives no places")?;
     ensure!(
         answers.iter().all(|answer| matches!(answer, Gathered::New(_))),
         "a place was given before, or the list opens later"

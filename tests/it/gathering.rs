@@ -100,7 +100,7 @@ mod stack {
         /// Asks Redis for places; `None` if the database gives them.
         async fn ask(&self, requests: &[Joining]) -> Option<Vec<Gathered>> {
             let batch = Batch { bucket: Gathering::bucket(self.sale), claims: requests.to_vec() };
-            self.gathering.take(&[batch]).await.remove(0)
+            self.gathering.take(&[batch]).await.remove(0).unwrap()
         }
 
         /// Takes a place for each account, or reads the one that it has.

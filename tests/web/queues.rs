@@ -1,10 +1,18 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
+use base::config::ServiceAddress;
+use base::signing::ShopSecret;
 use control::queues::Queues;
 use domain::draw::EntryId;
 use domain::{Place, QueueSeed, SaleId};
+use engine::eligibility::Eligibility;
+use engine::redis::connection;
+use engine::waiting_rooms::gathering::Gathering;
+use engine::waiting_rooms::{JoinRefusal, WaitingRooms};
 use orders::expiry::Expiry;
+use secrecy::SecretString;
 
 const OPENS: &str = "2026-11-21T12:00:00Z";
 const PREQUEUE: Duration = Duration::from_secs(600);
@@ -228,6 +236,30 @@ async fn order_of_an_earlier_turn_is_in_order_after_its_place_was_exchanged() {
     assert_eq!(violations(&shop).await, 0);
     shop.execute("UPDATE queue_places SET joined_at_ms = 1").await;
     assert_eq!(violations(&shop).await, 1, "it was not reserved in the earlier turn");
+}
+
+/// Its connection is not up yet, as of a process that has just begun.
+#[tokio::test]
+async fn process_that_cannot_ask_redis_tells_no_entry_beside_one_that_redis_may_have_given() {
+    let (shop, clock, sale) = joining(1).await;
+    let (parts, sale) = (&shop.parts, id(&sale));
+    let redis = connection::shared(&ServiceAddress::from("redis://127.0.0.1:1")).unwrap();
+    let secret = ShopSecret::from(SecretString::from("s".repeat(64)));
+    let (store, catalogue, stock) = (parts.store.clone(), parts.catalogue.clone(), parts.stock.clone());
+    let eligibility = Arc::new(Eligibility::new(store.clone(), catalogue.clone(), 100, &secret));
+    let gathering = Some(Gathering::new(redis, store.clone()));
+    let metrics = parts.metrics.clone();
+    let rooms = WaitingRooms::new(store.clone(), catalogue, eligibility, (stock, gathering), 100, &secret, metrics);
+    let mei = domain::UserId(uuid::Uuid::now_v7());
+    let of_sale = store.sales().get(sale).await.unwrap().unwrap();
+    store.waiting_rooms().set_gathers(sale, true).await.unwrap();
+    let refused = rooms.join(sale, mei, None).await;
+    assert!(matches!(refused, Err(JoinRefusal::Unknown)), "{refused:?}");
+    assert!(rooms.own(&of_sale, mei, clock.now()).await.is_err(), "unknown, not without a place");
+    // Redis never had the list.
+    store.waiting_rooms().set_gathers(sale, false).await.unwrap();
+    assert!(rooms.own(&of_sale, mei, clock.now()).await.unwrap().is_none());
+    assert!(rooms.join(sale, mei, None).await.unwrap().is_new);
 }
 
 #[tokio::test]

@@ -120,9 +120,9 @@ impl Gathering {
         self.master.batch_key(bucket)
     }
 
-    /// Gives places. `None` for a batch that the database has to decide. That includes batches whose outcome in Redis
-    /// is unknown, which is safe: a place with the same entry is the same place.
-    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Option<Vec<Gathered>>> {
+    /// Gives places. `None` for a batch that the database has to decide. An error if the outcome is unknown: Redis may
+    /// have given places, also through another process.
+    pub async fn take(&self, batches: &[Batch<Joining>]) -> Vec<Result<Option<Vec<Gathered>>, Unavailable>> {
         let _unanswered = self.places.begin_call();
         let calls = batches.iter().map(|Batch { bucket, claims }| {
             let mut call = self.scripts.take.call(&list_keys(*bucket));
@@ -133,15 +133,18 @@ impl Gathering {
             call
         });
         let answers = self.scripts.take.send(calls.collect(), &self.master).await;
-        let Ok(answers) = answers else { return vec![None; batches.len()] };
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(error) => return batches.iter().map(|_| Err(error.clone().into())).collect(),
+        };
         let gathered = batches.iter().zip(answers).map(|(Batch { bucket, claims }, answer)| {
-            let (generation, gathered) = read_answer(&answer.ok()?, claims).ok().flatten()?;
+            let Some((generation, gathered)) = read_answer(&answer?, claims)? else { return Ok(None) };
             let new =
                 gathered.iter().filter_map(|one| if let Gathered::New(place) = one { Some(*place) } else { None });
             let known =
                 gathered.iter().filter_map(|one| if let Gathered::Known(place) = one { Some(*place) } else { None });
             self.places.remember((*bucket, generation), new, known);
-            Some(gathered)
+            Ok(Some(gathered))
         });
         gathered.collect()
     }

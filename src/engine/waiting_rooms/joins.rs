@@ -8,7 +8,7 @@ use super::gathering::{Gathered, Gathering};
 use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchHandler, BatchKey};
 use base::metrics::Metrics;
-use domain::Bucket;
+use domain::{Bucket, SaleId};
 use store::{JoinOutcome, Joining, Store};
 
 /// Calls that run side by side in this process.
@@ -19,6 +19,15 @@ pub(super) struct Joins {
     pub(super) store: Store,
     /// `None` if the database gives all places.
     pub(super) gathering: Option<Gathering>,
+}
+
+impl Joins {
+    /// Whether Redis may have given places that the database does not have yet. Then the database gives none: the
+    /// account could be told another entry than on another device.
+    async fn may_be_gathered(&self, sale: SaleId) -> bool {
+        let queue = self.store.waiting_rooms().get(sale).await;
+        queue.is_ok_and(|queue| queue.is_some_and(|queue| queue.gathers && queue.locked_at.is_none()))
+    }
 }
 
 /// Who decided about a request, and how.
@@ -36,18 +45,19 @@ impl BatchHandler for Joins {
     async fn decide(&self, batches: &[Batch<Joining>]) -> Vec<Result<Vec<JoinDecision>, Unavailable>> {
         let gathered = match &self.gathering {
             Some(gathering) => gathering.take(batches).await,
-            None => vec![None; batches.len()],
+            None => batches.iter().map(|_| Ok(None)).collect(),
         };
         let mut answers = Vec::with_capacity(batches.len());
         for (Batch { bucket, claims }, gathered) in batches.iter().zip(gathered) {
             answers.push(match (gathered, bucket.queue()) {
-                (Some(gathered), _) => Ok(gathered.into_iter().map(JoinDecision::Redis).collect()),
-                (None, Some(sale)) => {
+                (Ok(Some(gathered)), _) => Ok(gathered.into_iter().map(JoinDecision::Redis).collect()),
+                (Err(error), Some(sale)) if self.may_be_gathered(sale).await => Err(error),
+                (Ok(None) | Err(_), Some(sale)) => {
                     let outcomes =
                         self.store.waiting_rooms().join(sale, claims).await.map_err(|e| Unavailable(e.to_string()));
                     outcomes.map(|outcomes| outcomes.into_iter().map(JoinDecision::Database).collect())
                 }
-                (None, None) => Err(Unavailable(format!("{bucket} is no waiting room"))),
+                (Ok(None) | Err(_), None) => Err(Unavailable(format!("{bucket} is no waiting room"))),
             });
         }
         answers

@@ -227,9 +227,19 @@ impl WaitingRooms {
                 Some(given) => Ok(self.gathered_place(sale, given).await?),
                 None => Ok(None),
             },
-            _ if self.lines.load().get(&sale).is_none_or(|published| published.gathered.is_none()) => Ok(None),
+            _ if !self.may_be_gathered(sale).await? => Ok(None),
             Ok(None) => Err(Unavailable("places that Redis has forgotten become rows".into())),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Whether Redis gave, or may have given, places that are not rows yet. A process that has just begun asks the
+    /// database.
+    async fn may_be_gathered(&self, sale: SaleId) -> Result<bool, StoreError> {
+        let followed = self.lines.load().get(&sale).map(|published| published.gathered.is_some());
+        match followed {
+            Some(known) => Ok(known),
+            None => Ok(self.store.waiting_rooms().get(sale).await?.is_some_and(|queue| queue.gathers)),
         }
     }
 
