@@ -15,6 +15,7 @@ import re
 import sys
 
 GENESIS, PERIOD = 1_692_803_367, 3
+FIELDS = {"protocol", "rules", "n", "root", "excluded", "entries_sha256", "round", "signature", "secret", "seed"}
 RULES = re.compile(
     r"seckill-draw/1\nsale [1-9]\d*\nunits \d+\ntickets 1\nopens_at (?P<opens_at>\S+)\ncloses_at (?P<closes_at>\S+)\n"
     r"window_s \d+\nrandomness (?:none|(?P<beacon>quicknet|sandbox) (?P<round>[1-9]\d*))\n"
@@ -31,6 +32,22 @@ def sha256(*parts):
 def unhex(digits):
     """The bytes, or None if they have another text."""
     return bytes.fromhex(digits) if re.fullmatch("([0-9a-f]{2})*", digits or "") else None
+
+
+def read_proof(text):
+    """The proof's fields. What is not a field, or occurs twice, belongs to another protocol."""
+
+    def once(pairs):
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            raise ValueError("a field occurs twice")
+        return fields
+
+    proof = json.loads(text, object_pairs_hook=once)
+    if not isinstance(proof, dict) or set(proof) - FIELDS:
+        raise ValueError(f"not the fields of a proof: {sorted(set(proof) - FIELDS)}")
+    # A draw without public randomness has neither.
+    return {"round": None, "signature": None} | proof
 
 
 def read_list(csv):
@@ -118,7 +135,7 @@ def read(path):
 
 def main(proof_path, entries_path):
     try:
-        proof = json.loads(read(proof_path))
+        proof = read_proof(read(proof_path))
         checks, order = verify(proof, read(entries_path))
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         print(f"verify_draw.py: {error!r}", file=sys.stderr)

@@ -121,6 +121,22 @@ fn failed_check_is_named_and_ends_with_1() {
 }
 
 #[test]
+fn fields_of_a_proof_are_what_both_programs_know() {
+    let dir = tempfile::tempdir().unwrap();
+    let proof = fs::read_to_string(golden("none")).unwrap();
+    for (old, new, expected) in [
+        ("  \"round\": null,\n  \"signature\": null,\n", "", 0),
+        ("  \"n\": 9,\n", "", 2),
+        ("{\n", "{\n  \"winners\": 3,\n", 2),
+        ("  \"n\": 9,\n", "  \"n\": 9,\n  \"n\": 9,\n", 2),
+    ] {
+        assert!(proof.contains(old), "{old}");
+        let (code, lines) = both(&write(&dir, "proof.json", proof.replacen(old, new, 1)), Path::new(ENTRIES));
+        assert_eq!(code, Some(expected), "{new}: {lines:?}");
+    }
+}
+
+#[test]
 fn unreadable_files_end_with_2() {
     let dir = tempfile::tempdir().unwrap();
     let (list, no_json) = (fs::read(ENTRIES).unwrap(), write(&dir, "proof.json", "[]"));
