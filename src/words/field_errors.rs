@@ -36,6 +36,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("bad_queue_prequeue", "提前排队时间须为 0 到 86400 秒。", "Enter 0 to 86400 seconds."),
     ("bad_queue_gather", "集合时间须为 0 到 600 秒。", "Enter 0 to 600 seconds."),
     ("bad_queue_seat", "购买时限须为 10 到 3600 秒。", "Enter 10 to 3600 seconds."),
+    ("mode_has_places", "已有人在候场区取得位置，发售方式不能再改。请结束本场，另建一场。", "People already have places in the waiting room, so the way of selling can’t be changed. End this sale and create another one."),
     ("draw_one_each", "抽签场次每人限购 1 件。", "In a draw each person can buy one."),
     ("draw_window", "抽签场次须设开始和结束时间。", "A draw needs a start and an end time."),
     ("bad_deposit", "请填写 1 到 10000 元；仅限人民币标价的活动。", "Enter ¥1 to ¥10,000. Only sales priced in CNY can have one."),

@@ -263,6 +263,28 @@ async fn process_that_cannot_ask_redis_tells_no_entry_beside_one_that_redis_may_
 }
 
 #[tokio::test]
+async fn sale_whose_waiting_room_has_places_keeps_its_mode() {
+    let clock = hour_before();
+    let shop = TestShop::open_at(&clock).await;
+    let admin = shop.admin().await;
+    let sale = announce(&admin, 3).await;
+    clock.advance(Duration::from_secs(3600) - PREQUEUE);
+    let json = [("content-type", "application/json")];
+    let edit = async |body: &'static str| admin.send("PATCH", &format!("/api/admin/sales/{sale}"), &json, body).await;
+    assert_eq!(edit(r#"{"mode":"rush"}"#).await.status, 200, "nobody has a place yet");
+    assert_eq!(edit(r#"{"mode":"queue"}"#).await.status, 200);
+    shop.parts.catalogue.refresh().await.unwrap();
+    let mei = shop.shopper("mei").await;
+    join(&mei, &sale).await;
+    let refused = edit(r#"{"mode":"rush"}"#).await;
+    assert_eq!(refused.problem(), problem(422, "invalid"));
+    assert_eq!(refused.json()["fields"][0], json!({"field": "mode", "code": "mode_has_places"}));
+    // Nor as a draft again, whose places stay.
+    assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/unschedule"), json!({})).await.status, 200);
+    assert_eq!(edit(r#"{"mode":"rush"}"#).await.problem(), problem(422, "invalid"));
+}
+
+#[tokio::test]
 async fn account_has_one_place_and_latecomers_come_after_everyone_before_the_lock() {
     let clock = hour_before();
     let shop = TestShop::open_at(&clock).await;

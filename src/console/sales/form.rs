@@ -160,6 +160,10 @@ impl SaleFormState {
                 let warning = Some(words::problem("changed_meanwhile").text(locale));
                 return Ok(SaleFormState { status: StatusCode::CONFLICT, warning, ..SaleFormState::default() });
             }
+            SaleRefusal::Invalid(fields) => {
+                let errors = fields.into_iter().map(|(field, code)| FieldError::new(field, code));
+                return Ok(SaleFormState::with_errors(errors.collect()));
+            }
             other => return Err(other.into()),
         };
         let status = if overlap.is_some() { StatusCode::CONFLICT } else { StatusCode::UNPROCESSABLE_ENTITY };

@@ -211,6 +211,12 @@ async fn apply_change(
     if change.needs_goods() {
         check_goods(&mut tx, after.goods_id).await?;
     }
+    if before.mode.is_queue()
+        && !after.mode.is_queue()
+        && crate::queues::announced::has_places(&mut tx, &before).await?
+    {
+        return Err(SaleRefusal::Invalid(vec![("mode", "mode_has_places")]));
+    }
     if change.refuses_overlap() {
         drafts::refuse_overlap(&mut tx, &after).await?;
     }
