@@ -3,11 +3,11 @@
 use super::*;
 
 #[tokio::test]
-async fn console_answers_404_to_shoppers_and_strangers() {
+async fn console_answers_404_to_shoppers_and_leads_strangers_to_the_login() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     for path in ["/admin", "/admin/log", "/admin/goods/new", "/admin/sales/new"] {
-        assert!(mei.get(path).await.is_page(404) && shop.visitor().get(path).await.is_page(404), "{path}");
+        assert!(mei.get(path).await.is_page(404) && shop.visitor().get(path).await.status == 303, "{path}");
         assert!(admin.get(path).await.is_page(200), "{path}");
     }
     for path in ["/api/admin/sales", "/api/admin/audit-log", "/api/admin/orders?username=mei"] {
