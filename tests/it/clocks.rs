@@ -129,7 +129,7 @@ mod stack {
             }
         });
         let shop = plan.start().await;
-        let soon = NewSale::of(5).opens_in(Duration::from_secs(5)).closes_in(Duration::from_secs(25));
+        let soon = NewSale::of(5).opens_in(Duration::from_secs(5)).closes_in(Duration::from_secs(16));
         let sale = shop.create(soon).await;
         shop.wait_for_phase(&sale, "upcoming").await;
         shop.wait_for_phase(&sale, "open").await;

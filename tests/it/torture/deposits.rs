@@ -30,16 +30,18 @@ pub async fn come_back(shop: &Shop, waiters: &[Waiter]) -> Vec<String> {
     }
 }
 
-/// Retires the sales. The shop would do so a minute after the last order is paid or has expired, but a winner of a draw
-/// has a day to pay.
+/// Retires the sales, and ends the time to pay, because a winner of a draw has a day.
 async fn retire(shop: &Shop, waiters: &[Waiter]) -> anyhow::Result<()> {
     let mut database = AnyConnection::connect(&shop.database_url()).await?;
     for of_sale in waiters.chunk_by(|one, other| one.sale == other.sale) {
+        let sale = sale_id(&of_sale[0].sale).0;
         sqlx::query("UPDATE sales SET state = 'ended', retired_at_ms = $1 WHERE id = $2")
             .bind(Clock::system().now().as_millisecond())
-            .bind(sale_id(&of_sale[0].sale).0)
+            .bind(sale)
             .execute(&mut database)
             .await?;
+        let overdue = "UPDATE orders SET pay_by_ms = 1 WHERE sale_id = $1 AND status = 'unpaid'";
+        sqlx::query(overdue).bind(sale).execute(&mut database).await?;
     }
     Ok(())
 }
