@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::FutureExt;
-use futures::future::{BoxFuture, select_ok};
+use futures::future::{BoxFuture, join_all, select_ok};
 use redis::aio::ConnectionLike;
 use redis::cluster::{ClusterClient, ClusterConfig};
 use redis::cluster_async::ClusterConnection;
@@ -125,16 +125,35 @@ impl ClusterServers {
         for word in command.split(' ') {
             cmd.arg(word);
         }
-        let mut asked: Vec<BoxFuture<RedisResult<Value>>> = Vec::new();
-        for range in self.0.masters.load().iter() {
-            let to = SingleNodeRoutingInfo::SpecificNode(Route::new(range.first, SlotAddr::Master));
-            asked.push(route(range.connection.clone(), cmd.clone(), to).boxed());
+        select_ok(self.asked(&cmd)).await.map(|(answer, _)| answer)
+    }
+
+    /// Sends a command without a key to all masters, such as a script to load. Fails if no master answers: those that are
+    /// gone get the script when they are back.
+    async fn ask_all(&self, cmd: &Cmd) -> RedisResult<Value> {
+        if self.0.masters.load().is_empty() {
+            return self.0.whole.present().req_packed_command(cmd).await;
         }
-        if asked.is_empty() {
-            asked.push(route(self.0.whole.clone(), cmd, SingleNodeRoutingInfo::RandomPrimary).boxed());
+        let (answers, failures): (Vec<_>, Vec<_>) =
+            join_all(self.asked(cmd)).await.into_iter().partition(RedisResult::is_ok);
+        answers.into_iter().chain(failures).next().unwrap_or_else(|| Err(unanswered()))
+    }
+
+    fn asked(&self, cmd: &Cmd) -> Vec<BoxFuture<'static, RedisResult<Value>>> {
+        let masters = self.0.masters.load();
+        let mut to: Vec<(Arc<ClientConnection>, SingleNodeRoutingInfo)> = Vec::new();
+        for range in masters.iter() {
+            let route = SingleNodeRoutingInfo::SpecificNode(Route::new(range.first, SlotAddr::Master));
+            to.push((range.connection.clone(), route));
         }
-        let unanswered = || RedisError::from((ErrorKind::Io, "no server of the cluster answers"));
-        timeout(LISTING_TIMEOUT, select_ok(asked)).await.map_err(|_| unanswered())?.map(|(answer, _)| answer)
+        if to.is_empty() {
+            to.push((self.0.whole.clone(), SingleNodeRoutingInfo::RandomPrimary));
+        }
+        let ask = |(connection, to)| {
+            let asked = timeout(LISTING_TIMEOUT, route(connection, cmd.clone(), to));
+            async move { asked.await.unwrap_or_else(|_| Err(unanswered())) }.boxed()
+        };
+        to.into_iter().map(ask).collect()
     }
 
     /// Takes over the answer to `CLUSTER SLOTS`. Masters that stay keep their connections.
@@ -182,6 +201,10 @@ impl ClientConnection {
     }
 }
 
+fn unanswered() -> RedisError {
+    (ErrorKind::Io, "no server of the cluster answers").into()
+}
+
 async fn route(connection: Arc<ClientConnection>, cmd: Cmd, to: SingleNodeRoutingInfo) -> RedisResult<Value> {
     connection.present().route_command(cmd, RoutingInfo::SingleNode(to)).await
 }
@@ -209,6 +232,9 @@ fn slot_of(cmd: &Cmd) -> Option<u16> {
 impl ConnectionLike for ClusterServers {
     fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         async move {
+            if cmd.args_iter().next().is_some_and(|name| matches!(name, Arg::Simple(b"SCRIPT"))) {
+                return self.ask_all(cmd).await;
+            }
             let connection = self.connection(Some(cmd));
             let answer = connection.present().req_packed_command(cmd).await;
             self.note(&connection, answer.as_ref().err());
