@@ -38,11 +38,12 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// Whether a sale is over: it is retired and nobody may still pay. Then nothing of it changes but by staff.
+/// Whether a sale is over: it is retired and nobody may still pay. Then nothing of it changes but by staff. A draw is
+/// retired only once it is settled.
 macro_rules! is_over {
     () => {
-        "(sales.retired_at_ms IS NOT NULL AND NOT EXISTS
-           (SELECT 1 FROM orders WHERE orders.sale_id = sales.id AND orders.status = 'unpaid'))"
+        "(sales.retired_at_ms IS NOT NULL AND (sales.mode = 'draw' OR NOT EXISTS
+           (SELECT 1 FROM orders WHERE orders.sale_id = sales.id AND orders.status = 'unpaid')))"
     };
 }
 pub(crate) use is_over;

@@ -30,7 +30,7 @@ pub async fn come_back(shop: &Shop, waiters: &[Waiter]) -> Vec<String> {
     }
 }
 
-/// Retires the sales, and ends the time to pay, because a winner of a draw has a day.
+/// Retires the sales, and ends the time to pay.
 async fn retire(shop: &Shop, waiters: &[Waiter]) -> anyhow::Result<()> {
     let mut database = AnyConnection::connect(&shop.database_url()).await?;
     for of_sale in waiters.chunk_by(|one, other| one.sale == other.sale) {
@@ -40,7 +40,9 @@ async fn retire(shop: &Shop, waiters: &[Waiter]) -> anyhow::Result<()> {
             .bind(sale)
             .execute(&mut database)
             .await?;
-        let overdue = "UPDATE orders SET pay_by_ms = 1 WHERE sale_id = $1 AND status = 'unpaid'";
+        // A draw would offer the unit to the next one.
+        let overdue = "UPDATE orders SET pay_by_ms = 1 WHERE status = 'unpaid'
+            AND sale_id IN (SELECT id FROM sales WHERE id = $1 AND mode <> 'draw')";
         sqlx::query(overdue).bind(sale).execute(&mut database).await?;
     }
     Ok(())
