@@ -281,7 +281,7 @@ mod stack {
         let _nginx = Nginx::start(dir.path(), address, &servers, &pages, "");
         let (site, report) = (format!("http://{address}"), shop.dir().join("report.json"));
         let crowd = ["rehearse", "--shoppers", "1500", "--units", "300", "--rps", "80", "--ramp", "15s", "--bots", "0"];
-        let limits = ["--p99", "1m", "--landed", "1m", "--errors", "20", "--json", report.to_str().unwrap()];
+        let limits = ["--p99", "1m", "--landed", "1m", "--json", report.to_str().unwrap()];
         let mut rehearsal = RunningRehearsal::start(&shop, &[&crowd[..], &limits, &["--url", &site]].concat());
         wait_for_first_sale(&shop).await;
         for n in 0..2 {

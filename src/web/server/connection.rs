@@ -39,6 +39,9 @@ const MAX_BUFFER_BYTES: usize = 32 * 1024;
 /// saves.
 const MAX_IDLE_FACTOR: u32 = 8;
 
+/// How long a connection is kept open after the stop for a request that is on its way.
+const LAST_REQUEST_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// How often a connection is looked at while the process drains.
 const DRAIN_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -63,14 +66,16 @@ pub(super) fn serve_connection(
     }
 }
 
-/// Waits for the first byte of a request. `false` after the timeout, at the stop, and when the client is gone.
+/// Waits for the first byte of a request. `false` after the timeout, when the client is gone, and soon after the stop: a
+/// request may be on its way.
 async fn wait_for_request(slot: &ConnectionSlot, timeout: Duration, stop: &CancellationToken) -> bool {
     tokio::select! {
         biased;
-        () = stop.cancelled() => false,
-        readable = slot.readable() => readable.is_ok(),
-        () = sleep(timeout) => false,
+        readable = slot.readable() => return readable.is_ok(),
+        () = stop.cancelled() => {}
+        () = sleep(timeout) => return false,
     }
+    tokio::time::timeout(LAST_REQUEST_TIMEOUT, slot.readable()).await.is_ok_and(|readable| readable.is_ok())
 }
 
 /// Serves HTTP until the connection ends (`None`) or has been idle for `idle_time` (its slot, to be parked). Each

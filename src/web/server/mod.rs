@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tracing::info;
 
@@ -59,18 +60,24 @@ pub async fn serve_on(
     info!(address = %listener.local_addr()?, "listening");
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
+    let serve = |connections: &mut JoinSet<()>, (stream, peer): (TcpStream, SocketAddr)| {
+        if let Some(slot) = limiter.admit(stream, peer.ip()) {
+            connections.spawn(serve_connection(slot, peer, router.clone(), limiter.limits, shutdown.clone()));
+        }
+    };
     while let Some(accepted) = shutdown.stop.run_until_cancelled(listener.accept()).await {
         match accepted {
-            Ok((stream, peer)) => {
-                if let Some(slot) = limiter.admit(stream, peer.ip()) {
-                    let connection = serve_connection(slot, peer, router.clone(), limiter.limits, shutdown.clone());
-                    connections.spawn(connection);
-                }
-            }
+            Ok(accepted) => serve(&mut connections, accepted),
             // The process has no file descriptor left, or the client is gone already.
             Err(_) => tokio::time::sleep(ACCEPT_RETRY_INTERVAL).await,
         }
         while connections.try_join_next().is_some() {}
+    }
+    // Closing the listener resets connections that the kernel has accepted, with the requests on them.
+    let listener = listener.into_std()?;
+    while let Ok((stream, peer)) = listener.accept() {
+        stream.set_nonblocking(true)?;
+        serve(&mut connections, (TcpStream::from_std(stream)?, peer));
     }
     // Takes no new connections; open ones finish their request. Dropping the set aborts the rest.
     drop(listener);
@@ -84,7 +91,6 @@ mod tests {
     use prometheus_client::metrics::counter::Counter;
     use prometheus_client::metrics::gauge::Gauge;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -147,6 +153,26 @@ mod tests {
         client.read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with("finished"), "{answer}");
         server.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn requests_that_wait_to_be_accepted_at_the_stop_are_answered() {
+        use axum::routing::get;
+        let (shutdown, listener) = (Shutdown::default(), any_port().bind().unwrap());
+        let mut clients = Vec::new();
+        for _ in 0..5 {
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+            clients.push(client);
+        }
+        shutdown.stop.cancel();
+        let router = Router::new().route("/", get(async || "answered"));
+        serve_on(listener, router, limiter(), shutdown).await.unwrap();
+        for mut client in clients {
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.ends_with("answered"), "{answer}");
+        }
     }
 
     #[tokio::test]
