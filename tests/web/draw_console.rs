@@ -60,22 +60,36 @@ async fn staff_exclude_entries_until_the_lock_and_try_the_draw_out() {
     assert!(late.is_page(409) && !late.text().contains("/exclude"), "{}", late.text());
 }
 
-#[tokio::test]
-async fn pasted_round_of_quicknet_is_verified_and_the_draw_is_held() {
-    // The draw uses a round that has appeared: round 123.
-    let signature = "b75c69d0b72a5d906e854e808ba7e2accb1542ac355ae486d591aa9d43765482e26cd02df835d3546d23c4b13e0dfc92";
-    let (opens, closes, review) = ("2023-08-23T14:00:00Z", "2023-08-23T15:10:00Z", Duration::from_secs(165));
+async fn shop_with_quicknet() -> (TestShop, Clock) {
     let clock = Clock::manual("2023-08-23T13:00:00Z".parse().unwrap());
     let quicknet = |config: &mut Config| config.web.draw_beacon = Some(Beacon::Quicknet);
-    let shop = TestShop::build(quicknet, clock.clone()).await;
-    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
-    let sale = announce_between(&admin, 1, (opens, closes), review).await;
-    open(&shop, &clock, &sale).await;
-    enter(&mei, &sale).await;
+    (TestShop::build(quicknet, clock.clone()).await, clock)
+}
+
+/// A draw with an entry of `mei`. Its list is locked, and it uses a round that has appeared: round 123.
+async fn draw_awaiting_round_123(
+    shop: &TestShop,
+    clock: &Clock,
+    admin: &TestClient<'_>,
+    mei: &TestClient<'_>,
+) -> String {
+    let (opens, closes, review) = ("2023-08-23T14:00:00Z", "2023-08-23T15:10:00Z", Duration::from_secs(165));
+    let sale = announce_between(admin, 1, (opens, closes), review).await;
+    open(shop, clock, &sale).await;
+    enter(mei, &sale).await;
     clock.advance(Duration::from_secs(70 * 60));
-    follow_schedule(&shop, &sale).await;
+    follow_schedule(shop, &sale).await;
     clock.advance(review);
-    draws(&shop).step().await.unwrap();
+    draws(shop).step().await.unwrap();
+    sale
+}
+
+#[tokio::test]
+async fn pasted_round_of_quicknet_is_verified_and_the_draw_is_held() {
+    let signature = "b75c69d0b72a5d906e854e808ba7e2accb1542ac355ae486d591aa9d43765482e26cd02df835d3546d23c4b13e0dfc92";
+    let (shop, clock) = shop_with_quicknet().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = draw_awaiting_round_123(&shop, &clock, &admin, &mei).await;
     let waiting = page(&admin, &sale).await;
     assert!(waiting.text().contains("awaits round 123 of quicknet"));
     let url = "https://api.drand.sh/52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971/public/123";
@@ -97,19 +111,10 @@ async fn pasted_round_of_quicknet_is_verified_and_the_draw_is_held() {
 
 #[tokio::test]
 async fn draw_whose_round_never_comes_is_called_off_and_its_entrants_are_told_once() {
-    let (opens, closes, review) = ("2023-08-23T14:00:00Z", "2023-08-23T15:10:00Z", Duration::from_secs(165));
-    let clock = Clock::manual("2023-08-23T13:00:00Z".parse().unwrap());
-    let quicknet = |config: &mut Config| config.web.draw_beacon = Some(Beacon::Quicknet);
-    let shop = TestShop::build(quicknet, clock.clone()).await;
+    let (shop, clock) = shop_with_quicknet().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     mei.verify("mei@shop.example").await;
-    let sale = announce_between(&admin, 1, (opens, closes), review).await;
-    open(&shop, &clock, &sale).await;
-    enter(&mei, &sale).await;
-    clock.advance(Duration::from_secs(70 * 60));
-    follow_schedule(&shop, &sale).await;
-    clock.advance(review);
-    draws(&shop).step().await.unwrap();
+    let sale = draw_awaiting_round_123(&shop, &clock, &admin, &mei).await;
     let before = shop.mailed().await.len();
     let path = format!("/api/admin/sales/{sale}/draw/call-off");
     let refused = admin.post(&path, json!({"reason": "it rains"})).await;

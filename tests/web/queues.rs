@@ -271,7 +271,7 @@ async fn sale_whose_waiting_room_has_places_keeps_its_mode() {
     clock.advance(Duration::from_secs(3600) - PREQUEUE);
     let json = [("content-type", "application/json")];
     let edit = async |body: &'static str| admin.send("PATCH", &format!("/api/admin/sales/{sale}"), &json, body).await;
-    assert_eq!(edit(r#"{"mode":"rush"}"#).await.status, 200, "nobody has a place yet");
+    assert_eq!(edit(r#"{"mode":"rush"}"#).await.status, 200, "the waiting room has no places yet");
     assert_eq!(edit(r#"{"mode":"queue"}"#).await.status, 200);
     shop.parts.catalogue.refresh().await.unwrap();
     let mei = shop.shopper("mei").await;

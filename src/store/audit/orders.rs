@@ -14,9 +14,6 @@ const MAX_ORDERS_AT_ONCE: i64 = 50_000;
 /// Orders and units by sale and status.
 type Totals = BTreeMap<(SaleId, &'static str), StatusCount>;
 
-/// A stored total that is not the number of its orders, as (sale, status, stored, counted).
-type WrongTotal = (SaleId, OrderStatus, StatusCount, StatusCount);
-
 /// The result of counting all orders.
 #[derive(Debug, Default)]
 pub struct CountedOrders {
@@ -38,7 +35,7 @@ impl Snapshot {
                 found.miscounted_sales.push(format!("sale {sale}: {sold} sold, {units} in live orders"));
             }
         }
-        found.wrong_totals = self.wrong_totals(&counted).await?.iter().map(describe).collect();
+        found.wrong_totals = self.wrong_totals(&counted).await?;
         Ok(found)
     }
 
@@ -55,7 +52,7 @@ impl Snapshot {
         Ok(counted)
     }
 
-    async fn wrong_totals(&mut self, counted: &Totals) -> Result<Vec<WrongTotal>, StoreError> {
+    async fn wrong_totals(&mut self, counted: &Totals) -> Result<Vec<String>, StoreError> {
         let sql = "SELECT sale_id, status, CAST(SUM(orders) AS BIGINT) AS orders, CAST(SUM(units) AS BIGINT) AS units
              FROM order_totals GROUP BY sale_id, status";
         let mut both: BTreeMap<_, (StatusCount, StatusCount)> =
@@ -64,9 +61,13 @@ impl Snapshot {
             both.entry(key).or_default().0 = kept;
         }
         let wrong = both.into_iter().filter(|(_, (kept, counted))| kept != counted);
-        Ok(wrong
-            .filter_map(|((sale, status), (kept, counted))| Some((sale, status.parse().ok()?, kept, counted)))
-            .collect())
+        let describe = |((sale, status), (kept, counted)): ((SaleId, &str), (StatusCount, StatusCount))| {
+            format!(
+                "sale {sale}: {} orders with {} units are {status}, the totals say {} with {}",
+                counted.orders, counted.units, kept.orders, kept.units
+            )
+        };
+        Ok(wrong.map(describe).collect())
     }
 
     async fn sold(&mut self) -> Result<Vec<(SaleId, i64)>, StoreError> {
@@ -124,11 +125,4 @@ fn total(row: &sqlx::any::AnyRow) -> Result<((SaleId, &'static str), StatusCount
     let status: OrderStatus = row::parsed(row, "status")?;
     let count = StatusCount { orders: row::int(row, "orders")?, units: row::int(row, "units")? };
     Ok(((SaleId(row::int(row, "sale_id")?), status.as_str()), count))
-}
-
-fn describe((sale, status, kept, counted): &WrongTotal) -> String {
-    format!(
-        "sale {sale}: {} orders with {} units are {status}, the totals say {} with {}",
-        counted.orders, counted.units, kept.orders, kept.units
-    )
 }

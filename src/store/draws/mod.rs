@@ -48,8 +48,7 @@ pub struct Draw {
     told_until: Option<String>,
 }
 
-/// How long after its time a public round counts as not coming. Whoever could call a draw off at once could discard a
-/// result.
+/// A public round that is this late is not coming. Without the wait, staff could call off a draw whose result they dislike.
 const ROUND_OVERDUE_AFTER: SignedDuration = SignedDuration::from_hours(1);
 
 impl Draw {

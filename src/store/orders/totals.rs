@@ -56,7 +56,7 @@ impl TotalChanges {
     pub(crate) fn added(&mut self, sale: SaleId, order: OrderId, status: OrderStatus, units: i64) {
         // The last byte of an order's id is random.
         self.shard = order.0.as_bytes()[15] % SHARDS;
-        self.correct(sale, status, 1, units);
+        self.add(sale, status, 1, units);
     }
 
     /// Notes that an order with these units changed its status.
@@ -67,10 +67,10 @@ impl TotalChanges {
         units: i64,
     ) {
         self.added(sale, order, to, units);
-        self.correct(sale, from, -1, -units);
+        self.add(sale, from, -1, -units);
     }
 
-    pub(crate) fn correct(&mut self, sale: SaleId, status: OrderStatus, orders: i64, units: i64) {
+    fn add(&mut self, sale: SaleId, status: OrderStatus, orders: i64, units: i64) {
         self.by_row.entry((sale, status.as_str())).or_default().add(orders, units);
     }
 

@@ -38,8 +38,8 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// Whether a sale is over: it is retired and nobody may still pay. Then nothing of it changes but by staff. A draw is
-/// retired only once it is settled.
+/// Whether a sale is over: it is retired and has no unpaid order. From then on only staff change it. A draw is retired once
+/// it is settled.
 macro_rules! is_over {
     () => {
         "(sales.retired_at_ms IS NOT NULL AND (sales.mode = 'draw' OR NOT EXISTS
