@@ -1,4 +1,4 @@
-// Where a place is in a waiting room, computed from the state that everyone gets. `domain/queue.rs` does the same;
+// Where a place is in a waiting room, computed from the state that everyone gets. `domain/waiting_room.rs` does the same;
 // change both.
 
 /** The number of a place: the first 48 bits of SHA-256(seed ‖ entry). `null` if the browser gives pages no SHA-256. */

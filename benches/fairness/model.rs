@@ -1,10 +1,10 @@
 //! A model of one opening: people and scripts press the button. In a rush the first to arrive get the units; in a
 //! waiting room, in a draw and on a waitlist, the first in its order. Times are milliseconds after the opening, or after
 //! "sold out". The moments of an enforced spread and the orders come from the shop's own code (`domain::spread`,
-//! `domain::queue`, `domain::draw`, `domain::waitlist`).
+//! `domain::waiting_room`, `domain::draw`, `domain::waitlist`).
 
 use domain::draw::{EntryId, ranking};
-use domain::{Place, QueueSeed, Spread, SpreadSeed, UserId, WaitlistSeed, waitlist};
+use domain::{Place, Spread, SpreadSeed, UserId, WaitingRoomSeed, WaitlistSeed, waitlist};
 use jiff::{SignedDuration, Timestamp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -110,7 +110,7 @@ pub fn hold_queues(groups: (Group, Group), units: usize, enough: (u64, u32), see
     let mut random = StdRng::seed_from_u64(seed);
     repeat(groups, enough, || {
         let arrived = arrivals(groups, &mut random, |_| 0.0);
-        let seed = QueueSeed::new(random.random());
+        let seed = WaitingRoomSeed::new(random.random());
         let place = |(_, is_bot)| (Place::of(&seed, 0, EntryId::new(random.random())), is_bot);
         let mut places: Vec<(Place, bool)> = arrived.into_iter().map(place).collect();
         places.sort_unstable();

@@ -25,9 +25,9 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-mod queue;
 #[path = "../common/shop.rs"]
 mod shop;
+mod waiting_room;
 #[path = "../common/wrk.rs"]
 mod wrk;
 
@@ -73,7 +73,7 @@ enum Scope {
     Pipeline,
     Growth,
     /// Waiting rooms.
-    Queue,
+    WaitingRoom,
 }
 
 impl Plan {
@@ -84,7 +84,7 @@ impl Plan {
             rounds: common::number("PURCHASES_ROUNDS", 3),
             scope: match () {
                 () if has_argument("growth") => Scope::Growth,
-                () if has_argument("queue") => Scope::Queue,
+                () if has_argument("queue") => Scope::WaitingRoom,
                 () if has_argument("http") => Scope::Http,
                 () if has_argument("pipeline") => Scope::Pipeline,
                 () => Scope::All,
@@ -105,11 +105,11 @@ async fn run() -> anyhow::Result<()> {
     if plan.scope == Scope::Growth {
         return growth(&shop, dir.path(), &plan).await;
     }
-    if plan.scope == Scope::Queue {
+    if plan.scope == Scope::WaitingRoom {
         for connections in CONNECTIONS {
-            queue::joins_and_line(&shop, dir.path(), connections, &plan).await?;
+            waiting_room::joins_and_line(&shop, dir.path(), connections, &plan).await?;
         }
-        return queue::a_million_wait(&shop).await;
+        return waiting_room::a_million_wait(&shop).await;
     }
     for connections in CONNECTIONS {
         if plan.scope == Scope::Pipeline {

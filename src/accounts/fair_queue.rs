@@ -53,11 +53,11 @@ pub enum QueueRefusal {
 #[derive(Debug)]
 pub struct FairQueue {
     bounds: QueueBounds,
-    state: Mutex<QueueState>,
+    state: Mutex<WaitingRoomState>,
 }
 
 #[derive(Debug)]
-struct QueueState {
+struct WaitingRoomState {
     free: usize,
     /// The index into [`TURNS`] of the next free slot.
     turn: usize,
@@ -99,7 +99,7 @@ impl Drop for Slot {
 
 impl FairQueue {
     pub fn new(slots: usize, bounds: QueueBounds) -> Arc<FairQueue> {
-        let state = QueueState { free: slots, turn: 0, lanes: Default::default() };
+        let state = WaitingRoomState { free: slots, turn: 0, lanes: Default::default() };
         Arc::new(FairQueue { bounds, state: Mutex::new(state) })
     }
 
@@ -111,7 +111,7 @@ impl FairQueue {
         slot.await.map_err(|_| QueueRefusal::LaneFull)
     }
 
-    fn state(&self) -> MutexGuard<'_, QueueState> {
+    fn state(&self) -> MutexGuard<'_, WaitingRoomState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -129,7 +129,7 @@ impl FairQueue {
     }
 }
 
-impl QueueState {
+impl WaitingRoomState {
     /// The next request. Turns of empty lanes are skipped.
     fn next(&mut self) -> Option<Ticket> {
         for _ in TURNS {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::Services;
 use control::deposits::Deposits;
 use control::draws::Draws;
-use control::queues::Queues;
 use control::schedule::Schedule;
 use control::turns::Turns;
+use control::waiting_rooms::WaitingRoomSteps;
 use control::waitlists::Waitlists;
 use control::{Control, Job, upkeep};
 use domain::{Sale, SaleMode};
@@ -31,7 +31,7 @@ const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
 /// How soon a list is locked, a draw held, or a returned unit given to the next.
 const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon the next in a waiting room is called.
-const QUEUES_INTERVAL: Duration = Duration::from_millis(500);
+const WAITING_ROOMS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a unit that came back is offered to the next who waits.
 const WAITLISTS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon the deposits of a sale that is over go back.
@@ -69,7 +69,7 @@ impl Services {
     fn sale_jobs(&self) -> Vec<Job> {
         let (store, stock, metrics) = (&self.store, &self.stock, &self.metrics);
         let schedule = Arc::new(Schedule::new(store.clone(), stock.clone()));
-        let queues = Arc::new(Queues::new(store.clone(), self.gathering.clone(), metrics.clone()));
+        let rooms = Arc::new(WaitingRoomSteps::new(store.clone(), self.gathering.clone(), metrics.clone()));
         let turns = Arc::new(Turns::new(store.clone(), stock.clone()));
         let draws = Arc::new(Draws::new(store.clone(), metrics.clone()));
         let waitlists = Arc::new(Waitlists::new(store.clone(), stock.clone(), metrics.clone()));
@@ -77,10 +77,10 @@ impl Services {
             Job::new("schedule", SCHEDULE_INTERVAL, schedule, |schedule| async move {
                 Ok(schedule.step(SCHEDULE_INTERVAL).await?)
             }),
-            Job::new("waiting rooms", QUEUES_INTERVAL, queues, |queues| async move { Ok(queues.step().await?) })
-                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Queue(_)))),
-            Job::new("turns", QUEUES_INTERVAL, turns, |turns| async move { Ok(turns.step().await?) })
-                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::Queue(_)))),
+            Job::new("waiting rooms", WAITING_ROOMS_INTERVAL, rooms, |rooms| async move { Ok(rooms.step().await?) })
+                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::WaitingRoom(_)))),
+            Job::new("turns", WAITING_ROOMS_INTERVAL, turns, |turns| async move { Ok(turns.step().await?) })
+                .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::WaitingRoom(_)))),
             Job::new("draws", DRAWS_INTERVAL, draws, |draws| async move { Ok(draws.step().await?) }),
             Job::new(
                 "waitlists",

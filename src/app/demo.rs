@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use domain::draw::Beacon;
 use domain::shop_page::{ShopPage, ShopPageName};
 use domain::{
-    Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Locale, Money, Picture, QuestionChange, QueuePlan, Rush,
-    SaleId, SaleMode, Window,
+    Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Locale, Money, Picture, QuestionChange, Rush, SaleId, SaleMode,
+    WaitingRoomPlan, Window,
 };
 use store::{AskOutcome, CategoryDraft, GoodsDraft, NewQuestion, SaleChange, SaleDraft, Store};
 
@@ -77,7 +77,7 @@ const DEMOS: [Demo; 6] = [
         per_user_limit: 2,
         opens_in: Some(Duration::from_secs(3 * 60)),
         open: WEEK,
-        mode: SaleMode::Queue(QueuePlan::USUAL),
+        mode: SaleMode::WaitingRoom(WaitingRoomPlan::USUAL),
     },
     Demo {
         pictures: ["espresso.svg", "espresso-2.svg", "espresso-3.svg"],

@@ -81,6 +81,6 @@ pub(crate) type StaffCallTo<P, Id> = (State<Arc<Shop>>, Staff<P>, PathIds<Id>);
 /// The label of a field.
 pub(crate) fn label<'a>(chrome: &Chrome, field: &'a str) -> &'a str {
     let t = chrome.text();
-    let mut names = t.admin.entries().chain(t.queue_console.entries()).chain(t.eligibility_console.entries());
+    let mut names = t.admin.entries().chain(t.waiting_room_console.entries()).chain(t.eligibility_console.entries());
     names.find(|(key, _)| *key == field).map_or(field, |(_, words)| words)
 }

@@ -67,7 +67,7 @@ enum Part {
     Reviews,
     Holds,
     PacketShares,
-    Queue,
+    WaitingRoom,
 }
 
 const PARTS: [Part; 18] = [
@@ -88,7 +88,7 @@ const PARTS: [Part; 18] = [
     Part::Reviews,
     Part::Holds,
     Part::PacketShares,
-    Part::Queue,
+    Part::WaitingRoom,
 ];
 
 impl Part {
@@ -111,7 +111,7 @@ impl Part {
             Part::Reviews => "reviews",
             Part::Holds => "holds",
             Part::PacketShares => "packet_shares",
-            Part::Queue => "queue",
+            Part::WaitingRoom => "queue",
         }
     }
 }
@@ -264,7 +264,7 @@ impl Audit {
                 )],
                 None => vec![],
             },
-            Part::Queue => match &self.monitor {
+            Part::WaitingRoom => match &self.monitor {
                 Some(monitor) => vec![queue_is_empty(monitor).await?],
                 None => vec![],
             },

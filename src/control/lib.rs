@@ -5,7 +5,7 @@
 //! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales, [`sale_stakes`] says what depends on a sale, [`today`] sums up what they see first, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
-//! the invariants. [`schedule`] opens and closes sales, [`queues`] calls shoppers from waiting rooms, [`turns`] keeps their turns while a sale stands still, [`draws`] holds draws,
+//! the invariants. [`schedule`] opens and closes sales, [`waiting_rooms`] calls shoppers from waiting rooms, [`turns`] keeps their turns while a sale stands still, [`draws`] holds draws,
 //! [`waitlists`] gives units that come back to the next who waits, [`deposits`] returns what sales set aside, [`digests`] keeps what the reports of sales need.
 
 pub mod cockpit;
@@ -20,7 +20,6 @@ pub mod checklist;
 pub mod deposits;
 pub mod digests;
 pub mod draws;
-pub mod queues;
 pub mod reconcile;
 pub mod revenue;
 pub mod sale_stakes;
@@ -28,6 +27,7 @@ pub mod schedule;
 pub mod today;
 pub mod turns;
 pub mod upkeep;
+pub mod waiting_rooms;
 pub mod waitlists;
 
 use std::sync::{Arc, Mutex, PoisonError};

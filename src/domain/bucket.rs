@@ -15,7 +15,7 @@ use crate::{PacketId, Sale, SaleId, UserId};
 pub enum Owner {
     Sale(SaleId),
     Packet(PacketId),
-    Queue(SaleId),
+    WaitingRoom(SaleId),
 }
 
 impl Owner {
@@ -24,7 +24,7 @@ impl Owner {
         match self {
             Owner::Sale(_) => "goods",
             Owner::Packet(_) => "packet",
-            Owner::Queue(_) => "queue",
+            Owner::WaitingRoom(_) => "queue",
         }
     }
 }
@@ -46,7 +46,7 @@ impl fmt::Display for Owner {
         match self {
             Owner::Sale(id) => id.fmt(f),
             Owner::Packet(id) => id.fmt(f),
-            Owner::Queue(id) => id.fmt(f),
+            Owner::WaitingRoom(id) => id.fmt(f),
         }
     }
 }
@@ -99,7 +99,7 @@ impl Bucket {
         let owner = match kind {
             "goods" => Owner::Sale(id.parse().ok()?),
             "packet" => Owner::Packet(id.parse().ok()?),
-            "queue" => Owner::Queue(id.parse().ok()?),
+            "queue" => Owner::WaitingRoom(id.parse().ok()?),
             _ => return None,
         };
         Some(Bucket { owner, part })
@@ -122,9 +122,9 @@ impl Bucket {
     }
 
     /// The sale whose waiting room has the bucket; `None` for another bucket.
-    pub fn queue(self) -> Option<SaleId> {
+    pub fn waiting_room(self) -> Option<SaleId> {
         match self.owner {
-            Owner::Queue(id) => Some(id),
+            Owner::WaitingRoom(id) => Some(id),
             _ => None,
         }
     }

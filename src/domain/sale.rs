@@ -228,19 +228,19 @@ impl Sale {
     }
 
     /// When shoppers may join the sale's waiting room, and when its list is locked.
-    pub fn queue_times(&self) -> Option<(Timestamp, Timestamp)> {
-        let (plan, opens) = self.mode.queue_plan().zip(self.window.opens_at)?;
+    pub fn waiting_room_times(&self) -> Option<(Timestamp, Timestamp)> {
+        let (plan, opens) = self.mode.waiting_room_plan().zip(self.window.opens_at)?;
         Some((plan.joining_from(opens), plan.locks_at(opens)))
     }
 
     /// When shoppers may first take part: join the waiting room, enter the draw or buy.
     pub fn starts_at(&self) -> Option<Timestamp> {
-        self.queue_times().map(|(joining, _)| joining).or(self.window.opens_at)
+        self.waiting_room_times().map(|(joining, _)| joining).or(self.window.opens_at)
     }
 
     /// Whether shoppers may have taken places in the waiting room of an announced sale.
     pub fn is_joined(&self, now: Timestamp) -> bool {
-        self.state == SaleState::Scheduled && self.queue_times().is_some_and(|(joining, _)| joining <= now)
+        self.state == SaleState::Scheduled && self.waiting_room_times().is_some_and(|(joining, _)| joining <= now)
     }
 
     /// The spread that the gate enforces. A waiting room and a draw have orders of their own.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::draw::Beacon;
 use super::wire::wire_enum;
-use super::{DrawPlan, QueuePlan};
+use super::{DrawPlan, WaitingRoomPlan};
 
 /// How the buyers of a sale are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -17,7 +17,8 @@ pub enum SaleMode {
     #[default]
     Rush,
     /// A waiting room: shoppers are called in an order that is shuffled once its list is locked.
-    Queue(QueuePlan),
+    #[serde(rename = "queue")]
+    WaitingRoom(WaitingRoomPlan),
     /// A draw among the entries.
     Draw(DrawPlan),
 }
@@ -26,7 +27,7 @@ wire_enum! {
     /// The name of a mode, as staff choose it.
     pub enum ModeName {
         Rush = "rush",
-        Queue = "queue",
+        WaitingRoom = "queue",
         Draw = "draw",
     }
 }
@@ -56,7 +57,7 @@ impl JsonSchema for SaleMode {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut fields = json_schema!({"mode": ModeName::json_schema(generator)});
-        for plan in [QueuePlan::json_schema(generator), DrawPlan::json_schema(generator)] {
+        for plan in [WaitingRoomPlan::json_schema(generator), DrawPlan::json_schema(generator)] {
             let plan = plan.get("properties").and_then(|fields| fields.as_object()).cloned();
             fields.ensure_object().extend(plan.into_iter().flatten());
         }
@@ -70,9 +71,9 @@ impl SaleMode {
         let ModeChange { queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, .. } = *change;
         match change.name.unwrap_or(self.name()) {
             ModeName::Rush => SaleMode::Rush,
-            ModeName::Queue => {
-                let plan = self.queue_plan().unwrap_or_default();
-                SaleMode::Queue(plan.with(queue_prequeue_s, queue_gather_s, queue_seat_s))
+            ModeName::WaitingRoom => {
+                let plan = self.waiting_room_plan().unwrap_or_default();
+                SaleMode::WaitingRoom(plan.with(queue_prequeue_s, queue_gather_s, queue_seat_s))
             }
             ModeName::Draw => {
                 let plan = self.draw_plan().unwrap_or(DrawPlan::new(change.draw_beacon));
@@ -84,7 +85,7 @@ impl SaleMode {
     pub fn name(self) -> ModeName {
         match self {
             SaleMode::Rush => ModeName::Rush,
-            SaleMode::Queue(_) => ModeName::Queue,
+            SaleMode::WaitingRoom(_) => ModeName::WaitingRoom,
             SaleMode::Draw(_) => ModeName::Draw,
         }
     }
@@ -93,8 +94,8 @@ impl SaleMode {
         matches!(self, SaleMode::Draw(_))
     }
 
-    pub fn is_queue(self) -> bool {
-        matches!(self, SaleMode::Queue(_))
+    pub fn is_waiting_room(self) -> bool {
+        matches!(self, SaleMode::WaitingRoom(_))
     }
 
     /// Whether accounts may wait for units that come back. A waiting room and a draw have their own orders.
@@ -102,9 +103,9 @@ impl SaleMode {
         self == SaleMode::Rush
     }
 
-    pub fn queue_plan(self) -> Option<QueuePlan> {
+    pub fn waiting_room_plan(self) -> Option<WaitingRoomPlan> {
         match self {
-            SaleMode::Queue(plan) => Some(plan),
+            SaleMode::WaitingRoom(plan) => Some(plan),
             SaleMode::Rush | SaleMode::Draw(_) => None,
         }
     }
@@ -112,7 +113,7 @@ impl SaleMode {
     pub fn draw_plan(self) -> Option<DrawPlan> {
         match self {
             SaleMode::Draw(plan) => Some(plan),
-            SaleMode::Rush | SaleMode::Queue(_) => None,
+            SaleMode::Rush | SaleMode::WaitingRoom(_) => None,
         }
     }
 }

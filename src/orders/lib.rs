@@ -1,8 +1,8 @@
 //! Orders once their units are held: what owners and staff read and do, and [`expiry`], which cancels unpaid orders and
 //! releases units of ended ones. How an order gets into the database is in [`engine::pipeline`].
 
-pub mod clusters;
 pub mod expiry;
+pub mod linked_accounts;
 mod receipt;
 pub mod review;
 pub mod support;
@@ -78,7 +78,7 @@ pub struct Orders {
     signals: Signals,
     /// Limits the appeals of each account.
     appeals: Arc<UserLimit>,
-    clusters: clusters::ClusterCache,
+    groups: linked_accounts::GroupCache,
 }
 
 impl Orders {
@@ -91,7 +91,7 @@ impl Orders {
         secret: &ShopSecret,
     ) -> Orders {
         Orders {
-            clusters: clusters::cache(clock.clone()),
+            groups: linked_accounts::cache(clock.clone()),
             store,
             stock,
             eligibility,

@@ -9,7 +9,7 @@ pub fn action(sale: &Sale, t: &ScriptText) -> &'static str {
     match (sale.state, sale.mode.name()) {
         (SaleState::Draft | SaleState::Scheduled, _) => t.go_remind,
         (SaleState::Live, ModeName::Rush) => t.go_buy,
-        (SaleState::Live, ModeName::Queue) => t.go_join,
+        (SaleState::Live, ModeName::WaitingRoom) => t.go_join,
         (SaleState::Live, ModeName::Draw) => t.go_enter,
         (SaleState::Paused, _) => t.go_paused,
         (SaleState::Ended, ModeName::Draw) => t.go_result,

@@ -89,8 +89,6 @@ embed! {
     "push.js"
     "push_switch.js"
     "questions.css"
-    "queue.css"
-    "queue.js"
     "ready.js"
     "regions.js"
     "register.js"
@@ -110,6 +108,8 @@ embed! {
     "vendor/regions.json"
     "vendor/uPlot.iife.min.js"
     "vendor/uPlot.min.css"
+    "waiting_room.css"
+    "waiting_room.js"
     "waitlist.js"
     "wallet.css"
 }

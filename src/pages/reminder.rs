@@ -24,7 +24,7 @@ pub fn reminder(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Opt
     let (summary, price) = match sale.mode.name() {
         ModeName::Rush => (words.calendar_summary, words.calendar_text),
         ModeName::Draw => (words.calendar_draw, words.calendar_price),
-        ModeName::Queue => (words.calendar_queue, words.calendar_price),
+        ModeName::WaitingRoom => (words.calendar_waiting_room, words.calendar_price),
     };
     let summary = escape(&fill(summary, goods.name.get(locale)));
     let price = fill(price, sale.price);
@@ -91,7 +91,7 @@ fn fold(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{QueuePlan, SaleMode};
+    use domain::{SaleMode, WaitingRoomPlan};
     use testing::samples::{at, sample};
 
     const ORIGIN: &str = "https://shop.example";
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn waiting_room_is_entered_when_it_opens() {
         let (mut sale, goods) = sample(7, "Phone");
-        sale.mode = SaleMode::Queue(QueuePlan { prequeue_s: 1_800, ..QueuePlan::USUAL });
+        sale.mode = SaleMode::WaitingRoom(WaitingRoomPlan { prequeue_s: 1_800, ..WaitingRoomPlan::USUAL });
         let lines = read(&reminder(Locale::En, ORIGIN, &sale, &goods).unwrap());
         for line in ["DTSTART:20261121T113000Z", "DTEND:20261121T114500Z", "SUMMARY:Waiting room opens: Phone"] {
             assert!(lines.iter().any(|l| l == line), "{line} in {lines:?}");

@@ -154,7 +154,7 @@ impl SalePage<'_> {
         let t = &self.chrome.text().draws;
         match self.sale.mode {
             SaleMode::Draw(_) => t.how_draw,
-            SaleMode::Queue(_) => self.chrome.text().queues.how,
+            SaleMode::WaitingRoom(_) => self.chrome.text().waiting_room.how,
             SaleMode::Rush if self.sale.spread().is_some() => t.how_spread,
             SaleMode::Rush => t.how_rush,
         }
@@ -201,7 +201,7 @@ impl SalePage<'_> {
         match self.sale.mode.name() {
             ModeName::Rush => t.now_open,
             ModeName::Draw => t.draw_open,
-            ModeName::Queue => t.phase_joining,
+            ModeName::WaitingRoom => t.phase_joining,
         }
     }
 
@@ -236,7 +236,7 @@ impl SalePage<'_> {
         match self.sale.state {
             SaleState::Draft | SaleState::Scheduled => text.shop.opens,
             SaleState::Live if self.sale.mode.is_draw() => text.draws.open,
-            SaleState::Live if self.sale.mode.is_queue() => text.queues.calling,
+            SaleState::Live if self.sale.mode.is_waiting_room() => text.waiting_room.calling,
             SaleState::Live => text.shop.list_live,
             SaleState::Paused => text.script.phase_paused,
             SaleState::Ended if self.sale.mode.is_draw() => text.draws.ended,

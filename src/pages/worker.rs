@@ -36,8 +36,8 @@ const SHELL: [&str; 25] = [
     "poster.js",
     "gallery.js",
     "draw.js",
-    "queue.js",
-    "queue.css",
+    "waiting_room.js",
+    "waiting_room.css",
     "place.js",
     "offline.js",
 ];
@@ -109,7 +109,7 @@ mod tests {
             "shared/base.html",
             "pages/list.html",
             "pages/sale.html",
-            "waiting_room/sale_queue.html",
+            "waiting_room/sale_waiting_room.html",
             "site/offline.html",
         ] {
             let template = std::fs::read_to_string(templates.join(template)).unwrap();

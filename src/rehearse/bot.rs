@@ -66,7 +66,7 @@ async fn try_once(context: Arc<LoadContext>, account: TestAccount, due: Instant,
     let [place, entry] = ["place", "entry"].map(|what| format!("/api/sales/{sale}/{what}"));
     match context.mode {
         ModeName::Rush => {}
-        ModeName::Queue => {
+        ModeName::WaitingRoom => {
             let request = ApiRequest::post(&place, &account.cookie, "{}".into());
             context.client.send(Step::Bot, due, request).await;
         }

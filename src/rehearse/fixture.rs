@@ -75,7 +75,7 @@ fn mode(name: ModeName) -> SaleMode {
 fn provisional_window(mode: ModeName, now: Timestamp) -> Window {
     match mode {
         ModeName::Rush => Window { opens_at: None, closes_at: None },
-        ModeName::Queue | ModeName::Draw => {
+        ModeName::WaitingRoom | ModeName::Draw => {
             let opens = now + PROVISIONAL;
             Window { opens_at: Some(opens), closes_at: Some(opens + ENDS_AFTER) }
         }

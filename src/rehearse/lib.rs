@@ -188,7 +188,7 @@ async fn measure_shop(options: &Options, parts: &Parts, url: &str) -> anyhow::Re
 fn wait_of(options: &Options) -> Duration {
     match options.mode {
         ModeName::Rush => Duration::from_millis(options.rush.spread_ms.unsigned_abs()),
-        ModeName::Queue => fixture::GATHER + TURN_TIME,
+        ModeName::WaitingRoom => fixture::GATHER + TURN_TIME,
         ModeName::Draw => TURN_TIME,
     }
 }

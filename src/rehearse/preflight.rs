@@ -119,7 +119,7 @@ pub async fn check_shop(parts: &Parts, url: &str, sale: &Sale, account: &TestAcc
     let deadline = Instant::now() + SALE_SHOWN_TIMEOUT;
     let id = sale.id;
     let pages = [format!("/api/sales/{id}/button"), format!("/zh/sales/{id}"), format!("/en/sales/{id}")];
-    let line = sale.mode.is_queue().then(|| format!("/api/sales/{id}/line"));
+    let line = sale.mode.is_waiting_room().then(|| format!("/api/sales/{id}/line"));
     for path in pages.into_iter().chain(line) {
         while status(&path).await.0 != 200 {
             ensure!(

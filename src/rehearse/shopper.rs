@@ -116,7 +116,7 @@ impl SimulatedShopper<'_> {
         let deadline = Instant::now().max(self.context.opens) + 2 * PATIENCE + self.context.wait;
         match self.context.mode {
             ModeName::Rush => self.race(deadline).await,
-            ModeName::Queue => self.wait_for_call(deadline).await,
+            ModeName::WaitingRoom => self.wait_for_call(deadline).await,
             ModeName::Draw => self.enter_draw(deadline).await,
         }
     }

@@ -36,7 +36,7 @@ mod draws;
 mod orders;
 mod payments;
 mod processes;
-mod queues;
+mod waiting_rooms;
 
 mod accounts;
 mod wallet;
@@ -134,9 +134,6 @@ pub use payments::staff_refunds::{ApprovalOutcome, IfDisputed, NewStaffRefund, S
 pub use payments::{CaptureOutcome, NewPayment, Payment, PaymentPurpose, WALLET, WalletPaymentOutcome};
 pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};
 pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
-pub use queues::Queue;
-pub use queues::pace::{QueuePace, QueuePaceChange};
-pub use queues::places::{GatheredPlace, JoinOutcome, Joining};
 pub use reminders::OwnReminder;
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{
@@ -149,6 +146,9 @@ pub use sales::stakes::WaitingCounts;
 pub use saved_views::SaveViewOutcome;
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
 pub use transaction::LockPatience;
+pub use waiting_rooms::WaitingRoom;
+pub use waiting_rooms::pace::{Pace, PaceChange};
+pub use waiting_rooms::places::{GatheredPlace, JoinOutcome, Joining};
 pub use waitlists::line::{MAX_COUNTED_WAITERS, WaitOutcome};
 pub use waitlists::offers::OffersMade;
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};

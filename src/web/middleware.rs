@@ -221,7 +221,7 @@ fn leads_on_to(shop: &Shop, code: Code, path: &str, locale: Locale) -> Vec<Onwar
             let from = sale_of_path(path).and_then(|sale| shop.catalogue.known(sale));
             from.map(|from| onward_from(&shop.catalogue, locale, &from)).unwrap_or_default()
         }
-        Code::NotFound | Code::NoSuchSale | Code::NoSuchPacket | Code::NoSuchDraw | Code::NoSuchQueue => {
+        Code::NotFound | Code::NoSuchSale | Code::NoSuchPacket | Code::NoSuchDraw | Code::NoSuchWaitingRoom => {
             current_sales(&shop.catalogue, locale)
         }
         _ => Vec::new(),

@@ -55,7 +55,6 @@ mod people;
 mod problems;
 mod push;
 mod questions;
-mod queues;
 mod recovery;
 mod refusals;
 mod registration;
@@ -68,6 +67,7 @@ mod shop;
 mod sign_in;
 mod support;
 mod tables;
+mod waiting_rooms;
 mod waitlist;
 mod wallet;
 
@@ -104,7 +104,6 @@ pub use people::PeopleText;
 pub use problems::{Problem, problem};
 pub use push::PushText;
 pub use questions::QuestionsText;
-pub use queues::{QueueConsoleText, QueueText};
 pub use recovery::RecoveryText;
 pub use refusals::{refusal_reasons, refusals};
 pub use registration::ContactText;
@@ -117,6 +116,7 @@ pub use shop::ShopText;
 pub use sign_in::AccountText;
 pub use support::SupportText;
 pub use tables::TablesText;
+pub use waiting_rooms::{WaitingRoomConsoleText, WaitingRoomText};
 pub use waitlist::WaitlistText;
 pub use wallet::WalletText;
 
@@ -160,8 +160,8 @@ tables! {
     draw_check: DrawCheckText,
     draw_console: DrawConsoleText,
     questions: QuestionsText,
-    queues: QueueText,
-    queue_console: QueueConsoleText,
+    waiting_room: WaitingRoomText,
+    waiting_room_console: WaitingRoomConsoleText,
     waitlist: WaitlistText,
     eligibility: EligibilityText,
     eligibility_console: EligibilityConsoleText,

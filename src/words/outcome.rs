@@ -5,7 +5,7 @@ texts! {
     OutcomeText {
         won: "抢到了！", "You got it!";
         won_draw: "中签了！", "You won the draw!";
-        won_queue: "轮到你了，买到了！", "Your turn, and it’s yours!";
+        won_waiting_room: "轮到你了，买到了！", "Your turn, and it’s yours!";
         number: "第 {} 位抢到", "No. {}";
         number_of: "共 {} 件", "of {}";
         units: "{} 件", "{} units";
@@ -17,7 +17,7 @@ texts! {
         again: "同款另一场", "Same product again";
         mode_draw: "抽签", "Draw";
         mode_rush: "秒杀", "Flash sale";
-        mode_queue: "等候室", "Waiting room";
+        mode_waiting_room: "等候室", "Waiting room";
         again_short: "同款还有一场，去看看", "There is another sale of this product";
         others_short: "看看还有哪些机会", "See where you still have a chance";
         lost: "接下来可以", "What you can do now";
@@ -32,7 +32,7 @@ impl OutcomeText {
     pub fn mode(&self, mode: ModeName) -> &'static str {
         match mode {
             ModeName::Rush => self.mode_rush,
-            ModeName::Queue => self.mode_queue,
+            ModeName::WaitingRoom => self.mode_waiting_room,
             ModeName::Draw => self.mode_draw,
         }
     }

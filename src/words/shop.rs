@@ -49,7 +49,7 @@ texts! {
         state: "秒杀状态", "Sale status";
         calendar_summary: "秒杀开抢：{}", "Flash sale starts: {}";
         calendar_draw: "抽签报名：{}", "Entries open: {}";
-        calendar_queue: "等候室开放：{}", "Waiting room opens: {}";
+        calendar_waiting_room: "等候室开放：{}", "Waiting room opens: {}";
         calendar_price: "秒杀价 {}，请提前登录。", "Sale price {}. Log in early to be ready.";
         calendar_text: "秒杀价 {}，准点开抢，请提前登录。", "Only {} while stock lasts. Log in early to be ready.";
         try_again: "再试一次", "Try again";

@@ -9,7 +9,7 @@ use axum::http::{Method, Request};
 use base::config::{Config, RedisConfig, ServiceAddress, sqlite_in};
 use control::sales_admin::SaleCommand;
 use domain::Role;
-use domain::{Bilingual, Currency, Money, Phase, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
+use domain::{Bilingual, Currency, Money, Phase, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
 use futures::future::join_all;
 use seckill::app::Services;
 use store::{GoodsDraft, SaleDraft, User};
@@ -128,7 +128,7 @@ impl InProcessShop {
 
     /// The same shop with another sale, which has a waiting room.
     pub async fn with_waiting_room(mut self, units: i64) -> InProcessShop {
-        self.sale = open_sale(&self.services, units, SaleMode::Queue(QueuePlan::USUAL)).await;
+        self.sale = open_sale(&self.services, units, SaleMode::WaitingRoom(WaitingRoomPlan::USUAL)).await;
         self.wait_for_phase(Phase::Open).await;
         self
     }

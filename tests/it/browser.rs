@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use domain::draw::EntryId;
-use domain::queue::Segment;
-use domain::{Place, QueueSeed};
+use domain::waiting_room::Segment;
+use domain::{Place, WaitingRoomSeed};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -213,7 +213,7 @@ async fn shopper_leaves_a_deposit_and_reads_of_it() {
 #[tokio::test]
 async fn linked_accounts_are_held_appeal_and_are_released_or_refunded() {
     let shop = shop(Rung::Sqlite).await;
-    journey("clusters", &shop).await;
+    journey("linked_accounts", &shop).await;
     shop.audit_is_clean().await;
 }
 
@@ -406,7 +406,7 @@ async fn golden_draws_verify_in_the_script_of_the_page() {
 /// The page's script finds the same place in a waiting room as the server, in segments of all sizes.
 #[tokio::test]
 async fn script_finds_the_same_place_as_the_server() {
-    let seed = QueueSeed::new([7; 32]);
+    let seed = WaitingRoomSeed::new([7; 32]);
     let mut entries = Vec::new();
     let mut line = json!({"segments": [], "serving": {"segment": 0, "number": 0}, "called_last_minute": 90});
     let mut segments = Vec::new();

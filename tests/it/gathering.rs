@@ -7,10 +7,10 @@ mod stack {
     use base::clock::Clock;
     use base::config::{ServiceAddress, sqlite_in};
     use base::metrics::Metrics;
-    use control::queues::Queues;
+    use control::waiting_rooms::WaitingRoomSteps;
     use domain::draw::EntryId;
     use domain::sale::SaleMove;
-    use domain::{Bilingual, Currency, Money, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
+    use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
     use engine::batching::Batch;
     use engine::redis::replay::Replay;
     use engine::redis::{connection, keys};
@@ -30,7 +30,7 @@ mod stack {
     /// The list of a sale that opens in an hour.
     struct List {
         gathering: Gathering,
-        queues: Queues,
+        queues: WaitingRoomSteps,
         store: Store,
         sale: SaleId,
         redis: MultiplexedConnection,
@@ -76,7 +76,7 @@ mod stack {
                 per_user_limit: 1,
                 window: Window { opens_at: Some(clock.now() + HOUR), closes_at: None },
                 rush: Rush::default(),
-                mode: SaleMode::Queue(QueuePlan {
+                mode: SaleMode::WaitingRoom(WaitingRoomPlan {
                     prequeue_s: (HOUR - JOINING_IN).as_secs() as i64,
                     gather_s: 0,
                     seat_s: 60,
@@ -85,7 +85,7 @@ mod stack {
             };
             let sale = store.sales().create(&draft, "test", clock.now()).await.unwrap().id;
             let gathering = Gathering::new(master, store.clone());
-            let queues = Queues::new(store.clone(), Some(gathering.clone()), Default::default());
+            let queues = WaitingRoomSteps::new(store.clone(), Some(gathering.clone()), Default::default());
             List { gathering, queues, store, sale, redis, clock, _fixture: fixture }
         }
 
@@ -244,7 +244,7 @@ mod stack {
         }
         list.change(SaleChange::Start { at: list.clock.now() }).await;
         // Another process takes over data control.
-        let other = Queues::new(list.store.clone(), Some(list.gathering.clone()), Default::default());
+        let other = WaitingRoomSteps::new(list.store.clone(), Some(list.gathering.clone()), Default::default());
         for control in [&list.queues, &other] {
             control.step().await.unwrap();
             assert_eq!(list.store.waiting_rooms().get(list.sale).await.unwrap().unwrap().locked_at, None);

@@ -6,7 +6,7 @@ mod stack {
     use std::time::Duration;
 
     use domain::draw::EntryId;
-    use domain::{QueuePlace, SaleId, UserId};
+    use domain::{SaleId, UserId, WaitingRoomPlace};
     use futures::future::join_all;
     use sqlx::Connection;
     use sqlx::postgres::PgConnection;
@@ -41,7 +41,7 @@ mod stack {
         (fixture, stores)
     }
 
-    async fn join(store: &Store, users: impl Iterator<Item = UserId>) -> HashMap<UserId, QueuePlace> {
+    async fn join(store: &Store, users: impl Iterator<Item = UserId>) -> HashMap<UserId, WaitingRoomPlace> {
         let joining =
             |user_id| Joining { user_id, entry: EntryId::new(rand::random()), signed: None, holds_nothing: false };
         let requests: Vec<Joining> = users.map(joining).collect();
@@ -139,7 +139,7 @@ mod stack {
             entries
         };
         let (told, entries) = tokio::join!(crowd, control);
-        let told: Vec<QueuePlace> = told.into_iter().flatten().collect();
+        let told: Vec<WaitingRoomPlace> = told.into_iter().flatten().collect();
         let of_list: HashSet<_> = told.iter().filter(|own| own.place.segment == 0).map(|own| own.entry).collect();
         let locked: HashSet<_> = entries.into_iter().map(|(_, entry)| entry).collect();
         assert_eq!(of_list, locked);

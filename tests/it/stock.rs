@@ -10,13 +10,13 @@ mod stack {
     use base::config::sqlite_in;
     use base::metrics::Metrics;
     use base::signing::ShopSecret;
-    use control::queues::Queues;
     use control::stock_sync::StockSync;
+    use control::waiting_rooms::WaitingRoomSteps;
     use domain::Bucket;
     use domain::claim::{Claim, Decision, Hold};
     use domain::sale::SaleMove;
     use domain::{
-        Bilingual, Currency, GoodsId, Money, OrderId, QueuePlan, Rush, Sale, SaleId, SaleMode, TurnState, UserId,
+        Bilingual, Currency, GoodsId, Money, OrderId, Rush, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlan,
         Window,
     };
     use engine::batching::Batch;
@@ -365,8 +365,9 @@ mod stack {
     async fn turn_is_not_missed_and_its_place_stays_while_the_account_holds_units() {
         let backends = StockPair::at(Clock::manual(Clock::system().now())).await;
         let (store, clock) = (&backends.store, &backends.clock);
-        let plan = QueuePlan { prequeue_s: 0, gather_s: 0, seat_s: 10 };
-        let sale = backends.sale_of(SaleMode::Queue(plan), 2, 1, Window { opens_at: None, closes_at: None }).await;
+        let plan = WaitingRoomPlan { prequeue_s: 0, gather_s: 0, seat_s: 10 };
+        let sale =
+            backends.sale_of(SaleMode::WaitingRoom(plan), 2, 1, Window { opens_at: None, closes_at: None }).await;
         let secret = ShopSecret::from(SecretString::from("s".repeat(64)));
         let eligibility = Arc::new(Eligibility::new(store.clone(), backends.catalogue.clone(), 100, &secret));
         let stock = Arc::new(backends.redis.clone());
@@ -378,7 +379,7 @@ mod stack {
             assert!(rooms.join(sale.id, shopper.user_id, None).await.unwrap().is_new);
         }
         clock.advance(Duration::from_secs(1));
-        Queues::new(store.clone(), None, metrics).step().await.unwrap();
+        WaitingRoomSteps::new(store.clone(), None, metrics).step().await.unwrap();
         let own = async |of: Claim| rooms.own(&sale, of.user_id, clock.now()).await.unwrap().unwrap();
         assert_eq!([own(buyer).await.state, own(idler).await.state], [TurnState::Called; 2]);
         let bought = decide(&backends.redis, Bucket::whole(sale.id), &[buyer]).await;

@@ -131,17 +131,17 @@ async fn report_stays_when_its_rows_are_gone_and_stands_beside_the_next() {
 
 #[tokio::test]
 async fn report_of_a_waiting_room_counts_calls_by_the_order_of_joining() {
-    let (shop, clock, sale) = super::queues::joining(4).await;
+    let (shop, clock, sale) = super::waiting_rooms::joining(4).await;
     shop.shopper("vera").await;
     assert_eq!(shop.execute("UPDATE users SET role = 'viewer' WHERE username = 'vera'").await, 1);
     let admin = shop.log_in("vera", "correct horse").await;
-    for client in super::queues::crowd(&shop, 12).await {
-        super::queues::join(&client, &sale).await;
+    for client in super::waiting_rooms::crowd(&shop, 12).await {
+        super::waiting_rooms::join(&client, &sale).await;
     }
-    super::queues::open(&shop, &clock, &sale).await;
-    clock.advance(super::queues::GATHER + Duration::from_secs(3));
-    super::queues::step(&shop).await;
-    super::queues::step(&shop).await;
+    super::waiting_rooms::open(&shop, &clock, &sale).await;
+    clock.advance(super::waiting_rooms::GATHER + Duration::from_secs(3));
+    super::waiting_rooms::step(&shop).await;
+    super::waiting_rooms::step(&shop).await;
     let csv = figures(&admin, &sale).await;
     assert_eq!(
         (csv["joined"][0].as_str(), csv["called"][0].as_str(), csv["missed_turn"][0].as_str()),

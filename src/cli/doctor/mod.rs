@@ -60,7 +60,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
             RedisAddress::Cluster(members) => {
                 for member in &members {
                     let subject = at("redis cluster", member);
-                    let found = check(&subject, redis_at(member), cluster_member(member), repair).await;
+                    let found = check(&subject, redis_at(member), group_member(member), repair).await;
                     findings.push(found.to(member));
                 }
             }
@@ -266,7 +266,7 @@ async fn master(mut connection: RedisConnection) -> Problems {
 }
 
 /// Checks a master or replica of a cluster.
-async fn cluster_member(url: &ServiceAddress) -> Problems {
+async fn group_member(url: &ServiceAddress) -> Problems {
     let mut connection = connection::any_role(url)?;
     let state: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await?;
     if !state.lines().any(|line| line.trim() == "cluster_state:ok") {

@@ -52,7 +52,7 @@ async fn page(
         sample.sale.value.map_or((entry.sale.state, entry.sale.version), |sale| (sale.state, sale.version));
     let has_codes = entry.sale.eligibility.invitation;
     let is_draw = entry.sale.mode.is_draw() && state != SaleState::Draft;
-    let queue = shop.store.waiting_rooms().get(id).await?;
+    let waiting_room = shop.store.waiting_rooms().get(id).await?;
     let line = shop.waiting_rooms.line(id);
     let page = CockpitPage {
         chrome,
@@ -62,7 +62,7 @@ async fn page(
         version,
         price: entry.sale.price,
         sample,
-        queue,
+        waiting_room,
         line,
         may_run,
         has_codes,

@@ -13,7 +13,7 @@ use control::cockpit::{RATE_WINDOW_S, Sample};
 use domain::sale::SaleMove;
 use domain::{Line, Money, Phase, SaleId, SaleState};
 use pages::filters::{self, grouped};
-use store::Queue;
+use store::WaitingRoom;
 use words::{fill, refusal_reasons};
 
 /// The counters of a sale while it runs.
@@ -28,7 +28,7 @@ pub struct CockpitPage {
     pub price: Money,
     pub sample: Arc<Sample>,
     /// The sale's waiting room, and its public state.
-    pub queue: Option<Queue>,
+    pub waiting_room: Option<WaitingRoom>,
     pub line: Option<Arc<Line>>,
     pub may_run: bool,
     /// Whether the sale asks for invitation codes.
@@ -235,8 +235,8 @@ impl CockpitPage {
 
     /// Shoppers of the waiting room by how far they are. Called shoppers who are neither buying nor have an order have
     /// missed their turn.
-    fn queue_rows(&self) -> [CounterRow; 6] {
-        let t = &self.chrome.text().queue_console;
+    fn waiting_room_rows(&self) -> [CounterRow; 6] {
+        let t = &self.chrome.text().waiting_room_console;
         let line = self.line.as_deref();
         let bought = self.sample.orders.value.map(|orders| orders.unpaid + orders.paid);
         let missed = line.zip(bought).map(|(line, bought)| (line.called - line.seats - bought).max(0));
@@ -355,7 +355,7 @@ impl CockpitPage {
         ];
         let is_here = |name: &str| match name {
             "queues" => self.has_services(),
-            "calls" => self.queue.is_some(),
+            "calls" => self.waiting_room.is_some(),
             _ => true,
         };
         all.into_iter().filter(|(name, _)| is_here(name)).collect()

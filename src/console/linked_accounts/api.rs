@@ -16,7 +16,7 @@ use crate::StaffCallTo;
 use crate::orders::api::{FoundOrderJson, OWN_ORDER, OneOrder, detail, existing_order, found_orders};
 use domain::hold::check_review_reason;
 use domain::{LinkReason, Money, OrderId, SaleId, UserId};
-use orders::clusters::{ClusterList, ClusterSummary, ReviewedCluster};
+use orders::linked_accounts::{GroupList, GroupSummary, ReviewedGroup};
 use orders::review::{ReviewAction, ReviewOutcome};
 use store::AuditReason;
 use web::Shop;
@@ -33,15 +33,16 @@ const RETRY_AFTER_S: u64 = 2;
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct ClustersQuery {
+pub struct GroupsQuery {
     /// The number of groups before the page.
     #[schemars(with = "usize")]
     after: Cursor,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct ClustersResponse {
-    clusters: Vec<ClusterJson>,
+struct GroupsResponse {
+    #[serde(rename = "clusters")]
+    groups: Vec<GroupJson>,
     /// The number of groups on all pages.
     count: usize,
     /// When the accounts were compared.
@@ -52,7 +53,7 @@ struct ClustersResponse {
 
 /// A group of linked accounts, without its members.
 #[derive(Serialize, JsonSchema)]
-struct ClusterJson {
+struct GroupJson {
     /// The account that stands for the group.
     id: UserId,
     #[schemars(range(min = 2))]
@@ -76,10 +77,10 @@ struct TotalsJson {
     appeals: usize,
 }
 
-impl From<&ClusterSummary> for ClusterJson {
-    fn from(of: &ClusterSummary) -> ClusterJson {
+impl From<&GroupSummary> for GroupJson {
+    fn from(of: &GroupSummary) -> GroupJson {
         let totals = of.totals;
-        ClusterJson {
+        GroupJson {
             id: of.id,
             members: of.members,
             reasons: of.reasons.clone(),
@@ -98,27 +99,28 @@ impl From<&ClusterSummary> for ClusterJson {
 /// The groups of linked accounts of a sale, the largest first.
 pub async fn list(
     (State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>,
-    Query(ClustersQuery { after }): Query<ClustersQuery>,
+    Query(GroupsQuery { after }): Query<GroupsQuery>,
 ) -> Result<Response, Problem> {
     let after: usize = after.read("after")?.unwrap_or_default();
     existing_sale(&shop, sale).await?;
-    let list = shop.orders.clusters(sale, (after, LARGE_PAGE_SIZE), PATIENCE).await?;
-    let ClusterList { clusters, count, read_at, .. } = list.ok_or_else(being_computed)?;
-    let next = Some(after.saturating_add(clusters.len())).filter(|next| *next < count && !clusters.is_empty());
-    let clusters = clusters.iter().map(ClusterJson::from).collect();
-    Ok((Cache::Private, Answer(ClustersResponse { clusters, count, read_at, next })).into_response())
+    let list = shop.orders.groups(sale, (after, LARGE_PAGE_SIZE), PATIENCE).await?;
+    let GroupList { groups, count, read_at, .. } = list.ok_or_else(being_computed)?;
+    let next = Some(after.saturating_add(groups.len())).filter(|next| *next < count && !groups.is_empty());
+    let groups = groups.iter().map(GroupJson::from).collect();
+    Ok((Cache::Private, Answer(GroupsResponse { groups, count, read_at, next })).into_response())
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct ClusterQuery {
+pub struct GroupQuery {
     /// The last member on the page before.
     after: Cursor,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct ClusterResponse {
-    cluster: ClusterJson,
+struct GroupResponse {
+    #[serde(rename = "cluster")]
+    group: GroupJson,
     /// The orders of one page of members, newest first, with masked recipients.
     orders: Vec<FoundOrderJson>,
     /// When the accounts were compared.
@@ -130,16 +132,16 @@ struct ClusterResponse {
 /// The group of an account, with the orders of one page of its members.
 pub async fn show(
     (State(shop), _, PathIds((sale, user))): StaffCallTo<ViewConsole, (SaleId, UserId)>,
-    Query(ClusterQuery { after }): Query<ClusterQuery>,
+    Query(GroupQuery { after }): Query<GroupQuery>,
 ) -> Result<Response, Problem> {
     let after = after.read("after")?;
     existing_sale(&shop, sale).await?;
-    let found = shop.orders.cluster_of(sale, user, after, PATIENCE).await?;
-    let ReviewedCluster { summary, orders, next, read_at } = found.ok_or_else(being_computed)?.ok_or(Code::NotFound)?;
+    let found = shop.orders.group_of(sale, user, after, PATIENCE).await?;
+    let ReviewedGroup { summary, orders, next, read_at } = found.ok_or_else(being_computed)?.ok_or(Code::NotFound)?;
     let orders = orders.into_iter().map(|order| order.found).collect();
     let orders = found_orders(&shop.store, orders).await?;
-    let cluster = ClusterJson::from(&summary);
-    Ok((Cache::Private, Answer(ClusterResponse { cluster, orders, read_at, next })).into_response())
+    let group = GroupJson::from(&summary);
+    Ok((Cache::Private, Answer(GroupResponse { group, orders, read_at, next })).into_response())
 }
 
 async fn existing_sale(shop: &Shop, sale: SaleId) -> Result<(), Problem> {
@@ -201,14 +203,14 @@ web::operations! { "administrators"
     POST "/api/admin/orders/{order}/release" releaseOrder = release;
         200 OneOrder, "The order with its timeline and payments.";
         refuses ChangedMeanwhile Yourself;
-    /// Accounts of a sale that seem to belong together, the largest clusters first
+    /// Accounts of a sale that seem to belong together, the largest groups first
     ///
     /// Computed in the background; 503 with `Retry-After` while that is done for the first time.
     GET "/api/admin/sales/{sale}/clusters" listClusters = list;
-        200 ClustersResponse;
+        200 GroupsResponse;
         refuses NoSuchSale;
-    /// The cluster of an account of a sale, with the orders of a page of its members
+    /// The group of an account of a sale, with the orders of a page of its members
     GET "/api/admin/sales/{sale}/clusters/{user}" showCluster = show;
-        200 ClusterResponse, "The cluster, and orders with masked recipients, newest first.";
+        200 GroupResponse, "The group, and orders with masked recipients, newest first.";
         refuses NoSuchSale;
 }

@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use crate::StaffVisitTo;
 use crate::linked_accounts::review_view::{ReviewFormState, ReviewNotice};
-use crate::linked_accounts::view::{ClusterPage, ClustersPage, MAX_REVIEWED_ORDERS};
+use crate::linked_accounts::view::{GroupPage, GroupsPage, MAX_REVIEWED_ORDERS};
 use crate::report::computing::{PAGE_PATIENCE, computing, reloading};
 use crate::report::computing_view::ComputingPage;
 use domain::{Locale, OrderId, SaleId, UserId};
-use orders::clusters::ClusterList;
+use orders::linked_accounts::GroupList;
 use orders::review::{ReviewAction, ReviewCounts};
 use pages::Chrome;
 use store::AuditReason;
@@ -27,14 +27,14 @@ use web::shared::response::{personal, see_other};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub struct ClustersQuery {
+pub struct GroupsQuery {
     /// The number of groups before the page.
     after: Cursor,
 }
 
 pub async fn list(
     (State(shop), _, visitor, PathIds(sale)): StaffVisitTo<ViewConsole, SaleId>,
-    Query(ClustersQuery { after }): Query<ClustersQuery>,
+    Query(GroupsQuery { after }): Query<GroupsQuery>,
 ) -> Result<Response, Problem> {
     let after: usize = after.read("after")?.unwrap_or_default();
     let entry = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
@@ -43,17 +43,17 @@ pub async fn list(
         0 => format!("/admin/sales/{sale}/clusters?lang={}", visitor.locale),
         after => format!("/admin/sales/{sale}/clusters?lang={}&after={after}", visitor.locale),
     });
-    let Some(list) = shop.orders.clusters(sale, (after, LARGE_PAGE_SIZE), PAGE_PATIENCE).await? else {
+    let Some(list) = shop.orders.groups(sale, (after, LARGE_PAGE_SIZE), PAGE_PATIENCE).await? else {
         return being_compared(chrome, sale, goods_name);
     };
-    let ClusterList { clusters, count, read_at, is_renewing } = list;
+    let GroupList { groups, count, read_at, is_renewing } = list;
     let path = is_renewing.then(|| chrome.path.clone());
-    let page = ClustersPage {
+    let page = GroupsPage {
         chrome,
         sale,
         goods_name,
-        next: Some(after.saturating_add(clusters.len())).filter(|next| *next < count && !clusters.is_empty()),
-        clusters,
+        next: Some(after.saturating_add(groups.len())).filter(|next| *next < count && !groups.is_empty()),
+        groups,
         is_later: after > 0,
         read_at,
         is_renewing,
@@ -113,18 +113,18 @@ async fn page(
     let entry = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let goods_name = goods_name_and_cover(Some(&*entry), visitor.locale).0;
     let after: Option<UserId> = after.read("after")?;
-    let chrome = visitor.chrome_at(cluster_page(sale, user, after, visitor.locale));
-    let Some(of) = shop.orders.cluster_of(sale, user, after, PAGE_PATIENCE).await? else {
+    let chrome = visitor.chrome_at(group_page(sale, user, after, visitor.locale));
+    let Some(of) = shop.orders.group_of(sale, user, after, PAGE_PATIENCE).await? else {
         return being_compared(chrome, sale, goods_name);
     };
     let of = of.ok_or(Code::NotFound)?;
     let status = if form.action.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
-    let page = ClusterPage { chrome, sale, goods_name, of, after, may_act, notice, form };
+    let page = GroupPage { chrome, sale, goods_name, of, after, may_act, notice, form };
     personal(status, &page)
 }
 
 /// The address of a page about one group of linked accounts: the members behind `after`.
-fn cluster_page(sale: SaleId, user: UserId, after: Option<UserId>, locale: Locale) -> String {
+fn group_page(sale: SaleId, user: UserId, after: Option<UserId>, locale: Locale) -> String {
     let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
     format!("/admin/sales/{sale}/clusters/{user}?lang={locale}{after}")
 }
@@ -132,7 +132,7 @@ fn cluster_page(sale: SaleId, user: UserId, after: Option<UserId>, locale: Local
 /// A form of the page. It names the orders that the member of the staff has seen, so that an order that joined the
 /// group since then is left alone.
 #[derive(Deserialize)]
-pub struct ClusterForm {
+pub struct GroupForm {
     #[serde(default)]
     orders: String,
     #[serde(default)]
@@ -144,7 +144,7 @@ pub struct ClusterForm {
     after: Cursor,
 }
 
-impl ClusterForm {
+impl GroupForm {
     fn orders(&self) -> Result<Vec<OrderId>, Problem> {
         let ids: Option<Vec<OrderId>> = self.orders.split_whitespace().map(|id| id.parse().ok()).collect();
         ids.filter(|ids| ids.len() <= MAX_REVIEWED_ORDERS).ok_or_else(|| Problem::invalid_field("orders", "bad_id"))
@@ -153,15 +153,15 @@ impl ClusterForm {
 
 type Visit = StaffVisitTo<SupportShoppers, (SaleId, UserId)>;
 
-pub async fn hold(visit: Visit, Form(form): Form<ClusterForm>) -> Result<Response, Problem> {
+pub async fn hold(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
     act(visit, ("hold", Some(ReviewAction::Hold)), form).await
 }
 
-pub async fn release(visit: Visit, Form(form): Form<ClusterForm>) -> Result<Response, Problem> {
+pub async fn release(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
     act(visit, ("release", Some(ReviewAction::Release)), form).await
 }
 
-pub async fn refund(visit: Visit, Form(form): Form<ClusterForm>) -> Result<Response, Problem> {
+pub async fn refund(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
     act(visit, ("refund", None), form).await
 }
 
@@ -169,7 +169,7 @@ pub async fn refund(visit: Visit, Form(form): Form<ClusterForm>) -> Result<Respo
 async fn act(
     (State(shop), staff, visitor, PathIds((sale, user))): Visit,
     (name, action): (&'static str, Option<ReviewAction>),
-    form: ClusterForm,
+    form: GroupForm,
 ) -> Result<Response, Problem> {
     let orders = form.orders()?;
     let reason = match ReviewFormState::check(name, form.reason, &form.confirm) {
@@ -183,7 +183,7 @@ async fn act(
         None => shop.staff_refunds.refund_held(sale, &orders, by, reason).await?,
     };
     let ReviewCounts { done, unchanged, ended, own, waits } = done;
-    let path = cluster_page(sale, user, form.after.read("after")?, visitor.locale);
+    let path = group_page(sale, user, form.after.read("after")?, visitor.locale);
     Ok(see_other(&format!(
         "{path}&done={name}&changed={done}&unchanged={unchanged}&ended={ended}&own={own}&waits={waits}"
     )))

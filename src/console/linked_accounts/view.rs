@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::Chrome;
 use crate::linked_accounts::review_view::{ReviewForm, ReviewFormState, ReviewNotice};
 use domain::{LinkReason, SaleId, UserId};
-use orders::clusters::{ClusterSummary, MEMBERS_PAGE_SIZE, ReviewedCluster, ReviewedOrder};
+use orders::linked_accounts::{GroupSummary, MEMBERS_PAGE_SIZE, ReviewedGroup, ReviewedOrder};
 use pages::filters::{self, grouped};
 use words::fill;
 
@@ -17,12 +17,12 @@ pub const MAX_REVIEWED_ORDERS: usize = MEMBERS_PAGE_SIZE;
 
 /// The groups of linked accounts of a sale, the largest first.
 #[derive(Debug, Template)]
-#[template(path = "linked_accounts/clusters.html")]
-pub struct ClustersPage {
+#[template(path = "linked_accounts/groups.html")]
+pub struct GroupsPage {
     pub chrome: Chrome,
     pub sale: SaleId,
     pub goods_name: String,
-    pub clusters: Vec<ClusterSummary>,
+    pub groups: Vec<GroupSummary>,
     /// Where the next page begins.
     pub next: Option<usize>,
     pub is_later: bool,
@@ -43,20 +43,20 @@ fn in_words(chrome: &Chrome, reasons: &BTreeMap<LinkReason, usize>) -> Vec<Strin
     reasons.iter().map(|(reason, accounts)| fill(words(reason), grouped(accounts))).collect()
 }
 
-impl ClustersPage {
-    fn reasons(&self, of: &ClusterSummary) -> Vec<String> {
+impl GroupsPage {
+    fn reasons(&self, of: &GroupSummary) -> Vec<String> {
         in_words(&self.chrome, &of.reasons)
     }
 }
 
 /// One group with its orders, and the forms that act on them.
 #[derive(Debug, Template)]
-#[template(path = "linked_accounts/cluster.html")]
-pub struct ClusterPage {
+#[template(path = "linked_accounts/group.html")]
+pub struct GroupPage {
     pub chrome: Chrome,
     pub sale: SaleId,
     pub goods_name: String,
-    pub of: ReviewedCluster,
+    pub of: ReviewedGroup,
     /// The last member on the page before.
     pub after: Option<UserId>,
     pub may_act: bool,
@@ -64,7 +64,7 @@ pub struct ClusterPage {
     pub form: ReviewFormState,
 }
 
-impl ClusterPage {
+impl GroupPage {
     fn reasons(&self) -> Vec<String> {
         in_words(&self.chrome, &self.of.summary.reasons)
     }

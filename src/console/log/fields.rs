@@ -162,7 +162,7 @@ pub(crate) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String
         FieldKind::SaleState => named(stored.parse::<SaleState>().ok().map(|state| text.state(&state))),
         FieldKind::Mode => named(stored.parse::<ModeName>().ok().map(|mode| match mode {
             ModeName::Rush => text.draws.mode_rush,
-            ModeName::Queue => text.queue_console.mode_queue,
+            ModeName::WaitingRoom => text.waiting_room_console.mode_waiting_room,
             ModeName::Draw => text.draws.mode_draw,
         })),
         FieldKind::OrderStatus => named(stored.parse::<OrderStatus>().ok().map(|status| text.status(&status))),

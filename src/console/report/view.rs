@@ -97,7 +97,7 @@ impl ReportPage {
         };
         let rest = match self.mode() {
             ModeName::Rush => [FigureName::SoldAgain, FigureName::Asked],
-            ModeName::Queue => [FigureName::Joined, FigureName::MissedTurn],
+            ModeName::WaitingRoom => [FigureName::Joined, FigureName::MissedTurn],
             ModeName::Draw => [FigureName::Offered, FigureName::ReturnedUnits],
         };
         names.into_iter().chain(rest).map(|name| (self.label(name), self.figure(name))).collect()
@@ -328,7 +328,7 @@ impl ReportPage {
         let t = self.text();
         match self.mode() {
             ModeName::Rush => t.arrival_rush,
-            ModeName::Queue => t.arrival_queue,
+            ModeName::WaitingRoom => t.arrival_waiting_room,
             ModeName::Draw => t.arrival_draw,
         }
     }

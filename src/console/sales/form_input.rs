@@ -65,7 +65,7 @@ impl SaleForm {
     pub fn of(sale: &Sale) -> SaleForm {
         let window = [sale.window.opens_at, sale.window.closes_at];
         let [opens_at, closes_at] = window.map(|at| at.map(|at| at.to_string()).unwrap_or_default());
-        let (queue, rules) = (sale.mode.queue_plan(), sale.eligibility);
+        let (queue, rules) = (sale.mode.waiting_room_plan(), sale.eligibility);
         let ticked = |rule: bool| if rule { "yes".to_owned() } else { String::new() };
         SaleForm {
             goods_id: sale.goods_id.to_string(),

@@ -53,7 +53,7 @@ impl AdminSaleForm {
 
     /// What the expected demand says about the mode. `None` until the demand is entered.
     fn advice(&self) -> Option<String> {
-        let t = &self.chrome.text().queue_console;
+        let t = &self.chrome.text().waiting_room_console;
         let [accounts, units] = [&self.form.expected_accounts, &self.form.total].map(|text| text.trim().parse::<i64>());
         let (accounts, units) = (accounts.ok()?, units.ok().filter(|units| *units > 0)?);
         let (text, times) = if accounts > units { (t.advice_rush, accounts / units) } else { (t.advice_enough, 1) };
@@ -61,7 +61,7 @@ impl AdminSaleForm {
     }
 
     fn queue_fields(&self) -> [(&'static str, &str, &'static str); 3] {
-        let t = &self.chrome.text().queue_console;
+        let t = &self.chrome.text().waiting_room_console;
         [
             ("queue_prequeue_s", &self.form.queue_prequeue_s, t.prequeue_help),
             ("queue_gather_s", &self.form.queue_gather_s, t.gather_help),

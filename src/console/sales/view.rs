@@ -298,9 +298,9 @@ pub fn admin_notice(locale: Locale, done: &str, sale: Option<SaleId>, applied: &
         "resumed" => t.done_resumed,
         "stopped" => t.done_stopped,
         "topped_up" => t.done_topped_up,
-        "calls_held" => text(locale).queue_console.done_held,
-        "calls_resumed" => text(locale).queue_console.done_resumed,
-        "pace_changed" => text(locale).queue_console.done_pace,
+        "calls_held" => text(locale).waiting_room_console.done_held,
+        "calls_resumed" => text(locale).waiting_room_console.done_resumed,
+        "pace_changed" => text(locale).waiting_room_console.done_pace,
         _ => return None,
     };
     let mut notice = fill(words, sale?);

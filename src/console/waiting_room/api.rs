@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::StaffCallTo;
 use crate::sales::definition_api::present;
 use domain::SaleId;
-use store::{QueuePace, QueuePaceChange};
+use store::{Pace, PaceChange};
 use web::cache_policy::Cache;
 use web::extract::session::ManageSales;
 use web::extract::{Json, PathIds};
@@ -28,18 +28,19 @@ pub struct PaceRequest {
 
 #[derive(Serialize, JsonSchema)]
 struct PaceResponse {
-    queue: QueuePace,
+    queue: Pace,
 }
 
 pub async fn change_pace(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(PaceRequest { held, per_minute }): Json<PaceRequest>,
 ) -> Result<Response, Problem> {
-    if per_minute.flatten().is_some_and(|calls| !QueuePace::PER_MINUTE.contains(&calls)) {
+    if per_minute.flatten().is_some_and(|calls| !Pace::PER_MINUTE.contains(&calls)) {
         return Err(Problem::invalid_field("per_minute", "bad_number"));
     }
-    let change = QueuePaceChange { held, per_minute };
-    let queue = shop.store.waiting_rooms().change_pace(sale, change, staff.actor()).await?.ok_or(Code::NoSuchQueue)?;
+    let change = PaceChange { held, per_minute };
+    let queue =
+        shop.store.waiting_rooms().change_pace(sale, change, staff.actor()).await?.ok_or(Code::NoSuchWaitingRoom)?;
     Ok((Cache::Private, axum::Json(PaceResponse { queue })).into_response())
 }
 
@@ -49,5 +50,5 @@ web::operations! { "administrators"
     /// An absent field stays as it is. Shoppers who were called go on buying, and every place stays.
     POST "/api/admin/sales/{sale}/queue" changeQueuePace = change_pace;
         200 PaceResponse;
-        refuses NoSuchQueue;
+        refuses NoSuchWaitingRoom;
 }

@@ -14,7 +14,7 @@ use crate::digests::ReadDigest;
 use domain::evenness::{ArrivalGroup, by_arrival};
 use domain::wire::wire_enum;
 use domain::{AlarmEvent, Money, Sale, SaleDigest, SaleState};
-use store::{Queue, StoreError};
+use store::{StoreError, WaitingRoom};
 
 /// Alarms that a report lists.
 const MAX_ALARMS: i64 = 50;
@@ -43,7 +43,7 @@ pub struct SaleReport {
     pub median_ms: Option<f64>,
     pub opening: Option<OpeningCounts>,
     pub digest: Arc<SaleDigest>,
-    pub queue: Option<Queue>,
+    pub waiting_room: Option<WaitingRoom>,
     pub draw: Option<DrawFigures>,
     /// Alarms, newest first.
     pub alarms: Vec<AlarmEvent>,
@@ -142,7 +142,7 @@ impl Cockpit {
             p99_ms: counters.wait_ms(0.99),
             median_ms: counters.wait_ms(0.5),
             opening: OpeningCounts::of(&counters),
-            queue: store.waiting_rooms().get(sale.id).await?,
+            waiting_room: store.waiting_rooms().get(sale.id).await?,
             draw,
             alarms: store.sales().alarms(sale.id, MAX_ALARMS).await?,
             digest: read.digest,
@@ -219,9 +219,9 @@ impl SaleReport {
             FigureName::SoldAgain => Some(Count(self.sold_again())),
             FigureName::Waitlist => waiters.map(|states| Count(states.values().sum())),
             FigureName::Offers => waiters.map(|states| Count(states.get("offered").copied().unwrap_or_default())),
-            FigureName::Joined => self.queue.as_ref().map(|queue| Count(queue.joined)),
-            FigureName::Called => self.queue.as_ref().map(|queue| Count(queue.called)),
-            FigureName::MissedTurn => self.queue.as_ref().map(|queue| Count((queue.called - self.held()).max(0))),
+            FigureName::Joined => self.waiting_room.as_ref().map(|room| Count(room.joined)),
+            FigureName::Called => self.waiting_room.as_ref().map(|room| Count(room.called)),
+            FigureName::MissedTurn => self.waiting_room.as_ref().map(|room| Count((room.called - self.held()).max(0))),
             FigureName::Entries => self.draw.map(|draw| Count(draw.entries)),
             FigureName::Offered => self.draw.map(|draw| Count(draw.offered)),
             FigureName::Asked => requests.map(|requests| Count(requests.asked as i64)),

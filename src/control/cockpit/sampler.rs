@@ -13,8 +13,8 @@ use super::alarms::{alarms, moods};
 use super::drift::{StockTotals, drift};
 use super::opening::OpeningCounts;
 use super::sample::{
-    BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
-    StockFacts,
+    BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, Requests, SaleFacts, Sample, StockFacts,
+    WaitingRoomFacts,
 };
 use super::verdict::verdict;
 use base::counters::CounterSnapshot;
@@ -84,7 +84,7 @@ impl Sampler {
             last.and_then(|last| last.stock.clone()).unwrap_or_default().after(facts, now)
         });
         let queue = queue.map(|read| {
-            let facts = read.map(|depths| QueueFacts { ready: depths.ready, dead: depths.dead });
+            let facts = read.map(|depths| WaitingRoomFacts { ready: depths.ready, dead: depths.dead });
             last.and_then(|last| last.queue.clone()).unwrap_or_default().after(facts, now)
         });
         let requests = numbers.as_ref().map(Requests::of);
@@ -154,7 +154,7 @@ impl Sampler {
         numbers: Option<CounterSnapshot>,
         sale: Option<SaleFacts>,
         stock: Option<&Part<StockFacts>>,
-        queue: Option<&Part<QueueFacts>>,
+        queue: Option<&Part<WaitingRoomFacts>>,
         now: Timestamp,
     ) -> Point {
         let reading = CounterReading {
@@ -193,13 +193,13 @@ fn buckets(survey: Option<&Vec<(Bucket, BucketState)>>) -> Vec<BucketFacts> {
 
 async fn sale_facts(sources: &Sources, id: SaleId) -> anyhow::Result<SaleFacts> {
     let sale = sources.store.sales().get(id).await?.ok_or_else(|| anyhow::anyhow!("no such sale"))?;
-    let line = match sale.mode.is_queue() {
+    let line = match sale.mode.is_waiting_room() {
         true => sources
             .store
             .waiting_rooms()
             .get(id)
             .await?
-            .map(|queue| LineFacts { joined: queue.joined, called: queue.called }),
+            .map(|room| LineFacts { joined: room.joined, called: room.called }),
         false => None,
     };
     let entries = match sale.mode.is_draw() {

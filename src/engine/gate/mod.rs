@@ -126,7 +126,7 @@ impl Gate {
         if status.mode == ModeName::Draw {
             return Err(Refusal::ByDraw);
         }
-        if status.mode == ModeName::Queue && seat.is_none() {
+        if status.mode == ModeName::WaitingRoom && seat.is_none() {
             return Err(Refusal::NotCalled);
         }
         match status.phase {

@@ -55,7 +55,7 @@ pub struct Button {
 /// part.
 fn refusal_without_token(sale: &Sale) -> Option<Refusal> {
     match sale.mode.name() {
-        ModeName::Queue => Some(Refusal::NotCalled),
+        ModeName::WaitingRoom => Some(Refusal::NotCalled),
         _ if !sale.eligibility.are_none() => Some(Refusal::BadToken),
         _ => None,
     }

@@ -48,7 +48,7 @@ pub fn host(url: &ServiceAddress) -> String {
 #[expect(clippy::large_enum_variant, reason = "lives for the moment of connecting")]
 enum Master {
     One(Source),
-    OfCluster(ClusterServers),
+    OfGroup(ClusterServers),
 }
 
 impl Master {
@@ -56,7 +56,7 @@ impl Master {
         Ok(match RedisAddress::parse(url)? {
             RedisAddress::Server(url) => Master::One(Source::Master(server(&url)?)),
             RedisAddress::Sentinel(address) => Master::One(Source::SentinelMaster(Sentinels::new(address))),
-            RedisAddress::Cluster(members) => Master::OfCluster(ClusterServers::new(cluster(&members)?.build()?)),
+            RedisAddress::Cluster(members) => Master::OfGroup(ClusterServers::new(cluster(&members)?.build()?)),
         })
     }
 }
@@ -70,7 +70,7 @@ fn one_server(source: Source) -> RedisConnection {
 pub fn shared(url: &ServiceAddress) -> anyhow::Result<RedisConnection> {
     match Master::at(url)? {
         Master::One(source) => Ok(one_server(source)),
-        Master::OfCluster(servers) => Ok(RedisConnection::Cluster(servers)),
+        Master::OfGroup(servers) => Ok(RedisConnection::Cluster(servers)),
     }
 }
 
@@ -119,7 +119,7 @@ pub async fn private(url: &ServiceAddress, max_block: Duration) -> anyhow::Resul
             let connection = source.connect(max_block + ANSWER_TIMEOUT).await;
             Ok(RedisConnection::Private(connection.context("cannot connect to Redis")?))
         }
-        Master::OfCluster(mut servers) => {
+        Master::OfGroup(mut servers) => {
             let ping = redis::cmd("PING");
             ping.query_async::<()>(&mut servers).await.context("cannot connect to the Redis cluster")?;
             Ok(RedisConnection::Cluster(servers))

@@ -106,7 +106,7 @@ mod tests {
         let rain = Bucket::all(PacketId(9), 2).next().unwrap();
         let names = [hash, unclaimed, users, outbox].map(|name| name(rain));
         assert_eq!(names, ["packet{9.0}", "packet{9.0}:unclaimed", "packet{9.0}:users", "packet{9.0}:outbox"]);
-        let list = Bucket::whole(Owner::Queue(SaleId(7)));
+        let list = Bucket::whole(Owner::WaitingRoom(SaleId(7)));
         assert_eq!([hash, places, outbox].map(|name| name(list)), ["queue{7}", "queue{7}:places", "queue{7}:outbox"]);
     }
 }

@@ -1,5 +1,5 @@
 //! The list of places of a waiting room in Redis, while shoppers may join: places are taken there as fast as units are
-//! bought, and data control writes them to the database soon after ([`control::queues`]).
+//! bought, and data control writes them to the database soon after ([`control::waiting_rooms`]).
 //!
 //! Redis gives places only as long as it certainly knows every account that has one. So the list is opened before
 //! shoppers may join, and closed for good if the server may have lost writes ([`crate::redis::generation`]). Then, and
@@ -113,7 +113,7 @@ impl Gathering {
 
     /// The bucket of a sale's list.
     pub fn bucket(sale: SaleId) -> Bucket {
-        Bucket::whole(Owner::Queue(sale))
+        Bucket::whole(Owner::WaitingRoom(sale))
     }
 
     pub(super) fn batch_key(&self, bucket: Bucket) -> BatchKey {
@@ -299,14 +299,14 @@ impl ReplayGrants for Gathering {
     }
 
     async fn persist(&self, bucket: Bucket, places: &[GatheredPlace]) -> anyhow::Result<()> {
-        if let Some(sale) = bucket.queue() {
+        if let Some(sale) = bucket.waiting_room() {
             self.store.waiting_rooms().keep_places(sale, places).await?;
         }
         Ok(())
     }
 
     async fn are_persisted(&self, bucket: Bucket, places: &[GatheredPlace]) -> anyhow::Result<Vec<bool>> {
-        let Some(sale) = bucket.queue() else { return Ok(vec![true; places.len()]) };
+        let Some(sale) = bucket.waiting_room() else { return Ok(vec![true; places.len()]) };
         let users: Vec<UserId> = places.iter().map(|place| place.user_id).collect();
         let known: HashSet<UserId> = self.store.waiting_rooms().users_with_place(sale, &users).await?;
         Ok(users.iter().map(|user| known.contains(user)).collect())

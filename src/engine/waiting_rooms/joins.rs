@@ -25,8 +25,8 @@ impl Joins {
     /// Whether Redis may have given places that the database does not have yet. Then the database gives none: the
     /// account could be told another entry than on another device.
     async fn may_be_gathered(&self, sale: SaleId) -> bool {
-        let queue = self.store.waiting_rooms().get(sale).await;
-        queue.is_ok_and(|queue| queue.is_some_and(|queue| queue.gathers && queue.locked_at.is_none()))
+        let room = self.store.waiting_rooms().get(sale).await;
+        room.is_ok_and(|room| room.is_some_and(|room| room.gathers && room.locked_at.is_none()))
     }
 }
 
@@ -49,7 +49,7 @@ impl BatchHandler for Joins {
         };
         let mut answers = Vec::with_capacity(batches.len());
         for (Batch { bucket, claims }, gathered) in batches.iter().zip(gathered) {
-            answers.push(match (gathered, bucket.queue()) {
+            answers.push(match (gathered, bucket.waiting_room()) {
                 (Ok(Some(gathered)), _) => Ok(gathered.into_iter().map(JoinDecision::Redis).collect()),
                 (Err(error), Some(sale)) if self.may_be_gathered(sale).await => Err(error),
                 (Ok(None) | Err(_), Some(sale)) => {

@@ -1,5 +1,5 @@
 //! Waiting rooms: an account takes a place, all shoppers follow the public state ([`Line`]), and a called shopper may
-//! buy for a while. Data control locks the list and calls shoppers (`control/queues.rs`).
+//! buy for a while. Data control locks the list and calls shoppers (`control/waiting_rooms.rs`).
 //!
 //! Requests for places that arrive together are one call to Redis as long as the list is open ([`gathering`]), and
 //! otherwise one transaction. Each process reads the state of all waiting rooms once a second.
@@ -27,8 +27,8 @@ use base::rate_limit::UserLimit;
 use base::signing::{ShopSecret, Signer};
 use domain::draw::EntryId;
 use domain::{
-    Ineligible, Line, OrderId, OrderStatus, Phase, Place, QueuePlace, QueueSeed, Refusal, Sale, SaleId, SaleState,
-    TurnState, UserId,
+    Ineligible, Line, OrderId, OrderStatus, Phase, Place, Refusal, Sale, SaleId, SaleState, TurnState, UserId,
+    WaitingRoomPlace, WaitingRoomSeed,
 };
 use gathering::{Gathered, Gathering, HANDED_OVER_AFTER};
 use joins::{JoinDecision, Joins};
@@ -43,7 +43,7 @@ const RESTING_INTERVAL: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub enum JoinRefusal {
     RateLimited,
-    NoSuchQueue,
+    NoSuchWaitingRoom,
     Ineligible(EligibilityRefusal),
     /// Shoppers cannot join the waiting room in this phase.
     Closed(Phase),
@@ -60,7 +60,7 @@ impl From<EligibilityRefusal> for JoinRefusal {
 /// The answer to an account that joined: its place and its turn.
 #[derive(Debug)]
 pub struct Joined {
-    pub place: QueuePlace,
+    pub place: WaitingRoomPlace,
     pub state: TurnState,
     /// Whether the account had no place before the request.
     pub is_new: bool,
@@ -69,7 +69,7 @@ pub struct Joined {
 /// An account's place, and what the account may do.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnTurn {
-    pub place: QueuePlace,
+    pub place: WaitingRoomPlace,
     pub state: TurnState,
     /// The order, if the account has bought. It may be on its way to the database.
     pub order: Option<OrderId>,
@@ -81,7 +81,7 @@ struct PublishedLine {
     line: Arc<Line>,
     body: Bytes,
     /// Secret until [`Line::seed`] has it.
-    seed: QueueSeed,
+    seed: WaitingRoomSeed,
     /// When Redis last gave, or may have given, places. `None` if it never did, or once every process has written the
     /// places that Redis may have forgotten.
     gathered: Option<Instant>,
@@ -134,8 +134,8 @@ impl WaitingRooms {
         }
         // Checked first, so that a sale that this process does not know gets no batch queue.
         let known = self.catalogue.entry(sale).await.map_err(|_| JoinRefusal::Unknown)?;
-        let Some(known) = known.filter(|entry| entry.sale.mode.is_queue()) else {
-            return Err(JoinRefusal::NoSuchQueue);
+        let Some(known) = known.filter(|entry| entry.sale.mode.is_waiting_room()) else {
+            return Err(JoinRefusal::NoSuchWaitingRoom);
         };
         self.eligibility.check(sale, user).await?;
         let signed = pass.and_then(|pass| self.signed_place(pass, sale, user));
@@ -164,7 +164,7 @@ impl WaitingRooms {
             JoinDecision::Database(JoinOutcome::DepositNeeded) => {
                 return Err(EligibilityRefusal::from(Ineligible::DepositNeeded).into());
             }
-            JoinDecision::Database(JoinOutcome::NoSuchQueue) => return Err(JoinRefusal::NoSuchQueue),
+            JoinDecision::Database(JoinOutcome::NoSuchWaitingRoom) => return Err(JoinRefusal::NoSuchWaitingRoom),
         })
     }
 
@@ -196,20 +196,20 @@ impl WaitingRooms {
                 None => self.gathered_place(sale, given).await,
             }
         };
-        let place = read.await.map_err(|_: StoreError| JoinRefusal::Unknown)?.ok_or(JoinRefusal::NoSuchQueue)?;
+        let place = read.await.map_err(|_: StoreError| JoinRefusal::Unknown)?.ok_or(JoinRefusal::NoSuchWaitingRoom)?;
         Ok(Joined { place, state: TurnState::Waiting, is_new })
     }
 
     /// The full place for one that Redis has given and that may not be in the database yet. `None` for a sale without a
     /// waiting room.
-    async fn gathered_place(&self, sale: SaleId, given: GatheredPlace) -> Result<Option<QueuePlace>, StoreError> {
+    async fn gathered_place(&self, sale: SaleId, given: GatheredPlace) -> Result<Option<WaitingRoomPlace>, StoreError> {
         let GatheredPlace { entry, joined_at, .. } = given;
         let followed = self.lines.load().get(&sale).map(|published| published.seed);
         let seed = match followed {
             Some(seed) => Some(seed),
-            None => self.store.waiting_rooms().get(sale).await?.map(|queue| queue.seed),
+            None => self.store.waiting_rooms().get(sale).await?.map(|room| room.seed),
         };
-        let place = |seed| QueuePlace { entry, place: Place::of(&seed, 0, entry), joined_at, called_at: None };
+        let place = |seed| WaitingRoomPlace { entry, place: Place::of(&seed, 0, entry), joined_at, called_at: None };
         Ok(seed.map(place))
     }
 
@@ -218,7 +218,7 @@ impl WaitingRooms {
     /// # Errors
     /// [`Unavailable`] also if Redis may have given a place and does not answer, or has forgotten places that are not
     /// in the database yet.
-    async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, Unavailable> {
+    async fn place(&self, sale: SaleId, user: UserId) -> Result<Option<WaitingRoomPlace>, Unavailable> {
         let row = self.store.waiting_rooms().place(sale, user).await?;
         let is_open = self.line(sale).is_none_or(|line| line.locked_at.is_none());
         let Some(gathering) = self.gathering.as_ref().filter(|_| row.is_none() && is_open) else { return Ok(row) };
@@ -239,14 +239,14 @@ impl WaitingRooms {
         let followed = self.lines.load().get(&sale).map(|published| published.gathered.is_some());
         match followed {
             Some(known) => Ok(known),
-            None => Ok(self.store.waiting_rooms().get(sale).await?.is_some_and(|queue| queue.gathers)),
+            None => Ok(self.store.waiting_rooms().get(sale).await?.is_some_and(|room| room.gathers)),
         }
     }
 
     /// The account's place and what it may do at `now`, the database's time. A turn is not missed as long as the
     /// account holds units.
     pub async fn own(&self, sale: &Sale, user: UserId, now: Timestamp) -> Result<Option<OwnTurn>, Unavailable> {
-        let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
+        let Some(plan) = sale.mode.waiting_room_plan() else { return Ok(None) };
         let Some(place) = self.place(sale.id, user).await? else { return Ok(None) };
         let state = place.state(plan, now);
         let order = match place.seat_ends(plan) {
@@ -263,7 +263,7 @@ impl WaitingRooms {
     /// [`Refusal::NotCalled`] before and after the account's turn.
     pub async fn seat(&self, sale: SaleId, user: UserId) -> Result<Option<Timestamp>, Refusal> {
         let Some(known) = self.catalogue.known(sale) else { return Ok(None) };
-        let Some(plan) = known.sale.mode.queue_plan() else { return Ok(None) };
+        let Some(plan) = known.sale.mode.waiting_room_plan() else { return Ok(None) };
         // Before the first call, every request is refused without I/O.
         if self.lines.load().get(&sale).is_none_or(|published| published.line.called == 0) {
             return Err(Refusal::NotCalled);
@@ -290,7 +290,7 @@ impl WaitingRooms {
     }
 
     /// The pass: a signed proof of the place, which the shopper's browser stores.
-    pub fn pass(&self, sale: SaleId, user: UserId, QueuePlace { entry, place, .. }: &QueuePlace) -> String {
+    pub fn pass(&self, sale: SaleId, user: UserId, WaitingRoomPlace { entry, place, .. }: &WaitingRoomPlace) -> String {
         self.passes.sign(&format!("{sale} {user} {entry} {}", place.segment))
     }
 
@@ -313,7 +313,7 @@ impl WaitingRooms {
     /// open soon or the sale is over, is read again only if it is older than `resting`.
     async fn read_lines(&self, resting: Duration) -> Result<(), StoreError> {
         let sales: Vec<_> = self.catalogue.active().into_iter().filter_map(|id| self.catalogue.known(id)).collect();
-        let sales: Vec<_> = sales.iter().filter(|known| known.sale.mode.is_queue()).collect();
+        let sales: Vec<_> = sales.iter().filter(|known| known.sale.mode.is_waiting_room()).collect();
         if sales.is_empty() && self.lines.load().is_empty() {
             return Ok(());
         }
@@ -338,16 +338,16 @@ impl WaitingRooms {
         now: Timestamp,
         before: Option<&PublishedLine>,
     ) -> Result<Option<PublishedLine>, StoreError> {
-        let Some(plan) = sale.mode.queue_plan() else { return Ok(None) };
-        let Some(queue) = self.store.waiting_rooms().get(sale.id).await? else { return Ok(None) };
+        let Some(plan) = sale.mode.waiting_room_plan() else { return Ok(None) };
+        let Some(room) = self.store.waiting_rooms().get(sale.id).await? else { return Ok(None) };
         let Some(sale) = self.store.sales().get(sale.id).await? else { return Ok(None) };
-        let (seats, called_last_minute) = match queue.called {
+        let (seats, called_last_minute) = match room.called {
             0 => (0, 0),
             _ => self.store.waiting_rooms().activity(sale.id, plan).await?,
         };
-        let (mut gathered, mut places) = (before.and_then(|before| before.gathered), queue.joined);
+        let (mut gathered, mut places) = (before.and_then(|before| before.gathered), room.joined);
         if let Some(gathering) = &self.gathering
-            && queue.locked_at.is_none()
+            && room.locked_at.is_none()
         {
             match gathering.read(sale.id, None).await {
                 // Some of these places may not be in the database yet.
@@ -364,26 +364,26 @@ impl WaitingRooms {
             phase,
             joining_from: sale.window.opens_at.map(|opens| plan.joining_from(opens)),
             locks_at,
-            locked_at: queue.locked_at,
+            locked_at: room.locked_at,
             closes_at: sale.window.closes_at,
-            commitment: queue.seed.commitment(),
-            seed: queue.closed_segment.map(|_| queue.seed.to_hex()),
-            root: queue.root,
+            commitment: room.seed.commitment(),
+            seed: room.closed_segment.map(|_| room.seed.to_hex()),
+            root: room.root,
             joined: places,
-            called: queue.called,
-            serving: queue.serving,
+            called: room.called,
+            serving: room.serving,
             segments: self.store.waiting_rooms().waiting_segments(sale.id).await?,
             seats,
             left: (sale.total - sale.sold).max(0),
             unpaid: self.unpaid_orders(sale.id).await?,
             called_last_minute,
-            held: queue.held,
+            held: room.held,
             seat_s: plan.seat_s,
             now,
-            poll_after_ms: poll_after_ms(phase, queue.locked_at, locks_at, now),
+            poll_after_ms: poll_after_ms(phase, room.locked_at, locks_at, now),
         };
         let body = serde_json::to_vec(&line).unwrap_or_default().into();
-        Ok(Some(PublishedLine { line: Arc::new(line), body, seed: queue.seed, gathered }))
+        Ok(Some(PublishedLine { line: Arc::new(line), body, seed: room.seed, gathered }))
     }
 
     async fn unpaid_orders(&self, sale: SaleId) -> Result<i64, StoreError> {

@@ -1,7 +1,7 @@
 //! Pages of sales from samples.
 
 use super::*;
-use domain::{Bilingual, Currency, DrawPlan, GoodsId, Money, QueuePlan};
+use domain::{Bilingual, Currency, DrawPlan, GoodsId, Money, WaitingRoomPlan};
 use testing::samples::{at, sample};
 
 fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
@@ -35,7 +35,7 @@ fn every_mode_says_what_is_ready_before_the_start() {
     for (mode, ahead) in [
         (SaleMode::Rush, "0"),
         (SaleMode::Draw(DrawPlan::new(None)), "0"),
-        (SaleMode::Queue(QueuePlan { prequeue_s: 60, ..QueuePlan::USUAL }), "60000"),
+        (SaleMode::WaitingRoom(WaitingRoomPlan { prequeue_s: 60, ..WaitingRoomPlan::USUAL }), "60000"),
     ] {
         let (mut sale, goods) = sample(7, "Phone");
         sale.mode = mode;

@@ -71,7 +71,7 @@ fn line(out: &mut String, name: &str, times: &Times, errors: &str) -> std::fmt::
 fn order_of(settings: &RunSettings) -> String {
     match settings.mode {
         ModeName::Rush => format!("spread {} ms", settings.spread_ms),
-        ModeName::Queue => "called from a waiting room".to_owned(),
+        ModeName::WaitingRoom => "called from a waiting room".to_owned(),
         ModeName::Draw => "drawn by lot".to_owned(),
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{AccountStore, EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, StoreError, WalletEntry};
 use domain::packet::{Giver, Packet};
 use domain::wallet::{LedgerAccount, money};
-use domain::{OrderHold, QueuePlace, UserId};
+use domain::{OrderHold, UserId, WaitingRoomPlace};
 
 /// Rows per query.
 const PAGE: i64 = 500;
@@ -154,7 +154,7 @@ impl AccountStore<'_> {
 
     async fn queue_places_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
         let places = self.waiting_rooms().places_of(id).await?.into_iter().map(
-            |(sale, QueuePlace { entry, place, joined_at, called_at })| {
+            |(sale, WaitingRoomPlace { entry, place, joined_at, called_at })| {
                 json!({
                     "sale_id": sale, "entry": entry, "segment": place.segment, "number": place.number,
                     "joined_at": joined_at, "called_at": called_at,

@@ -11,7 +11,7 @@ use super::*;
 use crate::payments::approvals::Approval;
 use crate::payments::staff_refunds::{APPROVAL_LIFETIME, log_decision, moved_alone};
 use crate::{ApprovalOutcome, PacketStore, StoreError};
-use domain::cluster::clusters;
+use domain::linked_accounts::groups;
 use domain::wallet::{CURRENCY, money};
 use domain::{ApprovalStatus, RefundKind, RefundTarget};
 
@@ -152,7 +152,7 @@ impl PacketStore<'_> {
     /// The account and the accounts that are linked to it in any sale.
     async fn linked_to(self, user: UserId) -> Result<HashSet<UserId>, StoreError> {
         let signals = self.linked_accounts().signals_near(user).await?;
-        let groups = clusters(&signals).into_iter().filter(|group| group.members.contains(&user));
+        let groups = groups(&signals).into_iter().filter(|group| group.members.contains(&user));
         Ok(groups.flat_map(|group| group.members).chain([user]).collect())
     }
 }

@@ -6,8 +6,8 @@ use crate::{RequestId, StoreError};
 use domain::sale::{SaleMove, WrongState};
 use domain::wallet::{CURRENCY, DEPOSIT_LIMITS};
 use domain::{
-    AuditAction, DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, QueuePlan, Rush, Sale,
-    SaleId, SaleMode, SaleState, Window,
+    AuditAction, DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, Rush, Sale, SaleId,
+    SaleMode, SaleState, WaitingRoomPlan, Window,
 };
 
 /// The definition of a new or edited sale.
@@ -77,12 +77,12 @@ impl SaleDraft {
     /// The times of a waiting room follow from the opening.
     fn queue_checks(&self) -> impl Iterator<Item = (bool, &'static str, &'static str)> + use<> {
         let has_opening = self.window.opens_at.is_some();
-        let checks = self.mode.queue_plan().map(|plan| {
+        let checks = self.mode.waiting_room_plan().map(|plan| {
             [
                 (has_opening, "opens_at", "queue_opening"),
-                (QueuePlan::PREQUEUE_S.contains(&plan.prequeue_s), "queue_prequeue_s", "bad_queue_prequeue"),
-                (QueuePlan::GATHER_S.contains(&plan.gather_s), "queue_gather_s", "bad_queue_gather"),
-                (QueuePlan::SEAT_S.contains(&plan.seat_s), "queue_seat_s", "bad_queue_seat"),
+                (WaitingRoomPlan::PREQUEUE_S.contains(&plan.prequeue_s), "queue_prequeue_s", "bad_queue_prequeue"),
+                (WaitingRoomPlan::GATHER_S.contains(&plan.gather_s), "queue_gather_s", "bad_queue_gather"),
+                (WaitingRoomPlan::SEAT_S.contains(&plan.seat_s), "queue_seat_s", "bad_queue_seat"),
             ]
         });
         checks.into_iter().flatten()

@@ -89,7 +89,7 @@ impl SaleStore<'_> {
         }
         insert(&mut tx, &created, options.form_key.as_deref(), now).await?;
         crate::draws::announced::follow_sale(&mut tx, None, &created).await?;
-        crate::queues::announced::follow_sale(&mut tx, &created).await?;
+        crate::waiting_rooms::announced::follow_sale(&mut tx, &created).await?;
         log(&mut tx, actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
         tx.commit().await?;
         Ok(created)
@@ -103,7 +103,7 @@ impl SaleStore<'_> {
         preview_deletion(&before)?;
         sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         crate::draws::announced::delete(&mut tx, &before).await?;
-        crate::queues::announced::delete(&mut tx, &before).await?;
+        crate::waiting_rooms::announced::delete(&mut tx, &before).await?;
         eligibility::delete(&mut tx, id).await?;
         deposits::returns::delete(&mut tx, id).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;

@@ -24,7 +24,8 @@ use crate::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal};
 use domain::wallet::money;
 use domain::{
-    DrawPlan, EligibilityRules, GoodsId, ModeName, Money, QueuePlan, Rush, Sale, SaleId, SaleMode, SpreadSeed, Window,
+    DrawPlan, EligibilityRules, GoodsId, ModeName, Money, Rush, Sale, SaleId, SaleMode, SpreadSeed, WaitingRoomPlan,
+    Window,
 };
 use revision::touch;
 
@@ -86,8 +87,8 @@ pub(super) fn window(row: &AnyRow) -> Result<Window, sqlx::Error> {
 }
 
 /// The plan of a sale with a waiting room.
-pub(super) fn queue_plan(row: &AnyRow) -> Result<QueuePlan, sqlx::Error> {
-    Ok(QueuePlan {
+pub(super) fn waiting_room_plan(row: &AnyRow) -> Result<WaitingRoomPlan, sqlx::Error> {
+    Ok(WaitingRoomPlan {
         prequeue_s: row::int(row, "queue_prequeue_s")?,
         gather_s: row::int(row, "queue_gather_s")?,
         seat_s: row::int(row, "queue_seat_s")?,
@@ -97,7 +98,7 @@ pub(super) fn queue_plan(row: &AnyRow) -> Result<QueuePlan, sqlx::Error> {
 fn mode(row: &AnyRow) -> Result<SaleMode, sqlx::Error> {
     Ok(match row::parsed(row, "mode")? {
         ModeName::Rush => SaleMode::Rush,
-        ModeName::Queue => SaleMode::Queue(queue_plan(row)?),
+        ModeName::WaitingRoom => SaleMode::WaitingRoom(waiting_room_plan(row)?),
         ModeName::Draw => {
             let beacon: Option<String> = row.try_get("draw_beacon")?;
             let beacon =
@@ -133,7 +134,7 @@ fn bind_eligibility<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
 
 /// Binds the seven columns of a sale's mode.
 fn bind_mode<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
-    let (queue, draw) = (sale.mode.queue_plan(), sale.mode.draw_plan());
+    let (queue, draw) = (sale.mode.waiting_room_plan(), sale.mode.draw_plan());
     query
         .bind(sale.mode.name().as_str())
         .bind(queue.map(|plan| plan.prequeue_s))
@@ -212,9 +213,9 @@ async fn apply_change(
     if change.needs_goods() {
         check_goods(&mut tx, after.goods_id).await?;
     }
-    if before.mode.is_queue()
-        && !after.mode.is_queue()
-        && crate::queues::announced::has_places(&mut tx, &before).await?
+    if before.mode.is_waiting_room()
+        && !after.mode.is_waiting_room()
+        && crate::waiting_rooms::announced::has_places(&mut tx, &before).await?
     {
         return Err(SaleRefusal::Invalid(vec![("mode", "mode_has_places")]));
     }
@@ -234,7 +235,7 @@ async fn apply_change(
     let query = query.bind(after.rush.spread_ms).bind(after.spread_seed.map(SpreadSeed::to_hex));
     bind_eligibility(bind_mode(query, &after), &after).execute(&mut *tx).await?;
     crate::draws::announced::follow_sale(&mut tx, Some(&before), &after).await?;
-    crate::queues::announced::follow_sale(&mut tx, &after).await?;
+    crate::waiting_rooms::announced::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     tx.commit().await?;
     Ok(after)

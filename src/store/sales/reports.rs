@@ -41,7 +41,7 @@ impl SaleStore<'_> {
         }
         let took_part = match sale.mode.name() {
             ModeName::Rush => None,
-            ModeName::Queue => Some(PLACES),
+            ModeName::WaitingRoom => Some(PLACES),
             ModeName::Draw => Some(ENTRIES),
         };
         if let Some(took_part) = took_part {

@@ -157,7 +157,7 @@ impl OrderPage {
         let t = &self.chrome.text().outcome;
         match self.sale.as_ref().map(|sale| sale.mode) {
             Some(ModeName::Draw) => t.won_draw,
-            Some(ModeName::Queue) => t.won_queue,
+            Some(ModeName::WaitingRoom) => t.won_waiting_room,
             Some(ModeName::Rush) | None => t.won,
         }
     }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::json_response;
 use domain::Line;
 use domain::draw::EntryId;
-use domain::{QueuePlace, Sale, SaleId, TurnState, UserId};
+use domain::{Sale, SaleId, TurnState, UserId, WaitingRoomPlace};
 use engine::catalogue::CatalogueEntry;
 use engine::waiting_rooms::{Joined, OwnTurn};
 use web::Shop;
@@ -24,7 +24,7 @@ use web::problem::{Code, Problem};
 
 /// A place as its owner sees it.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "QueuePlace")]
+#[schemars(rename = "WaitingRoomPlace")]
 struct PlaceJson {
     sale_id: SaleId,
     state: TurnState,
@@ -41,7 +41,7 @@ struct PlaceJson {
 }
 
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "QueuePlaceResponse")]
+#[schemars(rename = "WaitingRoomPlaceResponse")]
 struct PlaceResponse {
     place: PlaceJson,
     /// Proof of the place. Sent with a later request, it restores a place that the shop has lost.
@@ -63,7 +63,7 @@ pub async fn join(
     SalePath(sale): SalePath,
     Json(body): Json<JoinBody>,
 ) -> Result<Response, Problem> {
-    let known = queue_sale(&shop, sale).await?;
+    let known = waiting_room_sale(&shop, sale).await?;
     let Joined { place, state, is_new } = shop.waiting_rooms.join(sale, session.user_id, body.pass.as_deref()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     let response = place_response(&shop, &known.sale, session.user_id, &place, state);
@@ -76,22 +76,22 @@ pub async fn own(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
-    let known = queue_sale(&shop, sale).await?;
+    let known = waiting_room_sale(&shop, sale).await?;
     let own = shop.waiting_rooms.own(&known.sale, session.user_id, shop.store.now().await?).await?;
-    let OwnTurn { place, state, .. } = own.ok_or(Code::NotInQueue)?;
+    let OwnTurn { place, state, .. } = own.ok_or(Code::NotInWaitingRoom)?;
     let response = place_response(&shop, &known.sale, session.user_id, &place, state);
     Ok((Cache::Private, axum::Json(response)).into_response())
 }
 
-async fn queue_sale(shop: &Shop, id: SaleId) -> Result<Arc<CatalogueEntry>, Problem> {
+async fn waiting_room_sale(shop: &Shop, id: SaleId) -> Result<Arc<CatalogueEntry>, Problem> {
     let known = shop.catalogue.entry(id).await?;
-    known.filter(|known| known.sale.mode.is_queue()).ok_or(Code::NoSuchQueue.into())
+    known.filter(|known| known.sale.mode.is_waiting_room()).ok_or(Code::NoSuchWaitingRoom.into())
 }
 
-fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace, state: TurnState) -> PlaceResponse {
+fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &WaitingRoomPlace, state: TurnState) -> PlaceResponse {
     // Before the list is locked, a number would show which accounts are worth keeping.
     let is_locked = shop.waiting_rooms.line(sale.id).is_some_and(|line| line.seed.is_some());
-    let seat_end = sale.mode.queue_plan().and_then(|plan| own.seat_ends(plan));
+    let seat_end = sale.mode.waiting_room_plan().and_then(|plan| own.seat_ends(plan));
     let place = PlaceJson {
         sale_id: sale.id,
         state,
@@ -107,7 +107,7 @@ fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace, stat
 
 /// The public state of the waiting room: the same bytes for everyone, prepared once a second.
 pub async fn line(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
-    let body = shop.waiting_rooms.line_body(sale).ok_or(Code::NoSuchQueue)?;
+    let body = shop.waiting_rooms.line_body(sale).ok_or(Code::NoSuchWaitingRoom)?;
     let mut response = json_response(StatusCode::OK, body);
     response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
     Ok(response)
@@ -120,11 +120,11 @@ web::operations! { "buying"
     /// the marks of its segment.
     GET "/api/sales/{sale}/line" showLine = line;
         200 Line, "The line, as it was at most a second ago.";
-        refuses NoSuchQueue;
+        refuses NoSuchWaitingRoom;
     /// The account's place in a waiting room
     GET "/api/sales/{sale}/place" showPlace = own;
         200 PlaceResponse;
-        refuses NoSuchQueue NotInQueue;
+        refuses NoSuchWaitingRoom NotInWaitingRoom;
     /// Take a place in a waiting room
     ///
     /// One place per account. Safe to repeat, on any device: the place stays the same until its turn was missed. No
@@ -132,6 +132,6 @@ web::operations! { "buying"
     POST "/api/sales/{sale}/place" joinQueue = join, example("{}");
         200 PlaceResponse, "The account has a place already: the same one.";
         201 PlaceResponse;
-        refuses AccountTooNew ContactNotVerified InvitationNeeded NoSuchQueue NotOpen Ended AddressNeeded
+        refuses AccountTooNew ContactNotVerified InvitationNeeded NoSuchWaitingRoom NotOpen Ended AddressNeeded
             AddressTaken ContactTaken DepositNeeded RateLimited;
 }

@@ -10,7 +10,7 @@ use crate::UserVisit;
 use crate::eligibility::page as eligibility;
 use crate::sales::token::purchase_token;
 use crate::waiting_room::view::{LinePage, Turn};
-use domain::{Line, Phase, QueuePlace, Sale, SaleId, TurnState, UserId};
+use domain::{Line, Phase, Sale, SaleId, TurnState, UserId, WaitingRoomPlace};
 use engine::waiting_rooms::{JoinRefusal, OwnTurn};
 use web::Shop;
 use web::extract::session::SignedIn;
@@ -44,9 +44,9 @@ pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
-    let known = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchQueue)?;
+    let known = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchWaitingRoom)?;
     let sale = known.sale.clone();
-    let plan = sale.mode.queue_plan().ok_or(Code::NoSuchQueue)?;
+    let plan = sale.mode.waiting_room_plan().ok_or(Code::NoSuchWaitingRoom)?;
     let line = shop.waiting_rooms.line(id);
     let now = shop.store.now().await?;
     let own = shop.waiting_rooms.own(&sale, session.user_id, now).await?;
@@ -91,8 +91,14 @@ async fn turn(
 }
 
 /// The turn of a shopper who may buy, with the token that the form sends. For a moment after the turn there is none.
-async fn called(shop: &Shop, sale: &Sale, user: UserId, own: &QueuePlace, now: Timestamp) -> Result<Turn, Problem> {
-    let seat = sale.mode.queue_plan().and_then(|plan| own.seat_ends(plan));
+async fn called(
+    shop: &Shop,
+    sale: &Sale,
+    user: UserId,
+    own: &WaitingRoomPlace,
+    now: Timestamp,
+) -> Result<Turn, Problem> {
+    let seat = sale.mode.waiting_room_plan().and_then(|plan| own.seat_ends(plan));
     let until = seat.ok_or(Code::NotCalled)?;
     if until <= now {
         return Ok(Turn::Called { until, token: None });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use jiff::Timestamp;
 
-use domain::{Line, OrderId, Phase, Picture, QueuePlace, QueuePlan, Sale};
+use domain::{Line, OrderId, Phase, Picture, Sale, WaitingRoomPlace, WaitingRoomPlan};
 use pages::filters;
 use pages::sale_pages::quantities;
 use web::views::Chrome;
@@ -45,13 +45,13 @@ pub enum Turn {
 pub struct LinePage {
     pub chrome: Chrome,
     pub sale: Sale,
-    pub plan: QueuePlan,
+    pub plan: WaitingRoomPlan,
     pub goods_name: String,
     pub picture: Option<Picture>,
     /// `None` once the sale has ended.
     pub line: Option<Arc<Line>>,
     pub turn: Turn,
-    pub place: Option<QueuePlace>,
+    pub place: Option<WaitingRoomPlace>,
     /// The signed pass that proves the place. Empty without a place.
     pub pass: String,
     pub now: Timestamp,
@@ -73,7 +73,7 @@ impl LinePage {
     }
 
     fn heading(&self) -> &'static str {
-        let t = &self.chrome.text().queues;
+        let t = &self.chrome.text().waiting_room;
         match self.turn {
             Turn::Early => t.early,
             Turn::Outside => t.outside,
@@ -91,7 +91,7 @@ impl LinePage {
 
     /// One sentence about what comes next.
     fn sentence(&self) -> &'static str {
-        let t = &self.chrome.text().queues;
+        let t = &self.chrome.text().waiting_room;
         match self.turn {
             Turn::Early => t.early_text,
             Turn::Outside if self.is_locked() => t.outside_late,
@@ -110,7 +110,7 @@ impl LinePage {
 
     /// Why calls have stopped, if they have.
     fn notice(&self) -> Option<String> {
-        let t = &self.chrome.text().queues;
+        let t = &self.chrome.text().waiting_room;
         let line = self.line.as_ref()?;
         let is_waiting = matches!(self.turn, Turn::Gathering | Turn::Waiting { .. } | Turn::Outside | Turn::Missed);
         match line.phase {
@@ -205,7 +205,7 @@ impl LinePage {
 
     /// The estimated wait, in words. The script uses the same words.
     fn wait(&self) -> String {
-        let t = &self.chrome.text().queues;
+        let t = &self.chrome.text().waiting_room;
         // While no place can be called, no wait is promised.
         let line = self.line.as_ref().filter(|_| self.notice().is_none());
         let seconds = self.ahead().zip(line).and_then(|(ahead, line)| line.seconds_until(ahead));

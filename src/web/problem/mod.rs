@@ -99,8 +99,8 @@ domain::refusals! { problems! {
     TooManyPackets 409 "too_many_packets" "The giver has the maximum number of open red packets. Wait until some are over.";
     OwnPacket 409 "own_packet" "The giver of this red packet does not take part in it.";
     TooManyStreams 429 "too_many_streams" "The account or the address has the maximum number of open event streams. Close one." retry "10";
-    NoSuchQueue 404 "no_such_queue" "The sale has no waiting room, or is not announced.";
-    NotInQueue 404 "not_in_queue" "The account has no place in this waiting room.";
+    NoSuchWaitingRoom 404 "no_such_queue" "The sale has no waiting room, or is not announced.";
+    NotInWaitingRoom 404 "not_in_queue" "The account has no place in this waiting room.";
     NoSuchDraw 404 "no_such_draw" "The sale is not a draw, or not announced.";
     NoWaitlist 404 "no_waitlist" "The sale has no waitlist: units that come back are given in another way.";
     NotWaiting 404 "not_waiting" "The account never joined the waitlist of this sale.";

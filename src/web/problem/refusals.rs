@@ -52,7 +52,7 @@ impl From<JoinRefusal> for Problem {
     fn from(refusal: JoinRefusal) -> Self {
         match refusal {
             JoinRefusal::RateLimited => Code::RateLimited.into(),
-            JoinRefusal::NoSuchQueue => Code::NoSuchQueue.into(),
+            JoinRefusal::NoSuchWaitingRoom => Code::NoSuchWaitingRoom.into(),
             JoinRefusal::Ineligible(refusal) => refusal.into(),
             JoinRefusal::Closed(Phase::Ended) => Code::Ended.into(),
             JoinRefusal::Closed(_) => Code::NotOpen.into(),

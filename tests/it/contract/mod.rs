@@ -7,11 +7,11 @@ mod notices;
 mod orders;
 pub mod packets;
 pub mod payments;
-mod queues;
 mod reviews;
 mod selling;
 mod shutdown;
 mod staff;
+mod waiting_rooms;
 mod waitlist;
 mod window;
 
@@ -50,7 +50,7 @@ macro_rules! contract_tests {
             packets::packet_in_buckets_gives_away_every_share,
             staff::simultaneous_edits_of_one_sale_are_all_kept,
             staff::packets_given_at_once_do_not_pass_the_bound_of_an_operator,
-            queues::places_are_called_in_their_order_and_nobody_buys_out_of_turn,
+            waiting_rooms::places_are_called_in_their_order_and_nobody_buys_out_of_turn,
             draws::units_of_a_draw_go_to_the_first_ranks_and_then_to_the_next,
             waitlist::units_that_come_back_go_to_those_who_wait,
             eligibility::one_account_of_an_address_buys_and_none_without_a_code,

@@ -29,13 +29,13 @@ use crate::support::{Load, NewSale, Plan, Rung, Shop, ShopperOutcome, eventually
 /// sweep alone waits a minute before it publishes an order again.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// In RabbitMQ 3.10 a quorum queue declared just before a crash has no leader after it.
-const QUEUE_SETTLE_MS: u64 = 2_500;
+const WAITING_ROOM_SETTLE_MS: u64 = 2_500;
 
 /// Rung 3 with two processes of each role, and a sale that is open.
 async fn open_shop(sale: NewSale) -> (Shop, String) {
     let shop = start_shop().await;
     let sale = shop.open(sale).await;
-    pause(QUEUE_SETTLE_MS).await;
+    pause(WAITING_ROOM_SETTLE_MS).await;
     (shop, sale)
 }
 

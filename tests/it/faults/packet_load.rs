@@ -13,7 +13,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
-use super::QUEUE_SETTLE_MS;
+use super::WAITING_ROOM_SETTLE_MS;
 use super::crash::{CrashTarget, crash};
 use super::packets::{assert_claims_are_stored, claim_until_settled};
 use crate::contract::packets::{give_packet, shares};
@@ -70,7 +70,7 @@ async fn survives_every_crash(rung: Rung) {
     let mut shop: Shop = plan.set("SECKILL_SECOND_PERSON_ABOVE", "off").start().await;
     let (count, total) = (shares(), shares() * 100);
     let id = give_packet(&shop, json!({"total": total, "count": count, "min": 1, "max": 500})).await;
-    pause(QUEUE_SETTLE_MS).await;
+    pause(WAITING_ROOM_SETTLE_MS).await;
     let targets = targets(rung, &mut random);
     let (users, groups) = (count + count / 5, targets.len() as u64);
     let (mut granted, served) = (BTreeMap::new(), Arc::new(AtomicU64::new(0)));

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::crash::{CrashTarget, crash};
-use super::{QUEUE_SETTLE_MS, SETTLE_TIMEOUT};
+use super::{SETTLE_TIMEOUT, WAITING_ROOM_SETTLE_MS};
 use crate::contract::packets::give_packet;
 use crate::support::{Plan, Rung, Shop, Shopper, Stack, eventually, pause, seed};
 
@@ -66,7 +66,7 @@ async fn survives(target: CrashTarget) {
     let mut shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
     let total = SHARES * 100;
     let id = give_packet(&shop, json!({"total": total, "count": SHARES, "min": 1, "max": 300})).await;
-    pause(QUEUE_SETTLE_MS).await;
+    pause(WAITING_ROOM_SETTLE_MS).await;
     let mut granted: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
     for kill in 0..KILLS {
         let mut users = arrive(&shop, &id, kill * PER_KILL, PER_KILL);

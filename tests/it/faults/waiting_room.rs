@@ -221,7 +221,7 @@ async fn list_waits_for_a_redis_that_is_away_when_its_time_has_come() {
     start_control(&mut shop);
     let id = sale.parse().unwrap();
     let row = shop.store().sales().get(id).await.unwrap().unwrap();
-    let locks = row.mode.queue_plan().unwrap().locks_at(row.window.opens_at.unwrap());
+    let locks = row.mode.waiting_room_plan().unwrap().locks_at(row.window.opens_at.unwrap());
     eventually("the time of the lock has passed", SETTLE_TIMEOUT, async || {
         let now = shop.store().now().await.unwrap();
         if now > locks + Duration::from_secs(3) { Ok(()) } else { Err(now.to_string()) }

@@ -313,7 +313,8 @@ impl Shop {
     /// Waits until shoppers may join the waiting room of a sale.
     pub async fn wait_until_joining(&self, sale: &str) {
         let sale = self.store().sales().get(sale.parse().unwrap()).await.unwrap().unwrap();
-        let (plan, opens) = sale.mode.queue_plan().zip(sale.window.opens_at).expect("a waiting room with an opening");
+        let (plan, opens) =
+            sale.mode.waiting_room_plan().zip(sale.window.opens_at).expect("a waiting room with an opening");
         eventually("shoppers may join", TIMEOUT, async || {
             let now = self.store().now().await.map_err(|error| error.to_string())?;
             if now > plan.joining_from(opens) { Ok(()) } else { Err(now.to_string()) }

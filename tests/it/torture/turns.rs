@@ -40,18 +40,18 @@ const SEAT: Duration = Duration::from_secs(20);
 /// The kind of turn that a shopper waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
-    Queue,
+    WaitingRoom,
     Draw,
     Waitlist,
 }
 
 impl Wait {
-    const ALL: [Wait; 3] = [Wait::Queue, Wait::Draw, Wait::Waitlist];
+    const ALL: [Wait; 3] = [Wait::WaitingRoom, Wait::Draw, Wait::Waitlist];
 
     fn sale(self, random: &mut StdRng) -> NewSale {
         let sale = NewSale::of(UNITS);
         match self {
-            Wait::Queue => {
+            Wait::WaitingRoom => {
                 let sale = sale.opens_in(QUEUE_OPENS_IN).queue().prequeue(PREQUEUE_S);
                 let has_deposit = random.random_ratio(1, 4);
                 let giver = if has_deposit { "the database" } else { "Redis" };
@@ -66,7 +66,7 @@ impl Wait {
     /// The last part of the address of an account's own place, and its name in the answer.
     fn place(self) -> (&'static str, &'static str) {
         match self {
-            Wait::Queue => ("place", "place"),
+            Wait::WaitingRoom => ("place", "place"),
             Wait::Draw => ("entry", "entry"),
             Wait::Waitlist => ("waitlist", "waitlist"),
         }
@@ -100,7 +100,7 @@ pub async fn open_all(shop: &Shop, random: &mut StdRng) -> Vec<Waiter> {
     for (wait, first) in crowds {
         let sale = match wait {
             Wait::Waitlist => shop.open(wait.sale(random)).await,
-            Wait::Queue | Wait::Draw => shop.create(wait.sale(random)).await,
+            Wait::WaitingRoom | Wait::Draw => shop.create(wait.sale(random)).await,
         };
         waiters.extend((first..first + SHOPPERS).map(|n| {
             let diary = Diary::new(n, shoppers(n));
@@ -149,7 +149,7 @@ impl Waiter {
     /// Takes a place, or gets the same one again.
     async fn join(&mut self) {
         let pass = self.place.as_ref().map_or(Value::Null, |place| place.pass.clone());
-        let body = if self.wait == Wait::Queue { json!({ "pass": pass }) } else { json!({}) };
+        let body = if self.wait == Wait::WaitingRoom { json!({ "pass": pass }) } else { json!({}) };
         let began = Instant::now();
         let answer = patiently(self.diary.shopper.client.request(Method::POST, &self.path()).json(&body).try_send());
         let answer = answer.await;
@@ -175,7 +175,7 @@ impl Waiter {
         }
         match self.wait {
             Wait::Draw => self.untrue("a draw granted a purchase".into()),
-            Wait::Queue => self.check_turn().await,
+            Wait::WaitingRoom => self.check_turn().await,
             Wait::Waitlist => {}
         }
     }
@@ -210,7 +210,7 @@ impl Waiter {
         let json = answer.json();
         let place = &json[self.wait.place().1];
         let id = match self.wait {
-            Wait::Queue => place["entry"].as_str(),
+            Wait::WaitingRoom => place["entry"].as_str(),
             Wait::Draw => place["id"].as_str(),
             Wait::Waitlist => Some(""),
         };
@@ -218,7 +218,7 @@ impl Waiter {
         if let Some(known) = self.place.as_ref().filter(|known| known.id != id) {
             // A turn that was missed costs the place.
             let may_be_missed =
-                self.wait == Wait::Queue && known.waiting_since.is_none_or(|since| since.elapsed() > SEAT);
+                self.wait == Wait::WaitingRoom && known.waiting_since.is_none_or(|since| since.elapsed() > SEAT);
             if !may_be_missed {
                 return self.untrue(format!("the place {} became {place}", known.id));
             }

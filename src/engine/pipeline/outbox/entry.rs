@@ -69,7 +69,7 @@ pub fn parse_fields(bucket: Bucket, fields: &[String]) -> Result<Vec<OutboxItem>
         Owner::Packet(packet) => parse_claims(packet, fields),
         // A waiting room has no outbox: data control itself writes the places to the database
         // (`waiting_rooms/gathering.rs`).
-        Owner::Queue(_) => Err("a waiting room has no outbox".to_owned()),
+        Owner::WaitingRoom(_) => Err("a waiting room has no outbox".to_owned()),
     }
 }
 

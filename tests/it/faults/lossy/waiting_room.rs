@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use domain::queue::SEAT_GRACE_MS;
+use domain::waiting_room::SEAT_GRACE_MS;
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::Value;

@@ -2,15 +2,15 @@
 //! do its places.
 
 use crate::{ListLock, Tx};
-use domain::{QueueSeed, Sale, SaleState};
+use domain::{Sale, SaleState, WaitingRoomSeed};
 
 /// Updates the waiting room of a sale that is new or was changed. The caller has locked the sale's row.
 pub(crate) async fn follow_sale(tx: &mut Tx, after: &Sale) -> Result<(), sqlx::Error> {
-    if !after.mode.is_queue() || after.state == SaleState::Draft {
+    if !after.mode.is_waiting_room() || after.state == SaleState::Draft {
         return Ok(());
     }
     let sql = "INSERT INTO queues (sale_id, seed) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    let seed = QueueSeed::new(rand::random());
+    let seed = WaitingRoomSeed::new(rand::random());
     sqlx::query(sql).bind(after.id.0).bind(seed.to_hex()).execute(&mut **tx).await?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use base::metrics::Metrics;
 use base::periodic::Backoff;
 use domain::{Sale, SaleId, SaleState, Segment, draw, hex};
 use engine::waiting_rooms::gathering::{ClosedList, Gathering, HANDED_OVER_AFTER, OpenList};
-use store::{Queue, Store, StoreError};
+use store::{Store, StoreError, WaitingRoom};
 
 /// Transactions per step that call shoppers.
 const MAX_CALLS: usize = 10;
@@ -28,7 +28,7 @@ const MAX_WRITTEN_CLOSED: usize = 65_536;
 /// Places per transaction.
 const BATCH: usize = 8_192;
 
-pub struct Queues {
+pub struct WaitingRoomSteps {
     store: Store,
     /// `None` if the database gives all places.
     gathering: Option<Gathering>,
@@ -38,9 +38,15 @@ pub struct Queues {
     backoff: Backoff<SaleId>,
 }
 
-impl Queues {
-    pub fn new(store: Store, gathering: Option<Gathering>, metrics: Arc<Metrics>) -> Queues {
-        Queues { store, gathering, lost: Mutex::default(), metrics, backoff: Backoff::new("waiting room of a sale") }
+impl WaitingRoomSteps {
+    pub fn new(store: Store, gathering: Option<Gathering>, metrics: Arc<Metrics>) -> WaitingRoomSteps {
+        WaitingRoomSteps {
+            store,
+            gathering,
+            lost: Mutex::default(),
+            metrics,
+            backoff: Backoff::new("waiting room of a sale"),
+        }
     }
 
     /// Moves every waiting room on as far as it goes now.
@@ -69,21 +75,21 @@ impl Queues {
     /// list may be locked: Redis gives no more places, and the database has all of them, or at least all that a process
     /// remembers.
     async fn gather(&self, gathering: &Gathering, id: SaleId) -> anyhow::Result<bool> {
-        let (Some(sale), Some(queue)) = (self.store.sales().get(id).await?, self.store.waiting_rooms().get(id).await?)
+        let (Some(sale), Some(room)) = (self.store.sales().get(id).await?, self.store.waiting_rooms().get(id).await?)
         else {
             return Ok(true);
         };
         let now = self.store.now().await?;
         let is_open = match gathering_time(&sale).filter(|(_, until)| now < *until) {
             Some((from, until)) => {
-                let list = OpenList { from, until, epoch: (queue.joined == 0).then_some(now) };
+                let list = OpenList { from, until, epoch: (room.joined == 0).then_some(now) };
                 gathering.open(id, list).await?
             }
             None => false,
         };
         if is_open {
             self.lost().remove(&id);
-            if !queue.gathers {
+            if !room.gathers {
                 // This happens a second or more before shoppers may join.
                 self.store.waiting_rooms().set_gathers(id, true).await?;
             }
@@ -91,7 +97,7 @@ impl Queues {
         if !is_open {
             let list = gathering.close(id).await?;
             if list.is_written {
-                return self.is_handed_over(&queue, list).await;
+                return self.is_handed_over(&room, list).await;
             }
         }
         let enough = if is_open { MAX_WRITTEN } else { MAX_WRITTEN_CLOSED };
@@ -109,22 +115,22 @@ impl Queues {
             return Ok(false);
         }
         let list = gathering.close(id).await?;
-        Ok(list.is_written && self.is_handed_over(&queue, list).await?)
+        Ok(list.is_written && self.is_handed_over(&room, list).await?)
     }
 
     /// Whether the database has all places of a closed list. If Redis has lost places, the processes that gave them
     /// have [`HANDED_OVER_AFTER`] from the moment it was noticed to write them.
-    async fn is_handed_over(&self, queue: &Queue, list: ClosedList) -> anyhow::Result<bool> {
-        if !queue.gathers {
+    async fn is_handed_over(&self, room: &WaitingRoom, list: ClosedList) -> anyhow::Result<bool> {
+        if !room.gathers {
             return Ok(true);
         }
         if list.is_whole {
-            self.store.waiting_rooms().set_gathers(queue.sale_id, false).await?;
+            self.store.waiting_rooms().set_gathers(room.sale_id, false).await?;
             return Ok(true);
         }
         let mut lost = self.lost();
-        let since = lost.entry(queue.sale_id).or_insert_with(|| {
-            warn!(sale = %queue.sale_id, "Redis has lost places; the list is locked once the processes have written them");
+        let since = lost.entry(room.sale_id).or_insert_with(|| {
+            warn!(sale = %room.sale_id, "Redis has lost places; the list is locked once the processes have written them");
             Instant::now()
         });
         Ok(since.elapsed() >= HANDED_OVER_AFTER)
@@ -178,6 +184,6 @@ fn gathering_time(sale: &Sale) -> Option<(Timestamp, Timestamp)> {
     if matches!(sale.state, SaleState::Draft | SaleState::Ended) || sale.eligibility.deposit.is_some() {
         return None;
     }
-    let (plan, opens) = sale.mode.queue_plan().zip(sale.window.opens_at)?;
+    let (plan, opens) = sale.mode.waiting_room_plan().zip(sale.window.opens_at)?;
     Some((plan.joining_from(opens), plan.locks_at(opens)))
 }

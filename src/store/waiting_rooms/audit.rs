@@ -5,7 +5,7 @@ use sqlx::any::AnyRow;
 use crate::audit::{Snapshot, Steps};
 use crate::{StoreError, row};
 use domain::draw::EntryId;
-use domain::{Place, QueueSeed, UserId};
+use domain::{Place, UserId, WaitingRoomSeed};
 
 impl Snapshot {
     /// Describes live orders of sales with a waiting room whose owners were not called. An order that was reserved in a
@@ -34,14 +34,15 @@ impl Snapshot {
                     OR (later.segment = first.segment AND later.number > first.number)))";
         let mut problems = self.problems_of(Steps::<i64>::over("queues", "sale_id"), &[passed_over]).await?;
         let seeds = sqlx::query("SELECT sale_id, seed FROM queues ORDER BY sale_id");
-        let seed = |row: &AnyRow| Ok::<(i64, QueueSeed), _>((row::int(row, "sale_id")?, row::parsed(row, "seed")?));
+        let seed =
+            |row: &AnyRow| Ok::<(i64, WaitingRoomSeed), _>((row::int(row, "sale_id")?, row::parsed(row, "seed")?));
         for (sale, seed) in self.all(seeds, seed).await? {
             problems.extend(self.wrong_numbers(sale, &seed).await?);
         }
         Ok(problems)
     }
 
-    async fn wrong_numbers(&mut self, sale: i64, seed: &QueueSeed) -> Result<Vec<String>, StoreError> {
+    async fn wrong_numbers(&mut self, sale: i64, seed: &WaitingRoomSeed) -> Result<Vec<String>, StoreError> {
         let sql = "SELECT user_id, entry, segment, number FROM queue_places
              WHERE sale_id = $3 AND user_id > $1 AND user_id <= $2";
         let mut steps = Steps::<String>::along(format!("queue_places WHERE sale_id = {sale} AND"), "user_id");

@@ -4,9 +4,9 @@ use std::time::Duration;
 use super::*;
 use base::config::ServiceAddress;
 use base::signing::ShopSecret;
-use control::queues::Queues;
+use control::waiting_rooms::WaitingRoomSteps;
 use domain::draw::EntryId;
-use domain::{Place, QueueSeed, SaleId};
+use domain::{Place, SaleId, WaitingRoomSeed};
 use engine::eligibility::Eligibility;
 use engine::redis::connection;
 use engine::waiting_rooms::gathering::Gathering;
@@ -62,7 +62,7 @@ pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
 
 /// One step of data control, and the refresh by which processes learn of it.
 pub(super) async fn step(shop: &TestShop) {
-    Queues::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
+    WaitingRoomSteps::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
     shop.parts.waiting_rooms.refresh().await.unwrap();
 }
 
@@ -148,7 +148,7 @@ async fn shoppers_are_called_in_the_order_of_the_seed_and_only_they_buy() {
 
     let ordered = in_order(&clients, &sale).await;
     let seen = line(&shop, &sale).await;
-    let seed: QueueSeed = seen["seed"].as_str().unwrap().parse().unwrap();
+    let seed: WaitingRoomSeed = seen["seed"].as_str().unwrap().parse().unwrap();
     assert_eq!(seed.commitment(), before["commitment"]);
     for client in &ordered {
         let place = own(client, &sale).await;

@@ -14,7 +14,7 @@ const LABELS = {
   en: { hold: 'Hold', release: 'Release', uphold: 'Uphold the hold', refund: 'Refund', appeal: 'Appeal', send: 'Send appeal' },
 };
 
-export default async function clusters(run) {
+export default async function groups(run) {
   const { shop, locale } = run;
   const [words, labels] = [WORDS[locale], LABELS[locale]];
   // The price is low, so that no refund waits for a second person.
@@ -22,7 +22,7 @@ export default async function clusters(run) {
   const staff = await (await run.visit()).logInAs(shop.admin);
   const list = `/admin/sales/${sale}/clusters?lang=${locale}`;
   await staff.page.goto(list);
-  await staff.inspect('clusters-empty');
+  await staff.inspect('groups-empty');
 
   const buyers = await Promise.all([shop.register(), shop.register(), shop.register()]);
   const orders = await Promise.all(buyers.map((buyer) => deliveredOrder(buyer, sale, sentAddress(staff))));
@@ -31,17 +31,17 @@ export default async function clusters(run) {
   if (await more.isVisible()) await more.click();
   await staff.page.locator(`a[href="${list}"]`).click();
   // The page may show the accounts as they were compared before these orders.
-  await eventually('one cluster', async () => {
+  await eventually('one group', async () => {
     if ((await staff.page.locator('[data-cluster]').count()) === 1) return true;
     await staff.page.goto(list);
     return false;
   }, 60_000);
-  await staff.inspect('clusters');
+  await staff.inspect('groups');
   await staff.page.locator('[data-cluster] h2 a').click();
   await staff.page.waitForURL(/clusters\/[0-9a-f-]{36}/);
   await confirmAction(staff, staff.page.locator('.case'), labels.hold, 'cluster-hold', (dialog) => explain(dialog, words.hold));
   await staff.inspect('cluster-held');
-  const cluster = new URL(staff.page.url()).pathname;
+  const group = new URL(staff.page.url()).pathname;
 
   const owner = await (await run.visit()).logInAs(buyers[0]);
   await owner.page.goto(`/${locale}/orders/${sale}/${orders[0].id}`);
@@ -68,7 +68,7 @@ export default async function clusters(run) {
   await owner.page.locator('.timeline', { hasText: words.release }).waitFor();
   await owner.inspect('order-released');
 
-  await staff.page.goto(`${cluster}?lang=${locale}`);
+  await staff.page.goto(`${group}?lang=${locale}`);
   await confirmAction(staff, staff.page.locator('.case'), labels.refund, 'cluster-refund', (form) => explain(form, words.refund));
   await isConfirmed(staff);
   await staff.inspect('cluster-refunded');

@@ -16,7 +16,7 @@ use super::wire::wire_enum;
 use super::{Phase, SaleId};
 
 /// The seed of one waiting room.
-pub type QueueSeed = CommittedSecret;
+pub type WaitingRoomSeed = CommittedSecret;
 
 /// Length of a segment after the lock, in milliseconds.
 pub const SEGMENT_MS: i64 = 10_000;
@@ -28,7 +28,7 @@ pub const SEAT_GRACE_MS: i64 = 5_000;
 
 /// How a waiting room is run. It is part of the sale's definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct QueuePlan {
+pub struct WaitingRoomPlan {
     /// How long before the opening shoppers may join, in seconds.
     #[serde(rename = "queue_prequeue_s")]
     #[schemars(range(min = 0, max = 86400))]
@@ -43,21 +43,21 @@ pub struct QueuePlan {
     pub seat_s: i64,
 }
 
-impl Default for QueuePlan {
-    fn default() -> QueuePlan {
-        QueuePlan::USUAL
+impl Default for WaitingRoomPlan {
+    fn default() -> WaitingRoomPlan {
+        WaitingRoomPlan::USUAL
     }
 }
 
-impl QueuePlan {
-    pub const USUAL: QueuePlan = QueuePlan { prequeue_s: 1_800, gather_s: 10, seat_s: 180 };
+impl WaitingRoomPlan {
+    pub const USUAL: WaitingRoomPlan = WaitingRoomPlan { prequeue_s: 1_800, gather_s: 10, seat_s: 180 };
     pub const PREQUEUE_S: std::ops::RangeInclusive<i64> = 0..=24 * 3600;
     pub const GATHER_S: std::ops::RangeInclusive<i64> = 0..=600;
     pub const SEAT_S: std::ops::RangeInclusive<i64> = 10..=3_600;
 
     /// Replaces the values that are given.
-    pub fn with(self, prequeue_s: Option<i64>, gather_s: Option<i64>, seat_s: Option<i64>) -> QueuePlan {
-        QueuePlan {
+    pub fn with(self, prequeue_s: Option<i64>, gather_s: Option<i64>, seat_s: Option<i64>) -> WaitingRoomPlan {
+        WaitingRoomPlan {
             prequeue_s: prequeue_s.unwrap_or(self.prequeue_s),
             gather_s: gather_s.unwrap_or(self.gather_s),
             seat_s: seat_s.unwrap_or(self.seat_s),
@@ -95,7 +95,7 @@ pub struct Place {
 }
 
 impl Place {
-    pub fn of(seed: &QueueSeed, segment: i64, entry: EntryId) -> Place {
+    pub fn of(seed: &WaitingRoomSeed, segment: i64, entry: EntryId) -> Place {
         let digest = Sha256::new().chain_update(seed.as_bytes()).chain_update(entry.as_bytes()).finalize();
         let number = digest[..6].iter().fold(0, |bits, byte| (bits << 8) | i64::from(*byte));
         Place { segment, number }
@@ -185,21 +185,21 @@ wire_enum! {
 
 /// A shopper's place in the waiting room of one sale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QueuePlace {
+pub struct WaitingRoomPlace {
     pub entry: EntryId,
     pub place: Place,
     pub joined_at: Timestamp,
     pub called_at: Option<Timestamp>,
 }
 
-impl QueuePlace {
+impl WaitingRoomPlace {
     /// When the shopper's turn ends; `None` before the call.
-    pub fn seat_ends(&self, plan: QueuePlan) -> Option<Timestamp> {
+    pub fn seat_ends(&self, plan: WaitingRoomPlan) -> Option<Timestamp> {
         self.called_at.map(|called| plan.seat_ends(called))
     }
 
     /// What the account may do if it has no order.
-    pub fn state(&self, plan: QueuePlan, now: Timestamp) -> TurnState {
+    pub fn state(&self, plan: WaitingRoomPlan, now: Timestamp) -> TurnState {
         match self.seat_ends(plan) {
             None => TurnState::Waiting,
             Some(end) if now < shifted(end, SEAT_GRACE_MS) => TurnState::Called,
@@ -305,7 +305,7 @@ mod tests {
     /// The same numbers as in `docs/api.md`, where another language computes them.
     #[test]
     fn number_can_be_recomputed_elsewhere() {
-        let seed: QueueSeed = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f".parse().unwrap();
+        let seed: WaitingRoomSeed = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f".parse().unwrap();
         let entry: EntryId = "202122232425262728292a2b2c2d2e2f".parse().unwrap();
         let place = Place::of(&seed, 0, entry);
         assert_eq!(place, Place { segment: 0, number: 0x4dbd_c2b2_b62c });
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn ranks_are_exact_for_a_few_and_close_for_many() {
-        let seed = QueueSeed::new([3; 32]);
+        let seed = WaitingRoomSeed::new([3; 32]);
         for people in [1_u32, 2, 64, 65, 66, 1_000, 50_000] {
             let mut numbers: Vec<i64> = (0..people).map(|n| Place::of(&seed, 0, entry(n)).number).collect();
             numbers.sort_unstable();
@@ -347,7 +347,7 @@ mod tests {
     fn arrival_does_not_matter_for_the_order() {
         const TENTHS: usize = 10;
         for number in 1..=3 {
-            let seed = QueueSeed::new([number; 32]);
+            let seed = WaitingRoomSeed::new([number; 32]);
             let mut counts = [0_u32; TENTHS];
             for n in 0..100_000 {
                 let tenth = (Place::of(&seed, 0, entry(n)).number as u64 * TENTHS as u64) >> 48;
@@ -369,11 +369,11 @@ mod tests {
 
     #[test]
     fn turn_comes_with_the_call_and_is_missed_after_the_grace() {
-        let plan = QueuePlan { seat_s: 60, ..QueuePlan::default() };
+        let plan = WaitingRoomPlan { seat_s: 60, ..WaitingRoomPlan::default() };
         let place = Place { segment: 0, number: 7 };
-        let waiting = QueuePlace { entry: entry(1), place, joined_at: at(0), called_at: None };
+        let waiting = WaitingRoomPlace { entry: entry(1), place, joined_at: at(0), called_at: None };
         assert_eq!(waiting.state(plan, at(9)), TurnState::Waiting);
-        let called = QueuePlace { called_at: Some(at(1_000)), ..waiting };
+        let called = WaitingRoomPlace { called_at: Some(at(1_000)), ..waiting };
         assert_eq!(
             [1_000, 61_000, 60_999 + SEAT_GRACE_MS, 61_000 + SEAT_GRACE_MS].map(|ms| called.state(plan, at(ms))),
             {

@@ -11,8 +11,8 @@ fn noted(n: usize, kind: SignalKind, digest: &str, second: i64) -> AccountSignal
     AccountSignal { user: user(n), signal, at: Timestamp::from_second(second).unwrap() }
 }
 
-fn members(clusters: &[Cluster]) -> Vec<Vec<UserId>> {
-    clusters.iter().map(|cluster| cluster.members.clone()).collect()
+fn members(groups: &[LinkedAccounts]) -> Vec<Vec<UserId>> {
+    groups.iter().map(|group| group.members.clone()).collect()
 }
 
 /// An account that was registered from a host at a time, with an order to a street.
@@ -31,7 +31,7 @@ fn one_address_or_contact_links_accounts_and_their_neighbours() {
         noted(5, SignalKind::Address, "b", 0),
         noted(6, SignalKind::Address, "b", 0),
     ];
-    let found = clusters(&signals);
+    let found = groups(&signals);
     assert_eq!(members(&found), [vec![user(1), user(2), user(3)], vec![user(5), user(6)]]);
     assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Address, 2), (LinkReason::Contact, 2)]));
     assert_eq!(found[1].reasons, BTreeMap::from([(LinkReason::Address, 2)]));
@@ -45,7 +45,7 @@ fn one_instrument_links_accounts_and_is_no_other_kind() {
         noted(3, SignalKind::Address, "a", 0),
         noted(4, SignalKind::Instrument, "b", 0),
     ];
-    let found = clusters(&signals);
+    let found = groups(&signals);
     assert_eq!(members(&found), [[user(1), user(2)]]);
     assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Instrument, 2)]));
 }
@@ -58,13 +58,13 @@ fn two_digests_of_one_thing_link_accounts_across_a_change_of_the_secret() {
         noted(2, SignalKind::Address, "new", 0),
         noted(3, SignalKind::Address, "new", 0),
     ];
-    assert_eq!(members(&clusters(&signals)), [[user(1), user(2), user(3)]]);
+    assert_eq!(members(&groups(&signals)), [[user(1), user(2), user(3)]]);
 }
 
 #[test]
-fn million_accounts_at_one_address_are_one_cluster() {
+fn million_accounts_at_one_address_are_one_group() {
     let signals: Vec<_> = (0..1_000_000).map(|n| noted(n, SignalKind::Address, "a", 0)).collect();
-    let found = clusters(&signals);
+    let found = groups(&signals);
     assert_eq!((found.len(), found[0].members.len()), (1, 1_000_000));
     assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Address, 1_000_000)]));
 }
@@ -72,13 +72,13 @@ fn million_accounts_at_one_address_are_one_cluster() {
 #[test]
 fn weak_signals_link_nothing_by_themselves() {
     let network: Vec<_> = (0..50).map(|n| noted(n, SignalKind::Site, "carrier", n as i64)).collect();
-    assert!(clusters(&network).is_empty(), "strangers behind one carrier");
+    assert!(groups(&network).is_empty(), "strangers behind one carrier");
     let street: Vec<_> = (0..50).map(|n| noted(n, SignalKind::Street, "main street", 0)).collect();
-    assert!(clusters(&street).is_empty(), "neighbours");
+    assert!(groups(&street).is_empty(), "neighbours");
     let elsewhere: Vec<_> = (0..50).flat_map(|n| registered(n, "carrier", &format!("street {n}"), 0)).collect();
-    assert!(clusters(&elsewhere).is_empty(), "strangers who registered at once");
+    assert!(groups(&elsewhere).is_empty(), "strangers who registered at once");
     let days: Vec<_> = (0..50).flat_map(|n| registered(n, "campus", "campus road", 86_400 * n as i64)).collect();
-    assert!(clusters(&days).is_empty(), "students of one campus");
+    assert!(groups(&days).is_empty(), "students of one campus");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn network_time_and_street_together_link_accounts() {
         registered(5, "other", "s", 0),
     ]
     .concat();
-    let found = clusters(&signals);
+    let found = groups(&signals);
     assert_eq!(members(&found), [[user(1), user(2)]]);
     assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Registration, 2)]));
 }
@@ -100,8 +100,8 @@ fn network_time_and_street_together_link_accounts() {
 #[test]
 fn large_network_says_nothing() {
     let of = |count: usize| (0..count).flat_map(|n| registered(n, "h", "s", n as i64)).collect::<Vec<_>>();
-    assert_eq!(clusters(&of(MAX_NETWORK_ACCOUNTS))[0].members.len(), MAX_NETWORK_ACCOUNTS);
-    assert!(clusters(&of(MAX_NETWORK_ACCOUNTS + 1)).is_empty());
+    assert_eq!(groups(&of(MAX_NETWORK_ACCOUNTS))[0].members.len(), MAX_NETWORK_ACCOUNTS);
+    assert!(groups(&of(MAX_NETWORK_ACCOUNTS + 1)).is_empty());
 }
 
 /// Whether two accounts are linked, by the rules taken literally.
@@ -123,7 +123,7 @@ fn are_linked(signals: &[AccountSignal], one: UserId, other: UserId) -> bool {
 }
 
 #[test]
-fn clusters_are_the_closure_of_the_links_of_every_pair() {
+fn groups_are_the_closure_of_the_links_of_every_pair() {
     let mut state = 7_u64;
     let mut random = move |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -156,13 +156,13 @@ fn clusters_are_the_closure_of_the_links_of_every_pair() {
         let mut expected: BTreeMap<usize, Vec<UserId>> = BTreeMap::new();
         sets.iter().enumerate().for_each(|(n, set)| expected.entry(*set).or_default().push(user(n)));
         let mut expected: Vec<_> = expected.into_values().filter(|members| members.len() > 1).collect();
-        let mut found = members(&clusters(&signals));
+        let mut found = members(&groups(&signals));
         expected.sort();
         found.sort();
         assert_eq!(found, expected, "{signals:?}");
         if found.is_empty() { alone += 1 } else { together += 1 }
     }
-    assert!(alone > 100 && together > 100, "{alone} without clusters, {together} with some");
+    assert!(alone > 100 && together > 100, "{alone} without groups, {together} with some");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn hundred_thousand_accounts_are_divided() {
             [address, host, street, noted(n, SignalKind::Site, "all", n as i64)]
         })
         .collect();
-    let found = clusters(&signals);
+    let found = groups(&signals);
     assert_eq!(found.len(), 2_000);
-    assert!(found.iter().all(|cluster| cluster.members.len() == 50));
+    assert!(found.iter().all(|group| group.members.len() == 50));
 }

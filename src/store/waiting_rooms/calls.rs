@@ -6,14 +6,14 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 
-use super::{Queue, lock};
+use super::{WaitingRoom, lock};
 use crate::accounts::is_closed;
 use crate::{
     AnyQuery, LockPatience, StoreError, Tx, WaitingRoomStore, bind_ids, goods, list, mail, padded, row, sales,
 };
 use domain::draw::EntryId;
-use domain::queue::{SEAT_GRACE_MS, closed_segment};
-use domain::{MailKind, Place, QueuePlan, Sale, SaleId, SaleState, Segment, UserId, queue as rules};
+use domain::waiting_room::{SEAT_GRACE_MS, closed_segment};
+use domain::{MailKind, Place, Sale, SaleId, SaleState, Segment, UserId, WaitingRoomPlan, waiting_room as rules};
 
 /// Calls per transaction. So many take milliseconds.
 const MAX_CALLS: i64 = 1_000;
@@ -63,13 +63,13 @@ impl WaitingRoomStore<'_> {
         // Usually the list is locked already, or not due. Then the row is not written.
         match self.get(id).await? {
             None => return Ok(None),
-            Some(queue) if queue.locked_at.is_some() => return Ok(queue.locked_at),
+            Some(room) if room.locked_at.is_some() => return Ok(room.locked_at),
             Some(_) => {}
         }
         let mut tx = self.begin_with(LockPatience::Short).await?;
-        let Some((queue, sale, plan)) = running(&mut tx, id).await? else { return Ok(None) };
-        if queue.locked_at.is_some() {
-            return Ok(queue.locked_at);
+        let Some((room, sale, plan)) = running(&mut tx, id).await? else { return Ok(None) };
+        if room.locked_at.is_some() {
+            return Ok(room.locked_at);
         }
         if sale.window.opens_at.is_none_or(|opens| tx.now < plan.locks_at(opens)) {
             return Ok(None);
@@ -94,9 +94,9 @@ impl WaitingRoomStore<'_> {
 
     /// Later segments that are over, not closed yet, and have places.
     pub async fn segments_to_close(self, id: SaleId) -> Result<Vec<i64>, StoreError> {
-        let Some(queue) = self.get(id).await? else { return Ok(Vec::new()) };
-        let Some(locked) = queue.locked_at else { return Ok(Vec::new()) };
-        let after = queue.closed_segment.unwrap_or(-1);
+        let Some(room) = self.get(id).await? else { return Ok(Vec::new()) };
+        let Some(locked) = room.locked_at else { return Ok(Vec::new()) };
+        let after = room.closed_segment.unwrap_or(-1);
         let last = closed_segment(locked, self.now().await?);
         if after < 0 {
             return Ok(vec![0]);
@@ -118,8 +118,8 @@ impl WaitingRoomStore<'_> {
     /// Closes a segment. From then on its places can be called. `root` is the Merkle root of segment 0.
     pub async fn close_segment(self, id: SaleId, segment: &Segment, root: Option<&str>) -> Result<(), StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
-        let Some(queue) = lock(&mut tx, id).await? else { return Ok(()) };
-        if queue.closed_segment >= Some(segment.segment) {
+        let Some(room) = lock(&mut tx, id).await? else { return Ok(()) };
+        if room.closed_segment >= Some(segment.segment) {
             return Ok(());
         }
         if segment.places > 0 {
@@ -135,24 +135,24 @@ impl WaitingRoomStore<'_> {
 
     /// Calls as many of the next shoppers as there are units for. Returns how many.
     pub async fn call_next(self, id: SaleId) -> Result<usize, StoreError> {
-        if self.get(id).await?.is_none_or(|queue| queue.held || queue.called >= queue.joined) {
+        if self.get(id).await?.is_none_or(|room| room.held || room.called >= room.joined) {
             return Ok(0);
         }
         let mut tx = self.begin_with(LockPatience::Short).await?;
-        let Some((queue, _, plan)) = running(&mut tx, id).await? else { return Ok(0) };
-        let Some(closed) = queue.closed_segment.filter(|_| !queue.held) else { return Ok(0) };
+        let Some((room, _, plan)) = running(&mut tx, id).await? else { return Ok(0) };
+        let Some(closed) = room.closed_segment.filter(|_| !room.held) else { return Ok(0) };
         let seats = occupied_seats(id, plan, tx.now).fetch_one(&mut *tx).await?;
         // Read after the seats. An order arriving in between is then counted twice (too few calls), never missed (too
         // many).
         let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(0) };
         let left = sale.total - sale.sold;
         let mut calls = rules::calls(left, row::int(&seats, "places")?, sale.per_user_limit).min(MAX_CALLS);
-        if let Some(most) = queue.per_minute {
+        if let Some(most) = room.per_minute {
             let called = called_since(id, tx.now - LAST_MINUTE).fetch_one(&mut *tx).await?;
             calls = calls.min(most - row::int(&called, "places")?);
         }
         let turns = next_turns(&mut tx, id, closed, calls).await?;
-        let Some(last) = turns.iter().map(|turn| turn.place).max().max(queue.serving) else { return Ok(0) };
+        let Some(last) = turns.iter().map(|turn| turn.place).max().max(room.serving) else { return Ok(0) };
         if turns.is_empty() {
             return Ok(0);
         }
@@ -200,7 +200,7 @@ impl WaitingRoomStore<'_> {
 
     /// The number of shoppers who are called now and have neither bought nor missed their turn, and the number of calls
     /// in the last minute.
-    pub async fn activity(self, id: SaleId, plan: QueuePlan) -> Result<(i64, i64), StoreError> {
+    pub async fn activity(self, id: SaleId, plan: WaitingRoomPlan) -> Result<(i64, i64), StoreError> {
         let now = self.now().await?;
         let seats = occupied_seats(id, plan, now).fetch_one(&self.pool).await?;
         let calls = called_since(id, now - LAST_MINUTE).fetch_one(&self.pool).await?;
@@ -209,15 +209,15 @@ impl WaitingRoomStore<'_> {
 }
 
 /// Locks the waiting room of a live sale and reads it.
-async fn running(tx: &mut Tx, id: SaleId) -> Result<Option<(Queue, Sale, QueuePlan)>, sqlx::Error> {
-    let Some(queue) = lock(tx, id).await? else { return Ok(None) };
+async fn running(tx: &mut Tx, id: SaleId) -> Result<Option<(WaitingRoom, Sale, WaitingRoomPlan)>, sqlx::Error> {
+    let Some(room) = lock(tx, id).await? else { return Ok(None) };
     let sale = sales::read(tx, id).await?.filter(|sale| sale.state == SaleState::Live);
-    Ok(sale.and_then(|sale| Some((sale.mode.queue_plan()?, sale))).map(|(plan, sale)| (queue, sale, plan)))
+    Ok(sale.and_then(|sale| Some((sale.mode.waiting_room_plan()?, sale))).map(|(plan, sale)| (room, sale, plan)))
 }
 
 /// Counts shoppers who were called, who may still buy or have an order on its way, and who have no order in the
 /// database.
-fn occupied_seats(id: SaleId, plan: QueuePlan, now: Timestamp) -> AnyQuery<'static> {
+fn occupied_seats(id: SaleId, plan: WaitingRoomPlan, now: Timestamp) -> AnyQuery<'static> {
     let since = now - SignedDuration::from_millis(plan.seat_s * 1_000 + SEAT_GRACE_MS);
     let sql = concat!("SELECT COUNT(*) AS places", taken_seats!());
     sqlx::query(sql).bind(id.0).bind(since.as_millisecond())

@@ -39,12 +39,12 @@ async fn clusters_of(who: &TestClient<'_>, sale: &str, accounts: usize) -> Vec<S
         let page = who.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
         assert!(page.is_page(200), "{page:?}");
         let shown = page.text().split("data-cluster=\"").skip(1);
-        let size = |cluster: &str| -> usize {
-            let (before, _) = cluster.split_once(" accounts</a>").unwrap();
+        let size = |group: &str| -> usize {
+            let (before, _) = group.split_once(" accounts</a>").unwrap();
             before.rsplit('>').next().unwrap().replace(',', "").parse().unwrap()
         };
         if shown.clone().map(size).sum::<usize>() == accounts {
-            return shown.map(|cluster| format!("/admin/sales/{sale}/clusters/{}", &cluster[..36])).collect();
+            return shown.map(|group| format!("/admin/sales/{sale}/clusters/{}", &group[..36])).collect();
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
@@ -52,9 +52,9 @@ async fn clusters_of(who: &TestClient<'_>, sale: &str, accounts: usize) -> Vec<S
 
 /// The address of the only group of a sale, which has this many accounts.
 async fn only_cluster(who: &TestClient<'_>, sale: &str, accounts: usize) -> String {
-    let clusters = clusters_of(who, sale, accounts).await;
-    assert_eq!(clusters.len(), 1);
-    clusters[0].clone()
+    let groups = clusters_of(who, sale, accounts).await;
+    assert_eq!(groups.len(), 1);
+    groups[0].clone()
 }
 
 async fn mailed_to(shop: &TestShop, kind: &str) -> usize {
@@ -173,7 +173,7 @@ async fn signals_of_more_accounts_than_one_part_has_are_all_read() {
         8_997,
         "three accounts at each address, across parts of 4,000; contacts of one account each"
     );
-    let found = domain::cluster::clusters(&signals);
+    let found = domain::linked_accounts::groups(&signals);
     assert_eq!((found.len(), found[2_998].members.len()), (2_999, 3));
     drop(admin);
 }
@@ -197,10 +197,10 @@ async fn networks_of_registrations_link_accounts_of_one_street() {
     let id = |name: &'static str| async { shop.parts.store.accounts().user_named(name).await.unwrap().unwrap().id };
     let sale: SaleId = sale.parse().unwrap();
     let signals = shop.parts.store.linked_accounts().shared_signals(sale).await.unwrap();
-    let found = domain::cluster::clusters(&signals);
+    let found = domain::linked_accounts::groups(&signals);
     let mut expected = vec![id("wang").await, id("zhao").await];
     expected.sort();
-    assert_eq!(found.into_iter().map(|cluster| cluster.members).collect::<Vec<_>>(), [expected]);
+    assert_eq!(found.into_iter().map(|group| group.members).collect::<Vec<_>>(), [expected]);
 }
 
 #[tokio::test]

@@ -20,8 +20,8 @@ async fn program_reads_clusters_and_holds_and_releases_their_orders() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let sale = shop.open_sale(&admin, 10).await;
-    let clusters = format!("/api/admin/sales/{sale}/clusters");
-    let none = admin.get(&clusters).await.json();
+    let groups = format!("/api/admin/sales/{sale}/clusters");
+    let none = admin.get(&groups).await.json();
     assert_eq!((&none["clusters"], &none["count"], &none["next"]), (&json!([]), &json!(0), &Value::Null));
     assert_eq!(admin.get("/api/admin/sales/77/clusters").await.problem(), problem(404, "no_such_sale"));
 
@@ -29,17 +29,17 @@ async fn program_reads_clusters_and_holds_and_releases_their_orders() {
     let (order, url) = order_to(&shop, &mei, &sale, "西湖区文三路 8 号").await;
     order_to(&shop, &wang, &sale, "西湖区文三路８号").await;
     let (alone, _) = order_to(&shop, &lin, &sale, "西湖区文三路 1 号").await;
-    let listed = listed(&admin, &clusters, 2).await;
-    let cluster = &listed["clusters"][0];
-    assert_eq!((&listed["count"], &cluster["members"]), (&json!(1), &json!(2)));
-    assert_eq!(cluster["reasons"], json!({"address": 2}));
-    assert_eq!((&cluster["totals"]["orders"], &cluster["totals"]["held"]), (&json!(2), &json!(0)));
-    let one = admin.get(&format!("{clusters}/{}", cluster["id"].as_str().unwrap())).await.json();
+    let listed = listed(&admin, &groups, 2).await;
+    let group = &listed["clusters"][0];
+    assert_eq!((&listed["count"], &group["members"]), (&json!(1), &json!(2)));
+    assert_eq!(group["reasons"], json!({"address": 2}));
+    assert_eq!((&group["totals"]["orders"], &group["totals"]["held"]), (&json!(2), &json!(0)));
+    let one = admin.get(&format!("{groups}/{}", group["id"].as_str().unwrap())).await.json();
     assert_eq!((one["orders"].as_array().unwrap().len(), &one["cluster"]["members"]), (2, &json!(2)));
     assert!(!one.to_string().contains("文三路"), "recipients are masked");
     let of =
         admin.get(&format!("/api/admin/orders/{alone}")).await.json()["order"]["user_id"].as_str().unwrap().to_owned();
-    assert_eq!(admin.get(&format!("{clusters}/{of}")).await.problem(), problem(404, "not_found"));
+    assert_eq!(admin.get(&format!("{groups}/{of}")).await.problem(), problem(404, "not_found"));
 
     let act = async |verb: &str, reason: &str| {
         admin.post(&format!("/api/admin/orders/{order}/{verb}"), json!({"reason": reason})).await
@@ -50,7 +50,7 @@ async fn program_reads_clusters_and_holds_and_releases_their_orders() {
         assert!(held.status == 200 && held.json()["order"]["held_at"].is_string(), "{held:?}");
     }
     assert_eq!(mei.get(&url).await.json()["order"]["hold"]["reason"], REASON);
-    assert_eq!(admin.get(&clusters).await.json()["clusters"][0]["totals"]["held"], 1);
+    assert_eq!(admin.get(&groups).await.json()["clusters"][0]["totals"]["held"], 1);
     for _ in 0..2 {
         let released = act("release", "all is well").await;
         assert_eq!((released.status.as_u16(), &released.json()["order"]["held_at"]), (200, &Value::Null));

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use base::clock::Clock;
-use control::queues::Queues;
 use control::sales_admin::SaleCommand;
+use control::waiting_rooms::WaitingRoomSteps;
 use domain::draw::EntryId;
-use domain::{Bilingual, Currency, Money, QueuePlan, Rush, SaleId, SaleMode, UserId, Window};
+use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
 use engine::batching::Batch;
 use engine::redis::connection::{self, RedisConnection};
 use engine::waiting_rooms::gathering::{Gathered, Gathering};
@@ -41,7 +41,7 @@ pub async fn joins_and_line(shop: &Shop, dir: &Path, connections: u32, plan: &Pl
         write_requests(&shop.purchases(rush, shoppers)?, &buy)?;
         let below = wrk(config, Load { requests: &buy, expected: Some(202) }, dir, connections, plan.seconds)?;
         shop.stop_sale(rush).await?;
-        let (queue, join) = (queue_sale(shop).await?, dir.join("join"));
+        let (queue, join) = (waiting_room_sale(shop).await?, dir.join("join"));
         let place = format!("/api/sales/{queue}/place");
         write_requests(&shop.posts_of(&place, shoppers, |_| Ok("{}".to_owned()))?, &join)?;
         let above = wrk(config, Load { requests: &join, expected: Some(201) }, dir, connections, plan.seconds)?;
@@ -75,7 +75,7 @@ pub async fn a_million_wait(shop: &Shop) -> anyhow::Result<()> {
     let redis = shop.services.config.redis.as_ref().context("this rung has no Redis")?;
     let mut master = connection::shared(&redis.master)?;
     let gathering = Gathering::new(master.clone(), store.clone());
-    let sale = queue_sale(shop).await?;
+    let sale = waiting_room_sale(shop).await?;
     let (began, empty) = (Instant::now(), memory(&mut master).await?);
     for _ in 0..WAITING / BATCH {
         take(&gathering, sale).await?;
@@ -86,7 +86,7 @@ pub async fn a_million_wait(shop: &Shop) -> anyhow::Result<()> {
     let began = Instant::now();
     lock(shop, sale).await?;
     println!("their rows were written, and the list locked, in {:.1} s", began.elapsed().as_secs_f64());
-    let control = Queues::new(store.clone(), None, metrics);
+    let control = WaitingRoomSteps::new(store.clone(), None, metrics);
     let mut steps = Vec::new();
     for _ in 0..20 {
         let began = Instant::now();
@@ -117,7 +117,7 @@ async fn lock(shop: &Shop, sale: SaleId) -> anyhow::Result<()> {
 }
 
 /// Announces a sale with a waiting room, and returns when shoppers may join.
-async fn queue_sale(shop: &Shop) -> anyhow::Result<SaleId> {
+async fn waiting_room_sale(shop: &Shop) -> anyhow::Result<SaleId> {
     let text = Bilingual::new("压测", "Benchmark");
     let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
     let sales_admin = shop.services.sales_admin();
@@ -130,7 +130,7 @@ async fn queue_sale(shop: &Shop) -> anyhow::Result<SaleId> {
         per_user_limit: 1,
         window: Window { opens_at: Some(Clock::system().now() + OPENS_IN), closes_at: None },
         rush: Rush::default(),
-        mode: SaleMode::Queue(QueuePlan {
+        mode: SaleMode::WaitingRoom(WaitingRoomPlan {
             prequeue_s: (OPENS_IN - JOINING_IN).as_secs() as i64,
             gather_s: 0,
             seat_s: 3_600,

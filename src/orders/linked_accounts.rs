@@ -1,4 +1,4 @@
-//! Linked accounts in a sale with their orders, for staff. A [`Cluster`] is a group of linked accounts.
+//! Linked accounts in a sale with their orders, for staff. A [`LinkedAccounts`] is a group of linked accounts.
 //!
 //! Which accounts are linked is computed from the digests that accounts in the sale share, in the background
 //! ([`RevalidatingCache`]). Orders and holds are read again for every page, so that it shows what staff just did. A
@@ -11,8 +11,8 @@ use jiff::Timestamp;
 
 use super::Orders;
 use base::revalidating_cache::{ComputationError, Known, RevalidatingCache};
-use domain::cluster::clusters;
-use domain::{Cluster, LinkReason, Money, OrderHold, OrderId, OrderStatus, SaleId, UserId};
+use domain::linked_accounts::groups;
+use domain::{LinkReason, LinkedAccounts, Money, OrderHold, OrderId, OrderStatus, SaleId, UserId};
 use store::{FoundOrder, LiveOrder, Store, StoreError};
 
 /// Sales whose groups of linked accounts are kept in memory. The groups of a million accounts take up to 100 MB.
@@ -25,10 +25,10 @@ pub const MAX_SUMMED_MEMBERS: usize = 1_000;
 const MAX_SUMMED_ON_PAGE: usize = 3_000;
 
 /// The computed groups of each sale, the largest first.
-pub(super) type ClusterCache = RevalidatingCache<SaleId, Vec<Cluster>, StoreError>;
+pub(super) type GroupCache = RevalidatingCache<SaleId, Vec<LinkedAccounts>, StoreError>;
 
-pub(super) fn cache(clock: base::clock::Clock) -> ClusterCache {
-    RevalidatingCache::new("clusters of sales", MAX_KEPT, clock)
+pub(super) fn cache(clock: base::clock::Clock) -> GroupCache {
+    RevalidatingCache::new("groups of sales", MAX_KEPT, clock)
 }
 
 /// The content of a page; `None` while it is computed for the first time.
@@ -36,8 +36,8 @@ type Asked<T> = Result<Option<T>, ComputationError<StoreError>>;
 
 /// A page of the groups of linked accounts in a sale.
 #[derive(Debug)]
-pub struct ClusterList {
-    pub clusters: Vec<ClusterSummary>,
+pub struct GroupList {
+    pub groups: Vec<GroupSummary>,
     /// Groups on all pages.
     pub count: usize,
     pub read_at: Timestamp,
@@ -47,18 +47,18 @@ pub struct ClusterList {
 
 /// A group without its members.
 #[derive(Debug)]
-pub struct ClusterSummary {
+pub struct GroupSummary {
     /// The account that identifies the group in URLs: the first member.
     pub id: UserId,
     pub members: usize,
     pub reasons: BTreeMap<LinkReason, usize>,
-    pub totals: ClusterTotals,
+    pub totals: GroupTotals,
 }
 
 /// A group with the orders of one page of its members.
 #[derive(Debug)]
-pub struct ReviewedCluster {
-    pub summary: ClusterSummary,
+pub struct ReviewedGroup {
+    pub summary: GroupSummary,
     /// Orders of these members, newest first.
     pub orders: Vec<ReviewedOrder>,
     /// The last member of the page, if there are more.
@@ -75,7 +75,7 @@ pub struct ReviewedOrder {
 
 /// Sums over the live orders of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClusterTotals {
+pub struct GroupTotals {
     /// Accounts whose orders are summed, at most [`MAX_SUMMED_MEMBERS`].
     pub accounts: usize,
     /// Unpaid and paid orders, and their units.
@@ -88,12 +88,12 @@ pub struct ClusterTotals {
     pub appeals: usize,
 }
 
-impl ClusterSummary {
-    fn of(cluster: &Cluster, live: &HashMap<UserId, LiveOrder>) -> ClusterSummary {
-        let summed = summed(cluster);
+impl GroupSummary {
+    fn of(group: &LinkedAccounts, live: &HashMap<UserId, LiveOrder>) -> GroupSummary {
+        let summed = summed(group);
         let live = || summed.iter().filter_map(|member| live.get(member));
         let paid = live().filter(|order| order.status == OrderStatus::Paid);
-        let totals = ClusterTotals {
+        let totals = GroupTotals {
             accounts: summed.len(),
             orders: live().count(),
             units: live().map(|order| u64::from(order.quantity)).sum(),
@@ -101,8 +101,8 @@ impl ClusterSummary {
             held: live().filter(|order| order.is_held).count(),
             appeals: live().filter(|order| order.has_open_appeal).count(),
         };
-        let Cluster { members, reasons } = cluster;
-        ClusterSummary { id: members[0], members: members.len(), reasons: reasons.clone(), totals }
+        let LinkedAccounts { members, reasons } = group;
+        GroupSummary { id: members[0], members: members.len(), reasons: reasons.clone(), totals }
     }
 
     /// Whether the totals cover only some of the members.
@@ -112,8 +112,8 @@ impl ClusterSummary {
 }
 
 /// The members whose orders are summed.
-fn summed(cluster: &Cluster) -> &[UserId] {
-    &cluster.members[..cluster.members.len().min(MAX_SUMMED_MEMBERS)]
+fn summed(group: &LinkedAccounts) -> &[UserId] {
+    &group.members[..group.members.len().min(MAX_SUMMED_MEMBERS)]
 }
 
 /// Adds an amount to the sum so far. `None` if the currencies differ or the sum is too large.
@@ -140,48 +140,43 @@ impl ReviewedOrder {
 impl Orders {
     /// At most `limit` groups of a sale, the largest first; fewer if they are large. `None` if `patience` ends before
     /// they are computed for the first time.
-    pub async fn clusters(
-        &self,
-        sale: SaleId,
-        (after, limit): (usize, usize),
-        patience: Duration,
-    ) -> Asked<ClusterList> {
-        let Some(Known { value: all, read_at, is_renewing }) = self.known_clusters(sale, patience).await? else {
+    pub async fn groups(&self, sale: SaleId, (after, limit): (usize, usize), patience: Duration) -> Asked<GroupList> {
+        let Some(Known { value: all, read_at, is_renewing }) = self.known_groups(sale, patience).await? else {
             return Ok(None);
         };
         let page = page_of(all.get(after..).unwrap_or_default(), limit);
         let accounts: Vec<UserId> = page.iter().flat_map(summed).copied().collect();
         let live = self.store.orders().live_orders_of(sale, &accounts).await?;
-        let clusters = page.iter().map(|cluster| ClusterSummary::of(cluster, &live)).collect();
-        Ok(Some(ClusterList { clusters, count: all.len(), read_at, is_renewing }))
+        let groups = page.iter().map(|group| GroupSummary::of(group, &live)).collect();
+        Ok(Some(GroupList { groups, count: all.len(), read_at, is_renewing }))
     }
 
     /// The group of an account in a sale, with the orders of the members after `after`. The inner `None` means that no
-    /// account is linked with this one, the outer `None` is the same as in [`Orders::clusters`].
-    pub async fn cluster_of(
+    /// account is linked with this one, the outer `None` is the same as in [`Orders::groups`].
+    pub async fn group_of(
         &self,
         sale: SaleId,
         user: UserId,
         after: Option<UserId>,
         patience: Duration,
-    ) -> Asked<Option<ReviewedCluster>> {
-        let Some(Known { value: all, read_at, .. }) = self.known_clusters(sale, patience).await? else {
+    ) -> Asked<Option<ReviewedGroup>> {
+        let Some(Known { value: all, read_at, .. }) = self.known_groups(sale, patience).await? else {
             return Ok(None);
         };
-        let Some(cluster) = all.iter().find(|cluster| cluster.members.binary_search(&user).is_ok()) else {
+        let Some(group) = all.iter().find(|group| group.members.binary_search(&user).is_ok()) else {
             return Ok(Some(None));
         };
-        let from = after.map_or(0, |after| cluster.members.partition_point(|member| *member <= after));
-        let (rest, size) = (&cluster.members[from..], MEMBERS_PAGE_SIZE);
+        let from = after.map_or(0, |after| group.members.partition_point(|member| *member <= after));
+        let (rest, size) = (&group.members[from..], MEMBERS_PAGE_SIZE);
         let page = &rest[..rest.len().min(size)];
         let next = page.last().copied().filter(|_| rest.len() > size);
-        let live = self.store.orders().live_orders_of(sale, summed(cluster)).await?;
+        let live = self.store.orders().live_orders_of(sale, summed(group)).await?;
         let orders = self.reviewed_orders(sale, page).await?;
-        Ok(Some(Some(ReviewedCluster { summary: ClusterSummary::of(cluster, &live), orders, next, read_at })))
+        Ok(Some(Some(ReviewedGroup { summary: GroupSummary::of(group, &live), orders, next, read_at })))
     }
 
-    async fn known_clusters(&self, sale: SaleId, patience: Duration) -> Asked<Known<Vec<Cluster>>> {
-        self.clusters.get(sale, patience, compute(self.store.clone(), sale)).await
+    async fn known_groups(&self, sale: SaleId, patience: Duration) -> Asked<Known<Vec<LinkedAccounts>>> {
+        self.groups.get(sale, patience, compute(self.store.clone(), sale)).await
     }
 
     /// The orders of some accounts, newest first, with their holds.
@@ -197,19 +192,19 @@ impl Orders {
 }
 
 /// As many groups as one page can sum, starting with the first; at least one.
-fn page_of(clusters: &[Cluster], limit: usize) -> &[Cluster] {
+fn page_of(groups: &[LinkedAccounts], limit: usize) -> &[LinkedAccounts] {
     let mut accounts = 0;
-    let fits = clusters.iter().take(limit).take_while(|cluster| {
-        accounts += summed(cluster).len();
+    let fits = groups.iter().take(limit).take_while(|group| {
+        accounts += summed(group).len();
         accounts <= MAX_SUMMED_ON_PAGE
     });
-    &clusters[..fits.count()]
+    &groups[..fits.count()]
 }
 
 /// Computes the groups on a blocking thread, because a large sale has millions of digests.
-async fn compute(store: Store, sale: SaleId) -> Result<Vec<Cluster>, StoreError> {
+async fn compute(store: Store, sale: SaleId) -> Result<Vec<LinkedAccounts>, StoreError> {
     let signals = store.linked_accounts().shared_signals(sale).await?;
-    let computed = tokio::task::spawn_blocking(move || clusters(&signals)).await;
+    let computed = tokio::task::spawn_blocking(move || groups(&signals)).await;
     Ok(computed.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic())))
 }
 
@@ -219,20 +214,20 @@ mod tests {
 
     use super::*;
 
-    fn cluster(members: usize) -> Cluster {
-        Cluster {
+    fn group(members: usize) -> LinkedAccounts {
+        LinkedAccounts {
             members: (0..members as u128).map(|n| UserId(Uuid::from_u128(n))).collect(),
             reasons: BTreeMap::new(),
         }
     }
 
     #[test]
-    fn page_of_large_clusters_is_shorter() {
-        assert_eq!(MAX_SUMMED_ON_PAGE, 3 * MAX_SUMMED_MEMBERS, "a page has one cluster of any size");
-        let clusters = [cluster(5_000), cluster(1_000), cluster(998), cluster(2), cluster(2)];
-        assert_eq!(page_of(&clusters, 50).len(), 4);
-        assert_eq!(page_of(&clusters, 2).len(), 2);
-        assert_eq!(page_of(&clusters[4..], 50).len(), 1);
+    fn page_of_large_groups_is_shorter() {
+        assert_eq!(MAX_SUMMED_ON_PAGE, 3 * MAX_SUMMED_MEMBERS, "a page has one group of any size");
+        let groups = [group(5_000), group(1_000), group(998), group(2), group(2)];
+        assert_eq!(page_of(&groups, 50).len(), 4);
+        assert_eq!(page_of(&groups, 2).len(), 2);
+        assert_eq!(page_of(&groups[4..], 50).len(), 1);
         assert_eq!(page_of(&[], 50).len(), 0);
     }
 }

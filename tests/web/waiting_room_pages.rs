@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use control::queues::Queues;
+use control::waiting_rooms::WaitingRoomSteps;
 use domain::SaleId;
 use orders::expiry::Expiry;
 
@@ -36,7 +36,7 @@ async fn announce(admin: &TestClient<'_>, units: i64) -> String {
 async fn move_on(shop: &TestShop, sale: &str) {
     let id = SaleId(sale.parse().unwrap());
     shop.parts.store.sales().follow_schedule(id).await.unwrap();
-    Queues::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
+    WaitingRoomSteps::new(shop.parts.store.clone(), None, shop.parts.metrics.clone()).step().await.unwrap();
     shop.parts.catalogue.refresh().await.unwrap();
     shop.parts.gate.refresh().await;
     shop.parts.waiting_rooms.refresh().await.unwrap();
@@ -198,7 +198,10 @@ async fn pages_of_a_sale_lead_to_its_waiting_room() {
         page.text().contains(&format!(r#"action="/en/sales/{sale}/place""#))
             && page.text().contains("Enter the waiting room")
     );
-    assert!(!page.text().contains("/static/sale.") && page.text().contains("/static/queue."), "nothing races here");
+    assert!(
+        !page.text().contains("/static/sale.") && page.text().contains("/static/waiting_room."),
+        "nothing races here"
+    );
     assert!(shop.visitor().get("/en/").await.text().contains(r#"data-joining="2026-11-21T11:40:00Z""#));
     let visitor = shop.visitor().send_form(&format!("/en/sales/{sale}/place"), "").await;
     assert_eq!(visitor.status, 303, "a visitor logs in first");
@@ -271,7 +274,7 @@ async fn form_of_a_sale_makes_a_waiting_room() {
     assert!(wrong.text().contains("At 6000 accounts for 60 units, a script’s chance in a rush is up to 100 times"));
     assert_eq!(admin.send_form("/admin/sales?lang=en", &format!("{fields}&queue_seat_s=240")).await.status, 303);
     let made = shop.parts.store.sales().get(SaleId(1)).await.unwrap().unwrap();
-    let plan = made.mode.queue_plan().unwrap();
+    let plan = made.mode.waiting_room_plan().unwrap();
     assert_eq!((plan.prequeue_s, plan.gather_s, plan.seat_s), (1_800, 10, 240));
     assert!(made.spread().is_none(), "a shopper who is called waits for no moment");
     let form = admin.get("/admin/sales/1/edit?lang=en").await;

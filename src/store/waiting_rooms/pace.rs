@@ -10,20 +10,20 @@ use domain::{AuditAction, SaleId};
 
 /// Limits on the calls of a waiting room besides its units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct QueuePace {
+pub struct Pace {
     /// Whether calls are stopped.
     pub held: bool,
     /// The maximum of calls per minute; `None` for as many as there are units.
     pub per_minute: Option<i64>,
 }
 
-impl QueuePace {
+impl Pace {
     pub const PER_MINUTE: std::ops::RangeInclusive<i64> = 1..=100_000;
 }
 
 /// A change of the pace. `None` leaves a value as it is.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct QueuePaceChange {
+pub struct PaceChange {
     pub held: Option<bool>,
     pub per_minute: Option<Option<i64>>,
 }
@@ -31,16 +31,11 @@ pub struct QueuePaceChange {
 impl WaitingRoomStore<'_> {
     /// Changes the pace of a waiting room and returns it; `None` if there is no waiting room. Both this and data
     /// control's steps lock the list, so the next step uses the new pace.
-    pub async fn change_pace(
-        self,
-        sale: SaleId,
-        change: QueuePaceChange,
-        actor: &str,
-    ) -> Result<Option<QueuePace>, StoreError> {
+    pub async fn change_pace(self, sale: SaleId, change: PaceChange, actor: &str) -> Result<Option<Pace>, StoreError> {
         let mut tx = self.begin().await?;
-        let Some(queue) = lock(&mut tx, sale).await? else { return Ok(None) };
-        let before = QueuePace { held: queue.held, per_minute: queue.per_minute };
-        let after = QueuePace {
+        let Some(room) = lock(&mut tx, sale).await? else { return Ok(None) };
+        let before = Pace { held: room.held, per_minute: room.per_minute };
+        let after = Pace {
             held: change.held.unwrap_or(before.held),
             per_minute: change.per_minute.unwrap_or(before.per_minute),
         };

@@ -10,8 +10,11 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::orders::intake::live_orders;
 use crate::{ListLock, StoreError, Tx, WaitingRoomStore, bind_ids, deposits, list, padded, row, sales};
 use domain::draw::EntryId;
-use domain::queue::present_segment;
-use domain::{ModeName, Phase, Place, QueuePlace, QueuePlan, QueueSeed, SaleId, SaleState, TurnState, UserId, Window};
+use domain::waiting_room::present_segment;
+use domain::{
+    ModeName, Phase, Place, SaleId, SaleState, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan, WaitingRoomSeed,
+    Window,
+};
 
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +43,7 @@ pub struct GatheredPlace {
 pub enum JoinOutcome {
     /// The account's place, which an earlier request may have taken, and what the account may do.
     Joined {
-        place: QueuePlace,
+        place: WaitingRoomPlace,
         state: TurnState,
         is_new: bool,
     },
@@ -48,11 +51,11 @@ pub enum JoinOutcome {
     Closed(Phase),
     /// The wallet's balance is below the deposit.
     DepositNeeded,
-    NoSuchQueue,
+    NoSuchWaitingRoom,
 }
 
-fn place(row: &AnyRow) -> Result<QueuePlace, sqlx::Error> {
-    Ok(QueuePlace {
+fn place(row: &AnyRow) -> Result<WaitingRoomPlace, sqlx::Error> {
+    Ok(WaitingRoomPlace {
         entry: row::parsed(row, "entry")?,
         place: Place { segment: row::int(row, "segment")?, number: row::int(row, "number")? },
         joined_at: row::time(row, "joined_at_ms")?,
@@ -70,13 +73,13 @@ const COLUMNS: &str = "user_id, entry, segment, number, joined_at_ms, called_at_
 
 impl WaitingRoomStore<'_> {
     /// The account's place in the waiting room of a sale.
-    pub async fn place(self, sale: SaleId, user: UserId) -> Result<Option<QueuePlace>, StoreError> {
+    pub async fn place(self, sale: SaleId, user: UserId) -> Result<Option<WaitingRoomPlace>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM queue_places WHERE sale_id = $1 AND user_id = $2");
         self.optional(sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(user.to_string()), place).await
     }
 
     /// The places of an account in all waiting rooms, for its export.
-    pub async fn places_of(self, user: UserId) -> Result<Vec<(SaleId, QueuePlace)>, StoreError> {
+    pub async fn places_of(self, user: UserId) -> Result<Vec<(SaleId, WaitingRoomPlace)>, StoreError> {
         let sql = format!("SELECT sale_id, {COLUMNS} FROM queue_places WHERE user_id = $1 ORDER BY sale_id");
         let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), place(row)?));
         self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), read).await
@@ -103,7 +106,7 @@ impl WaitingRoomStore<'_> {
             let GatheredPlace { user_id, entry, joined_at } = *given;
             (user_id, room.place(entry, Some((entry, 0)), joined_at))
         };
-        let own: BTreeMap<UserId, QueuePlace> = places.iter().map(place).collect();
+        let own: BTreeMap<UserId, WaitingRoomPlace> = places.iter().map(place).collect();
         if own.is_empty() {
             return Ok(());
         }
@@ -121,7 +124,7 @@ impl WaitingRoomStore<'_> {
     /// run side by side, but not while data control locks the list or calls shoppers.
     pub async fn join(self, sale: SaleId, requests: &[Joining]) -> Result<Vec<JoinOutcome>, StoreError> {
         let (mut tx, rows) = self.begin_with_list(ListLock::Shared, sale, &Room::reading(sale)).await?;
-        let Some(room) = Room::read(&rows)? else { return Ok(vec![JoinOutcome::NoSuchQueue; requests.len()]) };
+        let Some(room) = Room::read(&rows)? else { return Ok(vec![JoinOutcome::NoSuchWaitingRoom; requests.len()]) };
         let phase = room.phase(tx.now);
         let mut own = BTreeMap::new();
         for request in requests {
@@ -179,9 +182,9 @@ impl WaitingRoomStore<'_> {
 
 /// Everything about a waiting room that a new place depends on.
 struct Room {
-    seed: QueueSeed,
+    seed: WaitingRoomSeed,
     locked_at: Option<Timestamp>,
-    plan: QueuePlan,
+    plan: WaitingRoomPlan,
     deposit: Option<i64>,
     state: SaleState,
     window: Window,
@@ -195,17 +198,17 @@ impl Room {
             "SELECT seed, locked_at_ms FROM queues WHERE sale_id = {sale};
              SELECT queue_prequeue_s, queue_gather_s, queue_seat_s, state, opens_at_ms, closes_at_ms, deposit
              FROM sales WHERE id = {sale} AND mode = '{}'",
-            ModeName::Queue.as_str()
+            ModeName::WaitingRoom.as_str()
         )
     }
 
     /// `None` if the sale has no waiting room.
     fn read(rows: &[AnyRow]) -> Result<Option<Room>, sqlx::Error> {
-        let [queue, sale] = rows else { return Ok(None) };
+        let [room, sale] = rows else { return Ok(None) };
         Ok(Some(Room {
-            seed: row::parsed(queue, "seed")?,
-            locked_at: row::optional_time(queue, "locked_at_ms")?,
-            plan: sales::queue_plan(sale)?,
+            seed: row::parsed(room, "seed")?,
+            locked_at: row::optional_time(room, "locked_at_ms")?,
+            plan: sales::waiting_room_plan(sale)?,
             deposit: sale.try_get("deposit")?,
             state: row::parsed(sale, "state")?,
             window: sales::window(sale)?,
@@ -224,18 +227,18 @@ impl Room {
     }
 
     /// A new place. With a signed pass it gets the entry and the segment of the pass.
-    fn place(&self, entry: EntryId, signed: Option<(EntryId, i64)>, now: Timestamp) -> QueuePlace {
+    fn place(&self, entry: EntryId, signed: Option<(EntryId, i64)>, now: Timestamp) -> WaitingRoomPlace {
         let present = present_segment(self.locked_at, now);
         let (entry, segment) = signed.map_or((entry, present), |(entry, segment)| (entry, segment.min(present)));
-        QueuePlace { entry, place: Place::of(&self.seed, segment, entry), joined_at: now, called_at: None }
+        WaitingRoomPlace { entry, place: Place::of(&self.seed, segment, entry), joined_at: now, called_at: None }
     }
 }
 
 /// Writes places of accounts that have none. They are written in the order of the accounts, so that two transactions
 /// with the same accounts do not deadlock. Returns how many were written.
-async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>) -> Result<usize, sqlx::Error> {
-    let row = |(user, own): (&UserId, &QueuePlace)| {
-        let QueuePlace { entry, place: Place { segment, number }, joined_at, .. } = own;
+async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, WaitingRoomPlace>) -> Result<usize, sqlx::Error> {
+    let row = |(user, own): (&UserId, &WaitingRoomPlace)| {
+        let WaitingRoomPlace { entry, place: Place { segment, number }, joined_at, .. } = own;
         format!("('{user}','{entry}',{segment},{number},{})", joined_at.as_millisecond())
     };
     let rows: Vec<String> = places.iter().map(row).collect();
@@ -260,13 +263,13 @@ async fn insert(tx: &mut Tx, sale: SaleId, places: &BTreeMap<UserId, QueuePlace>
 async fn exchange(
     tx: &mut Tx,
     sale: SaleId,
-    places: &BTreeMap<UserId, QueuePlace>,
+    places: &BTreeMap<UserId, WaitingRoomPlace>,
 ) -> Result<HashSet<UserId>, sqlx::Error> {
     if places.is_empty() {
         return Ok(HashSet::new());
     }
-    let statement = |(user, own): (&UserId, &QueuePlace)| {
-        let QueuePlace { entry, place: Place { segment, number }, joined_at, .. } = own;
+    let statement = |(user, own): (&UserId, &WaitingRoomPlace)| {
+        let WaitingRoomPlace { entry, place: Place { segment, number }, joined_at, .. } = own;
         format!(
             "UPDATE queue_places SET entry = '{entry}', segment = {segment}, number = {number},
                joined_at_ms = {}, earlier_call_ms = called_at_ms, called_at_ms = NULL
@@ -283,9 +286,9 @@ async fn exchange(
 async fn turns(
     tx: &mut Tx,
     sale: SaleId,
-    plan: QueuePlan,
+    plan: WaitingRoomPlan,
     users: &[UserId],
-) -> Result<HashMap<UserId, (QueuePlace, TurnState)>, sqlx::Error> {
+) -> Result<HashMap<UserId, (WaitingRoomPlace, TurnState)>, sqlx::Error> {
     let mut known = HashMap::with_capacity(users.len());
     for chunk in padded(users) {
         let users = list(chunk.len(), 1);

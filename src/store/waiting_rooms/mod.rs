@@ -15,14 +15,14 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{ListLock, StoreError, Tx, WaitingRoomStore, row};
-use domain::{Place, QueueSeed, SaleId, Segment};
+use domain::{Place, SaleId, Segment, WaitingRoomSeed};
 
 /// The waiting room of a sale as stored.
 #[derive(Debug, Clone)]
-pub struct Queue {
+pub struct WaitingRoom {
     pub sale_id: SaleId,
     /// The seed. It is published once the list is locked.
-    pub seed: QueueSeed,
+    pub seed: WaitingRoomSeed,
     pub locked_at: Option<Timestamp>,
     /// Whether Redis gives places, so that the database may lack some.
     pub gathers: bool,
@@ -51,10 +51,10 @@ macro_rules! columns {
     };
 }
 
-fn queue(row: &AnyRow) -> Result<Queue, sqlx::Error> {
+fn room(row: &AnyRow) -> Result<WaitingRoom, sqlx::Error> {
     let segment: Option<i64> = row.try_get("serving_segment")?;
     let number: Option<i64> = row.try_get("serving_number")?;
-    Ok(Queue {
+    Ok(WaitingRoom {
         sale_id: SaleId(row::int(row, "sale_id")?),
         seed: row::parsed(row, "seed")?,
         locked_at: row::optional_time(row, "locked_at_ms")?,
@@ -81,9 +81,9 @@ fn segment(row: &AnyRow) -> Result<Segment, sqlx::Error> {
 
 impl WaitingRoomStore<'_> {
     /// The waiting room of a sale; `None` in another mode and for a draft.
-    pub async fn get(self, sale: SaleId) -> Result<Option<Queue>, StoreError> {
+    pub async fn get(self, sale: SaleId) -> Result<Option<WaitingRoom>, StoreError> {
         let sql = concat!("SELECT ", columns!(), " FROM queues WHERE sale_id = $1");
-        self.optional(sqlx::query(sql).bind(sale.0), queue).await
+        self.optional(sqlx::query(sql).bind(sale.0), room).await
     }
 
     /// The closed segments of a waiting room with shoppers who are not called yet, in order.
@@ -95,8 +95,8 @@ impl WaitingRoomStore<'_> {
 }
 
 /// Locks the list of a waiting room exclusively until the end of the transaction, and reads the waiting room.
-async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<Queue>, sqlx::Error> {
+async fn lock(tx: &mut Tx, sale: SaleId) -> Result<Option<WaitingRoom>, sqlx::Error> {
     tx.lock_list(ListLock::Exclusive, sale).await?;
     let sql = concat!("SELECT ", columns!(), " FROM queues WHERE sale_id = $1");
-    sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.as_ref().map(queue).transpose()
+    sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.as_ref().map(room).transpose()
 }

@@ -70,7 +70,7 @@ pub struct AccountSignal {
 
 /// Accounts that are linked, directly or through others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cluster {
+pub struct LinkedAccounts {
     /// At least two accounts, ids ascending.
     pub members: Vec<UserId>,
     /// For each reason, how many members it links to another member.
@@ -125,7 +125,7 @@ impl Links {
 }
 
 /// The groups of linked accounts of a sale, the largest first.
-pub fn clusters(signals: &[AccountSignal]) -> Vec<Cluster> {
+pub fn groups(signals: &[AccountSignal]) -> Vec<LinkedAccounts> {
     let users: BTreeSet<UserId> = signals.iter().map(|signal| signal.user).collect();
     let users: Vec<UserId> = users.into_iter().collect();
     let numbers: HashMap<UserId, usize> = users.iter().enumerate().map(|(number, user)| (*user, number)).collect();
@@ -172,28 +172,28 @@ fn link_registrations(mut registered: Vec<(Timestamp, usize)>, streets: &HashMap
     }
 }
 
-fn collect(users: &[UserId], mut links: Links) -> Vec<Cluster> {
-    let mut found: BTreeMap<usize, Cluster> = BTreeMap::new();
+fn collect(users: &[UserId], mut links: Links) -> Vec<LinkedAccounts> {
+    let mut found: BTreeMap<usize, LinkedAccounts> = BTreeMap::new();
     for (number, user) in users.iter().enumerate() {
         let root = links.sets.find(number);
         if links.sets.sizes[root] > 1 {
-            let new = || Cluster { members: Vec::new(), reasons: BTreeMap::new() };
+            let new = || LinkedAccounts { members: Vec::new(), reasons: BTreeMap::new() };
             found.entry(root).or_insert_with(new).members.push(*user);
         }
     }
     for (reason, linked) in links.linked {
         for number in linked {
-            if let Some(cluster) = found.get_mut(&links.sets.find(number)) {
-                *cluster.reasons.entry(reason).or_default() += 1;
+            if let Some(group) = found.get_mut(&links.sets.find(number)) {
+                *group.reasons.entry(reason).or_default() += 1;
             }
         }
     }
-    let mut clusters: Vec<Cluster> = found.into_values().collect();
-    clusters.sort_by(|one, other| {
+    let mut groups: Vec<LinkedAccounts> = found.into_values().collect();
+    groups.sort_by(|one, other| {
         let by_size = other.members.len().cmp(&one.members.len());
         by_size.then_with(|| one.members.cmp(&other.members))
     });
-    clusters
+    groups
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 use super::fill;
-use domain::QueuePlan;
+use domain::WaitingRoomPlan;
 
 texts! {
     /// Sales with a waiting room: the page of the sale, and the page of a shopper's turn with its script.
-    QueueText {
+    WaitingRoomText {
         how: "等候室：同一批进入的人随机排序，按顺序叫号购买，先来后到、手速和网速都不影响。",
             "Waiting room: everyone who came in time is shuffled, then called in order. Coming first or being fast makes no difference.";
         open: "等候室已开放", "The waiting room is open";
@@ -90,9 +90,9 @@ texts! {
 
 texts! {
     /// Waiting rooms in the console: the form of a sale, and its cockpit.
-    QueueConsoleText {
+    WaitingRoomConsoleText {
         mode_rush_text: "库存充足，或就是要拼手速时用。", "For plenty of stock, or where a race is wanted.";
-        mode_queue: "等候室：随机排序叫号", "Waiting room: random order";
+        mode_waiting_room: "等候室：随机排序叫号", "Waiting room: random order";
         mode_queue_text: "需求远大于库存、几分钟内卖完时用：手速和先来后到都不起作用。",
             "For demand far above stock, sold within minutes: speed and arrival decide nothing.";
         mode_draw_text: "需求远大于库存、可以等几小时或几天时用：报名后抽签，结果可验证。",
@@ -131,9 +131,9 @@ texts! {
     }
 }
 
-impl QueueText {
+impl WaitingRoomText {
     /// How long a shopper who is called may buy.
-    pub fn seat_time(&self, plan: &QueuePlan) -> String {
+    pub fn seat_time(&self, plan: &WaitingRoomPlan) -> String {
         match plan.seat_s % 60 {
             0 => fill(self.minutes, plan.seat_s / 60),
             _ => fill(self.seconds, plan.seat_s),
