@@ -73,6 +73,8 @@ pub struct Metrics {
     claim_batch_seconds: Histogram,
     /// Entries in all outboxes.
     pub outbox_length: Measurement,
+    /// Units of ended sales that Redis still holds: about 110 bytes for each order.
+    pub ended_units: Measurement,
     pub queue_ready: Measurement,
     pub dead_letters: Measurement,
     /// Age of the gate's facts in milliseconds; -1 before the first read.
@@ -163,6 +165,7 @@ impl Default for Metrics {
             claim_batch_size: sizes(registry, "claim_batch_size", "Claims per call to the share backend"),
             claim_batch_seconds: seconds(registry, "claim_batch", "Time of a call to the share backend"),
             outbox_length: register(registry, "outbox_entries", "Entries in the outboxes"),
+            ended_units: register(registry, "ended_units", "Units of ended sales that Redis still holds"),
             queue_ready: register(registry, "queue_ready", "Messages ready in seckill.orders"),
             dead_letters: register(registry, "queue_dead", "Messages ready in seckill.orders.dead"),
             facts_age_ms: register(registry, "facts_age_ms", "Age of the facts that the gate checks requests against"),
@@ -380,21 +383,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn gauges_of_the_lease_end_with_it() {
         let metrics = Metrics::default();
-        let all = [&metrics.outbox_length, &metrics.queue_ready, &metrics.dead_letters, &metrics.mails_waiting];
-        let names = ["outbox_entries", "queue_ready", "queue_dead", "mails_waiting"];
+        let all = [
+            &metrics.outbox_length,
+            &metrics.ended_units,
+            &metrics.queue_ready,
+            &metrics.dead_letters,
+            &metrics.mails_waiting,
+        ];
+        let names = ["outbox_entries", "ended_units", "queue_ready", "queue_dead", "mails_waiting"];
         let shown = || {
             let text = metrics.encode();
             names.map(|name| {
                 text.lines().find_map(|line| line.strip_prefix(&format!("seckill_{name} ")).map(str::to_owned))
             })
         };
-        assert_eq!(shown(), [const { None }; 4]);
+        assert_eq!(shown(), [const { None }; 5]);
         for gauge in all {
             gauge.set(3);
         }
-        assert_eq!(shown(), [const { "3" }; 4].map(|value| Some(value.to_owned())));
+        assert_eq!(shown(), [const { "3" }; 5].map(|value| Some(value.to_owned())));
         tokio::time::advance(MAX_MEASUREMENT_AGE).await;
-        assert_eq!(shown(), [const { None }; 4]);
+        assert_eq!(shown(), [const { None }; 5]);
     }
 
     #[test]

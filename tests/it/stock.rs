@@ -53,6 +53,7 @@ mod stack {
         catalogue: Arc<Catalogue>,
         goods: GoodsId,
         clock: Clock,
+        metrics: Arc<Metrics>,
         fixture: Fixture,
     }
 
@@ -77,7 +78,7 @@ mod stack {
             let draft = GoodsDraft { name: Some(text.clone()), description: Some(text), ..GoodsDraft::default() };
             let goods = store.goods().put(None, draft, "test", clock.now()).await.unwrap().unwrap().id;
             let database = DatabaseStock::new(store.clone(), HOUR);
-            StockPair { redis, database, store, catalogue, goods, clock, fixture }
+            StockPair { redis, database, store, catalogue, goods, clock, metrics: Arc::default(), fixture }
         }
 
         /// A sale in both backends. It is live unless it has a window.
@@ -509,7 +510,7 @@ mod stack {
     impl StockPair {
         fn stock_sync(&self) -> StockSync {
             let (redis, clock) = (self.redis.clone(), self.clock.clone());
-            StockSync::new(redis, self.store.clone(), self.catalogue.clone(), None, clock, Arc::default())
+            StockSync::new(redis, self.store.clone(), self.catalogue.clone(), None, clock, self.metrics.clone())
         }
     }
 
@@ -599,6 +600,7 @@ mod stack {
         let mut remains = async |command: &mut redis::Cmd| {
             backends.stock_sync().step().await.unwrap();
             let keys = backends.keys(sale.id).await.len();
+            assert!(backends.metrics.encode().contains("seckill_ended_units 2\n"));
             command.exec_async(&mut connection).await.unwrap();
             keys > 0
         };
@@ -611,6 +613,8 @@ mod stack {
         backends.store.processes().remove("other", HOUR).await.unwrap();
         remains(&mut redis::cmd("PING")).await;
         assert!(!remains(&mut redis::cmd("PING")).await);
+        backends.stock_sync().step().await.unwrap();
+        assert!(backends.metrics.encode().contains("seckill_ended_units 0\n"));
 
         backends.store.orders().cancel(sale.id, &[claims[0].order_id], "unpaid", LockPatience::Long).await.unwrap();
         backends.store.orders().delete_releases_of_retired_sales().await.unwrap();

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
 
 use self::reach::Place;
@@ -13,6 +14,7 @@ use crate::app;
 use base::clock::Clock;
 use base::config::{Config, RedisAddress, ServiceAddress};
 use base::tls;
+use domain::{Sale, SaleState};
 use engine::health::ClockOffset;
 use engine::pipeline::dead_letters::DeadLetters;
 use engine::pipeline::rabbit::Publisher;
@@ -60,7 +62,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
             RedisAddress::Cluster(members) => {
                 for member in &members {
                     let subject = at("redis cluster", member);
-                    let found = check(&subject, redis_at(member), group_member(member), repair).await;
+                    let found = check(&subject, redis_at(member), cluster_member(member), repair).await;
                     findings.push(found.to(member));
                 }
             }
@@ -81,6 +83,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         }
         if has_schema && findings.iter().all(|found| !found.subject.starts_with("redis") || found.problems.is_empty()) {
             findings.push(check("outboxes", None, dead_outbox_entries(config), repair).await);
+            findings.push(check("ended sales", None, ended_sales(config), repair).await);
         }
     }
     for node in config.amqp_url.iter().flat_map(ServiceAddress::each) {
@@ -266,7 +269,7 @@ async fn master(mut connection: RedisConnection) -> Problems {
 }
 
 /// Checks a master or replica of a cluster.
-async fn group_member(url: &ServiceAddress) -> Problems {
+async fn cluster_member(url: &ServiceAddress) -> Problems {
     let mut connection = connection::any_role(url)?;
     let state: String = redis::cmd("CLUSTER").arg("INFO").query_async(&mut connection).await?;
     if !state.lines().any(|line| line.trim() == "cluster_state:ok") {
@@ -300,6 +303,28 @@ async fn dead_outbox_entries(config: &Config) -> Problems {
     let letters = DeadLetters::new(None, master, Store::open(&config.database_url)?, Clock::system());
     let dead = letters.list().await?.outboxes.transpose()?.map_or(0, |letters| letters.len());
     Ok(dead_letters(dead))
+}
+
+/// How long an ended sale may lie in Redis without a word. Usually it is gone after a minute.
+const MAX_STAY: SignedDuration = SignedDuration::from_mins(10);
+
+/// Looks for ended sales that still use memory in Redis.
+async fn ended_sales(config: &Config) -> Problems {
+    let store = Store::open(&config.database_url)?;
+    let (sales, now) = (store.sales().active().await?, store.now().await?);
+    Ok(lingering(&sales, now).into_iter().collect())
+}
+
+fn lingering(sales: &[Sale], now: Timestamp) -> Option<String> {
+    let has_ended = |sale: &&Sale| {
+        sale.state == SaleState::Ended
+            && sale.window.closes_at.is_some_and(|closed| now.duration_since(closed) > MAX_STAY)
+    };
+    let ids: Vec<String> = sales.iter().filter(has_ended).map(|sale| sale.id.to_string()).collect();
+    (!ids.is_empty()).then(|| {
+        let list = ids.join(", ");
+        format!("ended long ago and still in Redis: {list}; they leave once control runs and their orders are in the database")
+    })
 }
 
 fn dead_letters(count: usize) -> Vec<String> {

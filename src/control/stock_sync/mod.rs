@@ -160,6 +160,10 @@ impl StockSync {
             state.counters_synced = Some(Instant::now());
             self.stock.write_sale_flags(&sales, &survey).await?;
             self.metrics.outbox_length.set(survey.iter().filter_map(|(_, l)| l.loaded()).map(|l| l.outbox).sum());
+            let ended: HashSet<SaleId> =
+                sales.iter().filter(|sale| sale.state == SaleState::Ended).map(|sale| sale.id).collect();
+            let held = survey.iter().filter(|(bucket, _)| bucket.sale().is_some_and(|sale| ended.contains(&sale)));
+            self.metrics.ended_units.set(held.filter_map(|(_, l)| l.loaded()).map(|l| l.booked).sum());
             self.retire(&sales, &survey).await?;
         }
         self.unload_retired(&mut state).await?;
