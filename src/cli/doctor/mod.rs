@@ -14,7 +14,7 @@ use crate::app;
 use base::clock::Clock;
 use base::config::{Config, RedisAddress, ServiceAddress};
 use base::tls;
-use domain::{Sale, SaleState};
+use domain::{Sale, SaleState, Window};
 use engine::health::ClockOffset;
 use engine::pipeline::dead_letters::DeadLetters;
 use engine::pipeline::rabbit::Publisher;
@@ -316,15 +316,17 @@ async fn ended_sales(config: &Config) -> Problems {
 }
 
 fn lingering(sales: &[Sale], now: Timestamp) -> Option<String> {
-    let has_ended = |sale: &&Sale| {
-        sale.state == SaleState::Ended
-            && sale.window.closes_at.is_some_and(|closed| now.duration_since(closed) > MAX_STAY)
-    };
-    let ids: Vec<String> = sales.iter().filter(has_ended).map(|sale| sale.id.to_string()).collect();
+    let overdue = sales.iter().filter(|sale| is_overdue(sale.state, sale.window, now));
+    let ids: Vec<String> = overdue.map(|sale| sale.id.to_string()).collect();
     (!ids.is_empty()).then(|| {
         let list = ids.join(", ");
         format!("ended long ago and still in Redis: {list}; they leave once control runs and their orders are in the database")
     })
+}
+
+/// Whether an active sale should have left Redis.
+fn is_overdue(state: SaleState, window: Window, now: Timestamp) -> bool {
+    state == SaleState::Ended && window.closes_at.is_some_and(|closed| now.duration_since(closed) > MAX_STAY)
 }
 
 fn dead_letters(count: usize) -> Vec<String> {
@@ -344,4 +346,18 @@ async fn rabbit(url: &ServiceAddress) -> Problems {
     let accepted = publisher.probe().await;
     publisher.close().await;
     Ok(dead_letters(dead as usize).into_iter().chain(accepted.err().map(|error| error.to_string())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sale_that_ended_long_ago_is_overdue() {
+        let now = Timestamp::UNIX_EPOCH;
+        let closed = |minutes| Window { opens_at: None, closes_at: Some(now - SignedDuration::from_mins(minutes)) };
+        assert!(is_overdue(SaleState::Ended, closed(11), now));
+        assert!(!is_overdue(SaleState::Ended, closed(9), now));
+        assert!(!is_overdue(SaleState::Live, closed(11), now));
+    }
 }
