@@ -6,7 +6,8 @@
 //! 4. An order that has arrived is noted, with a message to its account in the same transaction.
 //!
 //! A step may be interrupted anywhere and repeated: a call stays, and a claim for the same order is granted once. If a
-//! sale fails, it is tried again at growing intervals and delays no other sale.
+//! sale fails, it is tried again at growing intervals and delays no other sale. If a server of a Redis Cluster is away,
+//! accounts of its buckets are passed over until it is back.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tracing::info;
 use base::metrics::Metrics;
 use base::periodic::Backoff;
 use domain::{Sale, SaleId, SaleState};
-use engine::stock::Stock;
+use engine::stock::{FreeUnits, Stock};
 use store::{OffersMade, Store, StoreError};
 
 pub struct Waitlists {
@@ -53,11 +54,12 @@ impl Waitlists {
             return Ok(());
         }
         // A master that has forgotten holds counts units as free that the database has sold.
-        let free = self.stock.free_units(sale).await?.min(sale.total - sale.sold);
+        let FreeUnits { units, standing_still } = self.stock.free_units(sale).await?;
+        let free = units.min(sale.total - sale.sold);
         if free <= 0 {
             return Ok(());
         }
-        let claims = self.store.waitlists().call_waiters(sale, free).await?;
+        let claims = self.store.waitlists().call_waiters(sale, free, &standing_still).await?;
         if !claims.is_empty() {
             // Claims that are not granted are made again by the next step. Perhaps the account's bucket has no unit
             // yet, or an ended order of the account still holds units that are about to be released.

@@ -102,7 +102,11 @@ impl Expiry {
             self.store.orders().postpone_releases(&left).await?;
         }
         let done = outcome?.len();
-        anyhow::ensure!(left.is_empty(), "the sale is not loaded; {} orders still hold units", left.len());
+        anyhow::ensure!(
+            left.is_empty(),
+            "the sale or a part of it is not loaded or does not answer; {} orders still hold units",
+            left.len()
+        );
         Ok(done)
     }
 }

@@ -336,7 +336,7 @@ mod stack {
         // Redis loses everything, and the sale is loaded again.
         backends.redis.unload(bucket).await.unwrap();
         backends.stock_sync().step().await.unwrap();
-        assert_eq!(backends.redis.free_units(&sale).await.unwrap(), 1);
+        assert_eq!(backends.redis.free_units(&sale).await.unwrap().units, 1);
         assert_eq!(backends.reserve(sale.id, &[claim(4, 1)]).await, [Decision::SoldOut]);
 
         for _ in 0..2 {

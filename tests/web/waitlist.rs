@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use control::waitlists::Waitlists;
-use domain::{SaleId, waitlist};
+use domain::{Bucket, SaleId, UserId, waitlist};
 use orders::expiry::Expiry;
 
 const PAYMENT_WINDOW: Duration = Duration::from_secs(1800);
@@ -363,10 +363,10 @@ async fn account_whose_offer_is_rejected_waits_on_in_its_place() {
     let place = own(&mei, &sale).await;
     next_segment(&clock);
     let of_sale = store.sales().get(id).await.unwrap().unwrap();
-    let [claim] = store.waitlists().call_waiters(&of_sale, 1).await.unwrap()[..] else {
+    let [claim] = store.waitlists().call_waiters(&of_sale, 1, &[]).await.unwrap()[..] else {
         panic!("one account is called")
     };
-    assert_eq!(store.waitlists().call_waiters(&of_sale, 1).await.unwrap(), [claim], "a call stays");
+    assert_eq!(store.waitlists().call_waiters(&of_sale, 1, &[]).await.unwrap(), [claim], "a call stays");
     store.orders().persist_orders(&[claim.reservation(id)], PAYMENT_WINDOW).await.unwrap();
     step(&shop).await;
     assert_eq!(own(&mei, &sale).await, place);
@@ -375,6 +375,38 @@ async fn account_whose_offer_is_rejected_waits_on_in_its_place() {
     let offered = own(&mei, &sale).await;
     assert_eq!(offered["state"], "offered");
     assert_ne!(offered["order_id"], json!(claim.order_id));
+}
+
+/// A server of a Redis Cluster is away, and the first accounts on the waitlist are those of its bucket.
+#[tokio::test]
+async fn accounts_of_a_bucket_that_stands_still_are_passed_over() {
+    let clock = start();
+    let shop = shop_at(&clock).await;
+    let (sale, _) = sold_out_sale(&shop, 1).await;
+    let (store, id) = (&shop.parts.store, SaleId(sale.parse().unwrap()));
+    let mut of_sale = store.sales().get(id).await.unwrap().unwrap();
+    of_sale.rush.buckets = 2;
+    let [away, living] = [0, 1].map(|n| Bucket::of_sale(&of_sale).nth(n).unwrap());
+    let of_bucket = |bucket| {
+        let all = (1..).map(|n| UserId(uuid::Uuid::from_u128(n)));
+        all.filter(move |user| Bucket::of_user(id, 2, *user) == bucket)
+    };
+    assert!(store.waitlists().join(id, UserId(uuid::Uuid::nil()), 1).await.is_ok());
+    shop.execute("DELETE FROM waiters").await;
+    let line: Vec<UserId> = of_bucket(away).take(600).chain(of_bucket(living).take(3)).collect();
+    let rows = line.iter().zip(1..).map(|(user, place)| format!("({id}, '{user}', 1, 0, 0, {place}, 'waiting')"));
+    let rows = rows.collect::<Vec<_>>().join(",");
+    let columns = "sale_id, user_id, quantity, joined_at_ms, since_ms, place, state";
+    shop.execute(format!("INSERT INTO waiters ({columns}) VALUES {rows}")).await;
+    next_segment(&clock);
+
+    let called = async |units, standing_still: &[Bucket]| {
+        let claims = store.waitlists().call_waiters(&of_sale, units, standing_still).await.unwrap();
+        claims.into_iter().map(|claim| claim.user_id).collect::<Vec<_>>()
+    };
+    assert_eq!(called(2, &[away]).await, line[600..602]);
+    assert_eq!(called(2, &[]).await, line[..2], "they kept their places");
+    assert_eq!(called(2, &[away, living]).await, []);
 }
 
 #[tokio::test]

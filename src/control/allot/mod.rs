@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::debug;
 
+use base::periodic::Backoff;
 use domain::Bucket;
 use domain::{Sale, SaleState};
 use engine::catalogue::Catalogue;
@@ -38,6 +39,7 @@ pub struct Allotter {
     catalogue: Arc<Catalogue>,
     /// When a bucket's share was last raised.
     raised: Mutex<HashMap<Bucket, Instant>>,
+    failing: Backoff<Bucket>,
     cooldown: Duration,
 }
 
@@ -63,7 +65,8 @@ impl BucketAllotment {
 impl Allotter {
     /// `cooldown` is [`COOLDOWN`] except in tests.
     pub fn new(stock: RedisStock, store: Store, catalogue: Arc<Catalogue>, cooldown: Duration) -> Allotter {
-        Allotter { stock, store, catalogue, raised: Mutex::default(), cooldown }
+        let failing = Backoff::new("allotment of a bucket");
+        Allotter { stock, store, catalogue, raised: Mutex::default(), failing, cooldown }
     }
 
     /// One step for every split sale that has not ended. Returns whether anything had to be done.
@@ -72,13 +75,16 @@ impl Allotter {
         if !active.any(|entry| entry.sale.rush.buckets > 1) {
             return Ok(false);
         }
-        let mut busy = false;
+        let (mut busy, mut failure) = (false, None);
         for sale in self.store.sales().active().await? {
             if sale.rush.buckets > 1 && sale.state != SaleState::Ended {
-                busy |= self.step_of(&sale).await?;
+                match self.step_of(&sale).await {
+                    Ok(had_work) => busy |= had_work,
+                    Err(error) => failure = Some(error),
+                }
             }
         }
-        Ok(busy)
+        failure.map_or(Ok(busy), Err)
     }
 
     /// As [`Allotter::step`], for one sale.
@@ -89,7 +95,7 @@ impl Allotter {
         if !changes.is_empty() && self.retarget(sale, &mut buckets, &changes).await? {
             busy |= self.apply_pending(sale, &mut buckets).await?;
         }
-        self.update_more_flags(sale, &mut buckets).await?;
+        self.update_more_flags(sale, &mut buckets).await;
         Ok(busy)
     }
 
@@ -108,10 +114,8 @@ impl Allotter {
         let mut busy = false;
         for (bucket, more) in buckets.iter_mut().zip(more).filter(|(bucket, _)| bucket.is_pending()) {
             let Some(before) = bucket.redis else { continue };
-            let Some(now) = self.stock.allot(bucket.id, bucket.row.fence, bucket.row.target, more).await? else {
-                bucket.redis = None;
-                continue;
-            };
+            bucket.redis = self.allot(bucket.id, bucket.row.fence, bucket.row.target, more).await;
+            let Some(now) = bucket.redis else { continue };
             if now.total > before.total {
                 self.raised.lock().await.insert(bucket.id, Instant::now());
             }
@@ -124,6 +128,17 @@ impl Allotter {
             busy = true;
         }
         Ok(busy)
+    }
+
+    /// Sets the share of a bucket. `None` if the bucket is not loaded, or its server does not answer: then the others go
+    /// on without it.
+    async fn allot(&self, bucket: Bucket, fence: i64, share: i64, more: bool) -> Option<BucketShare> {
+        if self.failing.is_waiting(&bucket) {
+            return None;
+        }
+        let share = self.stock.allot(bucket, fence, share, more).await;
+        self.failing.record(bucket, share.as_ref().map(drop));
+        share.ok().flatten()
     }
 
     async fn plan_changes(&self, sale: &Sale, buckets: &[BucketAllotment]) -> Vec<Reallotment> {
@@ -180,14 +195,13 @@ impl Allotter {
     }
 
     /// Updates the flag by which an empty bucket asks shoppers to retry.
-    async fn update_more_flags(&self, sale: &Sale, buckets: &mut [BucketAllotment]) -> anyhow::Result<()> {
+    async fn update_more_flags(&self, sale: &Sale, buckets: &mut [BucketAllotment]) {
         let more = has_more(sale, buckets);
         for (bucket, more) in buckets.iter_mut().zip(more) {
             if let Some(redis) = bucket.redis.filter(|redis| redis.more != more) {
-                self.stock.allot(bucket.id, redis.fence, redis.total, more).await?;
+                self.allot(bucket.id, redis.fence, redis.total, more).await;
             }
         }
-        Ok(())
     }
 }
 

@@ -158,7 +158,7 @@ impl StockSync {
         }
         if state.counters_synced.is_none_or(|at| at.elapsed() >= COUNTERS_INTERVAL) {
             state.counters_synced = Some(Instant::now());
-            self.stock.write_sale_flags(&sales, &survey).await?;
+            failure = self.stock.write_sale_flags(&sales, &survey).await.err().map(Into::into).or(failure);
             self.metrics.outbox_length.set(survey.iter().filter_map(|(_, l)| l.loaded()).map(|l| l.outbox).sum());
             let ended: HashSet<SaleId> =
                 sales.iter().filter(|sale| sale.state == SaleState::Ended).map(|sale| sale.id).collect();
@@ -225,7 +225,7 @@ impl StockSync {
         }
         for (_, bucket, loaded) in buckets {
             // The master may have lost the waitlist's flag and a pause of the sale.
-            self.stock.keep_for_waiters(&[sale.id], &[*bucket]).await?;
+            self.stock.keep_for_waiters(*bucket).await?;
             self.pass_on(sale, *bucket, loaded).await?;
             generation::open(&self.stock.connection(), *bucket, loaded.generation.present).await?;
             let Generation { epoch, server } = loaded.generation.present;

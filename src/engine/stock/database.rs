@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::{DefineOutcome, FactSource, Facts, Stock, Unavailable, WaitedStock, Winners};
+use super::{DefineOutcome, FactSource, Facts, FreeUnits, Stock, Unavailable, WaitedStock, Winners};
 use crate::batching::{Batch, BatchKey};
 use domain::Bucket;
 use domain::claim::{Claim, Decision, Hold};
@@ -101,9 +101,9 @@ impl WaitedStock for DatabaseStock {
         Ok(())
     }
 
-    async fn free_units(&self, sale: &Sale) -> Result<i64, Unavailable> {
+    async fn free_units(&self, sale: &Sale) -> Result<FreeUnits, Unavailable> {
         let now = self.store.sales().get(sale.id).await?;
-        Ok(now.map_or(0, |sale| sale.total - sale.sold))
+        Ok(FreeUnits { units: now.map_or(0, |sale| sale.total - sale.sold), standing_still: Vec::new() })
     }
 
     async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use tokio_util::sync::CancellationToken;
 
-use super::redis::{HoldsPage, RedisStock, holds_page, start_flag};
+use super::redis::{HoldsPage, RedisStock, holds_page, start_flag, within_limit};
 use super::{Unavailable, time_text};
 use crate::redis::generation::{self, LoadedGeneration};
 use crate::redis::short_id::ShortId;
@@ -54,6 +54,11 @@ impl BucketState {
             BucketState::Loaded(counters) => Some(counters),
             BucketState::NotLoaded | BucketState::Unreachable => None,
         }
+    }
+
+    /// Whether claims are decided: the bucket is loaded, and no grants have to be replayed to it first.
+    pub fn decides(&self) -> bool {
+        self.loaded().is_some_and(|loaded| loaded.generation.open)
     }
 }
 
@@ -155,7 +160,8 @@ impl RedisStock {
     }
 
     /// Sets the share of a bucket of a split sale, unless it has applied a newer fence, and whether there are more units
-    /// elsewhere. Returns the bucket's share afterwards; `None` when it is not loaded.
+    /// elsewhere. Returns the bucket's share afterwards; `None` when it is not loaded. Keeps for the waitlist what the
+    /// bucket gains.
     pub async fn allot(
         &self,
         bucket: Bucket,
@@ -165,7 +171,11 @@ impl RedisStock {
     ) -> Result<Option<BucketShare>, Unavailable> {
         let mut call = self.scripts.allot.key(keys::hash(bucket));
         call.key(keys::count(bucket)).arg(fence).arg(share).arg(i64::from(more));
-        let answer: Vec<i64> = call.invoke_async(&mut self.master.clone()).await?;
+        let allotted = within_limit(bucket, async {
+            self.keep_for_waiters(bucket).await?;
+            Ok(call.invoke_async::<Vec<i64>>(&mut self.master.clone()).await?)
+        });
+        let answer = allotted.await?;
         match answer.as_slice() {
             [] => Ok(None),
             &[total, booked, fence] => Ok(Some(BucketShare { total, booked, fence, more, missed: 0 })),

@@ -66,6 +66,15 @@ impl Winners {
     }
 }
 
+/// The units of a sale that no account holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FreeUnits {
+    /// So many are free at least. May be negative, after replayed grants.
+    pub units: i64,
+    /// Buckets that decide no claims now. Their accounts keep their places on the waitlist.
+    pub standing_still: Vec<Bucket>,
+}
+
 /// How far the backend has applied a sale's new definition. Parts are the buckets of a split sale.
 #[derive(Debug, Clone, Default)]
 pub struct DefineOutcome {
@@ -104,7 +113,7 @@ pub trait Stock: WaitedStock {
     async fn define(&self, sale: &Sale) -> DefineOutcome;
 
     /// Returns the units of each hold that still belongs to its order. The result is the orders that are done; call again
-    /// for the others.
+    /// for the others, whose bucket is not loaded or does not answer.
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable>;
 
     /// The buckets of a sale that decide no claims at present, because their server is away or may have forgotten
@@ -120,10 +129,10 @@ pub trait WaitedStock: Send + Sync {
     /// Reads from the database how many units accounts wait for, keeps so many for them and sells the others.
     async fn follow_waitlist(&self, sale: &Sale) -> Result<(), Unavailable>;
 
-    /// Units that no account holds.
-    async fn free_units(&self, sale: &Sale) -> Result<i64, Unavailable>;
+    async fn free_units(&self, sale: &Sale) -> Result<FreeUnits, Unavailable>;
 
-    /// Like [`Stock::reserve`], but for claims of waiting accounts. Returns one decision per claim, in their order.
+    /// Like [`Stock::reserve`], but for claims of waiting accounts. Returns one decision per claim, in their order:
+    /// [`Decision::NotLoaded`] if its bucket does not answer.
     async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable>;
 }
 

@@ -49,8 +49,8 @@ pub struct RedisStock {
 /// Holds released per call; more would block the server for too long.
 const MAX_RELEASES_PER_CALL: usize = 500;
 
-/// How long a bucket's server may take to apply a definition; the other buckets do not wait for it.
-const DEFINE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a bucket's server may take for a change of one of several buckets; the other buckets do not wait for it.
+const BUCKET_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Holds per page; more would block the server for too long.
 const HOLDS_PER_PAGE: usize = 200;
@@ -140,7 +140,7 @@ impl RedisStock {
     /// Like [`Stock::define`], for one bucket. Returns `false` if the bucket is not loaded.
     pub async fn define_bucket(&self, sale: &Sale, bucket: Bucket) -> Result<bool, Unavailable> {
         // The definition may add units, so accounts that wait for them must be marked first.
-        self.keep_for_waiters(&[sale.id], &[bucket]).await?;
+        self.keep_for_waiters(bucket).await?;
         let mut call = self.scripts.define.key(keys::hash(bucket));
         call.key(keys::start(bucket)).key(keys::count(bucket)).arg(sale.version).arg(sale.state.as_str());
         call.arg(time_text(sale.window.opens_at)).arg(time_text(sale.window.closes_at));
@@ -148,6 +148,25 @@ impl RedisStock {
         call.arg(if bucket.part().is_some() { "part" } else { "whole" });
         let known: i64 = call.invoke_async(&mut self.master.clone()).await?;
         Ok(known == 1)
+    }
+
+    /// Like [`Stock::release`], for holds of one bucket.
+    async fn release_from(&self, bucket: Bucket, releases: &[&HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
+        // The releases are already in the database, so accounts that waited when they were requested are found.
+        self.keep_for_waiters(bucket).await?;
+        let mut done = Vec::with_capacity(releases.len());
+        for chunk in releases.chunks(MAX_RELEASES_PER_CALL) {
+            let mut call = self.scripts.release.key(keys::hash(bucket));
+            call.key(keys::holders(bucket)).key(keys::access(bucket));
+            for release in chunk {
+                call.arg(ShortId::of(release.user_id.0)).arg(ShortId::of(release.order_id.0));
+            }
+            let units: i64 = call.invoke_async(&mut self.master.clone()).await?;
+            if units >= 0 {
+                done.extend(chunk.iter().map(|release| release.order_id));
+            }
+        }
+        Ok(done)
     }
 
     /// The shared connection to the master.
@@ -158,6 +177,29 @@ impl RedisStock {
     pub async fn ping(&self) -> Result<(), Unavailable> {
         Ok(redis::cmd("PING").query_async(&mut self.master.clone()).await?)
     }
+}
+
+/// Waits for one of several buckets, but not for long.
+pub(super) async fn within_limit<T>(
+    bucket: Bucket,
+    change: impl Future<Output = Result<T, Unavailable>>,
+) -> Result<T, Unavailable> {
+    match tokio::time::timeout(BUCKET_TIMEOUT, change).await {
+        Ok(changed) => changed,
+        Err(_) => Err(Unavailable(format!("no answer about {bucket} within {BUCKET_TIMEOUT:?}"))),
+    }
+}
+
+/// The results of the buckets that answered: a server that is away fails only its own buckets. An error if none did.
+pub(super) fn unless_all_failed<T>(results: Vec<Result<T, Unavailable>>) -> Result<Vec<T>, Unavailable> {
+    let (mut answered, mut failure) = (Vec::with_capacity(results.len()), None);
+    for result in results {
+        match result {
+            Ok(answer) => answered.push(answer),
+            Err(error) => failure = Some(error),
+        }
+    }
+    failure.filter(|_| answered.is_empty()).map_or(Ok(answered), Err)
 }
 
 /// The answer of the reserve script.
@@ -264,12 +306,8 @@ impl Stock for RedisStock {
     }
 
     async fn define(&self, sale: &Sale) -> DefineOutcome {
-        let buckets = Bucket::of_sale(sale).map(async |bucket| {
-            match tokio::time::timeout(DEFINE_TIMEOUT, self.define_bucket(sale, bucket)).await {
-                Ok(defined) => defined,
-                Err(_) => Err(Unavailable(format!("no answer about {bucket} within {DEFINE_TIMEOUT:?}"))),
-            }
-        });
+        let buckets =
+            Bucket::of_sale(sale).map(async |bucket| within_limit(bucket, self.define_bucket(sale, bucket)).await);
         let mut outcome = DefineOutcome::default();
         for defined in join_all(buckets).await {
             outcome.parts += 1;
@@ -283,33 +321,21 @@ impl Stock for RedisStock {
     }
 
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
-        self.keep_releases_for_waiters(releases).await?;
         let mut by_bucket: BTreeMap<Bucket, Vec<&HeldUnits>> = BTreeMap::new();
         for release in releases {
             let bucket = Bucket::of_user(release.sale_id, self.bucket_count(release.sale_id).await?, release.user_id);
             by_bucket.entry(bucket).or_default().push(release);
         }
-        let mut done = Vec::with_capacity(releases.len());
-        for (bucket, releases) in by_bucket {
-            for chunk in releases.chunks(MAX_RELEASES_PER_CALL) {
-                let mut call = self.scripts.release.key(keys::hash(bucket));
-                call.key(keys::holders(bucket)).key(keys::access(bucket));
-                for release in chunk {
-                    call.arg(ShortId::of(release.user_id.0)).arg(ShortId::of(release.order_id.0));
-                }
-                let units: i64 = call.invoke_async(&mut self.master.clone()).await?;
-                if units >= 0 {
-                    done.extend(chunk.iter().map(|release| release.order_id));
-                }
-            }
-        }
-        Ok(done)
+        let released = by_bucket
+            .into_iter()
+            .map(async |(bucket, releases)| within_limit(bucket, self.release_from(bucket, &releases)).await);
+        Ok(unless_all_failed(join_all(released).await)?.concat())
     }
 
     async fn standing_still(&self, sale: &Sale) -> Vec<Bucket> {
         let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
         let Ok(mut survey) = self.survey(&buckets).await else { return buckets };
-        survey.retain(|(_, state)| state.loaded().is_none_or(|loaded| !loaded.generation.open));
+        survey.retain(|(_, state)| !state.decides());
         survey.into_iter().map(|(bucket, _)| bucket).collect()
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! **Only waiting accounts get these units.** An account is on the waitlist in the database before its request is
 //! answered. Every operation that adds free units to a bucket first reads from the database how many units are waited
-//! for, and raises the number in every bucket: a release, a new definition, a load, and the opening of a master that may
-//! have forgotten the number. Units move between buckets, so each bucket keeps as many as the sale has to keep. A bucket
-//! of a split sale may thus keep more than its share, for as long as a segment lasts.
+//! for, and raises the number in that bucket: a release, a new definition, a load, an allotment, and the opening of a
+//! master that may have forgotten the number. No operation needs a second bucket, so a server that is away delays only
+//! its own buckets. Units move between buckets, so each bucket keeps as many as the sale has to keep. A bucket of a split
+//! sale may thus keep more than its share, for as long as a segment lasts.
 //!
 //! **The number is lowered** once fewer units are waited for. It is read with its mark before the database is asked, and
 //! lowered only if the mark is still the same, because between the answer and the change an account may have joined and
@@ -13,15 +14,16 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use futures::future::join_all;
 
-use super::load::StockCounters;
-use super::redis::{Mode, RedisStock};
-use super::{Unavailable, WaitedStock};
+use super::load::BucketState;
+use super::redis::{Mode, RedisStock, unless_all_failed, within_limit};
+use super::{FreeUnits, Unavailable, WaitedStock};
 use crate::batching::Batch;
 use crate::redis::{keys, malformed, parse};
 use domain::claim::{Claim, Decision};
-use domain::{Bucket, Sale, SaleId};
-use store::HeldUnits;
+use domain::{Bucket, Sale};
+use store::Allotment;
 
 /// How many units a loaded bucket keeps.
 struct Kept {
@@ -31,28 +33,14 @@ struct Kept {
 }
 
 impl RedisStock {
-    /// Keeps units in the buckets whose sale has waiting accounts.
-    pub async fn keep_for_waiters(&self, sales: &[SaleId], buckets: &[Bucket]) -> Result<(), Unavailable> {
-        let waited = self.store.waitlists().waited_for(sales).await?;
-        for bucket in buckets {
-            if let Some(units) = bucket.sale().and_then(|sale| waited.get(&sale)) {
-                self.keep(*bucket, *units, "").await?;
-            }
+    /// Keeps units in a bucket whose sale has waiting accounts. Must precede every operation that adds free units to the
+    /// bucket.
+    pub async fn keep_for_waiters(&self, bucket: Bucket) -> Result<(), Unavailable> {
+        let Some(sale) = bucket.sale() else { return Ok(()) };
+        match self.store.waitlists().waited_for(&[sale]).await?.get(&sale) {
+            Some(units) => self.keep(bucket, *units, "").await,
+            None => Ok(()),
         }
-        Ok(())
-    }
-
-    /// Like [`RedisStock::keep_for_waiters`], for all buckets of sales whose units are about to be released. The
-    /// releases are already in the database, so accounts that waited when they were requested are found.
-    pub(super) async fn keep_releases_for_waiters(&self, releases: &[HeldUnits]) -> Result<(), Unavailable> {
-        let mut sales: Vec<SaleId> = releases.iter().map(|release| release.sale_id).collect();
-        sales.sort_unstable();
-        sales.dedup();
-        let mut buckets = Vec::with_capacity(sales.len());
-        for &sale in &sales {
-            buckets.extend(Bucket::all(sale, self.bucket_count(sale).await?));
-        }
-        self.keep_for_waiters(&sales, &buckets).await
     }
 
     /// Keeps at least so many units, or exactly so many if the bucket still has this mark.
@@ -90,19 +78,23 @@ impl WaitedStock for RedisStock {
         let buckets: Vec<Bucket> = Bucket::of_sale(sale).collect();
         let all = self.kept(&buckets).await?;
         let units = self.store.waitlists().waited_units(sale.id).await?;
-        for (bucket, kept) in buckets.into_iter().zip(all) {
-            match kept {
-                Some(kept) if kept.units < units => self.keep(bucket, units, "").await?,
-                Some(kept) if kept.units > units => self.keep(bucket, units, &kept.mark).await?,
-                _ => {}
-            }
-        }
-        Ok(())
+        let changes = buckets.into_iter().zip(all).filter_map(|(bucket, kept)| match kept? {
+            kept if kept.units < units => Some((bucket, String::new())),
+            kept if kept.units > units => Some((bucket, kept.mark)),
+            _ => None,
+        });
+        let kept = changes.map(async |(bucket, mark)| within_limit(bucket, self.keep(bucket, units, &mark)).await);
+        unless_all_failed(join_all(kept).await).map(drop)
     }
 
-    async fn free_units(&self, sale: &Sale) -> Result<i64, Unavailable> {
+    async fn free_units(&self, sale: &Sale) -> Result<FreeUnits, Unavailable> {
         let survey = self.survey(&Bucket::of_sale(sale).collect::<Vec<_>>()).await?;
-        Ok(StockCounters::of_sale(&survey).map_or(0, |loaded| sale.total - loaded.booked))
+        // Read after the survey: what a bucket was given since it was seen counts as sold.
+        let allotments = match sale.rush.buckets {
+            1 => Vec::new(),
+            count => self.store.sales().allotments(sale.id, count).await?,
+        };
+        Ok(free_units(sale.total, &survey, &allotments))
     }
 
     async fn offer(&self, sale: &Sale, claims: &[Claim]) -> Result<Vec<Decision>, Unavailable> {
@@ -113,14 +105,93 @@ impl WaitedStock for RedisStock {
         }
         // These grants need no grant log: the waitlist in the database records which accounts got an offer.
         let mut decisions = vec![Decision::NotLoaded; claims.len()];
-        for (bucket, numbered) in by_bucket {
-            let batch = Batch { bucket, claims: numbered.iter().map(|(_, claim)| *claim).collect() };
-            let answer = self.call_reserve(Mode::Offer, &[batch]).await.pop().transpose()?.flatten();
-            let Some(answer) = answer else { continue };
-            for ((number, _), decision) in numbered.iter().zip(answer.decisions) {
-                decisions[*number] = decision;
+        let answers = by_bucket.into_iter().map(async |(bucket, numbered)| {
+            let (numbers, claims): (Vec<usize>, Vec<Claim>) = numbered.into_iter().unzip();
+            let batch = [Batch { bucket, claims }];
+            let answer = within_limit(bucket, async {
+                Ok(self.call_reserve(Mode::Offer, &batch).await.pop().transpose()?.flatten())
+            });
+            Ok((numbers, answer.await?))
+        });
+        for (numbers, answer) in unless_all_failed(join_all(answers).await)? {
+            for (number, decision) in numbers.into_iter().zip(answer.into_iter().flat_map(|a| a.decisions)) {
+                decisions[number] = decision;
             }
         }
         Ok(decisions)
+    }
+}
+
+/// The free units of a sale. A bucket that stands still may have sold everything that it was allotted, so all of it
+/// counts as sold. `allotments` is empty if the sale is not split.
+fn free_units(total: i64, survey: &[(Bucket, BucketState)], allotments: &[Allotment]) -> FreeUnits {
+    let mut free = FreeUnits { units: total, standing_still: Vec::new() };
+    for (number, (bucket, state)) in survey.iter().enumerate() {
+        let booked = state.loaded().map(|loaded| loaded.booked);
+        free.units -= match booked.filter(|_| state.decides()) {
+            Some(booked) => booked,
+            None => {
+                free.standing_still.push(*bucket);
+                let allotted = allotments.get(number).map_or(total, |row| row.allotted);
+                allotted.max(booked.unwrap_or_default())
+            }
+        };
+    }
+    free
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::SaleId;
+    use domain::sale::SaleState;
+
+    use super::*;
+    use crate::redis::generation::{Generation, LoadedGeneration};
+    use crate::stock::load::StockCounters;
+
+    fn loaded(booked: i64, open: bool) -> BucketState {
+        let present = Generation::parse(1, &[b'0'; 40]).unwrap();
+        let generation = LoadedGeneration { present, open };
+        BucketState::Loaded(StockCounters {
+            generation,
+            version: 1,
+            state: SaleState::Live,
+            booked,
+            share: 0,
+            outbox: 0,
+        })
+    }
+
+    /// The free units of a sale of 12 with these buckets, each with four units allotted, and the numbers of those that
+    /// stand still.
+    fn free(states: &[BucketState]) -> (i64, Vec<usize>) {
+        let buckets: Vec<Bucket> = Bucket::all(SaleId(7), states.len() as u8).collect();
+        let survey: Vec<_> = buckets.iter().copied().zip(states.iter().copied()).collect();
+        let rows = (0..).map(|part| Allotment { part, allotted: 4, target: 4, fence: 1 });
+        let rows: Vec<Allotment> = rows.take(if states.len() > 1 { states.len() } else { 0 }).collect();
+        let FreeUnits { units, standing_still } = free_units(12, &survey, &rows);
+        let number = |bucket: &Bucket| buckets.iter().position(|other| other == bucket).unwrap();
+        (units, standing_still.iter().map(number).collect())
+    }
+
+    #[test]
+    fn bucket_that_stands_still_counts_as_sold() {
+        use BucketState::{NotLoaded, Unreachable};
+        assert_eq!(free(&[loaded(4, true), loaded(3, true), loaded(4, true)]), (1, vec![]));
+        for still in [Unreachable, NotLoaded, loaded(1, false)] {
+            assert_eq!(free(&[loaded(4, true), still, loaded(2, true)]), (2, vec![1]), "{still:?}");
+            assert_eq!(free(&[still]), (0, vec![0]), "{still:?} is the whole sale");
+        }
+        assert_eq!(
+            free(&[loaded(4, true), loaded(6, false), Unreachable]),
+            (-2, vec![1, 2]),
+            "forgotten grants came back"
+        );
+    }
+
+    #[test]
+    fn units_of_the_pool_are_free() {
+        // 12 units, of which two buckets were allotted 8.
+        assert_eq!(free(&[BucketState::Unreachable, loaded(4, true)]), (4, vec![0]));
     }
 }

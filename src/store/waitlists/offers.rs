@@ -4,6 +4,8 @@
 //! A call is stored, and repeating the claim for its order grants nothing twice. So a process may die between any two
 //! of these steps.
 
+use std::collections::VecDeque;
+
 use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -14,10 +16,13 @@ use crate::accounts::is_closed;
 use crate::mail::notify_all;
 use crate::{LockPatience, StoreError, Tx, WaitlistStore, row, sales};
 use domain::claim::Claim;
-use domain::{MailKind, OrderId, OrderStatus, Sale, SaleId, UserId};
+use domain::{Bucket, MailKind, OrderId, OrderStatus, Sale, SaleId, UserId};
 
 /// Accounts per transaction. Few, so that the waitlist is locked only for a short time.
 const MAX_CALLS: i64 = 256;
+
+/// Accounts that one transaction passes over. A bound on its time, but more than wait in practice.
+const MAX_PASSED_OVER: usize = 10_000;
 
 /// How many called accounts have their order, and how many orders were rejected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,6 +37,7 @@ pub struct OffersMade {
 struct Turn {
     user_id: UserId,
     quantity: i64,
+    place: i64,
     order_id: Option<OrderId>,
     /// Whether the account is blocked, deleted, or has another order of the sale.
     cannot_buy: bool,
@@ -45,6 +51,7 @@ fn turn(row: &AnyRow) -> Result<Turn, sqlx::Error> {
     Ok(Turn {
         user_id: row::parsed(row, "user_id")?,
         quantity: row::int(row, "quantity")?,
+        place: row::int(row, "place")?,
         order_id: order.map(|id| id.parse().map_err(|_| row::undecodable("order_id"))).transpose()?,
         cannot_buy: is_closed(row)? || has_another,
     })
@@ -102,22 +109,30 @@ impl WaitlistStore<'_> {
     }
 
     /// Calls the first accounts on the waitlist for `free` units, and returns the claims of all accounts that are
-    /// called and wait for their order. Accounts that cannot buy are skipped. A claim has the units that its account
-    /// wants, as far as they are left.
-    pub async fn call_waiters(self, sale: &Sale, free: i64) -> Result<Vec<Claim>, StoreError> {
+    /// called and wait for their order. Accounts that cannot buy are skipped. Accounts of buckets that stand still are
+    /// passed over, and stay where they are. A claim has the units that its account wants, as far as they are left.
+    pub async fn call_waiters(
+        self,
+        sale: &Sale,
+        free: i64,
+        standing_still: &[Bucket],
+    ) -> Result<Vec<Claim>, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some((now, due_below)) = self.lock_waitlist(&mut tx, sale.id).await? else { return Ok(Vec::new()) };
-        let sql = "SELECT waiters.user_id, waiters.quantity, order_id, deleted_at_ms, blocked_at_ms,
-               (SELECT id FROM orders WHERE orders.sale_id = waiters.sale_id AND orders.user_id = waiters.user_id
-                  AND orders.status IN ('unpaid', 'paid')) AS live_order
-             FROM waiters LEFT JOIN users ON users.id = waiters.user_id
-             WHERE sale_id = $1 AND state = 'waiting' AND place < $2 ORDER BY place, user_id LIMIT $3";
-        let query = sqlx::query(sql).bind(sale.id.0).bind(due_below).bind(MAX_CALLS);
-        let mut turns = query.fetch_all(&mut *tx).await?.iter().map(turn).collect::<Result<Vec<_>, _>>()?.into_iter();
-        let (mut claims, mut left) = (Vec::new(), free);
+        let stands_still =
+            |turn: &Turn| standing_still.contains(&Bucket::of_user(sale.id, sale.rush.buckets, turn.user_id));
+        let mut turns = VecDeque::from(next_turns(&mut tx, sale.id, due_below, None).await?);
+        let (mut claims, mut left, mut passed_over) = (Vec::new(), free, 0);
         while left > 0
-            && let Some(turn) = turns.next()
+            && let Some(turn) = turns.pop_front()
         {
+            if stands_still(&turn) {
+                passed_over += 1;
+                if turns.is_empty() && passed_over < MAX_PASSED_OVER {
+                    turns = next_turns(&mut tx, sale.id, due_below, Some(&turn)).await?.into();
+                }
+                continue;
+            }
             if turn.cannot_buy {
                 skip(&mut tx, sale.id, turn.user_id).await?;
                 continue;
@@ -142,6 +157,19 @@ impl WaitlistStore<'_> {
         let row = sqlx::query(sql).bind(sale.0).bind(MAX_COUNTED_WAITERS).fetch_one(&self.pool).await?;
         Ok(row::int(&row, "n")?)
     }
+}
+
+/// Accounts that wait in segments that are over, in their order, after this one.
+async fn next_turns(tx: &mut Tx, sale: SaleId, due_below: i64, after: Option<&Turn>) -> Result<Vec<Turn>, sqlx::Error> {
+    let sql = "SELECT waiters.user_id, waiters.quantity, place, order_id, deleted_at_ms, blocked_at_ms,
+           (SELECT id FROM orders WHERE orders.sale_id = waiters.sale_id AND orders.user_id = waiters.user_id
+              AND orders.status IN ('unpaid', 'paid')) AS live_order
+         FROM waiters LEFT JOIN users ON users.id = waiters.user_id
+         WHERE sale_id = $1 AND state = 'waiting' AND place < $2 AND place >= $3 AND (place > $3 OR user_id > $4)
+         ORDER BY place, user_id LIMIT $5";
+    let (place, user) = after.map_or((i64::MIN, String::new()), |turn| (turn.place, turn.user_id.to_string()));
+    let query = sqlx::query(sql).bind(sale.0).bind(due_below).bind(place).bind(user).bind(MAX_CALLS);
+    query.fetch_all(&mut **tx).await?.iter().map(turn).collect()
 }
 
 async fn call(tx: &mut Tx, sale: SaleId, user: UserId, now: jiff::Timestamp) -> Result<OrderId, sqlx::Error> {

@@ -1,14 +1,17 @@
 //! One dead master of a Redis Cluster. Buckets on the other masters go on.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::Method;
 use domain::{Bucket, SaleId};
 use engine::redis::keys;
+use futures::future::join_all;
 use redis::AsyncCommands;
 use serde_json::json;
 
-use crate::support::{NewSale, Plan, Rung, Shop, Stack, eventually};
+use super::waitlist::{buy, cancel, path, place, press};
+use crate::support::{NewSale, Plan, Rung, Shop, Shopper, Stack, eventually, user_id};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BUCKETS: u8 = 8;
@@ -65,6 +68,76 @@ async fn change_reaches_the_living_buckets_and_later_the_others() {
         })
         .await;
     }
+}
+
+/// Units of living buckets are offered to accounts of living buckets. Those of the dead master get theirs when it is back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unit_that_comes_back_is_offered_while_a_shard_is_dead() {
+    const UNITS: usize = 8;
+    let _restore = Stack::get().restore_on_drop();
+    let shop = Plan::on(Rung::Cluster).await.start().await;
+    let sale = shop.open(NewSale::of(UNITS as i64).split(BUCKETS, 0)).await;
+    let id = SaleId(sale.parse().unwrap());
+    let dead = shard(Bucket::all(id, BUCKETS).nth(3).unwrap());
+    let is_on_dead = |n: u64| shard(Bucket::of_user(id, BUCKETS, user_id(n))) == dead;
+    let shoppers = |first: u64, on_dead: bool, count| -> Vec<Shopper> {
+        // Numbers that follow each other are all of a few buckets.
+        let spread = (first..first + 1_000).map(|n| n * 2_654_435_761);
+        spread.filter(|n| is_on_dead(*n) == on_dead).take(count).map(|n| shop.shopper(n)).collect()
+    };
+    let (buyers, buyers_on_dead) = (shoppers(0, false, 5), shoppers(0, true, 3));
+    let (orders, orders_on_dead) = tokio::join!(
+        join_all(buyers.iter().map(|buyer| buy(buyer, &sale))),
+        join_all(buyers_on_dead.iter().map(|buyer| buy(buyer, &sale)))
+    );
+    shop.wait_for_phase(&sale, "sold_out").await;
+    let (waiters, waiters_on_dead) = (shoppers(1_000, false, 4), shoppers(1_000, true, 3));
+    for waiter in waiters.iter().chain(&waiters_on_dead) {
+        waiter.client.post(&path(&sale), json!({})).await.expect(201);
+    }
+    let strangers = shoppers(2_000, false, 2);
+    let stop = AtomicBool::new(false);
+    let pressing = join_all(strangers.iter().map(|stranger| press(stranger, &sale, &stop)));
+    let offered = async |waiters: &[Shopper]| {
+        let mut offered = 0;
+        for waiter in waiters {
+            offered += usize::from(place(waiter, &sale).await?["state"] == "offered");
+        }
+        Ok::<_, String>(offered)
+    };
+    let serving = async {
+        Stack::get().run(&["kill", &format!("shard{dead}")]).await;
+        for (buyer, order) in buyers.iter().zip(&orders).take(3) {
+            cancel(buyer, &sale, order).await;
+        }
+        eventually("three accounts are offered a unit", TIMEOUT, async || match offered(&waiters).await? {
+            3 => Ok(()),
+            other => Err(format!("{other} are")),
+        })
+        .await;
+        assert_eq!(offered(&waiters_on_dead).await, Ok(0));
+        // Released once the master is back.
+        for (buyer, order) in buyers_on_dead.iter().zip(&orders_on_dead) {
+            cancel(buyer, &sale, order).await;
+        }
+        Stack::get().run(&["start", &format!("shard{dead}")]).await;
+        eventually("the others are offered one", TIMEOUT, async || {
+            match (offered(&waiters).await?, offered(&waiters_on_dead).await?) {
+                (3, 3) | (4, 2) => Ok(()),
+                other => Err(format!("{other:?} are")),
+            }
+        })
+        .await;
+        stop.store(true, Ordering::Relaxed);
+    };
+    let (granted, ()) = tokio::join!(pressing, serving);
+    assert_eq!(granted, [0; 2], "units went to strangers");
+    shop.wait_for_sold(&sale, UNITS as i64, TIMEOUT).await;
+    eventually("the audit is clean", TIMEOUT, async || {
+        let audit = shop.run(&["audit"]).await;
+        if audit.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&audit.stdout).into_owned()) }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
