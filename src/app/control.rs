@@ -137,7 +137,8 @@ impl Services {
                 Ok(payments.refund_due().await.map(drop)?)
             }),
             Job::new("closing of payments", ORDERS_INTERVAL, payments.clone(), |payments| async move {
-                Ok(payments.close_due().await.map(drop)?)
+                payments.close_due().await?;
+                Ok(payments.ask_due().await.map(drop)?)
             }),
             Job::new("red packets", PACKETS_INTERVAL, Arc::new(packets), |packets| async move { packets.step().await }),
             Job::new("deposits", DEPOSITS_INTERVAL, deposits, |deposits| async move { Ok(deposits.step().await?) }),

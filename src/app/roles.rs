@@ -96,14 +96,12 @@ impl Services {
         if let Some(stock) = self.redis.clone() {
             lifecycle.spawn_loop("access counters", |stop| async move { stock.sync_access(stop).await });
         }
-        let (url, payments) = (&self.config.web.public_url, self.config.payments);
-        info!(url, %payments, "the shop is open");
-        match payments {
-            PaymentProvider::None => warn!("no provider takes payments and top-ups (SECKILL_PAYMENTS)"),
-            PaymentProvider::Sandbox if self.config.web.is_https() => {
-                warn!("the sandbox is on: every payment and top-up is accepted without money (SECKILL_PAYMENTS)");
-            }
-            PaymentProvider::Sandbox => {}
+        let (url, payments) = (&self.config.web.public_url, &self.config.payments);
+        info!(url, payments = payments.names(), "the shop is open");
+        if payments.offered.is_empty() {
+            warn!("no provider takes payments and top-ups (SECKILL_PAYMENTS)");
+        } else if payments.offered.contains(&PaymentProvider::Sandbox) && self.config.web.is_https() {
+            warn!("the sandbox is on: every payment and top-up is accepted without money (SECKILL_PAYMENTS)");
         }
         Ok(())
     }

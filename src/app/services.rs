@@ -12,7 +12,7 @@ use crate::app::startup::{open_database, shop_secret};
 use accounts::security_events::SecurityEvents;
 use accounts::{AccountRules, Accounts, MailLinks};
 use base::clock::Clock;
-use base::config::{Config, PaymentProvider};
+use base::config::{Config, PaymentProvider, PaymentsConfig};
 use base::counters::CounterRegistry;
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
@@ -53,7 +53,7 @@ use pages::Publisher;
 use pages::pictures::Pictures;
 use payments::provider::Provider;
 use payments::staff_refunds::StaffRefunds;
-use payments::{Payments, Sandbox};
+use payments::{Payments, Providers, Sandbox};
 use store::Store;
 use web::document::{Api, Document};
 use web::extract::client::UnnamedProxies;
@@ -164,11 +164,11 @@ impl Services {
             registry,
         );
         let digests = Arc::new(Digests::new(store.clone(), clock.clone()));
-        let sandbox = match config.payments {
-            PaymentProvider::Sandbox => Some(Arc::new(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?)),
-            PaymentProvider::None => None,
+        let sandbox = match config.payments.offered.contains(&PaymentProvider::Sandbox) {
+            true => Some(Arc::new(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?)),
+            false => None,
         };
-        let provider = sandbox.clone().map(|sandbox| sandbox as Arc<dyn Provider>);
+        let providers = providers(&config.payments, &sandbox);
         let (master, replicas) = (backends.redis.as_ref().map(RedisStock::connection), backends.replicas);
         let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone(), clock.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
@@ -196,7 +196,7 @@ impl Services {
             security,
             probe,
             batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
-            payments: Payments::new(store.clone(), metrics.clone(), &secret, provider),
+            payments: Payments::new(store.clone(), metrics.clone(), &secret, providers),
             sandbox,
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health,
@@ -362,6 +362,19 @@ impl Services {
         let copies = (self.directory.follow(stop.clone()), self.waiting_rooms.follow(stop.clone()));
         tokio::join!(catalogue, gate, copies.0, copies.1, self.accounts.follow(stop));
     }
+}
+
+/// The providers of the cashier, in its order.
+fn providers(config: &PaymentsConfig, sandbox: &Option<Arc<Sandbox>>) -> Providers {
+    let mut providers = Providers::default();
+    for name in &config.offered {
+        match name {
+            PaymentProvider::Sandbox => {
+                providers.offered.extend(sandbox.clone().map(|sandbox| sandbox as Arc<dyn Provider>));
+            }
+        }
+    }
+    providers
 }
 
 /// Where the sandbox provider delivers webhooks: the public URL, or the listen address if the public URL would need

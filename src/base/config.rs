@@ -27,7 +27,7 @@ pub use cidr::Cidr;
 use database_address::database_url;
 use log::{log_format, log_levels};
 pub use mail::MailConfig;
-pub use payments::PaymentProvider;
+pub use payments::{PaymentProvider, PaymentsConfig};
 pub use redis_address::{RedisAddress, SentinelAddress};
 pub use service_address::ServiceAddress;
 use service_address::{amqp_url, read_tls};
@@ -99,7 +99,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
          off: everything [5000]",
     ),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
-    ("payments", "Payment provider: sandbox, which asks for no money, or none [sandbox; behind https none]"),
+    (
+        "payments",
+        "Payment providers in the order of the cashier: sandbox, which asks for no money, or none [sandbox; behind https none]",
+    ),
     (
         "draw-randomness",
         "Public randomness of draws: quicknet (drand; staff paste the round), sandbox, which anyone can compute, or none: the shop's \
@@ -154,7 +157,7 @@ pub struct Config {
     /// Accounts that a host registers within an hour without a proof of work.
     pub free_registrations: u32,
     pub payment_window: Duration,
-    pub payments: PaymentProvider,
+    pub payments: PaymentsConfig,
     pub mail: MailConfig,
     /// The trusted CAs, and the certificate that this process shows to services.
     pub tls: ClientTls,
@@ -263,7 +266,7 @@ impl Config {
             second_person_above: accounts::second_person_above(source)?,
             free_registrations: accounts::free_registrations(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
-            payments: payments::read_payments(source, web.is_https())?,
+            payments: payments::read_payments(source, &web)?,
             mail: mail::read_mail(source, &tls, &web.public_url)?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
             time_zone: source.parse("time-zone", TimeZone::UTC, |name| {
@@ -431,6 +434,7 @@ mod tests {
             ("payment_window = '0s'", "SECKILL_PAYMENT_WINDOW"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),
+            ("payments = 'sandbox,sandbox'", "SECKILL_PAYMENTS"),
             ("time_zone = 'Nowhere/Else'", "SECKILL_TIME_ZONE"),
             ("draw_randomness = 'dice'", "SECKILL_DRAW_RANDOMNESS"),
             ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),
@@ -461,14 +465,6 @@ mod tests {
             assert!(is_behind(&format!("public_url = '{url}'")), "{url}");
         }
         assert!(!is_behind("") && !is_behind("public_url = 'http://shop.example:8081'"));
-    }
-
-    #[test]
-    fn sandbox_behind_https_has_to_be_asked_for() {
-        let provider = |file: &str| read(file).unwrap().payments;
-        assert_eq!(provider("public_url = 'http://shop.example'"), PaymentProvider::Sandbox);
-        assert_eq!(provider("public_url = 'https://shop.example'"), PaymentProvider::None);
-        assert_eq!(provider("public_url = 'https://shop.example'\npayments = 'sandbox'"), PaymentProvider::Sandbox);
     }
 
     #[test]

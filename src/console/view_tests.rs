@@ -72,7 +72,7 @@ fn sale_offers_the_actions_of_its_state() {
             chrome: chrome(Locale::En, "/admin"),
             groups: AdminSalesPage::grouped(vec![admin_sale(7, "Phone", state)], vec![], SaleScope::All),
             counts: SaleTabCounts { current: 1, drafts: 0, past: 0 },
-            sandbox: true,
+            payments: "sandbox".into(),
             goods: vec![],
             q: String::new(),
             scope: SaleScope::All,

@@ -2,11 +2,11 @@
 //! (Standard Webhooks, <https://www.standardwebhooks.com>). Each webhook is compared with the shop's own request and
 //! applied once.
 //!
-//! [`provider`] is the boundary. There is one provider, the [`Sandbox`], and it may be off. Payments from a wallet need
-//! no provider: the shop itself moves the money. Every payment at a provider ends: it is captured or closed
-//! ([`closing`]), and money that cannot be used is refunded ([`refunds`]). What the shop cannot settle by itself
-//! becomes a case for staff ([`reports`]). Refunds by staff beyond a limit wait for a second person
-//! ([`staff_refunds`]).
+//! [`provider`] is the boundary. A shop may have several providers, and a payment stays with the one where it began: the
+//! [`Sandbox`], which asks for no money. Payments from a wallet need no provider: the shop itself moves the money. Every
+//! payment at a provider ends: it is captured or closed ([`closing`]), and money that cannot be used is refunded
+//! ([`refunds`]). What the shop cannot settle by itself becomes a case for staff ([`reports`]). Refunds by staff beyond a
+//! limit wait for a second person ([`staff_refunds`]).
 
 pub mod provider;
 
@@ -37,7 +37,7 @@ use base::signing::ShopSecret;
 use domain::wallet::{TopUpRefusal, check_top_up};
 use domain::{Money, Order, PaymentId, UserId};
 use provider::{Charge, Provider};
-use store::{NewPayment, PaymentPurpose, Store, StoreError, WalletPaymentOutcome};
+use store::{Checkout, NewPayment, PaymentPurpose, Store, StoreError, WalletPaymentOutcome};
 
 /// Why a payment is refused or fails.
 #[derive(Debug, thiserror::Error)]
@@ -46,8 +46,8 @@ pub enum PaymentError {
     NotPayable,
     #[error("the balance of the wallet is too low")]
     NotEnough,
-    /// SECKILL_PAYMENTS is `none`.
-    #[error("no payment provider is on")]
+    /// No provider takes the payment, or not the one that it is for.
+    #[error("no such payment provider is on")]
     NoProvider,
     /// The wallet or the order has too many unpaid payments.
     #[error("too many payments were started")]
@@ -80,31 +80,74 @@ pub struct Payments {
     metrics: Arc<Metrics>,
     /// Digests of the instruments that pay.
     signals: Signals,
-    /// `None`: only wallets pay.
-    provider: Option<Arc<dyn Provider>>,
+    providers: Arc<Providers>,
+}
+
+/// The providers of a shop. Without any, only wallets pay.
+#[derive(Default)]
+pub struct Providers {
+    /// Those that payers may choose, the first one first.
+    pub offered: Vec<Arc<dyn Provider>>,
+    /// Those at which no payment begins any more, but where earlier ones end.
+    pub retired: Vec<Arc<dyn Provider>>,
+}
+
+/// What a payer asks for: the money, and how to pay it.
+#[derive(Debug, Clone, Default)]
+pub struct PayerChoice {
+    /// The name of the provider. `None`: the first that takes the amount.
+    pub provider: Option<String>,
+    /// What is paid for, as the provider's page says it.
+    pub title: String,
+    /// The shop's path to which the payer returns.
+    pub return_path: String,
+}
+
+/// A payment that was begun.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    pub payment: PaymentId,
+    pub checkout: Checkout,
 }
 
 impl Payments {
-    pub fn new(
-        store: Store,
-        metrics: Arc<Metrics>,
-        secret: &ShopSecret,
-        provider: Option<Arc<dyn Provider>>,
-    ) -> Payments {
-        Payments { store, metrics, signals: Signals::new(secret), provider }
+    pub fn new(store: Store, metrics: Arc<Metrics>, secret: &ShopSecret, providers: Providers) -> Payments {
+        Payments { store, metrics, signals: Signals::new(secret), providers: Arc::new(providers) }
+    }
+
+    /// The names of the providers that take an amount, in the order in which they are offered.
+    pub fn offers(&self, amount: Money) -> Vec<&'static str> {
+        let offered = self.providers.offered.iter().filter(|provider| provider.takes(amount));
+        offered.map(|provider| provider.name()).collect()
     }
 
     /// Whether a provider takes payments and top-ups.
     pub fn is_online(&self) -> bool {
-        self.provider.is_some()
+        !self.providers.offered.is_empty()
     }
 
-    fn provider(&self) -> Result<&dyn Provider, PaymentError> {
-        self.provider.as_deref().ok_or(PaymentError::NoProvider)
+    /// The names of the providers that payers may choose.
+    pub fn offered(&self) -> Vec<&'static str> {
+        self.providers.offered.iter().map(|provider| provider.name()).collect()
     }
 
-    /// Starts the payment of an order and closes its earlier payments. Returns the payment and the checkout URL.
-    pub async fn start(&self, order: &Order, return_path: String) -> Result<(PaymentId, String), PaymentError> {
+    /// Whether a provider with keys of its own is in a test mode, so that orders are paid without money.
+    pub fn is_test(&self) -> bool {
+        self.providers.offered.iter().any(|provider| provider.is_test())
+    }
+
+    fn has_provider(&self) -> bool {
+        self.is_online() || !self.providers.retired.is_empty()
+    }
+
+    /// The provider of this name, also if it is not offered any more.
+    fn provider(&self, name: &str) -> Result<&dyn Provider, PaymentError> {
+        let mut all = self.providers.offered.iter().chain(&self.providers.retired);
+        all.find(|provider| provider.name() == name).map(|found| &**found).ok_or(PaymentError::NoProvider)
+    }
+
+    /// Starts the payment of an order and closes its earlier payments.
+    pub async fn start(&self, order: &Order, choice: PayerChoice) -> Result<Begun, PaymentError> {
         let now = self.store.now().await?;
         if !order.is_payable(now) {
             return Err(PaymentError::NotPayable);
@@ -112,39 +155,43 @@ impl Payments {
         if self.close_open(order.id).await? {
             return Err(PaymentError::NotPayable);
         }
-        let charge = Charge { payment: new_id(), amount: order.amount, expires_at: order.pay_by, return_path };
-        self.charge(PaymentPurpose::Order(order.id), charge, now).await
+        self.charge(PaymentPurpose::Order(order.id), order.amount, order.pay_by, choice, now).await
     }
 
-    /// Starts a payment into a user's wallet. Returns the payment and the checkout URL.
-    pub async fn top_up(
-        &self,
-        user: UserId,
-        amount: Money,
-        return_path: String,
-    ) -> Result<(PaymentId, String), PaymentError> {
+    /// Starts a payment into a user's wallet.
+    pub async fn top_up(&self, user: UserId, amount: Money, choice: PayerChoice) -> Result<Begun, PaymentError> {
         check_top_up(amount)?;
         let now = self.store.now().await?;
-        let charge = Charge { payment: new_id(), amount, expires_at: now + TOP_UP_LIFETIME, return_path };
-        self.charge(PaymentPurpose::TopUp(user), charge, now).await
+        self.charge(PaymentPurpose::TopUp(user), amount, now + TOP_UP_LIFETIME, choice, now).await
     }
 
     async fn charge(
         &self,
         purpose: PaymentPurpose,
-        charge: Charge,
+        amount: Money,
+        expires_at: Timestamp,
+        choice: PayerChoice,
         now: Timestamp,
-    ) -> Result<(PaymentId, String), PaymentError> {
-        let provider = self.provider()?;
-        let id = charge.payment;
-        let payment = NewPayment { id, purpose, amount: charge.amount, provider: provider.name() };
-        if !self.store.payments().add(&payment, charge.expires_at, now).await? {
+    ) -> Result<Begun, PaymentError> {
+        let is_chosen = |name: &str| choice.provider.as_ref().is_none_or(|chosen| chosen == name);
+        let mut offered = self.providers.offered.iter();
+        let provider = offered.find(|provider| is_chosen(provider.name()) && provider.takes(amount));
+        let provider = provider.ok_or(PaymentError::NoProvider)?;
+        let payment = new_id();
+        let new = NewPayment { id: payment, purpose, amount, provider: provider.name() };
+        if !self.store.payments().add(&new, expires_at, now).await? {
             return Err(PaymentError::TooMany);
         }
-        let checkout = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
-        self.store.payments().set_checkout(id, &checkout).await?;
-        info!(payment = %id, %purpose, "payment started");
-        Ok((id, checkout))
+        let PayerChoice { title, return_path, .. } = choice;
+        let charge = Charge { payment, amount, subject: purpose.to_string(), title, expires_at, return_path };
+        let charged = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
+        let (checkout, reference) = (charged.checkout, charged.reference.as_deref());
+        if !self.store.payments().set_checkout(payment, &checkout, reference).await? {
+            // The order ended, or another payment of it began, before the provider had answered.
+            return Err(PaymentError::NotPayable);
+        }
+        info!(%payment, %purpose, provider = provider.name(), "payment started");
+        Ok(Begun { payment, checkout })
     }
 
     /// Pays an order from its owner's wallet. Idempotent: a repeated call returns the first payment and `true`.

@@ -4,40 +4,57 @@
 //! wrong: the shop compares each with its own request, and asks the provider when it needs to be sure.
 
 use async_trait::async_trait;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 
 use super::PaymentError;
 use domain::wire::wire_enum;
 use domain::{Money, PaymentId, RefundId};
+use store::{Checkout, Payment, Refund};
 
 /// Takes money from payers and gives it back.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// The provider's name in the database.
+    /// The provider's name in the database, in requests, and in the address of its reports.
     fn name(&self) -> &'static str;
 
     /// The shop's account at the provider, as reports name it.
     fn merchant(&self) -> &str;
 
-    /// Opens a payment and returns the address of the checkout. Idempotent.
-    async fn charge(&self, charge: &Charge) -> anyhow::Result<String>;
+    /// Whether the provider is in a test mode, in which no money moves.
+    fn is_test(&self) -> bool {
+        false
+    }
+
+    /// Whether the provider can take exactly this amount of this currency.
+    fn takes(&self, amount: Money) -> bool;
+
+    /// Opens a payment and returns where it is made. Idempotent.
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<Charged>;
+
+    /// The present state of a payment.
+    async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState>;
 
     /// Closes a payment, so that it can no longer be made, unless it was already captured. Idempotent. A payment that
-    /// the provider does not know counts as closed.
-    async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome>;
+    /// the provider does not know counts as closed. It is still open only if its outcome is under way.
+    async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState>;
 
     /// Returns money that was captured for a payment. Idempotent: a refund with the same id is made once.
     ///
     /// # Errors
     /// Nothing is known about the refund. The shop asks again later.
-    async fn refund(&self, refund: &RefundRequest) -> anyhow::Result<RefundOutcome>;
+    async fn refund(&self, refund: &Refund) -> anyhow::Result<RefundOutcome>;
 
-    /// Verifies a webhook's signature over the raw body, then reads it.
+    /// Verifies a report's signature over the raw body, then reads it. `None`: the report is not about the shop.
     ///
     /// # Errors
     /// [`PaymentError::BadSignature`], also when it was signed too long before `now`; [`PaymentError::Malformed`].
-    fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Report, PaymentError>;
+    async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError>;
+
+    /// The answer to a report that was accepted. A report that is answered otherwise comes again.
+    fn accepted(&self) -> (StatusCode, &'static str) {
+        (StatusCode::NO_CONTENT, "")
+    }
 }
 
 /// A payment that the provider shall take.
@@ -45,27 +62,33 @@ pub trait Provider: Send + Sync {
 pub struct Charge {
     pub payment: PaymentId,
     pub amount: Money,
-    /// From this moment the provider takes no money for the payment.
+    /// What the payment is for, in the shop's words. The provider repeats it in its reports.
+    pub subject: String,
+    /// What the payer buys, in the payer's language.
+    pub title: String,
+    /// From this moment the shop takes no money for the payment. A provider that cannot end it so soon is told to close
+    /// it.
     pub expires_at: Timestamp,
     /// The shop's path to which the payer returns.
     pub return_path: String,
 }
 
-/// Money that the provider shall give back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RefundRequest {
-    pub id: RefundId,
-    pub payment: PaymentId,
-    /// `None`: everything that was captured, whatever it was.
-    pub amount: Option<Money>,
+/// A payment that the provider opened.
+#[derive(Debug, Clone)]
+pub struct Charged {
+    pub checkout: Checkout,
+    /// The provider's own name of the payment, if it has one.
+    pub reference: Option<String>,
 }
 
-/// The result of closing a payment.
+/// The state of a payment at the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CloseOutcome {
+pub enum ChargeState {
+    /// The payment can still be made, or its outcome is under way.
+    Open,
     /// No money was taken, and none will be.
     Closed,
-    /// This amount was captured before the payment could be closed.
+    /// This amount was captured.
     Captured(Money),
 }
 
@@ -93,6 +116,10 @@ pub struct Report {
     pub amount: Option<Money>,
     /// The account that the money was taken for. `None` from older versions of the sandbox.
     pub merchant: Option<String>,
+    /// The provider's own name of the payment, if the report has it.
+    pub reference: Option<String>,
+    /// What the payment is for, if the report has it.
+    pub subject: Option<String>,
     /// The provider's reason, for staff.
     pub reason: String,
     /// For a capture, the provider's fingerprint of the card or account that paid. It is the same for each payment with

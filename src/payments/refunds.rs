@@ -4,7 +4,7 @@
 use futures::StreamExt;
 use tracing::{info, warn};
 
-use super::provider::{RefundOutcome, RefundRequest};
+use super::provider::RefundOutcome;
 use super::{CONCURRENCY, Payments, answer, bounded};
 use domain::CaseKind;
 use store::{NewCase, Refund, StoreError, WALLET};
@@ -45,10 +45,7 @@ impl Payments {
         if refund.via == WALLET || refund.asked().is_some_and(|amount| amount.amount == 0) {
             return Ok(RefundOutcome::Done);
         }
-        let provider = self.provider()?;
-        anyhow::ensure!(refund.via == provider.name(), "the provider {} is off", refund.via);
-        let request = RefundRequest { id: refund.id, payment: refund.of.id, amount: refund.asked() };
-        answer(provider.refund(&request)).await
+        answer(self.provider(&refund.via)?.refund(refund)).await
     }
 
     /// Records that a refund was made. For a refund into a wallet, this also moves the money.

@@ -1,21 +1,33 @@
 //! Applies the provider's reports. A report is compared with what was asked for and applied once. A report that does
 //! not fit becomes a case for staff ([`CaseKind`]).
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use tracing::{info, warn};
 
-use super::provider::{CloseOutcome, Report, ReportKind};
+use super::provider::{ChargeState, Provider, Report, ReportKind};
 use super::{PaymentError, Payments, answer, bounded};
 use domain::PaymentStatus;
 use domain::payment::MAX_REPORTED_AMOUNT;
 use domain::{CaseKind, Money, PaymentId};
-use store::{CaptureOutcome, NewCase, Refund, StoreError};
+use store::{CaptureOutcome, NewCase, Payment, Refund, StoreError};
 
 impl Payments {
-    /// Applies a webhook. The signature covers the raw body and is verified before anything is parsed.
-    pub async fn receive(&self, headers: &HeaderMap, body: &[u8]) -> Result<(), PaymentError> {
-        let provider = self.provider()?;
-        let mut report = provider.read(headers, body, self.store.now().await?)?;
+    /// Applies a report of a provider and returns the provider's answer. The signature covers the raw body and is
+    /// verified before anything is parsed.
+    pub async fn receive(
+        &self,
+        provider: &str,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Result<(StatusCode, &'static str), PaymentError> {
+        let provider = self.provider(provider)?;
+        if let Some(report) = provider.read(headers, body, self.store.now().await?).await? {
+            self.apply(provider, report).await?;
+        }
+        Ok(provider.accepted())
+    }
+
+    async fn apply(&self, provider: &dyn Provider, mut report: Report) -> Result<(), PaymentError> {
         // The amount of a case is written down, so it is bounded first. The staff read it in the case.
         if let Some(amount) = report.amount.take_if(|amount| !(0..=MAX_REPORTED_AMOUNT).contains(&amount.amount)) {
             report.reason = format!("impossible amount of {} {}", amount.amount, amount.currency.as_str());
@@ -30,11 +42,16 @@ impl Payments {
             let kind = if kind.is_some() { CaseKind::UnknownPayment } else { CaseKind::UnknownEvent };
             return Ok(self.open_case(&report, kind).await?);
         };
+        let known = self.store.payments().get(payment).await?;
+        if let Some(difference) = known.as_ref().and_then(|known| difference(provider, &report, known)) {
+            report.reason = difference;
+            return Ok(self.open_case(&report, CaseKind::UnknownPayment).await?);
+        }
         match kind {
-            ReportKind::Captured => self.receive_capture(&report, payment).await,
+            ReportKind::Captured => self.receive_capture(provider, &report, payment, known).await,
             // The payer could still try again at the provider, so this marks the payment to be closed there soon.
             ReportKind::Declined => {
-                let asked = self.store.payments().get(payment).await?.map(|payment| payment.amount);
+                let asked = known.map(|known| known.amount);
                 match report.amount.is_none_or(|amount| Some(amount) == asked) {
                     true => Ok(self.store.payments().decline(payment).await?),
                     false => Ok(self.open_case(&report, CaseKind::Mismatched).await?),
@@ -47,20 +64,27 @@ impl Payments {
     }
 
     /// A report without an amount comes from an older version. It may be true, so the provider is asked.
-    async fn receive_capture(&self, report: &Report, payment: PaymentId) -> Result<(), PaymentError> {
-        let amount = match report.amount {
-            Some(amount) => amount,
-            None => match answer(self.provider()?.close(payment)).await.map_err(PaymentError::Provider)? {
-                CloseOutcome::Captured(amount) => amount,
-                CloseOutcome::Closed => return Ok(self.open_case(report, CaseKind::Mismatched).await?),
+    async fn receive_capture(
+        &self,
+        provider: &dyn Provider,
+        report: &Report,
+        payment: PaymentId,
+        known: Option<Payment>,
+    ) -> Result<(), PaymentError> {
+        let amount = match (report.amount, known) {
+            (Some(amount), _) => amount,
+            (None, Some(known)) => match answer(provider.close(&known)).await.map_err(PaymentError::Provider)? {
+                ChargeState::Captured(amount) => amount,
+                _ => return Ok(self.open_case(report, CaseKind::Mismatched).await?),
             },
+            (None, None) => return Ok(self.open_case(report, CaseKind::UnknownPayment).await?),
         };
         let outcome = self.capture(&report.id, payment, amount).await?;
         // Also when the capture was already applied: the first delivery may have been interrupted just here.
         if let Some(instrument) = report.instrument.as_deref().filter(|text| !text.is_empty())
             && matches!(outcome, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied)
         {
-            let signals = self.signals.of_instrument(self.provider()?.name(), &bounded(instrument));
+            let signals = self.signals.of_instrument(provider.name(), &bounded(instrument));
             self.store.linked_accounts().note_payment(payment, &signals).await?;
         }
         Ok(())
@@ -118,4 +142,17 @@ impl Payments {
         }
         Ok(())
     }
+}
+
+/// What a report says about another payment than the one that it names; `None` if it fits.
+fn difference(provider: &dyn Provider, report: &Report, known: &Payment) -> Option<String> {
+    if known.provider != provider.name() {
+        return Some(format!("reported by {}, begun at {}", provider.name(), known.provider));
+    }
+    let (subject, asked) = (report.subject.as_ref(), known.purpose.to_string());
+    if let Some(subject) = subject.filter(|subject| **subject != asked) {
+        return Some(format!("paid for {subject}, asked for {asked}"));
+    }
+    let reference = report.reference.as_ref().zip(known.reference.as_ref()).filter(|(told, begun)| told != begun);
+    reference.map(|(told, begun)| format!("paid as {told}, begun as {begun}"))
 }

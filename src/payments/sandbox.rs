@@ -13,12 +13,12 @@ use tracing::warn;
 use uuid::Uuid;
 
 use super::delivery::WebhookClient;
-use super::provider::{Charge, CloseOutcome, Provider, RefundOutcome, RefundRequest, Report, ReportKind};
+use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
 use super::webhook::{self, Webhook};
 use super::{CONCURRENCY, PaymentError};
 use base::signing::{self, ShopSecret};
 use domain::{Money, PaymentId, RefundId};
-use store::{SandboxPayment, SandboxWebhook, Store, StoreError};
+use store::{Checkout, Payment, Refund, SandboxPayment, SandboxWebhook, Store, StoreError};
 
 /// Webhooks per step of the delivery job.
 const MAX_WEBHOOKS: i64 = 100;
@@ -154,7 +154,11 @@ impl Provider for Sandbox {
         &self.merchant
     }
 
-    async fn charge(&self, charge: &Charge) -> anyhow::Result<String> {
+    fn takes(&self, _: Money) -> bool {
+        true
+    }
+
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<Charged> {
         let open = SandboxPayment {
             id: charge.payment,
             amount: charge.amount,
@@ -163,22 +167,29 @@ impl Provider for Sandbox {
             expires_at: Some(charge.expires_at),
         };
         self.store.sandbox().open_payment(&open).await?;
-        Ok(format!("/sandbox/cashier/{}", charge.payment))
+        let checkout = Checkout::Redirect(format!("/sandbox/cashier/{}", charge.payment));
+        Ok(Charged { checkout, reference: None })
     }
 
-    async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome> {
-        self.store.sandbox().close_payment(payment).await?;
-        let of = self.store.sandbox().payment(payment).await?.filter(|of| of.status == "captured");
-        Ok(of.map_or(CloseOutcome::Closed, |of| CloseOutcome::Captured(of.amount)))
+    async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        let of = self.store.sandbox().payment(payment.id).await?.filter(|of| of.status == "captured");
+        Ok(of.map_or(ChargeState::Open, |of| ChargeState::Captured(of.amount)))
     }
 
-    async fn refund(&self, refund: &RefundRequest) -> anyhow::Result<RefundOutcome> {
-        let refunded = self.store.sandbox().refund(refund.id, refund.payment, refund.amount).await?;
-        anyhow::ensure!(refunded, "the provider has not so much of payment {}", refund.payment);
+    async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        self.store.sandbox().close_payment(payment.id).await?;
+        let found = self.find(payment).await?;
+        Ok(if found == ChargeState::Open { ChargeState::Closed } else { found })
+    }
+
+    async fn refund(&self, refund: &Refund) -> anyhow::Result<RefundOutcome> {
+        let of = refund.of.id;
+        let refunded = self.store.sandbox().refund(refund.id, of, refund.asked()).await?;
+        anyhow::ensure!(refunded, "the provider has not so much of payment {of}");
         Ok(RefundOutcome::Done)
     }
 
-    fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Report, PaymentError> {
+    async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError> {
         let mut keys = std::iter::once(&self.webhook).chain(&self.previous);
         let signed = keys.find_map(|key| key.verify(body, headers).ok()).ok_or(PaymentError::BadSignature)?;
         signed.verify(now).map_err(|_| PaymentError::BadSignature)?;
@@ -189,7 +200,8 @@ impl Provider for Sandbox {
         if [&event, &payment, &reason].into_iter().any(|text| text.contains('\0')) {
             return Err(PaymentError::Malformed);
         }
-        Ok(Report { id: id.to_owned(), event, payment, refund, amount, merchant, reason, instrument })
+        let (id, reference, subject) = (id.to_owned(), None, None);
+        Ok(Some(Report { id, event, payment, refund, amount, merchant, reference, subject, reason, instrument }))
     }
 }
 

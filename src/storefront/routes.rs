@@ -149,7 +149,7 @@ fn shopper_api() -> Routes {
 }
 
 fn provider_api() -> Routes {
-    Router::new().route("/api/webhooks/payments/sandbox", post(orders::payments_api::webhook))
+    Router::new().route("/api/webhooks/payments/{provider}", post(orders::payments_api::webhook))
 }
 
 /// Files, and pages without a language in their path.
@@ -221,6 +221,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/packets/{packet}/given"), get(packets::giving::given))
         .route(&at("/wallet/top-ups"), post(wallet::page::top_up))
         .route(&at("/orders/{sale}/{order}"), get(orders::page::show))
+        .route(&at("/payments/{payment}"), get(orders::payment_page::show))
         .route(&at("/orders/{sale}/{order}/address"), get(orders::address_page::show))
         .route(&at("/orders/{sale}/{order}/cancel"), post(orders::page::cancel))
         .route(&at("/orders/{sale}/{order}/appeal"), post(orders::page::appeal))

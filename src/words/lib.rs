@@ -219,6 +219,14 @@ pub fn fill(text: &str, value: impl std::fmt::Display) -> String {
 
 /// Texts of domain values. Arguments are references because templates pass references.
 impl Text {
+    /// The way to pay at a provider.
+    pub fn pay_with(&self, provider: &str) -> &'static str {
+        match provider {
+            "sandbox" => self.account.pay_sandbox,
+            _ => self.account.pay,
+        }
+    }
+
     pub fn status(&self, status: &OrderStatus) -> &'static str {
         match status {
             OrderStatus::Reserved => self.account.status_reserved,

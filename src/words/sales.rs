@@ -5,6 +5,8 @@ texts! {
         payments_sandbox: "支付方式：沙箱。付款和充值都不收钱，任何人都能免费拿货，请勿用于真实销售。",
             "Payments: sandbox. Orders and top-ups are paid without money, so anyone can take goods for free. Not for real sales.";
         payments_sandbox_short: "支付：沙箱", "Payments: sandbox";
+        payments_on: "支付方式：{}。", "Payments: {}.";
+        payments_on_short: "支付：{}", "Payments: {}";
         payments_none_short: "支付：无", "Payments: none";
         payments_none: "支付方式：无。订单只能用钱包余额付款，钱包不能充值。",
             "Payments: none. Orders are paid from wallets only, and wallets can’t be topped up.";

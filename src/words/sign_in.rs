@@ -67,6 +67,13 @@ texts! {
         reason_repeated: "原因：你在本场已有订单。", "Reason: you already have an order in this sale.";
         reason_unpaid: "原因：超时未付款。", "Reason: not paid in time.";
         reason_by_owner: "原因：你取消了订单。", "Reason: you cancelled it.";
+        pay_sandbox: "测试付款", "Test payment";
+        payment_title: "去付款", "Payment";
+        payment_going: "正在前往付款页面：{}", "Taking you to the payment page: {}";
+        payment_go: "继续付款", "Continue";
+        payment_scan: "请扫码付款：{}", "Scan the code to pay: {}";
+        payment_code: "付款二维码", "QR code of the payment";
+        payment_done: "我已付款，查看结果", "I have paid – show the result";
         cashier_title: "测试收银台", "Test checkout";
         cashier_mark: "测试环境：不会产生真实扣款", "Test mode: no real charge";
         cashier_text: "本页模拟支付平台，请选择支付结果。", "This page stands in for a payment provider. Choose the payment result.";

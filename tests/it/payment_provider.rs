@@ -18,15 +18,15 @@ use domain::wallet::money;
 use domain::{Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, SaleId, UserId};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;
-use payments::provider::{Charge, CloseOutcome, Provider, RefundOutcome, RefundRequest, Report};
-use payments::{PaymentError, Payments};
+use payments::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use payments::{PayerChoice, PaymentError, Payments, Providers};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use store::{
-    AuditReason, CaseAction, IfDisputed, LockPatience, NewPartialRefund, NewStaffRefund, PartialRefund, Payment,
-    PaymentPurpose, StaffAction, StaffRefund, WALLET,
+    AuditReason, CaseAction, Checkout, IfDisputed, LockPatience, NewPartialRefund, NewStaffRefund, PartialRefund,
+    Payment, PaymentPurpose, Refund, StaffAction, StaffRefund, WALLET,
 };
 use uuid::Uuid;
 
@@ -192,42 +192,53 @@ impl Provider for Liar {
         "liar"
     }
 
-    async fn charge(&self, charge: &Charge) -> anyhow::Result<String> {
-        let mut books = self.0.lock().unwrap();
-        books.entries.entry(charge.payment).or_insert(Entry::Open(charge.amount, charge.expires_at));
-        if books.chance(10) { lost() } else { Ok(charge.payment.to_string()) }
+    fn takes(&self, _: Money) -> bool {
+        true
     }
 
-    async fn close(&self, payment: PaymentId) -> anyhow::Result<CloseOutcome> {
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<Charged> {
         let mut books = self.0.lock().unwrap();
-        if let Some(entry @ Entry::Open(..)) = books.entries.get_mut(&payment) {
-            *entry = Entry::Closed;
-        }
+        books.entries.entry(charge.payment).or_insert(Entry::Open(charge.amount, charge.expires_at));
+        let checkout = Checkout::Redirect(charge.payment.to_string());
+        if books.chance(10) { lost() } else { Ok(Charged { checkout, reference: None }) }
+    }
+
+    async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        let mut books = self.0.lock().unwrap();
         if books.chance(10) {
             return lost();
         }
-        Ok(match books.entries.get(&payment) {
-            Some(&Entry::Captured(amount)) => CloseOutcome::Captured(amount),
-            _ => CloseOutcome::Closed,
+        Ok(match books.entries.get(&payment.id) {
+            Some(&Entry::Captured(amount)) => ChargeState::Captured(amount),
+            Some(Entry::Open(..)) => ChargeState::Open,
+            _ => ChargeState::Closed,
         })
     }
 
-    async fn refund(&self, refund: &RefundRequest) -> anyhow::Result<RefundOutcome> {
+    async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        if let Some(entry @ Entry::Open(..)) = self.0.lock().unwrap().entries.get_mut(&payment.id) {
+            *entry = Entry::Closed;
+        }
+        self.find(payment).await
+    }
+
+    async fn refund(&self, refund: &Refund) -> anyhow::Result<RefundOutcome> {
         let mut books = self.0.lock().unwrap();
         if books.chance(5) {
             return lost();
         }
-        let outcome = match refund.amount {
-            Some(amount) => books.refund_part(refund.id, refund.payment, amount),
-            None => books.refund(refund.payment),
+        let outcome = match refund.asked() {
+            Some(amount) => books.refund_part(refund.id, refund.of.id, amount),
+            None => books.refund(refund.of.id),
         };
         if books.chance(5) { lost() } else { Ok(outcome) }
     }
 
-    fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Report, PaymentError> {
+    async fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Option<Report>, PaymentError> {
         let Message { id, event, payment, refund, amount } =
             serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
-        Ok(Report { id, event, payment, refund, amount, merchant: None, reason: String::new(), instrument: None })
+        let (merchant, reference, subject, reason, instrument) = (None, None, None, String::new(), None);
+        Ok(Some(Report { id, event, payment, refund, amount, merchant, reference, subject, reason, instrument }))
     }
 }
 
@@ -251,7 +262,8 @@ impl Arena {
         let books = Books { random, entries: BTreeMap::new(), refunds: BTreeMap::new(), messages: Vec::new() };
         let liar = Arc::new(Liar(Mutex::new(books)));
         let secret = SecretString::from("s".repeat(64)).into();
-        let payments = Payments::new(shop.store.clone(), Arc::new(Metrics::default()), &secret, Some(liar.clone()));
+        let providers = Providers { offered: vec![liar.clone()], retired: Vec::new() };
+        let payments = Payments::new(shop.store.clone(), Arc::new(Metrics::default()), &secret, providers);
         let broken = Mutex::new(orders.iter().copied().step_by(3).collect());
         Arena { shop, liar, payments, orders, broken, closed: AtomicBool::new(false) }
     }
@@ -275,8 +287,8 @@ impl Arena {
         let mut begun = Vec::new();
         for _ in 0..2 {
             let order = self.shop.store.orders().get(sale, id).await.unwrap().unwrap();
-            if let Ok((payment, _)) = self.payments.start(&order, "/".into()).await {
-                begun.push(payment);
+            if let Ok(started) = self.payments.start(&order, PayerChoice::default()).await {
+                begun.push(started.payment);
             }
             pause(self.under(100)).await;
             if self.chance(50) {
@@ -328,6 +340,7 @@ impl Arena {
         let cut = || if self.chance(25) { TIMEOUT } else { Duration::from_millis(1 + self.under(40)) };
         let _ = tokio::time::timeout(cut(), self.deliver()).await;
         let _ = tokio::time::timeout(cut(), self.payments.close_due()).await;
+        let _ = tokio::time::timeout(cut(), self.payments.ask_due()).await;
         let _ = tokio::time::timeout(cut(), self.payments.refund_due()).await;
         let _ = tokio::time::timeout(cut(), self.cancel_overdue()).await;
         let _ = tokio::time::timeout(cut(), self.decide()).await;
@@ -343,7 +356,7 @@ impl Arena {
             });
             let Some(message) = message else { return };
             let body = serde_json::to_vec(&message).unwrap();
-            if self.payments.receive(&HeaderMap::new(), &body).await.is_ok() {
+            if self.payments.receive("liar", &HeaderMap::new(), &body).await.is_ok() {
                 self.books(|books| {
                     let at = books.messages.iter().position(|other| other.id == message.id);
                     at.map(|at| books.messages.swap_remove(at));

@@ -10,6 +10,7 @@ use super::*;
 use domain::{Order, OrderId, OrderStatus, RefundId, Reservation, SaleId, UserId};
 use orders::OrderRefusal;
 use orders::support::StaffActionOutcome;
+use payments::PayerChoice;
 use payments::staff_refunds::{RefundAnswer, StaffRefunds};
 use store::{AuditReason, StaffAction, StaffRefund, Store};
 
@@ -229,7 +230,7 @@ async fn order_ends_once_in_two_hundred_races() {
     let refunds = StaffRefunds::new(store.clone(), shop.parts.orders(), None);
     let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "admin", note: "race", message: None });
     let race = async |(n, order): (usize, Order)| {
-        let (payment, _) = shop.parts.payments.start(&order, "/".into()).await.unwrap();
+        let payment = shop.parts.payments.start(&order, PayerChoice::default()).await.unwrap().payment;
         store
             .sandbox()
             .settle(

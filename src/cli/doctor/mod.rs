@@ -107,7 +107,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     } else {
         1
     };
-    println!("configured for rung {rung}, payments: {}", config.payments);
+    println!("configured for rung {rung}, payments: {}", config.payments.names());
     for finding in &findings {
         for problem in &finding.problems {
             println!("FAIL  {}: {problem}", finding.subject);

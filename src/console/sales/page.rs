@@ -114,7 +114,7 @@ async fn page(
         groups: AdminSalesPage::grouped(rows, ended, scope),
         counts,
         goods: current.goods,
-        sandbox: shop.sandbox.is_some(),
+        payments: shop.payments.offered().join(", "),
         q: query.q,
         scope,
         is_later_page: before.is_some(),

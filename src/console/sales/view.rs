@@ -182,8 +182,8 @@ pub struct AdminSalesPage {
     pub groups: Vec<(SaleGroup, Vec<AdminSale>)>,
     pub counts: SaleTabCounts,
     pub goods: Vec<Goods>,
-    /// Whether the sandbox takes the payments, which costs shoppers nothing.
-    pub sandbox: bool,
+    /// The providers that take payments, with commas; empty without one. The sandbox costs shoppers nothing.
+    pub payments: String,
     /// The search as entered.
     pub q: String,
     pub scope: SaleScope,

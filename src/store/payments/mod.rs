@@ -76,6 +76,18 @@ pub struct Payment {
     /// The sum of the payment's partial refunds, made or under way, in minor units.
     pub refunded_in_parts: i64,
     pub status: PaymentStatus,
+    /// The provider's own name of the payment. `None` if the provider needs none, or if its answer never came: then
+    /// nobody was told where the payment is made.
+    pub reference: Option<String>,
+}
+
+/// Where a payment is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Checkout {
+    /// At this address, on a path of the shop itself or at the provider.
+    Redirect(String),
+    /// With the provider's app on a phone, which scans this text as a QR code.
+    Scan { text: String, expires_at: Timestamp },
 }
 
 impl Payment {
@@ -121,7 +133,7 @@ pub enum WalletPaymentOutcome {
 // status.
 macro_rules! columns {
     () => {
-        "id, order_id, user_id, provider, amount, currency, refunded_in_parts, \
+        "id, order_id, user_id, provider, amount, currency, refunded_in_parts, reference, \
          CASE WHEN status <> 'created' THEN status WHEN mismatched_at_ms IS NOT NULL THEN 'mismatched' \
          WHEN closed_at_ms IS NOT NULL THEN 'closed' ELSE status END AS status"
     };
@@ -143,6 +155,7 @@ fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
         amount: row::money(row, "amount")?,
         refunded_in_parts: row::int(row, "refunded_in_parts")?,
         status: row::parsed(row, "status")?,
+        reference: row.try_get("reference")?,
     })
 }
 
@@ -157,9 +170,9 @@ impl PaymentStore<'_> {
         };
         let done = sqlx::query(
             "INSERT INTO payments (id, order_id, user_id, provider, amount, currency, status, created_at_ms, close_at_ms,
-               expires_at_ms)
+               expires_at_ms, ask_at_ms)
              SELECT $1, CAST($2 AS TEXT), CAST($3 AS TEXT), $4, CAST($5 AS BIGINT), $6, 'created', CAST($7 AS BIGINT),
-               CAST($8 AS BIGINT), CAST($8 AS BIGINT)
+               CAST($8 AS BIGINT), CAST($8 AS BIGINT), CAST($11 AS BIGINT)
              WHERE (SELECT COUNT(*) FROM payments WHERE user_id = $3 AND close_at_ms IS NOT NULL) < $9
                AND (SELECT COUNT(*) FROM payments WHERE order_id = $2) < $10",
         )
@@ -173,16 +186,29 @@ impl PaymentStore<'_> {
         .bind(expires_at.as_millisecond())
         .bind(MAX_OPEN_TOP_UPS)
         .bind(MAX_PAYMENTS_OF_ORDER)
+        .bind(closing::first_question(now, expires_at))
         .execute(&self.pool)
         .await?;
         Ok(done.rows_affected() == 1)
     }
 
-    /// Records where a payment is made.
-    pub async fn set_checkout(self, id: PaymentId, url: &str) -> Result<(), StoreError> {
-        let query = sqlx::query("UPDATE payments SET checkout_url = $2 WHERE id = $1").bind(id.to_string());
-        query.bind(url.to_owned()).execute(&self.pool).await?;
-        Ok(())
+    /// Records where a payment is made, and the provider's name of it. Returns `false` if the payment was closed in the
+    /// meantime: nobody may be told where it is made.
+    pub async fn set_checkout(
+        self,
+        id: PaymentId,
+        checkout: &Checkout,
+        reference: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        let (text, scan_until) = match checkout {
+            Checkout::Redirect(url) => (url, None),
+            Checkout::Scan { text, expires_at } => (text, Some(expires_at.as_millisecond())),
+        };
+        let sql = "UPDATE payments SET checkout_url = $2, scan_until_ms = $3, reference = $4 WHERE id = $1
+             RETURNING CASE WHEN close_at_ms IS NULL THEN 0 ELSE 1 END AS is_open";
+        let query = sqlx::query(sql).bind(id.to_string()).bind(text.clone()).bind(scan_until);
+        let is_open = self.optional(query.bind(reference.map(str::to_owned)), |row| row::int(row, "is_open")).await?;
+        Ok(is_open == Some(1))
     }
 
     pub async fn get(self, id: PaymentId) -> Result<Option<Payment>, StoreError> {

@@ -7,7 +7,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::partial_refunds::PartialRefund;
-use super::{Payment, columns, payment};
+use super::{Checkout, Payment, columns, payment};
 use crate::{PaymentStore, StoreError, row};
 use domain::{OrderId, PaymentId, UserId};
 
@@ -31,7 +31,7 @@ pub struct OwnPayment {
     /// When the payment expires at the provider, if known.
     pub expires_at: Option<Timestamp>,
     /// Where the payment is made, as long as it can be.
-    pub checkout_url: Option<String>,
+    pub checkout: Option<Checkout>,
 }
 
 /// A webhook of the provider that was applied.
@@ -49,7 +49,7 @@ impl PaymentStore<'_> {
             "SELECT ",
             columns!(),
             ", created_at_ms, expires_at_ms, CASE WHEN status = 'created' AND mismatched_at_ms IS NULL \
-             AND close_at_ms = expires_at_ms AND expires_at_ms > $2 THEN checkout_url END AS checkout_url \
+             AND close_at_ms = expires_at_ms AND expires_at_ms > $2 THEN checkout_url END AS checkout_url, scan_until_ms \
              FROM payments WHERE id = $1"
         );
         let query = sqlx::query(sql).bind(id.to_string()).bind(self.now().await?.as_millisecond());
@@ -101,6 +101,9 @@ fn own_payment(row: &AnyRow) -> Result<OwnPayment, sqlx::Error> {
         payment: payment(row)?,
         created_at: row::time(row, "created_at_ms")?,
         expires_at: row::optional_time(row, "expires_at_ms")?,
-        checkout_url: row.try_get("checkout_url")?,
+        checkout: match (row.try_get("checkout_url")?, row::optional_time(row, "scan_until_ms")?) {
+            (Some(text), Some(expires_at)) => Some(Checkout::Scan { text, expires_at }),
+            (url, _) => url.map(Checkout::Redirect),
+        },
     })
 }

@@ -140,8 +140,8 @@ pub struct OrderAddressPage {
     pub keep: bool,
     /// The shopper started a payment before the order had an address.
     pub needed: bool,
-    /// The payment that follows comes from the wallet.
-    pub from_wallet: bool,
+    /// The source of the money of the payment that follows; empty for the shop's first provider.
+    pub from: String,
     /// Whether a payment can follow.
     pub can_pay: bool,
     /// Until when an unpaid order waits for its payment.

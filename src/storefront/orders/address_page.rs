@@ -102,9 +102,9 @@ pub async fn page(
         form: state.form,
         keep: state.keep,
         needed: state.needed,
-        from_wallet: state.from == WALLET,
+        can_pay: is_unpaid && (state.from == WALLET || !shop.payments.offers(order.amount).is_empty()),
+        from: state.from,
         pay_by: is_unpaid.then_some(order.pay_by),
-        can_pay: is_unpaid && (state.from == WALLET || shop.payments.is_online()),
     };
     personal(state.status, &page)
 }

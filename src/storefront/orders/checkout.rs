@@ -3,16 +3,18 @@
 use axum::response::Response;
 
 use accounts::Session;
-use domain::Order;
-use store::WALLET;
+use domain::{Locale, Order, PaymentId};
+use payments::{Begun, PayerChoice};
+use store::{Checkout, WALLET};
 use web::Shop;
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
+use web::shared::goods::goods_name_and_cover;
 use web::shared::paths::order_path;
 use web::shared::response::see_other;
 
-/// Pays the order from the wallet if `source` is `wallet`. Begins a payment at the provider otherwise and redirects
-/// there.
+/// Pays the order from the wallet if `source` is `wallet`. Otherwise begins a payment at the provider of that name, or at
+/// the first that takes it, and redirects there.
 pub async fn pay_from(
     shop: &Shop,
     session: &Session,
@@ -27,14 +29,38 @@ pub async fn pay_from(
         paid.map_err(|error| Problem::from(error).back(&order_page))?;
         return Ok(see_other(&order_page));
     }
-    let (_, checkout_url) = shop.payments.start(order, order_page).await?;
-    Ok(redirect_to_checkout(shop, &checkout_url))
+    let choice = choice_for(shop, visitor.locale, order, source, order_page).await?;
+    let begun = shop.payments.start(order, choice).await?;
+    Ok(redirect_to_checkout(shop, visitor.locale, &begun))
 }
 
-/// Redirects to the page of a payment.
-pub fn redirect_to_checkout(shop: &Shop, checkout_url: &str) -> Response {
+/// What the owner of an order asks for. An empty `provider` is the first that takes the payment.
+pub async fn choice_for(
+    shop: &Shop,
+    locale: Locale,
+    order: &Order,
+    provider: &str,
+    return_path: String,
+) -> Result<PayerChoice, Problem> {
+    let entry = shop.catalogue.entry(order.sale_id).await?;
+    let (title, _) = goods_name_and_cover(entry.as_deref(), locale);
+    let provider = Some(provider.to_owned()).filter(|name| !name.is_empty());
+    Ok(PayerChoice { provider, title, return_path })
+}
+
+/// The page of a payment that is made at a provider of another origin, or with a phone.
+pub fn payment_path(locale: Locale, id: PaymentId) -> String {
+    format!("/{locale}/payments/{id}")
+}
+
+/// Redirects to where a payment is made.
+pub fn redirect_to_checkout(shop: &Shop, locale: Locale, begun: &Begun) -> Response {
     // A provider on this shop's own origin is reached by path, whatever host name the shopper uses, because the page's
-    // content security policy lets forms lead nowhere else.
-    let own = checkout_url.strip_prefix(&shop.config.public_url).filter(|path| path.starts_with('/'));
-    see_other(own.unwrap_or(checkout_url))
+    // content security policy lets forms lead nowhere else. To other origins a page of the shop leads.
+    let Checkout::Redirect(url) = &begun.checkout else { return see_other(&payment_path(locale, begun.payment)) };
+    let own = url.strip_prefix(&shop.config.public_url).unwrap_or(url);
+    match own.starts_with('/') && !own.starts_with("//") {
+        true => see_other(own),
+        false => see_other(&payment_path(locale, begun.payment)),
+    }
 }

@@ -4,5 +4,6 @@ pub mod cashier;
 pub mod cashier_view;
 pub mod checkout;
 pub mod page;
+pub mod payment_page;
 pub mod payments_api;
 pub mod view;

@@ -167,11 +167,11 @@ async fn page(
         let balance = balance_of(&shop.store, session.user_id).await?;
         wallet = Some(money(balance.amount + deposit.map_or(0, |deposit| deposit.amount)));
     }
-    let online = shop.payments.is_online();
+    let offers = shop.payments.offers(order.amount);
     let status = if appeal.error.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let chrome = visitor.chrome_at(order_path(visitor.locale, order.sale_id, order.id));
     let now = shop.clock.now();
-    personal(status, &OrderPage { chrome, order, proposed, wallet, deposit, online, sale, now, appeal })
+    personal(status, &OrderPage { chrome, order, proposed, wallet, deposit, offers, sale, now, appeal })
 }
 
 /// The deposit for a sale. It is returned once the order is paid.
@@ -266,7 +266,7 @@ pub struct PaymentForm {
     /// The saved address shown next to the button, for an order without an address of its own.
     #[serde(default)]
     address: String,
-    /// `wallet` to pay from the wallet.
+    /// `wallet` to pay from the wallet, or the name of a provider.
     #[serde(default)]
     from: String,
 }

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
+use crate::orders::checkout::choice_for;
 use domain::PaymentStatus;
 use domain::{Money, OrderId, PaymentId, SaleId};
-use payments::Notice;
-use store::{OwnPayment, PaymentPurpose};
+use payments::{Begun, Notice, PaymentError};
+use store::{Checkout, OwnPayment, PaymentPurpose};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::session::SignedIn;
@@ -25,29 +26,43 @@ use web::problem::{Code, Problem};
 use web::shared::paths::order_path;
 use web::shared::response::created;
 
-/// A payment that was begun, and the address at which it is made.
-#[derive(Serialize, JsonSchema)]
-pub struct CheckoutJson {
-    payment: PaymentRef,
-    #[schemars(extend("format" = "uri-reference"))]
-    checkout_url: String,
-}
+/// The largest notification that is read. Some contain all that the provider knows of a payment.
+const MAX_WEBHOOK_BYTES: usize = 64 * 1024;
 
-impl CheckoutJson {
-    pub fn new(id: PaymentId, checkout_url: String) -> CheckoutJson {
-        CheckoutJson { payment: PaymentRef { id }, checkout_url }
-    }
-}
-
-/// A payment that was begun: at a provider with the address at which it is made, from the wallet already captured.
+/// A payment that was begun: at a provider with the address at which it is made, or a QR code to be scanned; from the
+/// wallet already captured.
 #[derive(Serialize, JsonSchema)]
-struct StartedPayment {
+pub struct StartedPayment {
     payment: PaymentRef,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "uri-reference"))]
     checkout_url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    scan: Option<ScanJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<PaymentStatus>,
+}
+
+impl From<Begun> for StartedPayment {
+    fn from(begun: Begun) -> Self {
+        let (checkout_url, scan) = checkout(begun.checkout);
+        StartedPayment { payment: PaymentRef { id: begun.payment }, checkout_url, scan, status: None }
+    }
+}
+
+/// A payment that is made with the provider's app on a phone.
+#[derive(Serialize, JsonSchema)]
+pub struct ScanJson {
+    /// The text of the QR code.
+    text: String,
+    expires_at: Timestamp,
+}
+
+fn checkout(checkout: Checkout) -> (Option<String>, Option<ScanJson>) {
+    match checkout {
+        Checkout::Redirect(url) => (Some(url), None),
+        Checkout::Scan { text, expires_at } => (None, Some(ScanJson { text, expires_at })),
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -61,6 +76,9 @@ struct PaymentRef {
 struct PaymentBody {
     #[serde(default)]
     from: PaymentSource,
+    /// The name of the provider. Without it the first in the shop's order that takes the amount.
+    #[serde(default)]
+    provider: String,
 }
 
 #[derive(Deserialize, Serialize, Default, PartialEq, JsonSchema)]
@@ -88,16 +106,18 @@ pub async fn start(
         shop.accounts.check_spending(&session).await?;
         let (id, repeated) = shop.payments.pay_from_wallet(&order).await?;
         let payment = PaymentRef { id };
-        let paid = StartedPayment { payment, checkout_url: None, status: Some(PaymentStatus::Captured) };
+        let status = Some(PaymentStatus::Captured);
+        let paid = StartedPayment { payment, checkout_url: None, scan: None, status };
         return Ok(match repeated {
             true => (Cache::Private, Json(paid)).into_response(),
             false => created(location(sale, order.id, id), paid),
         });
     }
-    let return_path = order_path(locale(&uri, &headers), sale, order.id);
-    let (id, checkout_url) = shop.payments.start(&order, return_path).await?;
-    let begun = StartedPayment { payment: PaymentRef { id }, checkout_url: Some(checkout_url), status: None };
-    Ok(created(location(sale, order.id, id), begun))
+    let locale = locale(&uri, &headers);
+    let return_path = order_path(locale, sale, order.id);
+    let choice = choice_for(&shop, locale, &order, &content.provider, return_path).await?;
+    let begun = shop.payments.start(&order, choice).await?;
+    Ok(created(location(sale, order.id, begun.payment), StartedPayment::from(begun)))
 }
 
 fn location(sale: SaleId, order: OrderId, id: PaymentId) -> String {
@@ -114,16 +134,19 @@ pub struct PaymentJson {
     amount: Money,
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
-    /// `null` once the payment can no longer be made.
+    /// `null` once the payment can no longer be made, and for one that is made by a QR code.
     #[schemars(extend("format" = "uri-reference"))]
     checkout_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scan: Option<ScanJson>,
 }
 
 impl From<OwnPayment> for PaymentJson {
     fn from(own: OwnPayment) -> Self {
-        let OwnPayment { payment, created_at, expires_at, checkout_url } = own;
+        let OwnPayment { payment, created_at, expires_at, checkout } = own;
         let (id, status, amount) = (payment.id, payment.status, payment.amount);
-        PaymentJson { id, provider: payment.provider, status, amount, created_at, expires_at, checkout_url }
+        let (checkout_url, scan) = checkout.map(self::checkout).unwrap_or_default();
+        PaymentJson { id, provider: payment.provider, status, amount, created_at, expires_at, checkout_url, scan }
     }
 }
 
@@ -147,14 +170,21 @@ pub async fn show(
     Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
 }
 
-/// A webhook of the provider. Its signature covers the raw bytes, so nothing is parsed before it is verified.
-pub async fn webhook(State(shop): State<Arc<Shop>>, headers: HeaderMap, content: Body) -> Result<StatusCode, Problem> {
-    if shop.sandbox.is_none() {
-        return Err(Code::NotFound.into());
+/// The notification of a provider in its own form. Its signature covers the raw bytes, so nothing is parsed before it is
+/// verified. 404 for a provider that is not on.
+pub async fn webhook(
+    State(shop): State<Arc<Shop>>,
+    PathIds(provider): PathIds<String>,
+    headers: HeaderMap,
+    content: Body,
+) -> Result<Response, Problem> {
+    let bytes = body(&headers, content, MAX_WEBHOOK_BYTES).await?;
+    match shop.payments.receive(&provider, &headers, &bytes).await {
+        Ok((status, "")) => Ok(status.into_response()),
+        Ok(answer) => Ok(answer.into_response()),
+        Err(PaymentError::NoProvider) => Err(Code::NotFound.into()),
+        Err(error) => Err(error.into()),
     }
-    let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
-    shop.payments.receive(&headers, &bytes).await?;
-    Ok(StatusCode::NO_CONTENT)
 }
 
 web::operations! { "orders"
@@ -167,9 +197,9 @@ web::operations! { "orders"
     /// One payment of an order
     GET "/api/sales/{sale}/orders/{order}/payments/{payment}" showPayment = show;
         200 OnePayment, "The payment; 404 for every user but the owner.";
-    /// A notification of the payment provider (Standard Webhooks)
-    POST "/api/webhooks/payments/sandbox" reportPayment = webhook,
-        body<Notice>, header("webhook-id"), header("webhook-timestamp"), header("webhook-signature"), tag("providers");
+    /// A notification of a payment provider
+    POST "/api/webhooks/payments/{provider}" reportPayment = webhook,
+        body<Notice>, tag("providers");
         204 (), "Applied, already known, or kept for the staff because it fits no payment.";
         refuses BadSignature NotFound;
 }

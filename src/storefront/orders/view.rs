@@ -129,8 +129,8 @@ pub struct OrderPage {
     pub wallet: Option<Money>,
     /// The deposit that is set aside for the sale.
     pub deposit: Option<Money>,
-    /// Whether a payment provider is on.
-    pub online: bool,
+    /// The names of the providers that take the amount, in the order of the shop.
+    pub offers: Vec<&'static str>,
     /// `None` for a sale that is gone.
     pub sale: Option<SaleOfOrder>,
     pub now: Timestamp,

@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
-use crate::orders::payments_api::{CheckoutJson, OnePayment};
+use crate::orders::payments_api::{OnePayment, StartedPayment};
 use domain::wallet::{TransferKind, money};
-use domain::{Money, PaymentId, SaleId};
+use domain::{Locale, Money, PaymentId, SaleId};
+use payments::PayerChoice;
 use store::{Deposit, EntrySubject, PaymentPurpose, WalletEntry};
 use web::cache_policy::Cache;
 use web::extract;
@@ -23,6 +24,7 @@ use web::shared::pagination::Cursor;
 use web::shared::paths::wallet_path;
 use web::shared::response::created;
 use web::shared::wallet::{balance_of, set_aside, wallet_entries};
+use words::text;
 
 #[derive(Serialize, JsonSchema)]
 struct WalletJson {
@@ -97,6 +99,15 @@ pub async fn show(
 #[serde(deny_unknown_fields)]
 pub struct TopUpBody {
     amount: Money,
+    /// The name of the provider. Without it the first in the shop's order.
+    #[serde(default)]
+    provider: String,
+}
+
+/// What the owner of a wallet asks for. An empty `provider` is the first that takes the payment.
+pub fn top_up_choice(locale: Locale, provider: &str, return_path: String) -> PayerChoice {
+    let provider = Some(provider.to_owned()).filter(|name| !name.is_empty());
+    PayerChoice { provider, title: text(locale).wallet.top_up.to_owned(), return_path }
 }
 
 /// Begins a payment into the wallet. The checkout returns the payer to the page of the wallet.
@@ -106,9 +117,10 @@ pub async fn top_up(
     headers: HeaderMap,
     extract::Json(body): extract::Json<TopUpBody>,
 ) -> Result<Response, Problem> {
-    let return_path = wallet_path(locale(&uri, &headers));
-    let (id, checkout_url) = shop.payments.top_up(session.user_id, body.amount, return_path).await?;
-    Ok(created(format!("/api/wallet/top-ups/{id}"), CheckoutJson::new(id, checkout_url)))
+    let locale = locale(&uri, &headers);
+    let choice = top_up_choice(locale, &body.provider, wallet_path(locale));
+    let begun = shop.payments.top_up(session.user_id, body.amount, choice).await?;
+    Ok(created(format!("/api/wallet/top-ups/{}", begun.payment), StartedPayment::from(begun)))
 }
 
 /// One top-up of the user's own wallet.
@@ -128,7 +140,7 @@ web::operations! { "wallet"
         refuses RateLimited;
     /// Start a top-up of the wallet
     POST "/api/wallet/top-ups" topUpWallet = top_up, repeatable, language, located;
-        201 CheckoutJson, "The address of the payment page. The money is in the wallet after the provider's \
+        201 StartedPayment, "The address of the payment page. The money is in the wallet after the provider's \
             notification.";
         refuses PaymentsOff RateLimited;
     /// One top-up of the wallet

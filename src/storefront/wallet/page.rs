@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::UserVisit;
 use crate::orders::checkout::redirect_to_checkout;
+use crate::wallet::api::top_up_choice;
 use crate::wallet::view::{HeldDeposit, WalletPage};
 use domain::wallet::{CURRENCY, TOP_UP_LIMITS, money};
 use domain::{Locale, Money, SaleId, SaleState, UserId};
@@ -109,7 +110,7 @@ async fn page(
         set_aside: set_aside(&held),
         deposits,
         sale,
-        online: shop.payments.is_online(),
+        offers: shop.payments.offers(money(*TOP_UP_LIMITS.start())),
         entries: entries.items,
         older: entries.next.map(|mark| mark.to_string()),
         is_later: before.is_some(),
@@ -125,6 +126,9 @@ pub struct TopUpForm {
     amount: String,
     #[serde(default)]
     sale: String,
+    /// The name of the provider, if there are several.
+    #[serde(default)]
+    from: String,
 }
 
 /// Begins a payment into the wallet and redirects to the provider, which returns to the wallet, or to the sale that the
@@ -137,11 +141,13 @@ pub async fn top_up(
     let (sale, back) = goal.map_or_else(|| (None, wallet_path(visitor.locale)), |goal| (Some(goal.sale), goal.back));
     let code = match price(&form.amount, CURRENCY) {
         None => "bad_price",
-        Some(amount) => match shop.payments.top_up(session.user_id, amount, back).await {
-            Ok((_, checkout_url)) => return Ok(redirect_to_checkout(&shop, &checkout_url)),
-            Err(PaymentError::TopUp(refusal)) => refusal.code(),
-            Err(error) => return Err(error.into()),
-        },
+        Some(amount) => {
+            match shop.payments.top_up(session.user_id, amount, top_up_choice(visitor.locale, &form.from, back)).await {
+                Ok(begun) => return Ok(redirect_to_checkout(&shop, visitor.locale, &begun)),
+                Err(PaymentError::TopUp(refusal)) => refusal.code(),
+                Err(error) => return Err(error.into()),
+            }
+        }
     };
     let form = TopUpState { sale, typed: form.amount, errors: vec![FieldError::new("amount", code)] };
     page(&shop, session.user_id, &visitor, None, form).await

@@ -32,8 +32,8 @@ pub struct WalletPage {
     pub set_aside: Money,
     /// The sale that the top-up is for. The page leads back there.
     pub sale: Option<SaleId>,
-    /// Whether a payment provider is on. Without one the wallet cannot be topped up.
-    pub online: bool,
+    /// The names of the providers that take top-ups. Without one the wallet cannot be topped up.
+    pub offers: Vec<&'static str>,
     pub entries: Vec<WalletEntry>,
     /// A cursor for `?before=`; `None` on the last page.
     pub older: Option<String>,

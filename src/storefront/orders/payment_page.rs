@@ -1,0 +1,60 @@
+//! The page of one payment: leads on to a provider of another origin, or shows a QR code. The content security policy
+//! lets forms lead to the shop only, so it is a page and no redirect.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::UserVisit;
+use crate::orders::checkout::payment_path;
+use domain::{Money, PaymentId, PaymentStatus};
+use pages::filters;
+use store::{Checkout, PaymentPurpose};
+use web::extract::PathIds;
+use web::extract::session::SignedIn;
+use web::packets::view::qr_code;
+use web::problem::{Code, Problem};
+use web::shared::paths::{order_path, wallet_path};
+use web::shared::response::{personal, see_other};
+use web::views::Chrome;
+
+/// A payment that waits to be made.
+#[derive(Debug, Template)]
+#[template(path = "orders/payment.html")]
+pub struct PaymentPage {
+    pub chrome: Chrome,
+    /// The provider, in words.
+    pub provider: &'static str,
+    pub amount: Money,
+    pub checkout: Checkout,
+    /// The page of what is paid for.
+    pub back: String,
+}
+
+impl PaymentPage {
+    /// The QR code as a `data:` address.
+    fn picture(&self, text: &str) -> String {
+        qr_code(text).unwrap_or_default()
+    }
+}
+
+/// The page for the owner. A payment that cannot be made any more leads back to what it was for.
+pub async fn show(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    let own = shop.store.payments().own_payment(session.user_id, id).await?.ok_or(Code::NotFound)?;
+    let back = match own.payment.purpose {
+        PaymentPurpose::TopUp(_) => wallet_path(visitor.locale),
+        PaymentPurpose::Order(order) => {
+            let order = shop.store.orders().order_with_id(order).await?.ok_or(Code::NotFound)?;
+            order_path(visitor.locale, order.sale_id, order.id)
+        }
+    };
+    let checkout = own.checkout.filter(|_| own.payment.status == PaymentStatus::Created);
+    let Some(checkout) = checkout else { return Ok(see_other(&back)) };
+    let chrome = visitor.chrome_at(payment_path(visitor.locale, id));
+    let provider = chrome.text().pay_with(&own.payment.provider);
+    personal(StatusCode::OK, &PaymentPage { chrome, provider, amount: own.payment.amount, checkout, back })
+}
