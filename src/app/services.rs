@@ -12,7 +12,7 @@ use crate::app::startup::{open_database, shop_secret};
 use accounts::security_events::SecurityEvents;
 use accounts::{AccountRules, Accounts, MailLinks};
 use base::clock::Clock;
-use base::config::{Config, PaymentProvider, PaymentsConfig};
+use base::config::{Config, PaymentProvider};
 use base::counters::CounterRegistry;
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
@@ -53,7 +53,7 @@ use pages::Publisher;
 use pages::pictures::Pictures;
 use payments::provider::Provider;
 use payments::staff_refunds::StaffRefunds;
-use payments::{Payments, Providers, Sandbox};
+use payments::{Payments, Providers, Sandbox, Stripe};
 use store::Store;
 use web::document::{Api, Document};
 use web::extract::client::UnnamedProxies;
@@ -168,7 +168,7 @@ impl Services {
             true => Some(Arc::new(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?)),
             false => None,
         };
-        let providers = providers(&config.payments, &sandbox);
+        let providers = providers(config, &sandbox)?;
         let (master, replicas) = (backends.redis.as_ref().map(RedisStock::connection), backends.replicas);
         let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone(), clock.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
@@ -364,17 +364,21 @@ impl Services {
     }
 }
 
-/// The providers of the cashier, in its order.
-fn providers(config: &PaymentsConfig, sandbox: &Option<Arc<Sandbox>>) -> Providers {
+/// The providers of the cashier, in its order, and those where only earlier payments end.
+fn providers(config: &Config, sandbox: &Option<Arc<Sandbox>>) -> anyhow::Result<Providers> {
+    let (offered, url) = (&config.payments.offered, &config.web.public_url);
+    let stripe = config.payments.stripe.as_ref();
+    let mut stripe = stripe.map(|stripe| Stripe::new(stripe, &config.tls, url).map(Arc::new)).transpose()?;
     let mut providers = Providers::default();
-    for name in &config.offered {
-        match name {
-            PaymentProvider::Sandbox => {
-                providers.offered.extend(sandbox.clone().map(|sandbox| sandbox as Arc<dyn Provider>));
-            }
-        }
+    for name in offered {
+        let provider = match name {
+            PaymentProvider::Sandbox => sandbox.clone().map(|sandbox| sandbox as Arc<dyn Provider>),
+            PaymentProvider::Stripe => stripe.take().map(|stripe| stripe as Arc<dyn Provider>),
+        };
+        providers.offered.extend(provider);
     }
-    providers
+    providers.retired.extend(stripe.map(|stripe| stripe as Arc<dyn Provider>));
+    Ok(providers)
 }
 
 /// Where the sandbox provider delivers webhooks: the public URL, or the listen address if the public URL would need

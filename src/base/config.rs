@@ -27,7 +27,7 @@ pub use cidr::Cidr;
 use database_address::database_url;
 use log::{log_format, log_levels};
 pub use mail::MailConfig;
-pub use payments::{PaymentProvider, PaymentsConfig};
+pub use payments::{PaymentProvider, PaymentsConfig, StripeConfig};
 pub use redis_address::{RedisAddress, SentinelAddress};
 pub use service_address::ServiceAddress;
 use service_address::{amqp_url, read_tls};
@@ -101,8 +101,15 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     (
         "payments",
-        "Payment providers in the order of the cashier: sandbox, which asks for no money, or none [sandbox; behind https none]",
+        "Payment providers in the order of the cashier: stripe, sandbox, which asks for no money, or none [those with keys, or \
+         sandbox; behind https none]",
     ),
+    ("stripe-secret-key", "Secret key of the account at Stripe: sk_live_…, or sk_test_… for its test mode [none]"),
+    (
+        "stripe-webhook-secret",
+        "Signing secret of the webhook endpoint at Stripe, whsec_…; two while one is replaced [none]",
+    ),
+    ("stripe-api", "Origin of Stripe's API [https://api.stripe.com]"),
     (
         "draw-randomness",
         "Public randomness of draws: quicknet (drand; staff paste the round), sandbox, which anyone can compute, or none: the shop's \
@@ -435,6 +442,9 @@ mod tests {
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),
             ("payments = 'sandbox,sandbox'", "SECKILL_PAYMENTS"),
+            ("stripe_secret_key = 'sk_test_0123456789'", "SECKILL_STRIPE_WEBHOOK_SECRET"),
+            ("stripe_webhook_secret = 'whsec_0123456789'", "SECKILL_STRIPE_SECRET_KEY"),
+            ("stripe_api = 'http://stripe.example'", "SECKILL_STRIPE_API"),
             ("time_zone = 'Nowhere/Else'", "SECKILL_TIME_ZONE"),
             ("draw_randomness = 'dice'", "SECKILL_DRAW_RANDOMNESS"),
             ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),

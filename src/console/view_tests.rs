@@ -14,7 +14,14 @@ use web::shared::FieldError;
 use web::views::Chrome;
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
-    Chrome { locale, path: path.into(), username: Some("admin".into()), role: domain::Role::Admin, is_compact: false }
+    Chrome {
+        locale,
+        path: path.into(),
+        username: Some("admin".into()),
+        role: domain::Role::Admin,
+        is_compact: false,
+        is_test: false,
+    }
 }
 
 pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {

@@ -18,6 +18,8 @@ pub struct Chrome {
     pub role: Role,
     /// Whether the rows of the console's lists are dense.
     pub is_compact: bool,
+    /// Whether a payment provider is in a test mode, so that orders are paid without money.
+    pub is_test: bool,
 }
 
 /// A tab along the bottom of a phone.
@@ -33,7 +35,7 @@ pub struct DockTab {
 impl Chrome {
     /// The frame of a page that is the same for all visitors.
     pub fn anonymous(locale: Locale, path: String) -> Chrome {
-        Chrome { locale, path, username: None, role: Role::User, is_compact: false }
+        Chrome { locale, path, username: None, role: Role::User, is_compact: false, is_test: false }
     }
 
     pub fn text(&self) -> &'static Text {
@@ -168,6 +170,7 @@ mod tests {
             username: Some("admin".to_owned()),
             role: Role::Admin,
             is_compact: false,
+            is_test: false,
         };
         for (path, section) in [
             ("/admin?lang=en", "/admin"),

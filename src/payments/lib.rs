@@ -3,7 +3,7 @@
 //! applied once.
 //!
 //! [`provider`] is the boundary. A shop may have several providers, and a payment stays with the one where it began: the
-//! [`Sandbox`], which asks for no money. Payments from a wallet need no provider: the shop itself moves the money. Every
+//! [`Sandbox`], which asks for no money, or [`Stripe`]. Payments from a wallet need no provider: the shop itself moves the money. Every
 //! payment at a provider ends: it is captured or closed ([`closing`]), and money that cannot be used is refunded
 //! ([`refunds`]). What the shop cannot settle by itself becomes a case for staff ([`reports`]). Refunds by staff beyond a
 //! limit wait for a second person ([`staff_refunds`]).
@@ -18,7 +18,9 @@ mod refunds;
 mod reports;
 
 mod delivery;
+mod https;
 mod sandbox;
+mod stripe;
 mod webhook;
 
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use tracing::info;
 use uuid::Uuid;
 
 pub use sandbox::{Notice, Sandbox, Settled};
+pub use stripe::Stripe;
 
 use accounts::Signals;
 use base::metrics::Metrics;
@@ -183,7 +186,8 @@ impl Payments {
             return Err(PaymentError::TooMany);
         }
         let PayerChoice { title, return_path, .. } = choice;
-        let charge = Charge { payment, amount, subject: purpose.to_string(), title, expires_at, return_path };
+        let (subject, begun_at) = (purpose.to_string(), now);
+        let charge = Charge { payment, amount, subject, title, begun_at, expires_at, return_path };
         let charged = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
         let (checkout, reference) = (charged.checkout, charged.reference.as_deref());
         if !self.store.payments().set_checkout(payment, &checkout, reference).await? {

@@ -66,6 +66,7 @@ pub struct Charge {
     pub subject: String,
     /// What the payer buys, in the payer's language.
     pub title: String,
+    pub begun_at: Timestamp,
     /// From this moment the shop takes no money for the payment. A provider that cannot end it so soon is told to close
     /// it.
     pub expires_at: Timestamp,

@@ -223,6 +223,7 @@ impl Text {
     pub fn pay_with(&self, provider: &str) -> &'static str {
         match provider {
             "sandbox" => self.account.pay_sandbox,
+            "stripe" => self.account.pay_stripe,
             _ => self.account.pay,
         }
     }

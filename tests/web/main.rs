@@ -58,6 +58,7 @@ mod spread;
 mod staff_accounts;
 mod step_up;
 mod strictness;
+mod stripe;
 mod support;
 mod tables;
 mod variants;

@@ -21,6 +21,7 @@ use engine::pipeline::rabbit::Publisher;
 use engine::redis::connection;
 use engine::redis::connection::RedisConnection;
 use mail::Transport;
+use payments::Stripe;
 use store::{SchemaState, Store};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -99,6 +100,12 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         };
         let repair = "start the mail server or correct SECKILL_SMTP_URL";
         findings.push(check("mail server", None, probe, repair).await.to(server));
+    }
+    if let Some(stripe) = &config.payments.stripe {
+        let probe = async { Stripe::new(stripe, &config.tls, &config.web.public_url)?.check().await };
+        let found = check("stripe", None, probe, "see Developers, API keys in Stripe's dashboard").await;
+        let note = stripe.is_test.then(|| "test mode: no money moves".to_owned());
+        findings.push(Finding { encrypted: Some(stripe.api.starts_with("https://")), note, ..found });
     }
     let rung = if config.amqp_url.is_some() {
         3

@@ -26,6 +26,7 @@ pub struct Visitor {
     pub path: String,
     pub session: Option<Session>,
     pub density: Density,
+    is_test: bool,
 }
 
 impl Visitor {
@@ -35,6 +36,7 @@ impl Visitor {
             path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             session: shop.accounts.session(headers),
             density: Density::of(headers),
+            is_test: shop.payments.is_test(),
         }
     }
 
@@ -46,6 +48,7 @@ impl Visitor {
             username: self.session.as_ref().map(|session| session.username.clone()),
             role: self.session.as_ref().map_or(Role::User, |session| session.role),
             is_compact: self.density == Density::Compact,
+            is_test: self.is_test,
         }
     }
 

@@ -76,6 +76,7 @@ mod tests {
             username: None,
             role: domain::Role::User,
             is_compact: false,
+            is_test: false,
         };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));
         let not_before = (code == "too_early").then(|| "2026-11-21T12:00:06.001Z".parse().unwrap());

@@ -22,5 +22,12 @@ pub fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option
 
 /// The chrome of a page for a signed-in shopper.
 pub fn test_chrome(locale: domain::Locale, path: &str) -> Chrome {
-    Chrome { locale, path: path.into(), username: Some("mei".into()), role: domain::Role::User, is_compact: false }
+    Chrome {
+        locale,
+        path: path.into(),
+        username: Some("mei".into()),
+        role: domain::Role::User,
+        is_compact: false,
+        is_test: false,
+    }
 }

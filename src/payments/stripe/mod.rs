@@ -1,0 +1,326 @@
+//! Payments by Stripe Checkout: the payer pays on a page of Stripe (a *session*), and Stripe reports it.
+//!
+//! The shop sends its own id of a payment with the session and with all that follows from it (`metadata`), so that every
+//! report names it. A session cannot end within half an hour of its begin, so the shop expires it when its own time is
+//! over. A session whose answer never came is of no use: nobody was told its address.
+
+mod amounts;
+mod notices;
+
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use async_trait::async_trait;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use url::form_urlencoded;
+
+use super::PaymentError;
+use super::https::HttpsClient;
+use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use base::config::StripeConfig;
+use base::tls::ClientTls;
+use domain::Money;
+use notices::WebhookKeys;
+use store::{Checkout, Payment, Refund};
+
+/// The version of the API that requests and answers follow.
+const API_VERSION: &str = "2026-10-28.endive";
+/// A session ends from 30 minutes to 24 hours after its begin. Two minutes are left for clocks that differ.
+const MIN_SESSION: Duration = Duration::from_secs(32 * 60);
+const MAX_SESSION: Duration = Duration::from_secs(24 * 3600 - 120);
+/// The longest name of what is paid for.
+const MAX_TITLE_CHARS: usize = 200;
+/// Refunds of one payment that are looked through: as many as one answer has.
+const MAX_REFUNDS: usize = 100;
+
+/// An account at Stripe.
+pub struct Stripe {
+    authorization: HeaderValue,
+    keys: WebhookKeys,
+    api: String,
+    is_test: bool,
+    client: HttpsClient,
+    /// The origin of the shop, to which payers return.
+    shop: String,
+}
+
+/// What Stripe says of a session.
+#[derive(Debug, Deserialize)]
+struct Session {
+    id: String,
+    url: Option<String>,
+    status: Option<String>,
+    payment_status: String,
+    amount_total: Option<i64>,
+    currency: Option<String>,
+    payment_intent: Option<String>,
+    metadata: Option<Metadata>,
+}
+
+/// What the shop wrote on an object. Objects of others have none of it.
+#[derive(Debug, Default, Deserialize)]
+struct Metadata {
+    payment: Option<String>,
+    subject: Option<String>,
+    refund: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct StripeRefund {
+    amount: i64,
+    currency: String,
+    status: Option<String>,
+    failure_reason: Option<String>,
+    payment_intent: Option<String>,
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    data: Vec<T>,
+}
+
+#[derive(Deserialize)]
+struct Intent {
+    metadata: Option<Metadata>,
+}
+
+/// Why Stripe did not do what it was asked for. Asking again changes nothing.
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    code: String,
+}
+
+impl Refusal {
+    fn error(self) -> anyhow::Error {
+        anyhow::anyhow!("Stripe refused: {}", self.message)
+    }
+}
+
+#[derive(Deserialize)]
+struct RefusalBody {
+    error: Refusal,
+}
+
+impl Session {
+    fn state(&self) -> anyhow::Result<ChargeState> {
+        Ok(match (self.payment_status.as_str(), self.status.as_deref()) {
+            ("paid", _) => ChargeState::Captured(self.total()?),
+            (_, Some("expired")) => ChargeState::Closed,
+            _ => ChargeState::Open,
+        })
+    }
+
+    fn total(&self) -> anyhow::Result<Money> {
+        let (amount, currency) = self.amount_total.zip(self.currency.as_deref()).context("a session without amount")?;
+        amounts::money(amount, currency).context("a session with an amount that does not exist")
+    }
+}
+
+impl StripeRefund {
+    fn outcome(&self) -> RefundOutcome {
+        match self.status.as_deref() {
+            Some("succeeded") => RefundOutcome::Done,
+            Some(status @ ("failed" | "canceled")) => {
+                RefundOutcome::Failed(self.failure_reason.clone().unwrap_or_else(|| status.to_owned()))
+            }
+            _ => RefundOutcome::Pending,
+        }
+    }
+}
+
+impl Stripe {
+    /// `shop` is the origin of the shop.
+    pub fn new(config: &StripeConfig, tls: &ClientTls, shop: &str) -> anyhow::Result<Stripe> {
+        let bearer = format!("Bearer {}", config.secret_key.expose_secret());
+        let mut authorization = HeaderValue::from_str(&bearer).context("SECKILL_STRIPE_SECRET_KEY")?;
+        authorization.set_sensitive(true);
+        Ok(Stripe {
+            authorization,
+            keys: WebhookKeys::new(&config.webhook_secrets),
+            api: config.api.clone(),
+            is_test: config.is_test,
+            client: HttpsClient::new(tls),
+            shop: shop.to_owned(),
+        })
+    }
+
+    /// Checks that Stripe accepts the key and that it may do what payments need. Returns what is wrong.
+    pub async fn check(&self) -> anyhow::Result<Vec<String>> {
+        for path in ["/v1/checkout/sessions?limit=1", "/v1/refunds?limit=1"] {
+            self.get::<List<serde_json::Value>>(path).await?;
+        }
+        Ok(Vec::new())
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        self.ask(Method::GET, path, "", None).await?.map_err(Refusal::error)
+    }
+
+    /// `key`: requests with the same key take effect once. `Ok(Err)`: Stripe refused, and nothing happened.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        form: &str,
+        key: Option<&str>,
+    ) -> anyhow::Result<Result<T, Refusal>> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.api));
+        if !form.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        }
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        request = request.header("stripe-version", API_VERSION).header(header::AUTHORIZATION, &self.authorization);
+        let answer = self.client.send(&request.body(Bytes::copy_from_slice(form.as_bytes()))?).await?;
+        match answer.status {
+            status if status.is_success() => Ok(Ok(serde_json::from_slice(&answer.body)?)),
+            // Not said in Stripe's words, which repeat a part of the key.
+            StatusCode::UNAUTHORIZED => bail!("Stripe does not accept SECKILL_STRIPE_SECRET_KEY"),
+            StatusCode::FORBIDDEN => {
+                bail!("SECKILL_STRIPE_SECRET_KEY lacks a permission: checkout sessions, refunds, payment intents")
+            }
+            // Another request with the same key is under way, or there are too many.
+            status @ (StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS) => bail!("Stripe is busy ({status})"),
+            status if status.is_client_error() => {
+                let body: RefusalBody = serde_json::from_slice(&answer.body)?;
+                Ok(Err(body.error))
+            }
+            status => bail!("Stripe answered {status}"),
+        }
+    }
+
+    /// `None`: there is no such session in this account and mode.
+    async fn session(&self, reference: &str) -> anyhow::Result<Option<Session>> {
+        let path = format!("/v1/checkout/sessions/{reference}");
+        match self.ask(Method::GET, &path, "", None).await? {
+            Ok(session) => Ok(Some(session)),
+            Err(refusal) if refusal.code == "resource_missing" => Ok(None),
+            Err(refusal) => Err(refusal.error()),
+        }
+    }
+
+    /// The refund that was made under this id, if there is one. Stripe forgets a request's key after a day, its refunds
+    /// never.
+    async fn made(&self, intent: &str, refund: &Refund) -> anyhow::Result<Option<StripeRefund>> {
+        let path = format!("/v1/refunds?payment_intent={intent}&limit={MAX_REFUNDS}");
+        let made: List<StripeRefund> = self.get(&path).await?;
+        ensure!(made.data.len() < MAX_REFUNDS, "the payment has too many refunds");
+        let id = Some(refund.id.to_string());
+        Ok(made.data.into_iter().find(|made| made.metadata.as_ref().is_some_and(|data| data.refund == id)))
+    }
+
+    fn return_address(&self, path: &str) -> String {
+        format!("{}{path}", self.shop)
+    }
+}
+
+#[async_trait]
+impl Provider for Stripe {
+    fn name(&self) -> &'static str {
+        "stripe"
+    }
+
+    /// Reports do not name the shop's own account. A signature proves it, so what is left to compare is the mode.
+    fn merchant(&self) -> &str {
+        notices::mode(!self.is_test)
+    }
+
+    fn is_test(&self) -> bool {
+        self.is_test
+    }
+
+    fn takes(&self, amount: Money) -> bool {
+        amounts::in_stripe(amount).is_some()
+    }
+
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<Charged> {
+        let (amount, currency) = amounts::in_stripe(charge.amount).context("an amount that Stripe does not take")?;
+        let (id, back) = (charge.payment.to_string(), self.return_address(&charge.return_path));
+        let ends = charge.expires_at.clamp(charge.begun_at + MIN_SESSION, charge.begun_at + MAX_SESSION);
+        let title: String = charge.title.chars().take(MAX_TITLE_CHARS).collect();
+        let title = if title.trim().is_empty() { charge.subject.clone() } else { title };
+        let form = encoded(&[
+            ("mode", "payment"),
+            ("client_reference_id", &id),
+            ("line_items[0][quantity]", "1"),
+            ("line_items[0][price_data][currency]", &currency),
+            ("line_items[0][price_data][unit_amount]", &amount.to_string()),
+            ("line_items[0][price_data][product_data][name]", &title),
+            ("metadata[payment]", &id),
+            ("metadata[subject]", &charge.subject),
+            ("payment_intent_data[metadata][payment]", &id),
+            ("payment_intent_data[metadata][subject]", &charge.subject),
+            // Payers pay the price of the shop, in its currency.
+            ("adaptive_pricing[enabled]", "false"),
+            ("expires_at", &ends.as_second().to_string()),
+            ("success_url", &back),
+            ("cancel_url", &back),
+        ]);
+        let begun = self.ask(Method::POST, "/v1/checkout/sessions", &form, Some(&format!("payment-{id}"))).await?;
+        let session: Session = begun.map_err(Refusal::error)?;
+        ensure!(session.total()? == charge.amount, "Stripe asks for another amount");
+        let url = session.url.context("a session without an address")?;
+        ensure!(url.starts_with("https://"), "a session with an address that is not https");
+        Ok(Charged { checkout: Checkout::Redirect(url), reference: Some(session.id) })
+    }
+
+    async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        let Some(reference) = &payment.reference else { return Ok(ChargeState::Open) };
+        self.session(reference).await?.map_or(Ok(ChargeState::Open), |session| session.state())
+    }
+
+    async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        let Some(reference) = &payment.reference else { return Ok(ChargeState::Closed) };
+        let path = format!("/v1/checkout/sessions/{reference}/expire");
+        match self.ask::<Session>(Method::POST, &path, "", None).await? {
+            Ok(expired) => expired.state(),
+            // It is not open: it expired before, or was paid. What it became decides.
+            Err(_) => self.session(reference).await?.map_or(Ok(ChargeState::Closed), |session| session.state()),
+        }
+    }
+
+    async fn refund(&self, refund: &Refund) -> anyhow::Result<RefundOutcome> {
+        let reference = refund.of.reference.as_deref().context("a payment without a session")?;
+        let session = self.session(reference).await?.context("Stripe does not know the session")?;
+        let intent = session.payment_intent.context("a session without a payment")?;
+        if let Some(made) = self.made(&intent, refund).await? {
+            return Ok(made.outcome());
+        }
+        let (id, payment) = (refund.id.to_string(), refund.of.id.to_string());
+        let subject = refund.of.purpose.to_string();
+        let mut fields = vec![
+            ("payment_intent", intent.as_str()),
+            ("metadata[payment]", &payment),
+            ("metadata[subject]", &subject),
+            ("metadata[refund]", &id),
+        ];
+        let amount =
+            refund.asked().map(|amount| amounts::in_stripe(amount).context("an amount that Stripe does not take"));
+        let amount = amount.transpose()?.map(|(amount, _)| amount.to_string());
+        fields.extend(amount.as_deref().map(|amount| ("amount", amount)));
+        let key = format!("refund-{id}");
+        Ok(match self.ask::<StripeRefund>(Method::POST, "/v1/refunds", &encoded(&fields), Some(&key)).await? {
+            Ok(made) => made.outcome(),
+            Err(refusal) => RefundOutcome::Failed(refusal.message),
+        })
+    }
+
+    async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError> {
+        self.keys.verify(headers, body, now)?;
+        self.report(body).await
+    }
+}
+
+fn encoded(fields: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+}

@@ -1,0 +1,259 @@
+// A stand-in for Stripe with a state of its own. The official client signs its webhooks, and encodes every request of the
+// shop once more: what the shop sent has to be the same.
+//
+// It prints its port, and then answers each line of JSON on its standard input with a line: payers and staff act there,
+// webhooks are handed out there, and there it is told to lie. It ends with its input.
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
+import Stripe from 'stripe';
+
+const [KEY, SECRET] = process.argv.slice(2);
+const sessions = new Map();
+const intents = new Map();
+const refunds = [];
+/** Answers by idempotency key, with the form that they belong to. Stripe keeps faults, too. */
+const kept = new Map();
+/** What the shop does wrong. */
+const faults = [];
+let lies = [];
+let refundStatus = 'succeeded';
+let serial = 0;
+
+const id = (prefix) => `${prefix}_${String(++serial).padStart(6, '0')}`;
+const now = () => Math.floor(Date.now() / 1000);
+
+class Refused extends Error {
+  constructor(status, type, message, code) {
+    super(message);
+    Object.assign(this, { status, body: { error: { type, message, code } } });
+  }
+}
+const refuse = (message, code) => {
+  throw new Refused(400, 'invalid_request_error', message, code);
+};
+
+/** `a[b][0]=c` as nested objects. */
+function nested(form) {
+  const root = {};
+  for (const [name, value] of new URLSearchParams(form)) {
+    const keys = [...name.matchAll(/[^[\]]+/g)].map(([key]) => key);
+    let place = root;
+    keys.forEach((key, at) => {
+      place = at + 1 === keys.length ? (place[key] = value) : (place[key] ??= /^\d+$/.test(keys[at + 1]) ? [] : {});
+    });
+  }
+  return root;
+}
+
+/** The request as the official client sends it. */
+async function mirrored(call) {
+  let seen;
+  const mirror = createServer((request, response) => {
+    let body = '';
+    request.on('data', (part) => (body += part));
+    request.on('end', () => {
+      seen = { path: request.url, body, version: request.headers['stripe-version'] };
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+  });
+  await new Promise((listening) => mirror.listen(0, '127.0.0.1', listening));
+  const { port } = mirror.address();
+  await call(new Stripe(KEY, { host: '127.0.0.1', port, protocol: 'http', telemetry: false }));
+  mirror.close();
+  mirror.closeAllConnections();
+  return seen;
+}
+
+const sorted = (form) => form.split('&').filter(Boolean).map(decodeURIComponent).map((pair) => pair.replaceAll('+', ' ')).sort();
+
+async function compare(path, form, version, call) {
+  const seen = await mirrored(call);
+  try {
+    assert.deepEqual({ path, form: sorted(form), version }, { path: seen.path, form: sorted(seen.body), version: seen.version });
+  } catch (error) {
+    faults.push(error.message);
+  }
+}
+
+function createSession(params) {
+  if (params.mode !== 'payment') refuse('mode');
+  const { quantity, price_data: price } = params.line_items[0];
+  const amount = Number(price.unit_amount) * Number(quantity);
+  if (!Number.isInteger(amount) || amount < 1) refuse('amount_too_small', 'amount_too_small');
+  if (price.currency !== price.currency.toLowerCase() || !price.product_data.name) refuse('price_data');
+  const ahead = Number(params.expires_at) - now();
+  if (ahead < 30 * 60 || ahead > 24 * 3600) refuse('expires_at has to be 30 minutes to 24 hours ahead');
+  for (const url of [params.success_url, params.cancel_url]) if (!/^https?:\/\/[^/]+\//.test(url)) refuse('Not a valid URL');
+  const name = id('cs_test');
+  const session = {
+    id: name, object: 'checkout.session', url: `https://checkout.stripe.com/c/pay/${name}`, status: 'open', payment_status: 'unpaid',
+    amount_total: amount, currency: price.currency, payment_intent: null, client_reference_id: params.client_reference_id,
+    metadata: params.metadata ?? {}, livemode: false, expires_at: Number(params.expires_at),
+  };
+  sessions.set(name, session);
+  intents.set(name, params.payment_intent_data?.metadata ?? {});
+  return session;
+}
+
+function refund(params) {
+  const intent = intents.get(params.payment_intent) ?? refuse('No such payment_intent', 'resource_missing');
+  const left = intent.amount - intent.refunded;
+  if (left === 0) refuse('Charge has already been refunded.', 'charge_already_refunded');
+  const amount = params.amount === undefined ? left : Number(params.amount);
+  if (amount > left) refuse('Refund amount is greater than unrefunded amount on charge');
+  const made = {
+    id: id('re'), object: 'refund', amount, currency: intent.currency, payment_intent: intent.id, status: refundStatus,
+    metadata: params.metadata ?? {}, failure_reason: refundStatus === 'failed' ? 'expired_or_canceled_card' : undefined,
+  };
+  if (refundStatus !== 'failed') intent.refunded += amount;
+  refunds.unshift(made);
+  return made;
+}
+
+async function answer(method, path, form, headers) {
+  if (headers.authorization !== `Bearer ${KEY}`) throw new Refused(401, 'invalid_request_error', `Invalid API Key provided: ${headers.authorization}`);
+  const [place, query] = path.split('?');
+  const [, , ...parts] = place.split('/');
+  const version = headers['stripe-version'];
+  const options = { idempotencyKey: headers['idempotency-key'] };
+  if (version !== Stripe.API_VERSION) faults.push(`version ${version}, the client has ${Stripe.API_VERSION}`);
+  const params = nested(form);
+  const session = () => sessions.get(parts[2]) ?? refuse(`No such checkout.session: ${parts[2]}`, 'resource_missing');
+  switch (`${method} ${parts.map((part, at) => (at === (parts[0] === 'checkout' ? 2 : 1) ? '*' : part)).join('/')}`) {
+    case 'POST checkout/sessions':
+      await compare(path, form, version, (client) => client.checkout.sessions.create(params, options));
+      return once(headers, form, () => createSession(params));
+    case 'GET checkout/sessions':
+      await compare(path, form, version, (client) => client.checkout.sessions.list(Object.fromEntries(new URLSearchParams(query))));
+      return { object: 'list', data: [...sessions.values()].slice(0, 1) };
+    case 'GET checkout/sessions/*':
+      await compare(path, form, version, (client) => client.checkout.sessions.retrieve(parts[2]));
+      return session();
+    case 'POST checkout/sessions/*/expire':
+      await compare(path, form, version, (client) => client.checkout.sessions.expire(parts[2]));
+      if (session().status !== 'open') refuse('Only Checkout Sessions with a status in ["open"] can be expired.');
+      return Object.assign(session(), { status: 'expired' });
+    case 'POST refunds':
+      await compare(path, form, version, (client) => client.refunds.create(params, options));
+      return once(headers, form, () => refund(params));
+    case 'GET refunds':
+      await compare(path, form, version, (client) => client.refunds.list(Object.fromEntries(new URLSearchParams(query))));
+      return { object: 'list', data: refunds.filter((made) => !query.includes('payment_intent') || query.includes(`payment_intent=${made.payment_intent}&`)) };
+    case 'GET payment_intents/*':
+      await compare(path, form, version, (client) => client.paymentIntents.retrieve(parts[1]));
+      return intents.get(parts[1]) ?? refuse('No such payment_intent', 'resource_missing');
+    default:
+      faults.push(`${method} ${path}`);
+      return refuse('Unrecognized request URL');
+  }
+}
+
+/** Makes something once for each idempotency key. */
+function once(headers, form, make) {
+  const key = headers['idempotency-key'];
+  if (!key) faults.push('a request that makes something has no idempotency key');
+  const known = kept.get(key);
+  if (known && known.form !== form) throw new Refused(400, 'idempotency_error', 'Keys for idempotent requests can only be used with the same parameters');
+  if (known?.fault) throw new Refused(500, 'api_error', 'a fault');
+  const made = known?.made ?? make();
+  kept.set(key, { form, made });
+  return made;
+}
+
+const server = createServer((request, response) => {
+  let form = '';
+  request.on('data', (part) => (form += part));
+  request.on('end', async () => {
+    const call = `${request.method} ${request.url}`;
+    const lie = lies.find(({ at, times }) => times > 0 && (call === at || (at.startsWith('/') && request.url.startsWith(at))));
+    if (lie) lie.times -= 1;
+    let [status, body] = [200, null];
+    try {
+      if (lie?.as === 429) throw new Refused(429, 'rate_limit_error', 'Too many requests');
+      if (lie?.as === 'lost') throw new Refused(500, 'api_error', 'a fault');
+      body = await answer(request.method, request.url, form, request.headers);
+    } catch (error) {
+      if (!(error instanceof Refused)) faults.push(String(error.stack));
+      [status, body] = [error.status ?? 500, error.body];
+    }
+    if (lie?.as === 500) {
+      kept.set(request.headers['idempotency-key'], { form, fault: true });
+      [status, body] = [500, { error: { type: 'api_error', message: 'a fault' } }];
+    }
+    if (lie?.as === 'drop') return request.socket.destroy();
+    if (lie?.as === 'hang') return;
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+});
+
+/** A webhook, signed by the official client. */
+function signed(event, { secret = SECRET, at = now() } = {}) {
+  const payload = JSON.stringify(event, null, 2);
+  const { webhooks } = new Stripe(KEY);
+  const header = webhooks.generateTestHeaderString({ payload, secret, timestamp: at });
+  assert.equal(webhooks.constructEvent(payload, header, secret, Infinity).id, event.id);
+  return { header, body: payload };
+}
+const event = (type, object) => ({
+  id: id('evt'), object: 'event', api_version: Stripe.API_VERSION, created: now(), livemode: false, type, data: { object: structuredClone(object) },
+});
+
+const commands = {
+  /** The payer pays. A slow method is settled later. */
+  pay({ session: name, amount, slow }) {
+    const session = sessions.get(name);
+    if (session?.status !== 'open') return { refused: session?.status ?? 'unknown' };
+    const intent = { id: id('pi'), object: 'payment_intent', amount: amount ?? session.amount_total, currency: session.currency, refunded: 0, metadata: intents.get(name) };
+    intents.set(intent.id, intent);
+    Object.assign(session, { status: 'complete', payment_intent: intent.id, amount_total: intent.amount, payment_status: slow ? 'unpaid' : 'paid' });
+    return { events: [event('checkout.session.completed', session), ...(slow ? [] : [charged(intent)])] };
+  },
+  /** The outcome of a slow method. */
+  settle({ session: name, good }) {
+    const session = sessions.get(name);
+    if (good) session.payment_status = 'paid';
+    return { events: [event(`checkout.session.async_payment_${good ? 'succeeded' : 'failed'}`, session)] };
+  },
+  /** The payer's card is refused; the session stays open. */
+  decline: ({ session: name }) => ({ events: [event('payment_intent.payment_failed', { object: 'payment_intent', metadata: intents.get(name) })] }),
+  dispute({ session: name }) {
+    const { amount, currency, id: payment_intent } = intents.get(sessions.get(name).payment_intent);
+    return { events: [event('charge.dispute.created', { id: id('du'), object: 'dispute', amount, currency, payment_intent, reason: 'fraudulent', metadata: {} })] };
+  },
+  /** The merchant refunds at Stripe. */
+  refund: ({ session: name, amount }) => ({ events: [event('refund.created', refund({ payment_intent: sessions.get(name).payment_intent, amount }))] }),
+  /** How refunds end from now on. */
+  refunds({ status }) {
+    refundStatus = status;
+    return {};
+  },
+  /** Ends the newest refund. */
+  finish({ status }) {
+    const [made] = refunds;
+    if (status === 'failed') Object.assign(made, { failure_reason: 'lost_or_stolen_card' });
+    made.status = status;
+    return { events: [event(status === 'failed' ? 'refund.failed' : 'refund.updated', made)] };
+  },
+  /** Lies about such requests (`POST /path`, or all whose path begins so), so many times. */
+  lie({ at, as, times }) {
+    lies.push({ at, as, times });
+    return {};
+  },
+  sign: ({ event, secret, at }) => signed(event, { secret, at }),
+  state: () => ({ sessions: [...sessions.values()], refunds, faults, requests: kept.size }),
+};
+
+function charged(intent) {
+  return event('charge.succeeded', {
+    id: id('ch'), object: 'charge', amount: intent.amount, amount_captured: intent.amount, currency: intent.currency, paid: true, captured: true,
+    payment_intent: intent.id, metadata: intent.metadata, payment_method_details: { type: 'card', card: { last4: '4242', fingerprint: 'Xt5EWLLDS7FJjR1c' } },
+  });
+}
+
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+for await (const line of createInterface({ input: process.stdin })) {
+  const { do: name, ...rest } = JSON.parse(line);
+  console.log(JSON.stringify(commands[name](rest)));
+}
+process.exit(0);
