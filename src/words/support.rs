@@ -59,6 +59,7 @@ texts! {
         payments_none: "还没有付款记录。", "No payment attempts yet.";
         payment: "付款单号", "Payment ID";
         provider: "平台", "Provider";
+        reference: "平台单号", "Provider’s number";
         started: "发起时间", "Created";
         captured: "到账时间", "Captured";
         refunded: "退款时间", "Refunded";

@@ -82,6 +82,9 @@ pub(crate) struct OrderDetail {
 struct AdminPaymentJson {
     id: PaymentId,
     provider: String,
+    /// The provider's own name of the payment, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
     status: PaymentStatus,
     amount: Money,
     created_at: Timestamp,
@@ -111,6 +114,7 @@ impl From<PaymentRecord> for AdminPaymentJson {
         AdminPaymentJson {
             id: record.payment.id,
             provider: record.payment.provider,
+            reference: record.payment.reference,
             status: record.payment.status,
             amount: record.payment.amount,
             created_at: record.created_at,
