@@ -288,6 +288,9 @@ impl Arena {
         for _ in 0..2 {
             let order = self.shop.store.orders().get(sale, id).await.unwrap().unwrap();
             if let Ok(started) = self.payments.start(&order, PayerChoice::default()).await {
+                // The window is too short for a question, so it is due at once.
+                let ask = format!("UPDATE payments SET ask_at_ms = 0 WHERE id = '{}'", started.payment);
+                self.shop.execute(&[ask]).await;
                 begun.push(started.payment);
             }
             pause(self.under(100)).await;

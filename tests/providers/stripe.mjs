@@ -2,13 +2,16 @@
 // shop once more: what the shop sent has to be the same.
 //
 // It prints its port, and then answers each line of JSON on its standard input with a line: payers and staff act there,
-// webhooks are handed out there, and there it is told to lie. It ends with its input.
+// webhooks are handed out there, and there it is told to lie. It ends with its input. Its arguments are the secret key, the
+// signing secret, and, for TLS, the folder with `server.pem` and `server.key`.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { createInterface } from 'node:readline';
 import Stripe from 'stripe';
 
-const [KEY, SECRET] = process.argv.slice(2);
+const [KEY, SECRET, TLS] = process.argv.slice(2);
 const sessions = new Map();
 const intents = new Map();
 const refunds = [];
@@ -161,7 +164,7 @@ function once(headers, form, make) {
   return made;
 }
 
-const server = createServer((request, response) => {
+const handle = (request, response) => {
   let form = '';
   request.on('data', (part) => (form += part));
   request.on('end', async () => {
@@ -185,7 +188,7 @@ const server = createServer((request, response) => {
     if (lie?.as === 'hang') return;
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
-});
+};
 
 /** A webhook, signed by the official client. */
 function signed(event, { secret = SECRET, at = now() } = {}) {
@@ -251,6 +254,8 @@ function charged(intent) {
   });
 }
 
+const read = (name) => readFileSync(`${TLS}/${name}`);
+const server = TLS ? createTlsServer({ cert: read('server.pem'), key: read('server.key') }, handle) : createServer(handle);
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 for await (const line of createInterface({ input: process.stdin })) {
   const { do: name, ...rest } = JSON.parse(line);

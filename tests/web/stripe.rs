@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use super::support::assert_audit_finds_nothing;
 use super::*;
 use base::config::{PaymentProvider, StripeConfig};
-use base::tls::ClientTls;
+use base::tls::{ClientTls, PemFile};
 use domain::CaseKind::{self, *};
 use payments::Stripe;
 
@@ -29,10 +29,20 @@ struct FakeStripe {
 
 impl FakeStripe {
     fn start() -> FakeStripe {
+        FakeStripe::start_with(&[])
+    }
+
+    /// With the folder of a certificate it speaks TLS.
+    fn start_with(tls: &[&Path]) -> FakeStripe {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/providers");
         assert!(folder.join("node_modules").exists(), "run this first: npm --prefix tests/providers ci");
         let mut command = Command::new("node");
-        command.arg(folder.join("stripe.mjs")).args([KEY, SECRET]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg(folder.join("stripe.mjs"))
+            .args([KEY, SECRET])
+            .args(tls)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut process = command.spawn().expect("node is not installed");
         let mut answers = BufReader::new(process.stdout.take().unwrap());
         let commands = RefCell::new(process.stdin.take().unwrap());
@@ -167,6 +177,10 @@ async fn payment_by_stripe_is_reported_twice_and_in_any_order_and_pays_once() {
     }
     assert_eq!(arena.shop.cases().await, []);
     assert_audit_finds_nothing(&arena.shop).await;
+    let order = mei.get(&url).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    let json = admin.get(&format!("/api/admin/orders/{order}")).await.json();
+    assert_eq!(json["order"]["payments"][0]["reference"], session, "{json}");
+    assert!(admin.get(&format!("/admin/orders/{order}?lang=en")).await.text().contains(&session));
 }
 
 #[tokio::test]
@@ -477,4 +491,34 @@ async fn doctor_says_whether_stripe_accepts_the_key_without_showing_it() {
     assert_eq!(check(other).await.unwrap_err(), "Stripe does not accept SECKILL_STRIPE_SECRET_KEY");
     let gone = StripeConfig { api: "http://127.0.0.1:1".into(), ..fake.config() };
     assert!(check(gone).await.is_err_and(|error| !error.contains("sk_test")));
+}
+
+/// A CA, and a certificate of it for this machine, in a folder.
+fn make_certificates(folder: &Path) {
+    let run = |arguments: &str| {
+        let mut command = Command::new("openssl");
+        let done = command.args(arguments.split(' ')).current_dir(folder).output().expect("openssl is not installed");
+        assert!(done.status.success(), "{arguments}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    run(&format!("req -x509 {key} -days 2 -subj /CN=ca -keyout ca.key -out ca.pem"));
+    run(&format!("req -new {key} -subj /CN=stripe -keyout server.key -out server.csr"));
+    std::fs::write(folder.join("names"), "subjectAltName=IP:127.0.0.1").unwrap();
+    run("x509 -req -days 2 -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -extfile names -out server.pem");
+}
+
+#[tokio::test]
+async fn stripe_is_asked_by_tls_and_its_certificate_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    make_certificates(folder.path());
+    let fake = FakeStripe::start_with(&[folder.path()]);
+    let config = StripeConfig { api: format!("https://127.0.0.1:{}", fake.port), ..fake.config() };
+    let check = async |ca: Option<PemFile>| {
+        let stripe = Stripe::new(&config, &ClientTls::new(ca, None), "https://shop.example").unwrap();
+        stripe.check().await.map_err(|error| format!("{error:#}"))
+    };
+    let ca = PemFile::read(&folder.path().join("ca.pem")).unwrap();
+    assert_eq!(check(Some(ca)).await, Ok(vec![]));
+    let untrusted = check(None).await.unwrap_err();
+    assert!(base::tls::repair(&untrusted).is_some(), "{untrusted}");
 }

@@ -234,3 +234,41 @@ mod tests {
         assert!(keys.verify(&HeaderMap::new(), body, Timestamp::UNIX_EPOCH).is_err());
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use testing::fuzz::{inputs, texts};
+
+    #[test]
+    fn only_signed_bodies_with_their_header_verify() {
+        let keys = WebhookKeys::new(&[SecretString::from("whsec_0123456789")]);
+        let (at, body) = (Timestamp::from_second(1_800_000_000).unwrap(), b"{\"id\":\"evt_1\"}");
+        let header = "t=1800000000,v1=69ee121bde16b69bc1d4f36bfa9a0a095f4bec09b845eaa45dc84ed4f95d7209";
+        let verifies = |header: &str, body: &[u8]| {
+            let Ok(value) = header.parse() else { return false };
+            let mut headers = HeaderMap::new();
+            headers.insert(SIGNATURE, value);
+            keys.verify(&headers, body, at).is_ok()
+        };
+        inputs(vec![body.to_vec()], |bytes| assert_eq!(verifies(header, bytes), bytes == body));
+        // Further parts beside the right ones change nothing.
+        texts(&[header], |text| {
+            let has_parts = header.split(',').all(|part| text.contains(part));
+            assert!(!verifies(text, body) || has_parts, "{text}");
+        });
+    }
+
+    #[test]
+    fn any_event_is_read_or_malformed() {
+        let event = r#"{"id":"evt_1","type":"charge.succeeded","livemode":false,"account":null,"data":{"object":{
+            "amount_captured":1,"currency":"cny","paid":true,"captured":true,"metadata":{"payment":"1"},
+            "payment_method_details":{"card":{"fingerprint":"x"}}}}}"#;
+        assert!(serde_json::from_str::<Event>(event).is_ok_and(|event| read::<Charge>(event.data.object).is_ok()));
+        inputs(vec![event.as_bytes().to_vec()], |bytes| {
+            let Ok(event) = serde_json::from_slice::<Event>(bytes) else { return };
+            let charge = read::<Charge>(event.data.object);
+            drop(charge.map(|charge| money(charge.amount_captured, &charge.currency)));
+        });
+    }
+}
