@@ -1,43 +1,106 @@
-//! The console: pages and API for the shop's staff, a room per subject. A room has its API in `api`, its pages in `page`, and
-//! what their templates show in `view`; the templates are in the folder of `templates/` that has the name of the
-//! room. Each handler names the permission that it needs
-//! ([`Permission`](web::extract::session::Permission)). [`routes`] lists every address.
+//! The console: pages and API for the shop's staff, a room per subject. A room has its API in `api`, and its pages in
+//! `page` with what their templates show; the templates are in the folder of `templates/` that has the name of the
+//! room. Each handler names the permission that it needs ([`Permission`](web::extract::session::Permission)). [`routes`]
+//! lists every address.
 
 pub mod routes;
 
 // The catalogue and its sales.
-pub mod categories;
-pub mod goods;
-pub mod invitations;
-pub mod sales;
+pub mod categories {
+    pub mod api;
+    pub mod page;
+}
+pub mod goods {
+    pub mod api;
+    pub mod page;
+    pub mod upload;
+}
+pub mod invitations {
+    pub mod api;
+    pub mod page;
+}
+pub mod sales {
+    pub mod api;
+    pub mod calendar;
+    pub mod definition_api;
+    pub mod form;
+    pub mod form_input;
+    pub mod overview;
+    pub mod page;
+    pub mod view;
+}
 
 // A sale that runs, and one that is over.
-pub mod cockpit;
-pub mod draws;
-pub mod linked_accounts;
-pub mod report;
+pub mod cockpit {
+    pub mod live;
+    pub mod page;
+}
+pub mod draws {
+    pub mod api;
+    pub mod page;
+}
+pub mod linked_accounts {
+    pub mod api;
+    pub mod page;
+    pub mod review;
+}
+pub mod report {
+    pub mod computing;
+    pub mod page;
+}
 pub mod waiting_room;
 
 // Orders and money.
-pub mod approvals;
+pub mod approvals {
+    pub mod api;
+    pub mod decisions;
+    pub mod page;
+}
 pub mod books;
 pub mod orders;
-pub mod packets;
+pub mod packets {
+    pub mod api;
+    pub mod page;
+}
 pub mod payment_cases;
 
 // People.
-pub mod questions;
+pub mod questions {
+    pub mod api;
+    pub mod page;
+}
 pub mod step_up;
-pub mod users;
+pub mod users {
+    pub mod api;
+    pub mod mail;
+    pub mod page;
+    pub mod staff;
+}
 
 // The shop, and what happened in it.
-pub mod dead_letters;
-pub mod log;
-pub mod security;
+pub mod dead_letters {
+    pub mod api;
+    pub mod page;
+}
+pub mod log {
+    pub mod api;
+    pub mod fields;
+    pub mod page;
+    pub mod words;
+}
+pub mod security {
+    pub mod api;
+    pub mod page;
+}
 pub mod site;
 
 // What lists have in common.
-pub mod lists;
+pub mod lists {
+    pub mod bulk;
+    pub mod csv;
+    pub mod saved_views;
+    pub mod search;
+}
 
 #[cfg(test)]
 mod view_tests;

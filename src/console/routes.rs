@@ -43,7 +43,7 @@ pub fn document(api: &mut Api) {
         sales::definition_api::document,
         security::api::document,
         users::api::document,
-        waiting_room::api::document,
+        waiting_room::document,
     ];
     files.into_iter().for_each(|add: fn(&mut Api)| add(api));
 }
@@ -79,7 +79,7 @@ fn api() -> Routes {
         .route("/api/admin/sales/{sale}/pause", post(sales::api::pause))
         .route("/api/admin/sales/{sale}/resume", post(sales::api::resume))
         .route("/api/admin/sales/{sale}/stop", post(sales::api::stop))
-        .route("/api/admin/sales/{sale}/queue", post(waiting_room::api::change_pace))
+        .route("/api/admin/sales/{sale}/queue", post(waiting_room::change_pace))
         .route("/api/admin/sales/{sale}/codes", get(invitations::api::list))
         .route("/api/admin/sales/{sale}/codes/revoke", post(invitations::api::revoke))
         .route("/api/admin/sales/{sale}/draw/round", post(draws::api::give_round))
@@ -131,12 +131,12 @@ fn pages() -> Routes {
         .route("/admin/log", get(log::page::show))
         .route("/admin/search", get(lists::search::page))
         .route("/admin/search.json", get(lists::search::hits))
-        .route("/admin/density", post(lists::density::set))
+        .route("/admin/density", post(lists::saved_views::set))
         .route("/admin/views", post(lists::saved_views::save))
         .route("/admin/views/{view}/rename", post(lists::saved_views::rename))
         .route("/admin/views/{view}/delete", post(lists::saved_views::delete))
-        .route("/admin/pages", get(site::shop_pages::show))
-        .route("/admin/pages/{page}", post(site::shop_pages::save))
+        .route("/admin/pages", get(site::show))
+        .route("/admin/pages/{page}", post(site::save))
         .route("/admin/questions", get(questions::page::list))
         .route("/admin/questions/{question}", get(questions::page::show))
         .route("/admin/questions/{question}/answer", post(questions::page::answer))
@@ -179,7 +179,7 @@ fn pages() -> Routes {
         .route("/admin/sales/{sale}/pause", post(sales::page::pause))
         .route("/admin/sales/{sale}/resume", post(sales::page::resume))
         .route("/admin/sales/{sale}/stop", post(sales::page::stop))
-        .route("/admin/sales/{sale}/queue", post(waiting_room::page::change_pace))
+        .route("/admin/sales/{sale}/queue", post(waiting_room::change_pace_by_form))
         .route("/admin/sales/{sale}/clusters", get(linked_accounts::page::list))
         .route("/admin/sales/{sale}/clusters/{user}", get(linked_accounts::page::show))
         .route("/admin/sales/{sale}/clusters/{user}/hold", post(linked_accounts::page::hold))
@@ -253,7 +253,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/staff/{user}", patch(users::api::set_role).merge(delete(users::api::dismiss)))
         .route("/api/admin/staff/{user}/reset-password", post(users::api::reset_password))
         .route("/api/admin/staff/{user}/second-factor", delete(users::api::reset_second_factor))
-        .route("/admin/step-up", get(step_up::page::show).merge(post(step_up::page::done)))
+        .route("/admin/step-up", get(step_up::show).merge(post(step_up::done)))
         .route("/admin/orders/{order}/refund", post(orders::page::refund))
         .route("/admin/orders/bulk/refund", post(lists::bulk::orders::refund))
         .route("/admin/sales/{sale}/clusters/{user}/refund", post(linked_accounts::page::refund))

@@ -1,13 +1,13 @@
-use crate::goods::view::{AdminGoodsForm, UploadError};
-use crate::lists::list_view::ListQuery;
-use crate::lists::saved_views_view::ListBar;
-use crate::log::query::AuditLogQuery;
-use crate::log::view::AdminLogPage;
-use crate::log::words::{LogNames, LogWords};
-use crate::sales::form_input::SaleForm;
-use crate::sales::form_view::AdminSaleForm;
-use crate::sales::view::{AdminSale, AdminSalesPage, SaleScope, SaleTabCounts, admin_notice};
 use askama::Template;
+
+use crate::goods::page::{AdminGoodsForm, UploadError};
+use crate::lists::saved_views::{ListBar, ListQuery};
+use crate::log::api::AuditLogQuery;
+use crate::log::page::AdminLogPage;
+use crate::log::words::{LogNames, LogWords};
+use crate::sales::form::AdminSaleForm;
+use crate::sales::form_input::SaleForm;
+use crate::sales::view::{AdminSale, AdminSalesPage, SaleScope, SaleTabCounts, admin_notice};
 use domain::{Bilingual, ConsoleList, Goods, GoodsId, Locale, Picture, SaleId, SaleState};
 use testing::samples::{at, sample};
 use web::shared::FieldError;

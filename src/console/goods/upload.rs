@@ -6,10 +6,14 @@ use std::sync::Arc;
 use axum::extract::multipart::{Field, Multipart, MultipartError};
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
 use axum::http::StatusCode;
+use serde_json::Value;
 use tokio::time::timeout;
 
+use crate::goods::page::OtherChanges;
+use domain::GoodsId;
 use domain::picture::MAX_GALLERY_PICTURES;
 use pages::pictures::MAX_PICTURE_BYTES;
+use store::{AuditFilter, AuditRow, Store, StoreError};
 use web::Shop;
 use web::extract::text::nul_problem;
 use web::extract::{MAX_UPLOAD_BYTES, UPLOAD_TIMEOUT};
@@ -147,8 +151,59 @@ fn broken(error: MultipartError) -> Problem {
     })
 }
 
+// What others changed of goods while a form was being filled in, from the audit log.
+
+/// Changes that are looked at, the newest ones.
+const MAX_CHANGES: i64 = 20;
+/// The fields of goods in the audit log, and their names in the form.
+const FIELDS: [(&str, &str); 10] = [
+    ("/name/zh", "name_zh"),
+    ("/name/en", "name_en"),
+    ("/description/zh", "description_zh"),
+    ("/description/en", "description_en"),
+    ("/category_id", "category_id"),
+    ("/variant_of", "variant_of"),
+    ("/variant/zh", "variant_zh"),
+    ("/variant/en", "variant_en"),
+    ("/pictures", "pictures"),
+    ("/archived_at", "archived"),
+];
+
+/// Who changed which fields of goods since a version.
+pub async fn changes_since(store: &Store, id: GoodsId, version: i64) -> Result<OtherChanges, StoreError> {
+    let filter = AuditFilter { subject: format!("goods {id}"), ..AuditFilter::default() };
+    Ok(sum_up(&store.audit_log().list(&filter, None, MAX_CHANGES).await?, version))
+}
+
+fn sum_up(rows: &[AuditRow], version: i64) -> OtherChanges {
+    let (mut actors, mut changed) = (Vec::new(), [false; FIELDS.len()]);
+    for row in rows {
+        let (before, after) = (parsed(&row.before), parsed(&row.after));
+        // The versions are the times of the changes.
+        let at = after["updated_at"].as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok()).unwrap_or(row.at);
+        if at.as_millisecond() <= version {
+            continue;
+        }
+        if !actors.contains(&row.actor) {
+            actors.push(row.actor.clone());
+        }
+        for ((pointer, _), changed) in FIELDS.iter().zip(&mut changed) {
+            *changed |= before.pointer(pointer) != after.pointer(pointer);
+        }
+    }
+    let fields = FIELDS.iter().zip(changed).filter(|(_, changed)| *changed).map(|((_, name), _)| *name);
+    OtherChanges { actors, fields: fields.collect() }
+}
+
+fn parsed(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use serde_json::json;
+
     use super::*;
 
     fn arranged(places: &[(&str, &str)], removed: &[&str]) -> String {
@@ -170,5 +225,34 @@ mod tests {
         assert_eq!(arranged(&[("a", "1"), ("b", "x"), ("c", "")], &["a"]), "bc", "nonsense stays where it is");
         assert_eq!(arranged(&[("a", "99999999999999"), ("b", "-5"), ("c", "3")], &[]), "bca");
         assert_eq!(arranged(&[("a", "1"), ("a", "1")], &[]), "a", "named twice");
+    }
+
+    #[test]
+    fn changes_after_the_version_are_summed_up() {
+        let state = |at: i64, zh: &str, en: &str| {
+            let at = Timestamp::from_millisecond(at).unwrap();
+            json!({"name": {"zh": zh, "en": en}, "pictures": [], "updated_at": at}).to_string()
+        };
+        let row = |actor: &str, before: String, after: String| AuditRow {
+            id: String::new(),
+            at: Timestamp::UNIX_EPOCH,
+            actor: actor.to_owned(),
+            action: "edit".to_owned(),
+            subject: "goods 1".to_owned(),
+            before,
+            after,
+        };
+        let rows = [
+            row("lan", state(20, "b", "x"), state(30, "b", "y")),
+            row("gus", state(10, "a", "x"), state(20, "b", "x")),
+            row("mei", String::new(), state(10, "a", "x")),
+        ];
+        let since = |version| sum_up(&rows, version);
+        assert_eq!(
+            since(10),
+            OtherChanges { actors: vec!["lan".into(), "gus".into()], fields: vec!["name_zh", "name_en"] }
+        );
+        assert_eq!(since(20), OtherChanges { actors: vec!["lan".into()], fields: vec!["name_en"] });
+        assert_eq!(since(30), OtherChanges { actors: vec![], fields: vec![] });
     }
 }

@@ -1,5 +1,7 @@
 //! Invitation codes of a sale: made and shown once, listed in batches, revoked.
 
+use std::ops::RangeInclusive;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -7,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::StaffCallTo;
-use crate::invitations::input::make_invitations;
-use domain::{InvitationCode, SaleId};
+use domain::{InvitationCode, SaleId, SaleState};
 use store::{InvitationBatch, Revocable};
+use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
@@ -82,6 +84,36 @@ pub async fn revoke(
     shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
     let revoked = shop.store.eligibility().revoke_invitations(sale, &which, staff.actor()).await?;
     Ok((Cache::Private, axum::Json(RevokedResponse { revoked })).into_response())
+}
+
+// Making invitation codes, for the API and the console. A replay makes the same codes again from its idempotency key,
+// because no answer with codes is stored.
+
+/// Codes in one batch: as many as a file shows at once, made in one short transaction.
+pub const BATCH_SIZE: RangeInclusive<i64> = 1..=10_000;
+
+/// New codes of a sale that is not over. They cannot be read again later.
+pub async fn make_invitations(
+    shop: &Shop,
+    sale: SaleId,
+    count: i64,
+    (Repeatable(request), actor): (Repeatable, &str),
+) -> Result<Vec<InvitationCode>, Problem> {
+    if !BATCH_SIZE.contains(&count) {
+        return Err(Problem::invalid_field("count", "bad_number"));
+    }
+    let known = shop.store.sales().get(sale).await?.ok_or(Code::NoSuchSale)?;
+    if known.state == SaleState::Ended {
+        return Err(Code::WrongState.into());
+    }
+    let codes: Vec<_> = match request {
+        Some(request) => shop.eligibility.codes_of_request(request, count),
+        None => (0..count).map(|_| InvitationCode::new(rand::random())).collect(),
+    };
+    match shop.store.eligibility().make_invitations(sale, &codes, actor).await? {
+        true => Ok(codes),
+        false => Err(Problem::invalid_field("count", "too_many_invitations")),
+    }
 }
 
 web::operations! { "administrators"

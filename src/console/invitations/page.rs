@@ -1,5 +1,6 @@
 //! The console's page of a sale's invitation codes: batches with counts, new codes as a file, revoking.
 
+use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,11 +8,11 @@ use futures::stream;
 use serde::Deserialize;
 
 use crate::StaffVisitTo;
-use crate::invitations::input::make_invitations;
-use crate::invitations::view::{AdminInvitationsPage, InvitationsFormState};
+use crate::invitations::api::make_invitations;
 use crate::lists::csv;
-use domain::{InvitationCode, Locale, SaleId};
-use store::Revocable;
+use domain::{InvitationCode, Locale, Sale, SaleId, SaleState};
+use pages::{Chrome, filters};
+use store::{InvitationBatch, Revocable};
 use web::Shop;
 use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
@@ -22,6 +23,7 @@ use web::problem::{Code, Problem};
 use web::shared::NoticeQuery;
 use web::shared::goods::goods_name_and_cover;
 use web::shared::response::{personal, see_other};
+use words::field_error;
 
 fn path(locale: Locale, sale: SaleId, done: &str) -> String {
     format!("/admin/sales/{sale}/codes?lang={locale}{done}")
@@ -115,4 +117,49 @@ pub async fn revoke(
         return page(&shop, &visitor, sale, true, StatusCode::UNPROCESSABLE_ENTITY, form).await;
     }
     Ok(see_other(&path(visitor.locale, sale, "&done=revoked")))
+}
+
+/// The page's forms, after a refusal or after something was done.
+#[derive(Debug, Default)]
+pub struct InvitationsFormState {
+    pub is_done: bool,
+    pub typed_count: String,
+    /// The code that says what is wrong with the count.
+    pub wrong_count: Option<&'static str>,
+    pub typed_code: String,
+    pub wrong_code: Option<&'static str>,
+}
+
+/// Batches of codes as staff see them.
+#[derive(Debug, Template)]
+#[template(path = "invitations/invitations.html")]
+pub struct AdminInvitationsPage {
+    pub chrome: Chrome,
+    pub goods_name: String,
+    pub sale: Sale,
+    pub batches: Vec<InvitationBatch>,
+    pub may_act: bool,
+    pub form: InvitationsFormState,
+}
+
+impl AdminInvitationsPage {
+    /// Names and values of the counts of all batches.
+    fn totals(&self) -> [(&'static str, i64); 4] {
+        let t = &self.chrome.text().eligibility_console;
+        let sum = |count: fn(&InvitationBatch) -> i64| self.batches.iter().map(count).sum();
+        [
+            (t.made, sum(|batch| batch.made)),
+            (t.used, sum(|batch| batch.used)),
+            (t.unused, sum(InvitationBatch::unused)),
+            (t.revoked, sum(|batch| batch.revoked)),
+        ]
+    }
+
+    fn can_make(&self) -> bool {
+        self.may_act && self.sale.state != SaleState::Ended
+    }
+
+    fn count_error(&self) -> Option<&'static str> {
+        self.form.wrong_count.map(|code| field_error(self.chrome.locale, code))
+    }
 }

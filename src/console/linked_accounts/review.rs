@@ -7,16 +7,18 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::StaffVisitTo;
-use crate::linked_accounts::review_view::ReviewFormState;
 use crate::orders::page::{OrderPageState, page};
 use crate::orders::view::StaffActionFormState;
-use domain::OrderId;
-use orders::review::{ReviewAction, ReviewOutcome};
+use domain::hold::check_review_reason;
+use domain::{Money, OrderId, UserId};
+use orders::review::{ReviewAction, ReviewCounts, ReviewOutcome};
+use pages::Chrome;
 use store::AuditReason;
 use web::extract::session::SupportShoppers;
 use web::extract::{Form, PathIds};
 use web::problem::{Code, Problem};
 use web::shared::response::see_other;
+use words::{Text, field_error, fill, problem};
 
 #[derive(Deserialize)]
 pub struct OrderReviewForm {
@@ -63,5 +65,105 @@ async fn act(
             let form = StaffActionFormState { changed: true, ..Default::default() };
             page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
         }
+    }
+}
+
+/// A form for one action on one or several orders.
+#[derive(Debug)]
+pub struct ReviewForm {
+    /// The last segment of the form's address.
+    pub action: &'static str,
+    pub verb: &'static str,
+    pub words: &'static str,
+    /// The orders that it acts on, as the member of the staff has seen them. Empty if the address names the order.
+    pub orders: Vec<OrderId>,
+    pub units: u64,
+    pub amount: Option<Money>,
+    /// The page of the group that lists the orders: the last member on the page before.
+    pub after: Option<UserId>,
+    pub is_dangerous: bool,
+}
+
+impl ReviewForm {
+    /// The ids for the hidden field.
+    pub fn order_ids(&self) -> String {
+        let ids: Vec<String> = self.orders.iter().map(OrderId::to_string).collect();
+        ids.join(" ")
+    }
+
+    /// The orders, units and money that it acts on.
+    pub fn summary(&self, t: &Text) -> String {
+        let mut parts =
+            vec![fill(t.review.summary_orders, self.orders.len()), fill(t.review.summary_units, self.units)];
+        parts.extend(self.amount.map(|amount| amount.to_string()));
+        parts.join(" · ")
+    }
+}
+
+/// A form that was not carried out, as entered.
+#[derive(Debug, Default)]
+pub struct ReviewFormState {
+    /// The action of the form; empty for none.
+    pub action: String,
+    pub reason: String,
+    /// The code that says what is wrong with the reason.
+    pub error: Option<&'static str>,
+    pub is_unsure: bool,
+}
+
+impl ReviewFormState {
+    /// The checked reason of a confirmed form, or the state in which the form is shown again.
+    pub fn check(action: &str, reason: String, confirm: &str) -> Result<String, ReviewFormState> {
+        let is_unsure = confirm != "yes";
+        match check_review_reason(&reason) {
+            Ok(checked) if !is_unsure => Ok(checked),
+            checked => Err(ReviewFormState { action: action.to_owned(), reason, error: checked.err(), is_unsure }),
+        }
+    }
+
+    pub fn is_of(&self, form: &ReviewForm) -> bool {
+        self.action == form.action
+    }
+
+    /// The reason as entered, if it was entered in this form.
+    pub fn reason_of(&self, form: &ReviewForm) -> &str {
+        if self.is_of(form) { &self.reason } else { "" }
+    }
+
+    /// What is wrong with the reason in this form.
+    pub fn error_of(&self, form: &ReviewForm, chrome: &Chrome) -> Option<&'static str> {
+        self.error.filter(|_| self.is_of(form)).map(|code| field_error(chrome.locale, code))
+    }
+
+    /// What is wrong with the form.
+    pub fn complaint(&self, chrome: &Chrome) -> Option<&'static str> {
+        match self.error {
+            Some(code) => Some(field_error(chrome.locale, code)),
+            None => self.is_unsure.then(|| problem("not_confirmed").text(chrome.locale)),
+        }
+    }
+}
+
+/// What an action did, as lines.
+#[derive(Debug)]
+pub struct ReviewNotice(pub Vec<String>);
+
+impl ReviewNotice {
+    pub fn of(t: &Text, action: &str, counts: ReviewCounts) -> Option<ReviewNotice> {
+        let t = &t.review;
+        let done = match action {
+            "hold" => t.done_hold,
+            "release" => t.done_release,
+            "refund" => t.done_refund,
+            _ => return None,
+        };
+        let others = [
+            (t.count_unchanged, counts.unchanged),
+            (t.count_ended, counts.ended),
+            (t.count_own, counts.own),
+            (t.count_waits, counts.waits),
+        ];
+        let others = others.into_iter().filter(|(_, count)| *count > 0).map(|(words, count)| fill(words, count));
+        Some(ReviewNotice(std::iter::once(fill(done, counts.done)).chain(others).collect()))
     }
 }

@@ -9,15 +9,22 @@ pub mod users;
 
 use std::str::FromStr;
 
+use askama::Template;
 use axum::http::StatusCode;
 use axum::response::Response;
+use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::lists::bulk_view::{BulkItem, BulkPage, BulkVerdict};
+use domain::SaleState;
+use domain::sale::SaleMove;
+use domain::wire::wire_enum;
+use pages::{Chrome, filters};
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
 use web::shared::FieldError;
 use web::shared::response::personal;
+use web::views::error_text;
+use words::{Text, fill};
 
 /// Items of one batch. Each takes a transaction or more.
 const MAX_ITEMS: usize = 100;
@@ -97,4 +104,279 @@ fn distinct<Id: PartialEq + Copy>(ids: &[Id]) -> Vec<Id> {
 fn missing(visitor: &Visitor, id: &impl ToString, list: &str) -> BulkItem {
     let gone = BulkVerdict::NotDone(words::text(visitor.locale).bulk.gone.to_owned());
     BulkItem::new(id, format!("{list}?lang={}", visitor.locale), id.to_string(), String::new(), gone)
+}
+
+wire_enum! {
+    /// What staff do with several orders.
+    pub enum BulkOrderAction {
+        Cancel = "cancel",
+        Refund = "refund",
+        Hold = "hold",
+        Release = "release",
+    }
+}
+
+wire_enum! {
+    /// What staff do with several accounts.
+    pub enum BulkUserAction {
+        Block = "block",
+        Unblock = "unblock",
+    }
+}
+
+wire_enum! {
+    /// What staff do with several sales.
+    pub enum BulkSaleAction {
+        Schedule = "schedule",
+        Unschedule = "unschedule",
+        Pause = "pause",
+        Resume = "resume",
+        Stop = "stop",
+        Delete = "delete",
+    }
+}
+
+impl BulkSaleAction {
+    /// The same move on one sale; `None` for the deletion of a draft.
+    pub fn sale_move(self) -> Option<SaleMove> {
+        match self {
+            BulkSaleAction::Schedule => Some(SaleMove::Schedule),
+            BulkSaleAction::Unschedule => Some(SaleMove::Unschedule),
+            BulkSaleAction::Pause => Some(SaleMove::Pause),
+            BulkSaleAction::Resume => Some(SaleMove::Resume),
+            BulkSaleAction::Stop => Some(SaleMove::Stop),
+            BulkSaleAction::Delete => None,
+        }
+    }
+
+    pub fn verb(self, t: &Text) -> &'static str {
+        self.sale_move().map_or(t.sales.delete, |action| t.verb(&action))
+    }
+
+    pub fn words(self, t: &Text) -> &'static str {
+        self.sale_move().map_or(t.sales.delete_text, |action| t.consequence(&action))
+    }
+
+    pub fn is_allowed_in(self, state: SaleState) -> bool {
+        self.sale_move().map_or(state == SaleState::Draft, |action| state.after(action).is_ok())
+    }
+
+    /// The opposite action.
+    pub fn undo(self) -> Option<BulkSaleAction> {
+        match self {
+            BulkSaleAction::Schedule => Some(BulkSaleAction::Unschedule),
+            BulkSaleAction::Unschedule => Some(BulkSaleAction::Schedule),
+            BulkSaleAction::Pause => Some(BulkSaleAction::Resume),
+            BulkSaleAction::Resume => Some(BulkSaleAction::Pause),
+            BulkSaleAction::Stop | BulkSaleAction::Delete => None,
+        }
+    }
+}
+
+impl BulkOrderAction {
+    pub fn verb(self, t: &Text) -> &'static str {
+        match self {
+            BulkOrderAction::Cancel => t.support.cancel,
+            BulkOrderAction::Refund => t.support.refund,
+            BulkOrderAction::Hold => t.review.hold,
+            BulkOrderAction::Release => t.review.release,
+        }
+    }
+
+    pub fn words(self, t: &Text) -> &'static str {
+        match self {
+            BulkOrderAction::Cancel => t.bulk.orders_cancel,
+            BulkOrderAction::Refund => t.bulk.orders_refund,
+            BulkOrderAction::Hold => t.bulk.orders_hold,
+            BulkOrderAction::Release => t.bulk.orders_release,
+        }
+    }
+
+    /// The opposite action.
+    pub fn undo(self) -> Option<BulkOrderAction> {
+        match self {
+            BulkOrderAction::Cancel | BulkOrderAction::Refund => None,
+            BulkOrderAction::Hold => Some(BulkOrderAction::Release),
+            BulkOrderAction::Release => Some(BulkOrderAction::Hold),
+        }
+    }
+
+    /// Whether the buyer reads the reason. Other actions have a reason for staff, and a message to the buyer.
+    pub fn is_review(self) -> bool {
+        matches!(self, BulkOrderAction::Hold | BulkOrderAction::Release)
+    }
+}
+
+impl BulkUserAction {
+    pub fn verb(self, t: &Text) -> &'static str {
+        match self {
+            BulkUserAction::Block => t.people.block,
+            BulkUserAction::Unblock => t.people.unblock,
+        }
+    }
+
+    pub fn words(self, t: &Text) -> &'static str {
+        match self {
+            BulkUserAction::Block => t.bulk.users_block,
+            BulkUserAction::Unblock => t.bulk.users_unblock,
+        }
+    }
+
+    pub fn undo(self) -> BulkUserAction {
+        match self {
+            BulkUserAction::Block => BulkUserAction::Unblock,
+            BulkUserAction::Unblock => BulkUserAction::Block,
+        }
+    }
+}
+
+/// What happens to an item, or what happened. Refusals say why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BulkVerdict {
+    Will,
+    WillNot(String),
+    Done,
+    /// The action has begun, but is not done yet.
+    Waits,
+    NotDone(String),
+}
+
+/// An order, an account or a sale of the batch.
+#[derive(Debug)]
+pub struct BulkItem {
+    pub id: String,
+    pub path: String,
+    pub name: String,
+    /// Its amount, its role or its state.
+    pub detail: String,
+    pub verdict: BulkVerdict,
+    /// What the action costs, or what is still to come.
+    pub notes: Vec<String>,
+    /// The opening time of a sale that is being announced.
+    pub opens_at: Option<Timestamp>,
+}
+
+impl BulkItem {
+    /// An item without notes.
+    pub fn new(id: &impl ToString, path: String, name: String, detail: String, verdict: BulkVerdict) -> BulkItem {
+        BulkItem { id: id.to_string(), path, name, detail, verdict, notes: Vec::new(), opens_at: None }
+    }
+
+    fn words<'a>(&'a self, t: &'a Text) -> &'a str {
+        match &self.verdict {
+            BulkVerdict::Will => t.bulk.will,
+            BulkVerdict::Done => t.bulk.done,
+            BulkVerdict::Waits => t.bulk.waits,
+            BulkVerdict::WillNot(why) | BulkVerdict::NotDone(why) => why,
+        }
+    }
+
+    fn mood(&self) -> &'static str {
+        match self.verdict {
+            BulkVerdict::Will | BulkVerdict::Done => "good",
+            BulkVerdict::WillNot(_) | BulkVerdict::Waits => "calm",
+            BulkVerdict::NotDone(_) => "bad",
+        }
+    }
+
+    /// Whether the item is part of the batch: the action is still to come, or was done.
+    fn is_part(&self) -> bool {
+        matches!(self.verdict, BulkVerdict::Will | BulkVerdict::Done)
+    }
+}
+
+/// The fields of the summary's form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkFields {
+    None,
+    /// A reason for the buyer or for staff.
+    Reason,
+    /// A reason for staff, and a message to the buyer.
+    ReasonAndMessage,
+    /// The number of items, typed.
+    Count,
+}
+
+/// The summary of a batch, or its outcome.
+#[derive(Debug, Template)]
+#[template(path = "lists/bulk.html")]
+pub struct BulkPage {
+    pub chrome: Chrome,
+    pub verb: &'static str,
+    pub words: &'static str,
+    pub list_path: String,
+    /// Where the summary's form goes; `None` after the action.
+    pub action: Option<String>,
+    pub items: Vec<BulkItem>,
+    pub fields: BulkFields,
+    /// The label of the reason, which says who reads it.
+    pub reason_label: &'static str,
+    pub reason: String,
+    pub message: String,
+    pub errors: Vec<FieldError>,
+    /// Why the batch cannot be acted on at all.
+    pub warning: Option<&'static str>,
+    /// After the action: the path, the name and the verb of the opposite action's summary.
+    pub undo: Option<(&'static str, &'static str, &'static str)>,
+    pub is_dangerous: bool,
+}
+
+impl BulkPage {
+    /// A page without fields and errors. With an `action`, it is the summary, whose form goes there; without one, the
+    /// outcome.
+    pub fn new(
+        chrome: Chrome,
+        (verb, words): (&'static str, &'static str),
+        items: Vec<BulkItem>,
+        action: Option<String>,
+    ) -> BulkPage {
+        BulkPage {
+            list_path: chrome.path.clone(),
+            chrome,
+            verb,
+            words,
+            action,
+            items,
+            fields: BulkFields::None,
+            reason_label: "",
+            reason: String::new(),
+            message: String::new(),
+            errors: Vec::new(),
+            warning: None,
+            undo: None,
+            is_dangerous: false,
+        }
+    }
+
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &BulkItem> {
+        self.items.iter().filter(|item| item.is_part())
+    }
+
+    /// The ids that the form carries.
+    fn ids(&self) -> String {
+        self.parts().map(|item| item.id.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn title(&self) -> String {
+        fill(&fill(self.chrome.text().bulk.title, self.verb), self.items.len())
+    }
+
+    fn summary(&self) -> String {
+        let t = &self.chrome.text().bulk;
+        let count = self.parts().count();
+        let words = if self.action.is_some() { t.will_act } else { t.acted };
+        fill(&fill(words, count), self.items.len() - count)
+    }
+
+    fn can_act(&self) -> bool {
+        self.action.is_some() && self.warning.is_none() && self.parts().next().is_some()
+    }
+
+    fn outcome_failed(&self) -> bool {
+        self.items.iter().any(|item| matches!(item.verdict, BulkVerdict::NotDone(_)))
+    }
 }

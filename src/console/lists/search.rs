@@ -2,16 +2,18 @@
 //! A member of the staff finds what the role may see. Every look-up is exact or along an index: orders by their whole
 //! number, users by the beginning of the name. Pages and sales are few, and only the latest questions are searched.
 
+use askama::Template;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::StaffVisit;
-use crate::lists::search_view::{HitKind, SearchHit, SearchPage};
+use domain::wire::wire_enum;
 use domain::{OrderId, SaleId};
+use pages::{Chrome, filters};
 use store::{FoundOrder, FoundQuestion, OrderSearch, UserSearch};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -160,4 +162,37 @@ async fn questions(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<Se
         hit(visitor, HitKind::Question, question.text, detail, &format!("/admin/questions/{}", question.id))
     });
     Ok(hits.collect())
+}
+
+wire_enum! {
+    /// The kinds of hits, in the order in which they are listed.
+    pub enum HitKind {
+        Page = "page",
+        Sale = "sale",
+        Order = "order",
+        User = "user",
+        Question = "question",
+    }
+}
+
+/// Something that was found, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SearchHit {
+    pub kind: HitKind,
+    /// The kind in words.
+    pub label: &'static str,
+    pub title: String,
+    /// What distinguishes it from other hits with the same title.
+    pub detail: String,
+    pub path: String,
+}
+
+/// The search results for browsers without scripts.
+#[derive(Debug, Template)]
+#[template(path = "lists/search.html")]
+pub struct SearchPage {
+    pub chrome: Chrome,
+    /// The search as entered.
+    pub q: String,
+    pub hits: Vec<SearchHit>,
 }

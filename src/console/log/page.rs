@@ -1,16 +1,17 @@
 //! The console's page of the audit log.
 
+use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use url::form_urlencoded::byte_serialize;
 
 use crate::StaffVisit;
-use crate::lists::saved_views::list_bar;
-use crate::log::query::{AuditLogQuery, audit_log_page};
-use crate::log::view::AdminLogPage;
-use crate::log::words::{LogNames, LogWords};
+use crate::lists::saved_views::{ListBar, SortLink, list_bar};
+use crate::log::api::{AuditLogQuery, audit_log_page};
+use crate::log::words::{Fact, LogLine, LogLink, LogNames, LogWords, Piece};
 use domain::{ConsoleList, Locale, Page};
+use pages::{Chrome, filters};
 use store::AuditRow;
 use web::Shop;
 use web::extract::Query;
@@ -19,7 +20,9 @@ use web::problem::Problem;
 use web::shared::goods::goods_name_and_cover;
 use web::shared::links::link_query;
 use web::shared::response::personal;
-use web::shared::time_zone;
+use web::shared::{FieldError, time_zone};
+use web::views::error_text;
+use words::audit_action;
 
 /// The address of the page with this filter and a later cursor.
 fn next_page_path(query: &AuditLogQuery, locale: Locale, before: &str) -> String {
@@ -76,4 +79,36 @@ pub async fn show(
     let filtered = !query.is_blank() || query.before.is_given();
     let chrome = visitor.chrome_at(format!("/admin/log?lang={}", visitor.locale));
     personal(status, &AdminLogPage { chrome, lines, older, actions, filtered, query, errors, bar })
+}
+
+/// The entries that match a filter, newest first.
+#[derive(Debug, Template)]
+#[template(path = "log/log.html")]
+pub struct AdminLogPage {
+    pub chrome: Chrome,
+    pub lines: Vec<LogLine>,
+    /// The path of the next page.
+    pub older: Option<String>,
+    /// The actions that the filter offers.
+    pub actions: Vec<String>,
+    pub filtered: bool,
+    pub query: AuditLogQuery,
+    pub errors: Vec<FieldError>,
+    pub bar: ListBar,
+}
+
+impl AdminLogPage {
+    /// Sorts by time, which is the order of every index of the log.
+    fn sort(&self) -> SortLink {
+        self.bar.sort(self.chrome.text().admin.log_at, "oldest", Some(""))
+    }
+
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    /// The name of an action. An action of another version of the program is shown as it is.
+    fn action_name<'a>(&self, action: &'a str) -> &'a str {
+        action.parse().map_or(action, |action| audit_action(self.chrome.locale, action).name)
+    }
 }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::linked_accounts::review_view::ReviewFormState;
+use crate::linked_accounts::review::ReviewFormState;
 use crate::lists::saved_views::list_bar;
 use crate::orders::reveal::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;

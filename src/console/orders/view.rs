@@ -2,16 +2,14 @@
 
 use askama::Template;
 
-use crate::linked_accounts::review_view::{ReviewForm, ReviewFormState};
-use crate::lists::bulk_view::BulkOrderAction;
-use crate::lists::saved_views_view::{ColumnLink, ListBar, SortLink};
+use crate::linked_accounts::review::{ReviewForm, ReviewFormState};
+use crate::lists::bulk::BulkOrderAction;
+use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
 use crate::orders::search::OrderSearchQuery;
-use crate::sales::form_view::for_time_field;
-use domain::PaymentStatus;
+use crate::sales::form::for_time_field;
 use domain::order::OrderStep;
-use domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, RefundTarget, SaleId, wallet};
-use pages::filters;
-use pages::filters::grouped;
+use domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, PaymentStatus, RefundTarget, SaleId, wallet};
+use pages::filters::{self, grouped};
 use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
 use web::shared::FieldError;
 use web::shared::links::link_query;

@@ -4,11 +4,13 @@
 
 use std::time::Duration;
 
+use askama::Template;
 use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, REFRESH};
 use axum::response::Response;
 
-use crate::report::computing_view::ComputingPage;
+use domain::SaleId;
+use pages::{Chrome, filters};
 use web::problem::Problem;
 use web::shared::response::personal;
 
@@ -31,11 +33,22 @@ pub fn reloading(mut page: Response, path: &str) -> Response {
     page
 }
 
+#[derive(Debug, Template)]
+#[template(path = "report/computing.html")]
+pub struct ComputingPage {
+    pub chrome: Chrome,
+    pub sale: SaleId,
+    pub goods_name: String,
+    /// What is being computed.
+    pub title: &'static str,
+    /// The page that led here: its path, and the words of the link.
+    pub back: (String, String),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::Role;
-    use domain::{Locale, SaleId};
+    use domain::{Locale, Role, SaleId};
     use pages::Chrome;
     use words;
 

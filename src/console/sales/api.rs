@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sales::checklist_text::finding_sentence;
+use crate::sales::form::finding_sentence;
 use crate::{StaffCall, StaffCallTo};
 use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};

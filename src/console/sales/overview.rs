@@ -3,7 +3,7 @@
 use askama::Template;
 
 use crate::Chrome;
-use crate::sales::form_view::CheckList;
+use crate::sales::form::CheckList;
 use control::checklist::CheckState;
 use control::today::Today;
 use domain::{Locale, Money, SaleId};

@@ -3,8 +3,8 @@
 use askama::Template;
 
 use crate::Chrome;
-use crate::lists::bulk_view::BulkSaleAction;
-use crate::lists::saved_views_view::ListBar;
+use crate::lists::bulk::BulkSaleAction;
+use crate::lists::saved_views::ListBar;
 use crate::sales::overview::OverviewPart;
 use control::today::Today;
 use domain::sale::SaleMove;

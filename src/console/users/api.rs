@@ -1,21 +1,18 @@
 //! Accounts of shoppers and staff.
 
-use axum::Extension;
-use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json as Answer};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::users::search::{UserSearchQuery, find_users};
 use crate::{StaffCall, StaffCallTo};
 use accounts::staff_rules::{check_block_reason, staff_role};
-use domain::Role;
-use domain::UserId;
-use store::{AccountChange, AccountEdit, StaffPolicy, User};
+use domain::{Page, Role, UserId};
+use store::{AccountChange, AccountEdit, StaffPolicy, Store, User, UserSearch};
 use web::cache_policy::Cache;
 use web::extract::precondition::{entity_tag, expected_versions};
 use web::extract::repeatable::Repeatable;
@@ -24,7 +21,7 @@ use web::extract::{Json, PathIds, Query};
 use web::idempotency::NotKept;
 use web::problem::{Code, Problem};
 use web::shared::orders::OrderJson;
-use web::shared::pagination::DEFAULT_PAGE_SIZE;
+use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
 use web::shared::response::created;
 use web::shared::sessions::SessionJson;
 
@@ -250,6 +247,43 @@ pub async fn reset_password(
 
 pub async fn reset_second_factor(call: StaffCallTo<ManageStaff, UserId>) -> Result<Response, Problem> {
     change(call, AccountChange::ResetSecondFactor).await
+}
+
+// The search for accounts, as the console's page and the API take it in their query.
+
+/// A part of a user name or an id, and the cursor of the page.
+#[derive(Deserialize, JsonSchema)]
+pub struct UserSearchQuery {
+    /// The start of a username, or an id.
+    #[serde(default)]
+    pub q: String,
+    #[serde(default)]
+    pub before: Cursor,
+    /// `oldest` or `name`, for a list of all accounts. A search by name is always sorted by name. Only the page reads
+    /// it.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub sort: String,
+    #[serde(default)]
+    #[schemars(skip)]
+    pub hide: String,
+}
+
+impl UserSearchQuery {
+    fn search(&self) -> UserSearch {
+        match (UserSearch::typed(&self.q), self.sort.as_str()) {
+            (UserSearch::All, "oldest") => UserSearch::Oldest,
+            (UserSearch::All, "name") => UserSearch::ByName,
+            (search, _) => search,
+        }
+    }
+}
+
+/// One page of accounts, newest first unless the query says otherwise.
+pub async fn find_users(store: &Store, query: &UserSearchQuery) -> Result<Page<User, UserId>, Problem> {
+    let before = query.before.read("before")?;
+    let users = store.accounts().find_users(&query.search(), before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    Ok(Page::cut(users, LARGE_PAGE_SIZE, |user| user.id))
 }
 
 web::operations! { "administrators"

@@ -1,5 +1,6 @@
 //! The console's page of messages, for owners: without a mail server it is where links are read.
 
+use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,10 +8,12 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::StaffVisit;
-use crate::users::mail_view::{MailPage, ShownMail};
+use domain::MailState;
 use domain::mail::masked;
 use domain::page::Page;
-use mail::LinkView;
+use mail::{Letter, LinkView};
+use pages::{Chrome, filters};
+use store::Mail;
 use web::extract::Query;
 use web::extract::session::ReadMail;
 use web::problem::Problem;
@@ -39,4 +42,44 @@ pub async fn show(
     });
     let chrome = visitor.chrome_at(format!("/admin/mail?lang={}", visitor.locale));
     personal(StatusCode::OK, &MailPage { chrome, sends: shop.sends_mail, mails: shown.collect(), older: page.next })
+}
+
+/// Messages, newest first.
+#[derive(Debug, Template)]
+#[template(path = "users/mail.html")]
+pub struct MailPage {
+    pub chrome: Chrome,
+    /// Whether a mail server is configured.
+    pub sends: bool,
+    pub mails: Vec<ShownMail>,
+    /// The cursor of the next page.
+    pub older: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct ShownMail {
+    pub mail: Mail,
+    /// The address, masked.
+    pub recipient: String,
+    pub letter: Letter,
+}
+
+impl MailPage {
+    fn state(&self, state: &MailState) -> &'static str {
+        let t = &self.chrome.text().recovery;
+        match state {
+            MailState::Waiting => t.state_waiting,
+            MailState::Sent => t.state_sent,
+            MailState::Dead => t.state_dead,
+        }
+    }
+
+    /// A class of the style sheet.
+    fn mark(&self, state: &MailState) -> &'static str {
+        match state {
+            MailState::Waiting => "unpaid",
+            MailState::Sent => "paid",
+            MailState::Dead => "rejected",
+        }
+    }
 }

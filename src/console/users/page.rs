@@ -1,19 +1,21 @@
 //! The console's pages about accounts.
 
+use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::lists::saved_views::list_bar;
+use crate::lists::bulk::BulkUserAction;
+use crate::lists::saved_views::{ColumnLink, ListBar, SortLink, list_bar};
 use crate::log::page::subject_path;
-use crate::users::search::{UserSearchQuery, find_users};
-use crate::users::view::{UserPage, UsersPage};
+use crate::users::api::{UserSearchQuery, find_users};
 use crate::{StaffVisit, StaffVisitTo};
 use accounts::staff_rules::check_block_reason;
-use domain::mail::masked;
-use domain::{ConsoleList, Locale, UserId};
-use store::AccountChange;
+use domain::{ConsoleList, Locale, Money, Order, Role, UserId};
+use domain::{mail, network};
+use pages::{Chrome, filters};
+use store::{AccountChange, SessionRow, StaffPolicy, User};
 use web::Shop;
 use web::extract::session::{SupportShoppers, ViewConsole};
 use web::extract::visitor::Visitor;
@@ -23,6 +25,8 @@ use web::shared::pagination::DEFAULT_PAGE_SIZE;
 use web::shared::response::{personal, see_other};
 use web::shared::wallet::balance_of;
 use web::shared::{FieldError, NoticeQuery};
+use web::views::error_text;
+use words::problem;
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
@@ -70,7 +74,8 @@ async fn page(
     let sessions = shop.store.sessions().sessions_of(id, shop.clock.now()).await?;
     let orders = shop.orders.list(id, &[], None, DEFAULT_PAGE_SIZE).await?.items;
     let balance = balance_of(&shop.store, id).await?;
-    let mail = shop.store.accounts().mail_of(id).await?.and_then(|mail| mail.address).map(|address| masked(&address));
+    let mail =
+        shop.store.accounts().mail_of(id).await?.and_then(|mail| mail.address).map(|address| mail::masked(&address));
     let chrome = visitor.chrome_at(user_path(visitor.locale, id));
     let log_path = subject_path(visitor.locale, &format!("user {id}"));
     let UserPageState { reason, errors, problem, done } = state;
@@ -154,5 +159,217 @@ async fn change(
             page(&shop, &visitor, refusal.code().status(), id, state).await
         }
         _ => Err(refusal),
+    }
+}
+
+/// The state of an account: a class of the style sheet, and a word.
+fn state_of<'a>(chrome: &'a Chrome, user: &User) -> (&'static str, &'a str) {
+    let t = &chrome.text().people;
+    match user {
+        user if user.deleted_at.is_some() => ("cancelled", t.state_deleted),
+        user if user.is_blocked() => ("rejected", t.state_blocked),
+        user if user.must_change_password => ("unpaid", t.state_new),
+        _ => ("paid", t.state_active),
+    }
+}
+
+fn problem_text(chrome: &Chrome, code: Option<&'static str>) -> Option<&'static str> {
+    code.map(|code| problem(code).text(chrome.locale))
+}
+
+/// The accounts that match a search.
+#[derive(Debug, Template)]
+#[template(path = "users/users.html")]
+pub struct UsersPage {
+    pub chrome: Chrome,
+    pub users: Vec<User>,
+    /// The search as entered.
+    pub q: String,
+    /// Whether this is not the first page.
+    pub paged: bool,
+    pub older: Option<UserId>,
+    pub bar: ListBar,
+    /// Whether the member of the staff may act on several accounts.
+    pub may_act: bool,
+}
+
+impl UsersPage {
+    fn columns(&self) -> Vec<ColumnLink> {
+        let p = &self.chrome.text().people;
+        self.bar.columns(&[("state", p.col_state), ("role", p.col_role), ("since", p.col_since), ("seen", p.col_seen)])
+    }
+
+    /// Only names can be sorted by: the log-in has no index.
+    fn sort_by_name(&self) -> SortLink {
+        self.bar.sort(self.chrome.text().people.col_name, "name", None)
+    }
+
+    fn sort_by_time(&self) -> SortLink {
+        self.bar.sort(self.chrome.text().people.col_since, "oldest", Some(""))
+    }
+
+    fn bulk_actions(&self) -> [(BulkUserAction, &'static str); 2] {
+        BulkUserAction::ALL.map(|action| (action, action.verb(self.chrome.text())))
+    }
+
+    /// The query of another page of the list.
+    fn page_query(&self) -> String {
+        self.bar.query.encoded()
+    }
+
+    fn state(&self, user: &User) -> (&'static str, &str) {
+        state_of(&self.chrome, user)
+    }
+}
+
+/// One account with its actions.
+#[derive(Debug, Template)]
+#[template(path = "users/user.html")]
+pub struct UserPage {
+    pub chrome: Chrome,
+    pub user: User,
+    pub sessions: Vec<SessionRow>,
+    pub orders: Vec<Order>,
+    /// The balance of the wallet.
+    pub balance: Money,
+    /// The reason for a block, as entered.
+    pub reason: String,
+    pub errors: Vec<FieldError>,
+    /// A problem code.
+    pub problem: Option<&'static str>,
+    /// The action that the page reports as done. Unknown values show nothing.
+    pub done: String,
+    pub log_path: String,
+    /// The verified address, masked.
+    pub mail: Option<String>,
+}
+
+impl UserPage {
+    fn state(&self) -> (&'static str, &str) {
+        state_of(&self.chrome, &self.user)
+    }
+
+    /// The address of a session, masked.
+    fn network(&self, session: &SessionRow) -> String {
+        network::masked(&session.address)
+    }
+
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        problem_text(&self.chrome, self.problem)
+    }
+
+    fn notice(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().people;
+        match self.done.as_str() {
+            "block" => Some(t.done_block),
+            "unblock" => Some(t.done_unblock),
+            "end-sessions" => Some(t.done_end_sessions),
+            "start-recovery" => Some(self.chrome.text().recovery.done_start),
+            _ => None,
+        }
+    }
+
+    fn path(&self, action: &str) -> String {
+        format!("/admin/users/{}/{action}", self.user.id)
+    }
+
+    /// Whether the viewer may start the recovery of the account: only for shoppers with an address.
+    fn may_recover(&self) -> bool {
+        self.may_change() && self.mail.is_some() && !self.user.role.is_staff() && !self.user.is_blocked()
+    }
+
+    /// Whether the viewer may change the account: support may change shoppers, owners may change staff. A deleted
+    /// account cannot be changed.
+    fn may_change(&self) -> bool {
+        let role = if self.user.role.is_staff() { self.chrome.owns() } else { self.chrome.helps_shoppers() };
+        role && self.user.deleted_at.is_none()
+    }
+}
+
+/// A temporary password of a member of the staff.
+#[derive(Debug)]
+pub struct TemporaryPassword {
+    pub username: String,
+    pub password: String,
+    /// Whether the account is new. Otherwise its password was reset.
+    pub is_new: bool,
+}
+
+/// The staff, with the forms that appoint, add and dismiss.
+#[derive(Debug, Template)]
+#[template(path = "users/staff.html")]
+pub struct StaffPage {
+    pub chrome: Chrome,
+    pub staff: Vec<User>,
+    /// Whether the owners require a second factor of all staff.
+    pub policy: StaffPolicy,
+    /// The form with the errors: `appoint`, `create`, or none.
+    pub form: &'static str,
+    pub username: String,
+    pub role: String,
+    pub errors: Vec<FieldError>,
+    pub problem: Option<&'static str>,
+    pub done: String,
+    /// A temporary password that was just made. Only this response shows it.
+    pub temporary: Option<TemporaryPassword>,
+}
+
+impl StaffPage {
+    const ROLES: [Role; 4] = [Role::Admin, Role::Operator, Role::Support, Role::Viewer];
+
+    /// How many members of the staff have no second factor.
+    fn without_factor(&self) -> usize {
+        self.staff.iter().filter(|user| !user.has_second_factor()).count()
+    }
+
+    /// Whether the account belongs to the owner who reads the page.
+    fn is_viewer(&self, user: &User) -> bool {
+        self.chrome.username.as_deref() == Some(&user.username)
+    }
+
+    fn state(&self, user: &User) -> (&'static str, &str) {
+        state_of(&self.chrome, user)
+    }
+
+    fn error_text(&self, form: &str, field: &str) -> Option<&'static str> {
+        (self.form == form).then(|| error_text(&self.chrome, &self.errors, field))?
+    }
+
+    fn typed(&self, form: &str) -> &str {
+        if self.form == form { &self.username } else { "" }
+    }
+
+    fn chosen(&self, form: &str, role: &Role) -> bool {
+        self.form == form && self.role == role.as_str()
+    }
+
+    fn about(&self, role: &Role) -> &'static str {
+        let t = &self.chrome.text().people;
+        match role {
+            Role::Admin => t.about_admin,
+            Role::Operator => t.about_operator,
+            Role::Support => t.about_support,
+            Role::Viewer | Role::User => t.about_viewer,
+        }
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        problem_text(&self.chrome, self.problem)
+    }
+
+    fn notice(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().people;
+        match self.done.as_str() {
+            "role" => Some(t.done_role),
+            "policy" => Some(if self.policy.second_factor_required { t.done_policy_on } else { t.done_policy_off }),
+            "dismiss" => Some(t.done_dismiss),
+            "reset" => Some(t.done_reset),
+            "appoint" => Some(t.done_appoint),
+            _ => None,
+        }
     }
 }

@@ -6,12 +6,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::users::view::{StaffPage, TemporaryPassword};
+use crate::users::page::{StaffPage, TemporaryPassword};
 use crate::{ConfirmForm, StaffVisit};
 use accounts::AccountRefusal;
 use accounts::staff_rules::staff_role;
-use domain::Role;
-use domain::{Locale, UserId};
+use domain::{Locale, Role, UserId};
 use store::{AccountChange, AccountEdit};
 use web::Shop;
 use web::extract::repeatable::Repeatable;

@@ -6,8 +6,10 @@ use tracing::warn;
 use uuid::Uuid;
 
 use crate::StaffVisit;
-use crate::lists::bulk::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
-use crate::lists::bulk_view::{BulkFields, BulkItem, BulkOrderAction, BulkPage, BulkVerdict};
+use crate::lists::bulk::{
+    BulkFields, BulkForm, BulkItem, BulkOrderAction, BulkPage, BulkVerdict, PickedForm, answer, distinct, missing,
+    size_warning,
+};
 use domain::hold::check_review_reason;
 use domain::{Order, OrderId, OrderStatus, RefundId};
 use orders::review::{ReviewAction, ReviewOutcome};

@@ -5,8 +5,10 @@ use axum::response::Response;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::lists::bulk::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
-use crate::lists::bulk_view::{BulkFields, BulkItem, BulkPage, BulkSaleAction, BulkVerdict};
+use crate::lists::bulk::{
+    BulkFields, BulkForm, BulkItem, BulkPage, BulkSaleAction, BulkVerdict, PickedForm, answer, distinct, missing,
+    size_warning,
+};
 use crate::{StaffVisit, StaffVisitTo};
 use control::sale_stakes::{SalePreview, SaleStakes};
 use control::sales_admin::{AppliedParts, SaleCommand, stock_deadline};

@@ -5,8 +5,10 @@ use axum::response::Response;
 use tracing::warn;
 
 use crate::StaffVisit;
-use crate::lists::bulk::{BulkForm, PickedForm, answer, distinct, missing, size_warning};
-use crate::lists::bulk_view::{BulkFields, BulkItem, BulkPage, BulkUserAction, BulkVerdict};
+use crate::lists::bulk::{
+    BulkFields, BulkForm, BulkItem, BulkPage, BulkUserAction, BulkVerdict, PickedForm, answer, distinct, missing,
+    size_warning,
+};
 use accounts::staff_rules::check_block_reason;
 use domain::UserId;
 use store::{AccountChange, AccountChangeRefusal, User};

@@ -1,14 +1,15 @@
 //! The form of the shop's own pages.
 
+use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::site::shop_pages_view::{ShopPageNotice, ShopPagesPage};
 use crate::{StaffVisit, StaffVisitTo};
 use domain::Bilingual;
 use domain::shop_page::{ShopPage, ShopPageName};
+use pages::{Chrome, filters};
 use web::Shop;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
@@ -85,4 +86,45 @@ async fn all_pages(shop: &Shop) -> Result<Vec<ShopPage>, Problem> {
     let written = shop.store.shop_pages().list().await?;
     let of = |name| written.iter().find(|page| page.name == name).cloned().unwrap_or_else(|| ShopPage::unwritten(name));
     Ok(ShopPageName::ALL.into_iter().map(of).collect())
+}
+
+/// What the form says above one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShopPageNotice {
+    Saved,
+    ChangedMeanwhile,
+    TooLong,
+}
+
+/// The forms of all pages.
+#[derive(Debug, Template)]
+#[template(path = "site/console_shop_pages.html")]
+pub struct ShopPagesPage {
+    pub chrome: Chrome,
+    /// In the order of [`ShopPageName::ALL`], written or not.
+    pub pages: Vec<ShopPage>,
+    pub notice: Option<(ShopPageName, ShopPageNotice)>,
+}
+
+impl ShopPagesPage {
+    fn title(&self, page: &ShopPage) -> &'static str {
+        self.chrome.text().about.title_of(page.name)
+    }
+
+    fn notice_of(&self, page: &ShopPage) -> Option<ShopPageNotice> {
+        self.notice.filter(|(name, _)| *name == page.name).map(|(_, notice)| notice)
+    }
+
+    fn is_saved(&self, notice: &ShopPageNotice) -> bool {
+        *notice == ShopPageNotice::Saved
+    }
+
+    fn words(&self, notice: &ShopPageNotice) -> &'static str {
+        let t = &self.chrome.text().about;
+        match notice {
+            ShopPageNotice::Saved => t.saved,
+            ShopPageNotice::ChangedMeanwhile => t.changed,
+            ShopPageNotice::TooLong => t.too_long,
+        }
+    }
 }

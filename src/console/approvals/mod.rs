@@ -1,4 +1,0 @@
-pub mod api;
-mod decisions;
-pub mod page;
-pub mod view;

@@ -1,3 +1,0 @@
-pub mod live;
-pub mod page;
-pub mod view;

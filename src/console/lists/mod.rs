@@ -1,9 +1,0 @@
-pub mod bulk;
-pub mod bulk_view;
-pub mod csv;
-pub mod density;
-pub mod list_view;
-pub mod saved_views;
-pub mod saved_views_view;
-pub mod search;
-pub mod search_view;

@@ -1,6 +1,0 @@
-pub mod api;
-pub mod fields;
-pub mod page;
-pub mod query;
-pub mod view;
-pub mod words;

@@ -1,4 +1,0 @@
-pub mod computing;
-pub mod computing_view;
-pub mod page;
-pub mod view;

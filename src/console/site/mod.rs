@@ -1,2 +1,0 @@
-pub mod shop_pages;
-pub mod shop_pages_view;
