@@ -1,29 +1,64 @@
 //! What shoppers and visitors see: the JSON API (`docs/api.md`) and the pages, a room per subject. A room has its API in
-//! `api`, its pages in `page`, and what their templates show in `view`; the templates are in the folder of `templates/` that has the name of the
-//! room. Pages need no
-//! scripts. [`routes`] lists every address.
+//! `api`, and its pages in `page` with what their templates show; the templates are in the folder of `templates/` that has
+//! the name of the room. Pages need no scripts. [`routes`] lists every address.
 
 pub mod routes;
 
 // What is on sale, and the ways to get it.
-pub mod draws;
-pub mod eligibility;
-pub mod questions;
-pub mod sales;
-pub mod waiting_room;
-pub mod waitlist;
+pub mod draws {
+    pub mod api;
+    pub mod page;
+}
+pub mod eligibility {
+    pub mod api;
+    pub mod page;
+}
+pub mod questions {
+    pub mod api;
+    pub mod page;
+}
+pub mod sales {
+    pub mod api;
+    pub mod poster;
+}
+pub mod waiting_room {
+    pub mod api;
+    pub mod page;
+}
+pub mod waitlist {
+    pub mod api;
+    pub mod page;
+}
 
 // What a shopper has.
-pub mod addresses;
+pub mod addresses {
+    pub mod api;
+    pub mod page;
+}
 pub mod orders;
-pub mod packets;
+pub mod packets {
+    pub mod api;
+    pub mod page;
+}
 pub mod wallet;
 
 // Accounts.
-pub mod account;
+pub mod account {
+    pub mod api;
+    pub mod mail_address;
+    pub mod page;
+    pub mod push_api;
+}
 pub mod passkeys;
-pub mod recovery;
-pub mod sign_in;
+pub mod recovery {
+    pub mod api;
+    pub mod page;
+}
+pub mod sign_in {
+    pub mod api;
+    pub mod contact;
+    pub mod page;
+}
 
 // The shop itself, files, and pages that are the same for every visitor.
 pub mod site;

@@ -43,7 +43,7 @@ pub fn document(api: &mut Api) {
         orders::api::document,
         orders::payments_api::document,
         packets::api::document,
-        passkeys::api::document,
+        passkeys::document,
         questions::api::document,
         recovery::api::document,
         sales::api::document,
@@ -82,8 +82,8 @@ fn public_api() -> Routes {
         .route("/api/register/contact", post(sign_in::api::request_contact))
         .route("/api/register/contact/verify", post(sign_in::api::verify_contact))
         .route("/api/login", post(sign_in::api::log_in))
-        .route("/api/login/passkey", post(passkeys::api::log_in))
-        .route("/api/login/passkey/challenge", post(passkeys::api::log_in_challenge))
+        .route("/api/login/passkey", post(passkeys::log_in))
+        .route("/api/login/passkey/challenge", post(passkeys::log_in_challenge))
         .route("/api/recovery", post(recovery::api::request))
         .route("/api/recovery/password", post(recovery::api::set_password))
         .route("/api/mail/verify", post(recovery::api::verify_address))
@@ -111,11 +111,11 @@ fn shopper_api() -> Routes {
         .route("/api/account", get(account::api::show))
         .route("/api/account/password", put(account::api::change_password))
         .route("/api/account/step-up", post(account::api::step_up))
-        .route("/api/account/step-up/passkey", post(passkeys::api::step_up))
-        .route("/api/account/step-up/passkey/challenge", post(passkeys::api::step_up_challenge))
-        .route("/api/account/passkeys", get(passkeys::api::list).merge(post(passkeys::api::add)))
-        .route("/api/account/passkeys/challenge", post(passkeys::api::challenge))
-        .route("/api/account/passkeys/{passkey}/remove", post(passkeys::api::remove))
+        .route("/api/account/step-up/passkey", post(passkeys::step_up))
+        .route("/api/account/step-up/passkey/challenge", post(passkeys::step_up_challenge))
+        .route("/api/account/passkeys", get(passkeys::list).merge(post(passkeys::add)))
+        .route("/api/account/passkeys/challenge", post(passkeys::challenge))
+        .route("/api/account/passkeys/{passkey}/remove", post(passkeys::remove))
         .route("/api/account/mail", put(recovery::api::enter_address))
         .route("/api/account/mail/remove", post(recovery::api::remove_address))
         .route("/api/account/sessions", get(account::api::sessions).merge(delete(account::api::end_all_sessions)))
@@ -160,7 +160,7 @@ fn shared_pages() -> Routes {
         .route("/.well-known/security.txt", get(site::discovery::security))
         .route("/sitemap.xml", get(site::discovery::sitemap))
         .route("/manifest.webmanifest", get(site::discovery::manifest))
-        .route("/sw.js", get(site::offline::worker))
+        .route("/sw.js", get(site::worker))
         .route("/static/{*name}", get(site::asset))
         .route("/uploads/{name}", get(site::upload))
         .route("/packets/{packet}", get(packets::page::to_page))
@@ -179,8 +179,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}/reminder.ics"), get(site::shared))
         .route(&at(""), get(site::to_list))
         .route(&at("/archive"), get(site::archive::show))
-        .route(&at("/about"), get(site::about::show))
-        .route(&at("/offline"), get(site::offline::page))
+        .route(&at("/about"), get(site::about))
+        .route(&at("/offline"), get(site::offline))
         .route(&at("/sales/{sale}/poster.svg"), get(sales::poster::show))
         .route(&at("/sales/{sale}/questions"), get(questions::page::form).merge(post(questions::page::ask)))
         .route(&at("/questions/{question}/withdraw"), post(questions::page::withdraw))
@@ -214,11 +214,11 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/passkeys/{passkey}/remove"), post(account::page::remove_passkey))
         .route(&at("/account/export"), get(account::page::export))
         .route(&at("/account/delete"), post(account::page::delete))
-        .route(&at("/packets/new"), get(packets::giving::new))
+        .route(&at("/packets/new"), get(packets::page::new))
         .route(&at("/packets/{packet}"), get(packets::page::show))
         .route(&at("/packets/{packet}/claim"), post(packets::page::claim))
         .route(&at("/packets/{packet}/result"), get(packets::page::result))
-        .route(&at("/packets/{packet}/given"), get(packets::giving::given))
+        .route(&at("/packets/{packet}/given"), get(packets::page::given))
         .route(&at("/wallet/top-ups"), post(wallet::page::top_up))
         .route(&at("/orders/{sale}/{order}"), get(orders::page::show))
         .route(&at("/payments/{payment}"), get(orders::payment_page::show))
@@ -254,7 +254,7 @@ fn spending_forms(shop: &Arc<Shop>) -> Routes {
     let mut routes = Router::new();
     for locale in Locale::ALL {
         routes = routes
-            .route(&format!("/{locale}/packets"), post(packets::giving::give))
+            .route(&format!("/{locale}/packets"), post(packets::page::give))
             .route(&format!("/{locale}/orders/{{sale}}/{{order}}/address"), post(orders::address_page::choose))
             .route(&format!("/{locale}/orders/{{sale}}/{{order}}/pay"), post(orders::page::pay));
     }

@@ -3,7 +3,7 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::SET_COOKIE;
+use axum::http::header::{CONTENT_DISPOSITION, SET_COOKIE};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::UserCall;
-use crate::account::changes::{delete_account, export_account};
-use accounts::{DeletionRequest, Enrolment};
-use domain::{Role, UserId};
+use accounts::{DeletionRefusal, DeletionRequest, Device, Enrolment, Session};
+use domain::{Role, SecurityClass, UserId};
+use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::ClientDevice;
 use web::extract::session::SignedIn;
@@ -208,6 +208,27 @@ pub async fn delete(
     let request = DeletionRequest { username, password: password.0, give_up_wallet };
     delete_account(&shop, &session, &device, request).await?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, shop.accounts.removal_cookie())]).into_response())
+}
+
+// What a user may do with the account as a whole: export its data, delete it.
+
+/// Everything that is stored about the user, as a file to download.
+pub async fn export_account(shop: &Shop, session: &Session) -> Result<Response, Problem> {
+    let data = shop.store.accounts().export_of(session.user_id, shop.clock.now()).await?.ok_or(Code::NotSignedIn)?;
+    shop.security.record(SecurityClass::Exported, Some(session.user_id), None, "own_data");
+    let attachment = [(CONTENT_DISPOSITION, "attachment; filename=\"seckill-my-data.json\"")];
+    Ok((Cache::Private, attachment, Answer(data)).into_response())
+}
+
+/// Deletes the account, unless one of its orders is open in the database or on its way there.
+pub async fn delete_account(
+    shop: &Shop,
+    session: &Session,
+    device: &Device,
+    request: DeletionRequest,
+) -> Result<(), DeletionRefusal> {
+    let sales = shop.catalogue.active();
+    shop.accounts.delete(session, device, request, shop.orders.has_pending(session.user_id, &sales)).await
 }
 
 web::operations! { "accounts"

@@ -9,8 +9,7 @@ use serde::Deserialize;
 
 use crate::UserVisit;
 use crate::account::page::{AccountFormState, field_of, page, report_done};
-use crate::recovery::link::LinkToken;
-use crate::recovery::view::VerifyAddressPage;
+use crate::recovery::page::{LinkToken, VerifyAddressPage};
 use crate::sign_in::page::beside;
 use accounts::AccountRefusal;
 use web::Shop;

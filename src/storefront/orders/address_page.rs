@@ -5,8 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::UserVisit;
-use crate::addresses::page::{AddressInput, address_form};
-use crate::addresses::view::{AddressCard, AddressForm, OrderAddressPage};
+use crate::addresses::page::{AddressCard, AddressForm, AddressInput, OrderAddressPage, address_form};
 use crate::orders::checkout::pay_from;
 use accounts::Session;
 use domain::address::AddressError;

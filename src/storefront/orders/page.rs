@@ -6,14 +6,14 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::UserVisit;
-use crate::addresses::view::AddressCard;
+use crate::addresses::page::AddressCard;
 use crate::eligibility::page as eligibility;
 use crate::orders::address_page as order_address;
 use crate::orders::address_page::OrderAddressState;
 use crate::orders::api::too_early;
 use crate::orders::checkout::pay_from;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
-use crate::sales::token::purchase_token;
+use crate::sales::api::purchase_token;
 use accounts::Session;
 use domain::hold::check_appeal;
 use domain::order::OrderEvent;

@@ -3,7 +3,7 @@
 use askama::Template;
 use jiff::Timestamp;
 
-use crate::addresses::view::AddressCard;
+use crate::addresses::page::AddressCard;
 use domain::hold::MAX_APPEAL_CHARS;
 use domain::order::OrderEvent;
 use domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Picture, SaleId};

@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
+use askama::Template;
 use axum::extract::State;
 use axum::http::header::SET_COOKIE;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
 use crate::UserVisit;
-use crate::questions::draft::{DraftPlace, kept_question};
-use crate::questions::view::{AskPage, OwnQuestion, OwnQuestionsPage};
-use domain::question::check_question;
-use domain::{Page, QuestionId, SaleId, SaleState};
+use domain::question::{MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, check_question};
+use domain::{Locale, Page, Question, QuestionId, QuestionStatus, SaleId, SaleState};
+use pages::{Chrome, filters};
 use store::FoundQuestion;
 use web::Shop;
+use web::extract::cookies::cookie;
 use web::extract::session::SignedIn;
 use web::extract::visitor::{Visitor, login_path};
 use web::extract::{Form, PathIds, Query};
@@ -24,6 +27,7 @@ use web::shared::goods::goods_name_and_cover;
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::paths::{own_questions_path, questions_path};
 use web::shared::response::{personal, see_other};
+use words::{field_error, problem};
 
 #[derive(Deserialize)]
 pub struct QuestionForm {
@@ -154,5 +158,160 @@ pub async fn withdraw(
     match shop.questions.withdraw(session.user_id, id).await {
         Ok(()) => Ok(see_other(&format!("{own}?done=withdrawn"))),
         Err(refusal) => Err(Problem::from(refusal).back(own)),
+    }
+}
+
+/// The form that asks about the goods of a sale.
+#[derive(Debug, Template)]
+#[template(path = "questions/ask.html")]
+pub struct AskPage {
+    pub chrome: Chrome,
+    pub sale: SaleId,
+    pub goods_name: String,
+    pub typed: String,
+    /// Whether the text was typed before the log-in.
+    pub is_kept: bool,
+    /// The code that says what is wrong with the text.
+    pub wrong: Option<&'static str>,
+    /// The code that says why the question is not asked now.
+    pub refused: Option<&'static str>,
+}
+
+impl AskPage {
+    fn typed_question(&self) -> &str {
+        &self.typed
+    }
+
+    fn question_error(&self) -> Option<&'static str> {
+        self.wrong.map(|code| field_error(self.chrome.locale, code))
+    }
+
+    fn refusal(&self) -> Option<&'static str> {
+        self.refused.map(|code| problem(code).text(self.chrome.locale))
+    }
+}
+
+/// A question as its owner sees it.
+#[derive(Debug)]
+pub struct OwnQuestion {
+    pub question: Question,
+    pub goods_name: String,
+    /// Whether the sale on whose page it was asked still has a page.
+    pub has_page: bool,
+}
+
+/// The questions of an account, newest first.
+#[derive(Debug, Template)]
+#[template(path = "questions/own_questions.html")]
+pub struct OwnQuestionsPage {
+    pub chrome: Chrome,
+    pub questions: Vec<OwnQuestion>,
+    /// A cursor for `before`; `None` on the last page.
+    pub older: Option<QuestionId>,
+    pub is_later: bool,
+    pub notice: Option<&'static str>,
+}
+
+impl OwnQuestionsPage {
+    fn status(&self, question: &Question) -> &'static str {
+        let t = &self.chrome.text().questions;
+        match question.status {
+            QuestionStatus::Open => t.status_open,
+            QuestionStatus::Answered => t.status_answered,
+            QuestionStatus::Hidden => t.status_hidden,
+        }
+    }
+
+    fn is_hidden(&self, question: &Question) -> bool {
+        question.status == QuestionStatus::Hidden
+    }
+}
+
+// The question that a visitor typed before logging in. A cookie in their browser holds it until they come back to the
+// form.
+
+const NAME: &str = "question";
+/// Longer than a log-in or a registration takes, in seconds.
+const LIFETIME_SECONDS: u32 = 30 * 60;
+
+/// The form that a draft belongs to: the browser sends the cookie to this form only.
+#[derive(Debug, Clone, Copy)]
+pub struct DraftPlace {
+    pub locale: Locale,
+    pub sale: SaleId,
+    /// Whether the shop is reached by https.
+    pub secure: bool,
+}
+
+impl DraftPlace {
+    /// The `Set-Cookie` that stores a question.
+    pub fn keep(self, text: &str) -> HeaderValue {
+        self.cookie(&URL_SAFE_NO_PAD.encode(text), LIFETIME_SECONDS)
+    }
+
+    /// The `Set-Cookie` that deletes it.
+    pub fn forget(self) -> HeaderValue {
+        self.cookie("", 0)
+    }
+
+    fn cookie(self, value: &str, seconds: u32) -> HeaderValue {
+        let path = questions_path(self.locale, self.sale);
+        let secure = if self.secure { "; Secure" } else { "" };
+        let text = format!("{NAME}={value}; Path={path}; HttpOnly; SameSite=Lax{secure}; Max-Age={seconds}");
+        HeaderValue::try_from(text).expect("base64 and paths are valid in headers")
+    }
+}
+
+/// The question in a request's cookie; `None` if it could not be asked.
+pub fn kept_question(headers: &HeaderMap) -> Option<String> {
+    let bytes = URL_SAFE_NO_PAD.decode(cookie(headers, NAME)?).ok()?;
+    check_question(std::str::from_utf8(&bytes).ok()?).ok()
+}
+
+#[cfg(test)]
+mod fuzz {
+    use axum::http::header::COOKIE;
+
+    use super::*;
+    use testing::fuzz::texts;
+
+    #[test]
+    fn any_cookie_is_a_question_that_could_be_asked_or_none() {
+        texts(&["question=SXMgaXQgd2V0Pw", "a=b; question=", "question=5a6D6Ziy5rC05ZCX77yf"], |text| {
+            let Ok(line) = text.parse() else { return };
+            if let Some(kept) = kept_question(&HeaderMap::from_iter([(COOKIE, line)])) {
+                assert_eq!(check_question(&kept), Ok(kept));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::header::COOKIE;
+
+    use super::*;
+
+    fn request_with(cookie: &str) -> HeaderMap {
+        HeaderMap::from_iter([(COOKIE, cookie.parse().unwrap())])
+    }
+
+    #[test]
+    fn kept_question_comes_back_and_is_sent_to_its_form_only() {
+        let place = DraftPlace { locale: Locale::Zh, sale: SaleId(7), secure: true };
+        let kept = place.keep("它防水吗；？; Path=/");
+        let (value, attributes) = kept.to_str().unwrap().split_once("; ").unwrap();
+        assert_eq!(attributes, "Path=/zh/sales/7/questions; HttpOnly; SameSite=Lax; Secure; Max-Age=1800");
+        assert_eq!(kept_question(&request_with(&format!("a=b; {value}"))).as_deref(), Some("它防水吗；？; Path=/"));
+        assert!(place.forget().to_str().unwrap().starts_with("question=; Path=/zh/sales/7/questions"));
+    }
+
+    #[test]
+    fn cookie_of_another_hand_is_no_question() {
+        for value in ["question=", "question=%%%", "question=_w", "question=YQ", "other=SXMgaXQgd2V0Pw"] {
+            assert_eq!(kept_question(&request_with(value)), None, "{value}");
+        }
+        let long = URL_SAFE_NO_PAD.encode("x".repeat(301));
+        assert_eq!(kept_question(&request_with(&format!("question={long}"))), None);
     }
 }

@@ -2,24 +2,28 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::http::header::SET_COOKIE;
+use askama::Template;
+use axum::extract::{FromRequestParts, State};
+use axum::http::header::{REFERRER_POLICY, SET_COOKIE};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::recovery::link::LinkToken;
-use crate::recovery::view::{NewPasswordPage, RecoveryRequestPage};
-use crate::sign_in::page::beside;
+use crate::sign_in::page::{Beside, beside};
 use accounts::AccountRefusal;
+use pages::{Chrome, filters};
 use web::Shop;
 use web::extract::client::ClientDevice;
-use web::extract::visitor::Visitor;
+use web::extract::cookies::cookie;
+use web::extract::visitor::{Visitor, query_value};
 use web::extract::{Form, Secret};
 use web::problem::Problem;
 use web::shared::FieldError;
 use web::shared::paths::recovery_path;
-use web::shared::response::personal;
+use web::shared::response::{personal, see_other};
+use web::views::error_text;
+use words::problem;
 
 pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
     request_page(&shop, &visitor, StatusCode::OK, false, None)
@@ -133,4 +137,103 @@ fn done(shop: &Shop, visitor: &Visitor, known: HeaderValue) -> Result<Response, 
     };
     let cookies = AppendHeaders([(SET_COOKIE, shop.accounts.removal_cookie()), (SET_COOKIE, known)]);
     Ok((cookies, personal(StatusCode::OK, &page)?).into_response())
+}
+
+// Tokens of links in messages. The link has its token in the query. Its first request is answered with a redirect to the
+// page without it, and the token goes there in a cookie: so the files of the page, the language switch, the log-in
+// beside it and the logs of a proxy get no address with a token.
+
+/// Longer than it takes to choose a password, in seconds. The token itself has a time of its own.
+const LIFETIME_SECONDS: u32 = 30 * 60;
+
+/// The token of the link that was opened last in this browser. Empty without one, which no link has.
+pub struct LinkToken(pub String);
+
+impl FromRequestParts<Arc<Shop>> for LinkToken {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Response> {
+        let secure = shop.config.is_https();
+        let Some(token) = parts.uri.query().and_then(|query| query_value(query, "token")) else {
+            return Ok(LinkToken(cookie(&parts.headers, name(secure)).unwrap_or_default().to_owned()));
+        };
+        let kept = [(SET_COOKIE, keep(&token, secure)), (REFERRER_POLICY, HeaderValue::from_static("no-referrer"))];
+        Err((kept, see_other(parts.uri.path())).into_response())
+    }
+}
+
+fn name(secure: bool) -> &'static str {
+    if secure { "__Host-seckill_link" } else { "seckill_link" }
+}
+
+fn keep(token: &str, secure: bool) -> HeaderValue {
+    // Signed texts have these characters only.
+    let is_plain = token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    let (token, name) = (if is_plain { token } else { "" }, name(secure));
+    let secure = if secure { "; Secure" } else { "" };
+    let text = format!("{name}={token}; Path=/; HttpOnly; SameSite=Lax{secure}; Max-Age={LIFETIME_SECONDS}");
+    HeaderValue::try_from(text).expect("letters, digits and signs are valid in headers")
+}
+
+/// The form that asks for a link, or the page after it was sent.
+#[derive(Debug, Template)]
+#[template(path = "recovery/recovery.html")]
+pub struct RecoveryRequestPage {
+    pub chrome: Chrome,
+    pub is_sent: bool,
+    /// A problem code.
+    pub error: Option<&'static str>,
+    pub beside: Beside,
+}
+
+impl RecoveryRequestPage {
+    fn error_text(&self) -> Option<&'static str> {
+        self.error.map(|code| problem(code).text(self.chrome.locale))
+    }
+}
+
+/// The form for a new password, or the page after it was set.
+#[derive(Debug, Template)]
+#[template(path = "recovery/new_password.html")]
+pub struct NewPasswordPage {
+    pub chrome: Chrome,
+    /// The token of the link. The form sends it back.
+    pub token: String,
+    pub username: String,
+    /// The account has a second factor.
+    pub needs_code: bool,
+    pub is_done: bool,
+    pub errors: Vec<FieldError>,
+    pub beside: Beside,
+}
+
+impl NewPasswordPage {
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+}
+
+/// The button that verifies an address, or the page after it was pressed.
+#[derive(Debug, Template)]
+#[template(path = "recovery/verify_address.html")]
+pub struct VerifyAddressPage {
+    pub chrome: Chrome,
+    /// The token of the link. The form sends it back.
+    pub token: String,
+    pub username: String,
+    pub address: String,
+    pub is_done: bool,
+    pub beside: Beside,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookie_holds_a_token_and_nothing_else() {
+        let text = |token| keep(token, true).to_str().unwrap().to_owned();
+        assert_eq!(text("a.B-1_"), "__Host-seckill_link=a.B-1_; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=1800");
+        assert!(text("a; Domain=x").starts_with("__Host-seckill_link=; Path=/;"));
+    }
 }

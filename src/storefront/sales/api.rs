@@ -10,14 +10,12 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::json_response;
-use crate::sales::token::purchase_token;
-use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, Window};
-use engine::gate::Button;
-use engine::gate::IssuedToken;
+use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, UserId, Window};
+use engine::gate::{Button, IssuedToken};
 use pages::picture;
-use serde_json::{Map, Value};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::SalePath;
@@ -199,6 +197,22 @@ pub async fn categories(State(shop): State<Arc<Shop>>) -> Response {
 /// The OpenAPI description of this API.
 pub async fn openapi(State(shop): State<Arc<Shop>>) -> Response {
     (Cache::Page, json_response(StatusCode::OK, shop.document.text())).into_response()
+}
+
+// Purchase tokens: proof that the sale is open, that the account's turn has come, and that the account may take part.
+
+/// A purchase token, issued once everything that it proves was checked. The cheapest checks come first. `seat` is the
+/// time until which an account that was called in a waiting room may buy.
+pub async fn purchase_token(
+    shop: &Shop,
+    sale: SaleId,
+    user: UserId,
+    seat: Option<Timestamp>,
+) -> Result<IssuedToken, Problem> {
+    let issued = shop.gate.issue_token(sale, user, seat)?;
+    // A place in a waiting room may be older than the rules, so its account is checked again.
+    shop.eligibility.check_and_hold(sale, user).await?;
+    Ok(issued)
 }
 
 web::operations! { "sales"

@@ -1,5 +1,6 @@
 //! The poster of a sale.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use askama::Template;
@@ -8,16 +9,17 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use qrcode::{Color, QrCode};
 
-use crate::sales::poster_view::Poster;
-use domain::{Picture, SaleId, SaleState};
-use pages::{assets, picture};
+use domain::{Locale, Picture, Sale, SaleId, SaleState};
+use pages::{assets, filters, picture};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::PathIds;
 use web::extract::visitor::Visitor;
 use web::problem::{Code, Problem};
 use web::shared::paths::sale_path;
+use words::{Text, text};
 
 /// The picture is 780 wide on the poster. A smaller one keeps the saved file small.
 const PICTURE_WIDTH: u32 = 640;
@@ -56,4 +58,106 @@ async fn embedded(shop: &Shop, cover: Option<&Picture>) -> Result<Option<String>
         },
     };
     Ok(Some(format!("data:{content_type};base64,{}", STANDARD.encode(bytes))))
+}
+
+/// The most lines of the name, and the room in each, counted in Latin letters. A Chinese character takes the room of
+/// two.
+const MAX_NAME_LINES: usize = 2;
+const LINE_ROOM: usize = 28;
+
+#[derive(Template)]
+#[template(path = "sales/poster.svg")]
+pub struct Poster {
+    locale: Locale,
+    name: String,
+    lines: Vec<String>,
+    sale: Sale,
+    link: String,
+    /// A `data:` URL, because a picture that was saved loads nothing.
+    picture: Option<String>,
+    /// The number of modules on a side, and the dark modules as a path.
+    code: Option<(usize, String)>,
+    t: &'static Text,
+}
+
+impl Poster {
+    pub fn new(locale: Locale, name: &str, sale: Sale, link: String, picture: Option<String>) -> Poster {
+        let code = qr_path(&link);
+        Poster { locale, name: name.to_owned(), lines: lines(name), sale, link, picture, code, t: text(locale) }
+    }
+
+    /// The address without its scheme.
+    fn short_link(&self) -> &str {
+        self.link.split_once("://").map_or(&self.link, |(_, rest)| rest)
+    }
+}
+
+/// A QR code of the text.
+fn qr_path(text: &str) -> Option<(usize, String)> {
+    let code = QrCode::new(text).ok()?;
+    let size = code.width();
+    let mut path = String::new();
+    for (n, color) in code.to_colors().into_iter().enumerate() {
+        if color == Color::Dark {
+            let _ = write!(path, "M{} {}h1v1h-1z", n % size, n / size);
+        }
+    }
+    Some((size, path))
+}
+
+/// The name in lines, because SVG does not break text by itself. A name that does not fit ends in an ellipsis.
+fn lines(name: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut room = LINE_ROOM;
+    for c in name.chars() {
+        let width = if c.is_ascii() { 1 } else { 2 };
+        if width > room {
+            if lines.len() == MAX_NAME_LINES {
+                if let Some(last) = lines.last_mut() {
+                    last.pop();
+                    last.push('…');
+                }
+                break;
+            }
+            // A Latin word goes to the next line as a whole.
+            let last = lines.last_mut().map(std::mem::take).unwrap_or_default();
+            let (kept, moved) = match last.rsplit_once(' ') {
+                Some((kept, moved)) if c.is_ascii() && c != ' ' => (kept.to_owned(), moved.to_owned()),
+                _ => (last, String::new()),
+            };
+            room = LINE_ROOM - moved.chars().count();
+            if let Some(last) = lines.last_mut() {
+                *last = kept;
+            }
+            lines.push(moved);
+        }
+        room = room.saturating_sub(width);
+        if let Some(last) = lines.last_mut() {
+            last.push(c);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use testing::samples::sample;
+
+    #[test]
+    fn name_is_broken_between_words_and_cut_after_two_lines() {
+        assert_eq!(lines("Aurora X1 phone"), ["Aurora X1 phone"]);
+        assert_eq!(lines("A very comfortable pair of headphones"), ["A very comfortable pair of", "headphones"]);
+        assert_eq!(lines(&"长".repeat(20)), ["长".repeat(14), "长".repeat(6)]);
+        assert_eq!(lines(&"长".repeat(40)), ["长".repeat(14), format!("{}…", "长".repeat(13))]);
+    }
+
+    #[test]
+    fn poster_escapes_the_name_and_has_the_link() {
+        let (sale, _) = sample(7, "x");
+        let link = "https://shop.example/en/sales/7".to_owned();
+        let svg = Poster::new(Locale::En, "<script>&\"", sale, link, None).render().unwrap();
+        assert!(!svg.contains("<script") && svg.contains("shop.example/en/sales/7") && svg.contains("¥1,999"), "{svg}");
+        assert!(svg.contains("viewBox=\"0 0 29 29\""), "a code of this length has 29 modules: {svg}");
+    }
 }

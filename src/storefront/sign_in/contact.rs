@@ -9,9 +9,8 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::account::mail_address::TokenForm;
-use crate::recovery::link::LinkToken;
-use crate::sign_in::page::beside;
-use crate::sign_in::view::{ContactPage, ContactStep, PriceField, SignInPage};
+use crate::recovery::page::LinkToken;
+use crate::sign_in::page::{ContactPage, ContactStep, PriceField, SignInPage, beside};
 use accounts::AccountRefusal;
 use web::Shop;
 use web::extract::Form;

@@ -1,29 +1,31 @@
 //! Pages for shoppers and visitors. They need no scripts. Pages that are the same for every visitor, and static files,
 //! are served from here as well.
 
-pub mod about;
-pub mod about_view;
 pub mod archive;
-pub mod archive_view;
 pub mod discovery;
-pub mod offline;
-pub mod offline_view;
 
 use std::sync::Arc;
 
+use askama::Template;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
 
+use crate::sign_in::page::payment_minutes;
+use domain::shop_page::ShopPage;
 use domain::{Locale, SaleId, SaleState, category_of};
-use pages::{assets, compression, sale_pages};
+use pages::onward::OnwardSale;
+use pages::worker::WORKER;
+use pages::{Chrome, assets, compression, filters, sale_pages};
 use web::Shop;
 use web::cache_policy::Cache;
-use web::extract::visitor::locale;
+use web::extract::visitor::{Visitor, locale};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::Content;
+use web::shared::onward::current_sales;
+use web::shared::response::personal;
 
 /// A pre-rendered page of a list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that
 /// ended long ago is rendered now.
@@ -91,4 +93,59 @@ pub async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
 pub async fn upload(State(shop): State<Arc<Shop>>, Path(name): Path<String>) -> Result<Response, Problem> {
     let (content_type, bytes) = shop.pictures.file(&name).await.map_err(Problem::internal)?.ok_or(Code::NotFound)?;
     Ok((Cache::Forever, [(CONTENT_TYPE, content_type)], bytes).into_response())
+}
+
+/// The page with the shop's own texts.
+pub async fn about(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
+    let mut pages = shop.store.shop_pages().list().await?;
+    // A page may be written in one language so far.
+    pages.retain(|page| !page.text.get(visitor.locale).trim().is_empty());
+    pages.sort_by_key(|page| page.name);
+    let (payment_minutes, onward) = (payment_minutes(&shop), current_sales(&shop.catalogue, visitor.locale));
+    personal(StatusCode::OK, &AboutPage { chrome: visitor.chrome(), pages, payment_minutes, onward })
+}
+
+/// The pages that are written, one below the other.
+#[derive(Debug, Template)]
+#[template(path = "site/about.html")]
+pub struct AboutPage {
+    pub chrome: Chrome,
+    /// In the order of [`ShopPageName::ALL`].
+    pub pages: Vec<ShopPage>,
+    /// How long an order waits for its payment, in minutes. `None` for a time of other parts.
+    pub payment_minutes: Option<u64>,
+    pub onward: Vec<OnwardSale>,
+}
+
+impl AboutPage {
+    fn title(&self, page: &ShopPage) -> &'static str {
+        self.chrome.text().about.title_of(page.name)
+    }
+}
+
+// What lets the shop work without a connection: the service worker, and the page that it then shows.
+
+/// The service worker. Browsers ask for it at every visit. A cached copy would hold an old version of the shop.
+pub async fn worker(headers: HeaderMap) -> Response {
+    let compressed = WORKER.compressed.as_ref();
+    let content = Content {
+        content_type: "text/javascript; charset=utf-8",
+        etag: &WORKER.etag,
+        plain: &WORKER.body,
+        br: compressed.map(|forms| &forms.br),
+        gzip: compressed.map(|forms| &forms.gzip),
+    };
+    content.answer(&headers, Cache::Revalidate)
+}
+
+/// The page that the worker shows without a connection. It is the same for all visitors, because the worker stores it.
+pub async fn offline(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+    let chrome = Chrome::anonymous(locale(&uri, &headers), uri.path().to_owned());
+    Ok((Cache::Page, Html(OfflinePage { chrome }.render()?)).into_response())
+}
+
+#[derive(Debug, Template)]
+#[template(path = "site/offline.html")]
+pub struct OfflinePage {
+    pub chrome: Chrome,
 }

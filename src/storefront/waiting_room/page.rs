@@ -1,5 +1,8 @@
 //! The waiting room of a sale: the form that takes a place, and the page of a shopper's turn.
 
+use std::sync::Arc;
+
+use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -8,10 +11,11 @@ use serde::Deserialize;
 
 use crate::UserVisit;
 use crate::eligibility::page as eligibility;
-use crate::sales::token::purchase_token;
-use crate::waiting_room::view::{LinePage, Turn};
-use domain::{Line, Phase, Sale, SaleId, TurnState, UserId, WaitingRoomPlace};
+use crate::sales::api::purchase_token;
+use domain::{Line, OrderId, Phase, Picture, Sale, SaleId, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan};
 use engine::waiting_rooms::{JoinRefusal, OwnTurn};
+use pages::sale_pages::quantities;
+use pages::{Chrome, filters};
 use web::Shop;
 use web::extract::session::SignedIn;
 use web::extract::{Form, PathIds};
@@ -19,6 +23,7 @@ use web::problem::{Code, Problem};
 use web::shared::goods::goods_name_and_cover;
 use web::shared::paths::line_path;
 use web::shared::response::{personal, see_other};
+use words::fill;
 
 #[derive(Deserialize)]
 pub struct PlaceForm {
@@ -108,5 +113,232 @@ async fn called(
         Err(problem) if problem.code() == Code::NotOpen => Ok(Turn::Called { until, token: None }),
         Err(problem) if problem.code() == Code::Ended => Ok(Turn::Ended),
         Err(problem) => Err(problem),
+    }
+}
+
+/// Seconds until a page without scripts is loaded again.
+const REFRESH_S: i64 = 10;
+
+/// How far the shopper is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// The waiting room is not open yet.
+    Early,
+    /// The account has no place and may take one.
+    Outside,
+    /// The account has a place, and the order is not drawn yet.
+    Gathering,
+    /// The account waits. `ahead` is how many are called before it; `None` until the segment of the place is closed.
+    Waiting {
+        ahead: Option<i64>,
+    },
+    /// The shopper may buy. Without a token the sale is paused, or the turn has just ended.
+    Called {
+        until: Timestamp,
+        token: Option<String>,
+    },
+    Bought {
+        order: OrderId,
+    },
+    Missed,
+    Ended,
+}
+
+/// The page of a shopper's turn. In every state it is true as of its rendering. The script keeps it current.
+#[derive(Debug, Template)]
+#[template(path = "waiting_room/line.html")]
+pub struct LinePage {
+    pub chrome: Chrome,
+    pub sale: Sale,
+    pub plan: WaitingRoomPlan,
+    pub goods_name: String,
+    pub picture: Option<Picture>,
+    /// `None` once the sale has ended.
+    pub line: Option<Arc<Line>>,
+    pub turn: Turn,
+    pub place: Option<WaitingRoomPlace>,
+    /// The signed pass that proves the place. Empty without a place.
+    pub pass: String,
+    pub now: Timestamp,
+}
+
+impl LinePage {
+    /// The state's name for the style sheet and the script.
+    fn state(&self) -> &'static str {
+        match self.turn {
+            Turn::Early => "early",
+            Turn::Outside => "outside",
+            Turn::Gathering => "gathering",
+            Turn::Waiting { .. } => "waiting",
+            Turn::Called { .. } => "called",
+            Turn::Bought { .. } => "bought",
+            Turn::Missed => "missed",
+            Turn::Ended => "ended",
+        }
+    }
+
+    fn heading(&self) -> &'static str {
+        let t = &self.chrome.text().waiting_room;
+        match self.turn {
+            Turn::Early => t.early,
+            Turn::Outside => t.outside,
+            Turn::Gathering if self.is_drawing() => t.drawing,
+            Turn::Gathering => t.gathering,
+            Turn::Waiting { ahead: None } => t.late,
+            Turn::Waiting { ahead: Some(0) } if self.notice().is_none() => t.next,
+            Turn::Waiting { ahead: Some(_) } => t.gathering,
+            Turn::Called { .. } => t.called,
+            Turn::Bought { .. } => t.bought,
+            Turn::Missed => t.missed,
+            Turn::Ended => t.ended,
+        }
+    }
+
+    /// One sentence about what comes next.
+    fn sentence(&self) -> &'static str {
+        let t = &self.chrome.text().waiting_room;
+        match self.turn {
+            Turn::Early => t.early_text,
+            Turn::Outside if self.is_locked() => t.outside_late,
+            Turn::Outside => t.outside_text,
+            Turn::Gathering if self.is_drawing() => t.drawing_text,
+            Turn::Gathering => t.gathering_text,
+            Turn::Waiting { ahead: None } => t.late_text,
+            Turn::Waiting { ahead: Some(0) } if self.notice().is_none() => t.next_text,
+            Turn::Waiting { ahead: Some(_) } => "",
+            Turn::Called { .. } => t.called_text,
+            Turn::Bought { .. } => t.bought_text,
+            Turn::Missed => t.missed_text,
+            Turn::Ended => t.ended_text,
+        }
+    }
+
+    /// Why calls have stopped, if they have.
+    fn notice(&self) -> Option<String> {
+        let t = &self.chrome.text().waiting_room;
+        let line = self.line.as_ref()?;
+        let is_waiting = matches!(self.turn, Turn::Gathering | Turn::Waiting { .. } | Turn::Outside | Turn::Missed);
+        match line.phase {
+            Phase::Paused if is_waiting || self.is_called() => Some(t.paused.to_owned()),
+            Phase::Ended | Phase::Upcoming | Phase::Paused => None,
+            _ if !is_waiting => None,
+            _ if line.held => Some(t.held.to_owned()),
+            _ if line.left == 0 && line.unpaid > 0 => Some(fill(t.all_taken, line.unpaid)),
+            _ if line.left == 0 => Some(t.sold_out.to_owned()),
+            _ => None,
+        }
+    }
+
+    fn is_locked(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.locked_at.is_some())
+    }
+
+    /// Whether the drawing of the order is due but not done yet.
+    fn is_drawing(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.locks_at.is_some_and(|locks| locks <= self.now))
+    }
+
+    fn is_called(&self) -> bool {
+        matches!(self.turn, Turn::Called { .. })
+    }
+
+    /// Whether the account may take a place.
+    fn can_join(&self) -> bool {
+        matches!(self.turn, Turn::Outside | Turn::Missed)
+    }
+
+    /// Whether the shopper waits for a turn, and so may want a sound when it comes.
+    fn is_awaiting(&self) -> bool {
+        matches!(self.turn, Turn::Gathering | Turn::Waiting { .. })
+    }
+
+    fn ahead(&self) -> Option<i64> {
+        match self.turn {
+            Turn::Waiting { ahead } => ahead,
+            _ => None,
+        }
+    }
+
+    /// How many were called, for a place that still waits although later places were called. The shop restored such a
+    /// place from its pass, and calls it next.
+    fn passed(&self) -> Option<i64> {
+        let (line, own) = self.line.as_ref().zip(self.place)?;
+        let is_passed = matches!(self.turn, Turn::Waiting { .. }) && line.serving >= Some(own.place);
+        is_passed.then_some(line.called)
+    }
+
+    /// When the present step ends: the wait for joining, the time until the list is locked, or the turn itself.
+    fn until(&self) -> Option<Timestamp> {
+        let line = self.line.as_ref()?;
+        match self.turn {
+            Turn::Early => line.joining_from,
+            Turn::Outside | Turn::Gathering => line.locks_at.filter(|locks| *locks > self.now),
+            Turn::Called { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// How many wait. The public state may be a second old and not count this shopper yet.
+    fn in_room(&self) -> i64 {
+        let waiting = self.line.as_ref().map_or(0, |line| line.waiting());
+        waiting.max(i64::from(self.is_awaiting()))
+    }
+
+    /// The progress, in percent: for a waiting place, the share of places up to it that were called; for a turn and
+    /// before the lock, the time that is left.
+    fn percent(&self) -> i64 {
+        match (&self.turn, &self.line) {
+            (Turn::Waiting { ahead: Some(ahead) }, Some(line)) => line.called * 100 / (line.called + ahead + 1),
+            (Turn::Called { until, .. }, _) => {
+                let ms = until.as_millisecond() - self.now.as_millisecond();
+                (ms / (self.plan.seat_s * 10)).clamp(0, 100)
+            }
+            (Turn::Gathering, Some(line)) => line.locks_at.zip(line.joining_from).map_or(0, |(locks, from)| {
+                let all = locks.as_millisecond() - from.as_millisecond();
+                ((locks.as_millisecond() - self.now.as_millisecond()) * 100 / all.max(1)).clamp(0, 100)
+            }),
+            _ => 0,
+        }
+    }
+
+    /// What is left of the shopper's turn, as `2:41`.
+    fn time_left(&self) -> Option<String> {
+        let Turn::Called { until, .. } = self.turn else { return None };
+        let seconds = (until.as_millisecond() - self.now.as_millisecond()).max(0) / 1000;
+        Some(format!("{}:{:02}", seconds / 60, seconds % 60))
+    }
+
+    /// The estimated wait, in words. The script uses the same words.
+    fn wait(&self) -> String {
+        let t = &self.chrome.text().waiting_room;
+        // While no place can be called, no wait is promised.
+        let line = self.line.as_ref().filter(|_| self.notice().is_none());
+        let seconds = self.ahead().zip(line).and_then(|(ahead, line)| line.seconds_until(ahead));
+        match seconds {
+            None => t.wait_unknown.to_owned(),
+            Some(seconds) if seconds < 60 => t.wait_soon.to_owned(),
+            Some(seconds) if seconds < 7200 => fill(t.wait_minutes, (seconds + 59) / 60),
+            Some(seconds) => fill(t.wait_hours, (seconds + 3599) / 3600),
+        }
+    }
+
+    fn quantities(&self) -> std::ops::RangeInclusive<i64> {
+        quantities(&self.sale)
+    }
+
+    /// The number of the place, once the order is drawn.
+    fn number(&self) -> Option<i64> {
+        let is_drawn = self.line.as_ref().is_some_and(|line| line.seed.is_some());
+        self.place.filter(|_| is_drawn).map(|place| place.place.number)
+    }
+
+    /// After how many seconds a page without scripts is loaded again. A form that the shopper may be filling in is not
+    /// reloaded.
+    fn refresh_s(&self) -> Option<i64> {
+        match self.turn {
+            Turn::Called { until, .. } => Some((until.as_millisecond() - self.now.as_millisecond()) / 1000 + 1),
+            Turn::Bought { .. } | Turn::Ended | Turn::Missed => None,
+            _ => Some(REFRESH_S),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A shopper's place on the waitlist of a sale: its page, and the forms that join and leave.
 
+use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -7,8 +8,11 @@ use serde::Deserialize;
 
 use crate::UserVisit;
 use crate::eligibility::page as eligibility;
-use crate::waitlist::view::WaitlistPage;
-use domain::{Locale, SaleId};
+use domain::{Locale, Money, Order, OrderId, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
+use engine::waitlist::OwnPlace;
+use pages::onward::OnwardSale;
+use pages::{Chrome, filters};
+use store::MAX_COUNTED_WAITERS;
 use web::extract::client::ClientAddress;
 use web::extract::session::SignedIn;
 use web::extract::{Form, PathIds};
@@ -16,6 +20,7 @@ use web::problem::{Code, Problem};
 use web::shared::goods::goods_name_and_cover;
 use web::shared::onward::onward_from;
 use web::shared::response::{personal, see_other};
+use words::fill;
 
 fn waitlist_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/waitlist")
@@ -71,4 +76,186 @@ pub async fn leave(
 ) -> Result<Response, Problem> {
     shop.waitlist.leave(sale, session.user_id, client).await?;
     Ok(see_other(&waitlist_path(visitor.locale, sale)))
+}
+
+/// Highest choice of the quantity field.
+const MAX_QUANTITY_CHOICE: i64 = 10;
+
+/// The account's place, and the actions that it allows.
+#[derive(Debug, Template)]
+#[template(path = "waitlist/waitlist.html")]
+pub struct WaitlistPage {
+    pub chrome: Chrome,
+    pub sale: SaleId,
+    pub goods_name: String,
+    pub picture: Option<Picture>,
+    pub price: Money,
+    /// The phase of the sale.
+    pub phase: Phase,
+    pub per_user_limit: i64,
+    /// `None` if the account never joined.
+    pub place: Option<OwnPlace>,
+    /// The account's live order in this sale, whether it came from an offer or not.
+    pub live_order: Option<OrderId>,
+    /// Accounts that wait, as far as they are counted.
+    pub waiting: i64,
+    /// Sales to go on to.
+    pub onward: Vec<OnwardSale>,
+}
+
+impl WaitlistPage {
+    fn state(&self) -> Option<WaiterState> {
+        self.place.as_ref().map(|place| place.waiter.state)
+    }
+
+    fn waiting_as(&self) -> Option<&Waiter> {
+        self.place.as_ref().map(|place| &place.waiter).filter(|waiter| waiter.state == WaiterState::Waiting)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.state() == Some(WaiterState::Waiting)
+    }
+
+    /// State and position as the page's script compares them.
+    fn shown_place(&self) -> Option<String> {
+        let place = self.place.as_ref().filter(|_| self.is_waiting())?;
+        Some(format!("{} {}", place.waiter.state, place.ahead? + 1))
+    }
+
+    /// An offer that has not been paid or lost yet.
+    fn offer(&self) -> Option<&Order> {
+        self.place.as_ref()?.order.as_ref().filter(|order| order.status == OrderStatus::Unpaid)
+    }
+
+    /// The order of an offer that was accepted.
+    fn paid(&self) -> Option<&Order> {
+        self.place.as_ref()?.order.as_ref().filter(|order| order.status == OrderStatus::Paid)
+    }
+
+    /// An order that did not come from an offer; the sale refuses a second one.
+    fn bought(&self) -> Option<OrderId> {
+        self.live_order.filter(|_| self.offer().is_none() && self.paid().is_none() && !self.is_waiting())
+    }
+
+    fn has_order(&self) -> bool {
+        self.offer().is_some() || self.paid().is_some() || self.bought().is_some()
+    }
+
+    fn can_join(&self) -> bool {
+        self.phase == Phase::SoldOut && !self.is_waiting() && !self.has_order()
+    }
+
+    fn takes_one(&self) -> bool {
+        self.per_user_limit <= 1
+    }
+
+    fn quantities(&self) -> std::ops::RangeInclusive<i64> {
+        1..=self.per_user_limit.clamp(1, MAX_QUANTITY_CHOICE)
+    }
+
+    /// The position, counted from 1; `None` if there is nothing to wait for any more.
+    fn position(&self) -> Option<String> {
+        let ahead = self.place.as_ref()?.ahead.filter(|_| self.phase != Phase::Ended)?;
+        Some(counted(ahead + 1))
+    }
+
+    /// How far the account has come among all who wait, in percent.
+    fn percent(&self) -> i64 {
+        let ahead = self.place.as_ref().and_then(|place| place.ahead).unwrap_or_default();
+        let all = self.waiting.max(ahead + 1);
+        100 * (all - ahead) / all
+    }
+
+    fn waiting(&self) -> String {
+        counted(self.waiting)
+    }
+
+    /// The look of the state. The looks belong to the states on the page of a turn in a waiting room.
+    fn look(&self) -> &'static str {
+        match self.state() {
+            _ if self.offer().is_some() => "called",
+            _ if self.has_order() => "bought",
+            Some(WaiterState::Skipped | WaiterState::Offered) => "missed",
+            _ => "waiting",
+        }
+    }
+
+    fn heading(&self) -> &'static str {
+        let t = &self.chrome.text().waitlist;
+        match self.state() {
+            _ if self.offer().is_some() => t.head_offered,
+            _ if self.paid().is_some() => t.head_paid,
+            _ if self.bought().is_some() => t.head_bought,
+            _ if self.phase == Phase::Ended => t.head_over,
+            Some(WaiterState::Waiting) => t.head_waiting,
+            Some(WaiterState::Skipped | WaiterState::Offered) => t.head_passed,
+            _ if self.phase == Phase::SoldOut => t.head_sold_out,
+            _ => t.head_not_needed,
+        }
+    }
+
+    fn state_text(&self) -> String {
+        let t = &self.chrome.text().waitlist;
+        let text = match self.state() {
+            _ if self.offer().is_some() => t.offered,
+            _ if self.paid().is_some() => t.paid,
+            _ if self.bought().is_some() => t.bought,
+            _ if self.phase == Phase::Ended => t.over,
+            Some(WaiterState::Waiting) => return fill(t.waiting, self.position().unwrap_or_default()),
+            Some(WaiterState::Skipped) => t.skipped,
+            Some(WaiterState::Offered) => t.lapsed,
+            Some(WaiterState::Left) => t.left,
+            None if self.phase == Phase::SoldOut => t.not_joined,
+            None => t.not_needed,
+        };
+        text.to_owned()
+    }
+}
+
+/// The number as shown. Beyond what is counted, `10000+`.
+fn counted(n: i64) -> String {
+    if n < MAX_COUNTED_WAITERS { n.to_string() } else { format!("{MAX_COUNTED_WAITERS}+") }
+}
+
+#[cfg(test)]
+mod tests {
+    use askama::Template;
+
+    use super::*;
+    use domain::{Currency, Locale};
+    use web::views::test_chrome;
+
+    fn page(phase: Phase) -> WaitlistPage {
+        WaitlistPage {
+            chrome: test_chrome(Locale::En, "/en/sales/7/waitlist"),
+            sale: SaleId(7),
+            goods_name: "Phone".into(),
+            picture: None,
+            price: Money::new(199_900, Currency::CNY),
+            phase,
+            per_user_limit: 1,
+            place: None,
+            live_order: None,
+            waiting: 0,
+            onward: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn page_has_one_large_button() {
+        for (phase, button) in [
+            (Phase::SoldOut, "<button class=\"big\">Join the waitlist"),
+            (Phase::Open, "href=\"/en/sales/7\">Back to the sale</a>"),
+            (Phase::Ended, "href=\"/en/\">See other sales"),
+        ] {
+            let html = page(phase).render().unwrap();
+            assert_eq!(html.matches("class=\"big\"").count(), 1, "{html}");
+            assert!(html.contains(button), "{html}");
+        }
+    }
+
+    #[test]
+    fn long_line_is_counted_to_a_bound() {
+        assert_eq!((counted(9_999), counted(10_000)), ("9999".to_owned(), "10000+".to_owned()));
+    }
 }

@@ -1,4 +1,0 @@
-pub mod api;
-pub mod page;
-pub mod proof_view;
-pub mod view;

@@ -1,4 +1,0 @@
-pub mod api;
-pub mod giving;
-pub mod page;
-pub mod view;

@@ -1,4 +1,0 @@
-pub mod api;
-pub mod draft;
-pub mod page;
-pub mod view;

@@ -1,4 +1,0 @@
-pub mod api;
-pub mod link;
-pub mod page;
-pub mod view;
