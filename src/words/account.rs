@@ -83,3 +83,286 @@ texts! {
         step_again: "重新登录", "Start over";
     }
 }
+
+texts! {
+    /// Login, orders, the test checkout, error pages.
+    AccountText {
+        login_title: "登录", "Log in";
+        login_lead: "登录后即可抢购和查看订单。", "Log in to buy and view your orders.";
+        register_title: "注册", "Create an account";
+        register_lead: "只需用户名和密码。", "All you need is a username and a password.";
+        username: "用户名", "Username";
+        password: "密码", "Password";
+        login_button: "登录", "Log in";
+        register_agree: "注册即同意本店的购买条款和隐私说明", "By creating an account you agree to the shop’s terms and privacy notice";
+        register_button: "注册并登录", "Create account";
+        username_help: "3 到 32 个字母、数字或 _ - . 字符", "3 to 32 letters, digits, dots, hyphens or underscores";
+        price_wait: "你的网络最近注册了很多账号，请填好表单，在此时间之后提交：",
+            "Many accounts were just created from your network. Fill in the form now, and send it after";
+        price_computing: "正在核验浏览器，只需几秒…", "Checking your browser. This takes a few seconds…";
+        show_password: "显示密码", "Show password";
+        rule_length: "至少 12 个字符", "At least 12 characters";
+        rule_varied: "不是重复的字符、连续的按键或用户名", "Not a repetition, a row of keys or your username";
+        strength: "强度", "Strength";
+        strengths: "太弱|一般|良好|很强", "too weak|fair|good|strong";
+        rule_common: "不是常见或泄露过的密码（提交时核对）", "Not a common or leaked password (checked when you send it)";
+        to_register: "还没有账号？注册一个", "New here? Create an account";
+        to_login: "已有账号？去登录", "Already have an account? Log in";
+        beside: "为什么在这里买", "What you get here";
+        beside_destination: "登录后前往", "You’re heading to";
+        beside_next: "下一场", "Next sale";
+        beside_starts_in: "距开抢", "Starts in";
+        beside_pay: "保留 {} 分钟", "Held for {} minutes";
+        beside_pay_text: "抢到后等你付款，超时未付才放回。", "Pay any time before then. Unpaid orders go back on sale.";
+        orders_title: "我的订单", "Your orders";
+        orders_empty: "还没有订单。", "No orders yet.";
+        orders_empty_text: "去看看正在抢购和即将开抢的秒杀吧。", "See what’s on now and what’s coming up.";
+        orders_older: "更早的订单", "Older orders";
+        to_sales: "去逛秒杀", "Browse sales";
+        quantity: "共 {} 件", "Qty {}";
+        order_title: "订单", "Order";
+        order_number: "订单号", "Order number";
+        amount: "金额", "Amount";
+        pieces: "数量", "Quantity";
+        pay_by: "请在此时间前付款", "Pay by";
+        time_left: "剩余付款时间", "Time left to pay";
+        pay: "去付款", "Pay now";
+        cancel: "取消订单", "Cancel order";
+        cancel_question: "确定取消订单吗？", "Cancel this order?";
+        cancel_text: "取消后商品会重新开抢，可能抢不回来。", "Your items go back on sale right away, and you may not get them again.";
+        cancel_yes: "确认取消", "Yes, cancel order";
+        cancel_no: "再想想", "Keep order";
+        history: "订单进度", "Timeline";
+        status_reserved: "已锁定", "Reserved";
+        status_unpaid: "待付款", "Awaiting payment";
+        status_paid: "已付款", "Paid";
+        status_cancelled: "已取消", "Cancelled";
+        status_rejected: "下单失败", "Unsuccessful";
+        status_refund_pending: "退款中", "Refund pending";
+        status_refunded: "已退款", "Refunded";
+        means_reserved: "库存已为你保留，正在生成订单，本页会自动更新。",
+            "Your items are reserved. We’re creating your order; this page updates by itself.";
+        means_unpaid: "库存已为你保留，请按时付款。", "Your items are reserved until the payment deadline.";
+        means_paid: "付款成功，感谢购买！", "Payment received. Thank you for your order!";
+        means_cancelled: "订单已取消，未产生扣款。", "Your order was cancelled. You weren’t charged.";
+        means_rejected: "很抱歉，下单未成功，未产生扣款。", "Sorry, we couldn’t complete your order. You weren’t charged.";
+        means_refund_pending: "付款到账时订单已取消，款项正在原路退回。",
+            "Your payment arrived after the order was cancelled. Your refund is on its way.";
+        means_refunded: "款项已原路退回。", "Your payment has been refunded.";
+        reason_sold_out: "原因：库存不足。", "Reason: sold out.";
+        reason_repeated: "原因：你在本场已有订单。", "Reason: you already have an order in this sale.";
+        reason_unpaid: "原因：超时未付款。", "Reason: not paid in time.";
+        reason_by_owner: "原因：你取消了订单。", "Reason: you cancelled it.";
+        test_cashier: "测试模式：付款不会扣款。", "Test mode: no money is taken.";
+        test_console: "测试模式：支付渠道使用测试密钥，订单付款不会真正收钱。",
+            "Test mode: the payment provider has test keys, so orders are paid without money.";
+        pay_stripe: "银行卡等（Stripe）", "Card and more, by Stripe";
+        pay_sandbox: "测试付款", "Test payment";
+        payment_title: "去付款", "Payment";
+        payment_going: "正在前往付款页面：{}", "Taking you to the payment page: {}";
+        payment_go: "继续付款", "Continue";
+        payment_scan: "请扫码付款：{}", "Scan the code to pay: {}";
+        payment_code: "付款二维码", "QR code of the payment";
+        payment_done: "我已付款，查看结果", "I have paid – show the result";
+        cashier_title: "测试收银台", "Test checkout";
+        cashier_mark: "测试环境：不会产生真实扣款", "Test mode: no real charge";
+        cashier_text: "本页模拟支付平台，请选择支付结果。", "This page stands in for a payment provider. Choose the payment result.";
+        cashier_number: "支付单号", "Payment ID";
+        cashier_pay: "模拟付款成功", "Pay";
+        cashier_cards: "或指定一张测试卡，商店会记下卡的指纹：", "Or name a test card, whose fingerprint the shop gets:";
+        cashier_card: "用尾号 {} 的卡付款", "Pay with card ending {}";
+        cashier_decline: "模拟付款失败", "Decline";
+        cashier_settled: "付款成功", "Payment successful";
+        cashier_declined: "付款失败", "Payment declined";
+        cashier_closed: "这笔付款已关闭：已过付款期限，或订单已取消、已付款，或已发起新的付款。未产生扣款，请返回查看。",
+            "This payment is closed: its time is up, the order was cancelled or paid, or a newer payment was started. You weren’t charged. Go back to see where things stand.";
+        cashier_back: "返回订单", "Back to the order";
+        error_label: "错误 {}", "Error {}";
+        go_back: "返回", "Go back";
+    }
+}
+
+texts! {
+    /// A verified mail address in place of a registration's proof of work.
+    ContactText {
+        head: "不想等？用邮箱验证", "Rather not wait? Use your email";
+        lead: "我们会发送一个链接。打开链接确认后，即可提交本页，无需等待。该邮箱将成为你账号的邮箱。",
+            "We’ll send you a link. Confirm your address there, then create your account here without waiting. The address becomes your account’s.";
+        lead_tab: "会打开新标签页，本页填写的内容会保留。", "This opens a new tab, so what you’ve filled in here stays.";
+        send: "发送链接", "Send link";
+        sent: "邮件已发送至", "We’ve sent an email to";
+        sent_next: "请打开其中的链接并确认，然后回到注册页面提交。",
+            "Open the link in it and confirm, then go back to the registration page and create your account.";
+        sent_tab: "注册页面仍在另一个标签页中打开，本页可以关闭。", "The registration page is still open in another tab. You can close this one.";
+        confirm_title: "用邮箱注册", "Register with your email";
+        confirm_text: "仅当你本人正在注册时才确认：", "Confirm only if you’re creating an account yourself right now:";
+        confirm_button: "是我在注册，确认", "Yes, it’s me";
+        done_title: "邮箱已确认", "Address confirmed";
+        done: "现在回到注册页面提交即可，无需等待。", "Now go back to the registration page and create your account. There’s no more waiting.";
+        go_on: "注册页面已经关闭？在这里注册", "Closed the registration page? Register here";
+        ready: "可以直接注册，此邮箱已确认：", "You can create your account now. This address is confirmed:";
+    }
+}
+
+texts! {
+    /// The pages about the mail address of an account, and about a lost password.
+    RecoveryText {
+        head: "邮箱", "Email";
+        none: "添加邮箱，忘记密码时可以找回账号，账号有变动时也会收到通知。",
+            "Add an email address so you can get back in if you lose your password, and hear about changes to your account.";
+        verified: "已验证", "Verified";
+        unconfirmed: "待验证", "To be confirmed";
+        pending: "验证邮件已发送，请打开邮件中的链接：", "We’ve sent a link. Open it to confirm this address:";
+        address: "邮箱地址", "Email address";
+        add: "添加邮箱", "Add an email address";
+        change: "更换邮箱", "Change email address";
+        remove: "移除邮箱", "Remove email address";
+        remove_text: "移除后，忘记密码将无法找回账号。", "Without it you can’t get back in if you lose your password.";
+        save: "发送验证邮件", "Send confirmation link";
+        done_sent: "请查收邮件并打开其中的链接。", "Please check your email and open the link in it.";
+        done_removed: "邮箱已移除。", "Email address removed.";
+        verify_title: "验证邮箱", "Confirm your email address";
+        verify_text: "将此邮箱用于账号“{}”：", "Use this address for the account “{}”:";
+        verify_use: "验证后可用它找回账号，账号变动和轮到你候补时也会收到邮件。",
+            "With it you can get back in if you lose your password, and hear about changes and about your turn on a waitlist.";
+        verify_button: "验证邮箱", "Confirm";
+        verify_done: "邮箱已验证。", "Your email address is confirmed.";
+        to_account: "返回账号", "Go to your account";
+        forgot: "忘记密码？", "Forgot your password?";
+        forgot_title: "找回账号", "Get back into your account";
+        forgot_lead: "输入用户名或已验证的邮箱，我们会把重设密码的链接发到该邮箱。",
+            "Enter your username or your confirmed email address. We’ll send a link there to set a new password.";
+        forgot_name: "用户名或邮箱", "Username or email address";
+        forgot_button: "发送链接", "Send link";
+        sent_title: "请查收邮件", "Check your email";
+        sent_text: "如果该账号有已验证的邮箱，几分钟内就会收到链接，30 分钟内有效。",
+            "If that account has a confirmed address, a link is on its way. It works for 30 minutes.";
+        sent_look: "没收到？请看看垃圾邮件，或", "Nothing there? Look in your spam folder, or";
+        step_ask: "在这里填写用户名或邮箱。", "Enter your username or address here.";
+        step_open: "打开邮件中的链接，30 分钟内有效。", "Open the link in our message within 30 minutes.";
+        step_set: "设置新密码，然后登录。", "Set a new password, and log in with it.";
+        sent_staff: "未开启两步验证的员工请联系店主重置密码。", "Staff without two-step verification: ask an owner to reset your password.";
+        new_title: "设置新密码", "Set a new password";
+        new_lead: "账号“{}”将在所有设备上退出登录。", "The account “{}” will be logged out of all devices.";
+        new_button: "保存新密码", "Save new password";
+        new_done_title: "密码已修改", "Password changed";
+        new_done: "请使用新密码登录。", "You can now log in with your new password.";
+        again: "重新获取链接", "request another link";
+        start: "发送重设密码邮件", "Send password recovery";
+        start_text: "将链接发到该用户已验证的邮箱，由本人设置新密码。请先核实身份。",
+            "Sends a link to the user’s confirmed address. Only the user can set the new password. Verify their identity first.";
+        done_start: "邮件已发送到该用户的邮箱。", "The link was sent to the user’s address.";
+        console_title: "邮件", "Email";
+        console_lead: "保留 30 天。链接只发给收件人。", "Kept for 30 days. Links are shown to recipients only.";
+        console_lead_unsent: "未配置邮件服务器，邮件不会发出，只能在这里查看。",
+            "No mail server is set up: messages aren’t sent and can be read here only.";
+        console_none: "还没有邮件。", "No messages yet.";
+        state_waiting: "等待发送", "Waiting";
+        state_sent: "已发送", "Sent";
+        state_dead: "未送达", "Not delivered";
+        to: "收件人", "To";
+        attempts: "尝试次数：{}", "Attempts: {}";
+        read: "查看内容", "Read";
+    }
+}
+
+texts! {
+    /// Passkeys: the account page, the log-in, and the page that asks staff for their password again.
+    PasskeysText {
+        head: "通行密钥", "Passkeys";
+        lead: "用指纹、面容或设备密码登录，无需输入密码和验证码，也不会被钓鱼网站骗走。",
+            "Log in with your fingerprint, face or device PIN: no password, no code, and nothing a fake site could steal.";
+        unavailable: "本站当前地址不支持通行密钥：浏览器要求 https 加域名，或者 localhost。",
+            "Passkeys aren’t available at this address: browsers require https with a domain name, or localhost.";
+        created: "添加于 {}", "added {}";
+        used: "最近使用 {}", "last used {}";
+        never_used: "尚未使用", "never used";
+        remove: "移除", "Remove";
+        remove_label: "移除：{}", "Remove: {}";
+        remove_text: "移除后，不能再用它登录。设备上保存的通行密钥需在设备设置中另行删除。",
+            "You won’t be able to log in with it anymore. Your device keeps its copy until you delete it there.";
+        add: "添加通行密钥", "Add a passkey";
+        name: "名称", "Name";
+        name_help: "便于辨认，例如“我的手机”", "To tell it apart, such as “My phone”";
+        done_added: "通行密钥已添加。", "Passkey added.";
+        done_removed: "通行密钥已移除。", "Passkey removed.";
+        log_in: "使用通行密钥登录", "Log in with a passkey";
+        step_up: "使用通行密钥验证", "Use a passkey";
+        cancelled: "没有完成，请重试。", "That didn’t work out. Please try again.";
+        failed: "出了点问题，请稍后再试。", "Something went wrong. Please try again in a moment.";
+    }
+}
+
+texts! {
+    /// Messages by mail.
+    MailText {
+        hello: "{}，你好：", "Hello {},";
+        hello_visitor: "你好：", "Hello,";
+        at: "时间：{} UTC", "{} UTC";
+        link_until: "链接有效期至 {} UTC，仅可使用一次。", "The link works once, until {} UTC.";
+        link_hidden: "（链接只有收件人可见）", "(Only the recipient sees the link.)";
+        ignore: "如果不是你本人操作，请忽略本邮件。", "If this wasn’t you, you can ignore this email.";
+        ignore_recovery: "如果不是你本人操作，请忽略本邮件，密码不会改变。请勿将链接转发给任何人，包括本店员工。",
+            "If this wasn’t you, ignore this email and your password stays as it is. Don’t share the link with anyone, including our staff.";
+        react: "如果不是你本人操作，请立即修改密码并退出所有设备。",
+            "If this wasn’t you, change your password and log out of all devices right away.";
+        verification_subject: "{}：请验证邮箱", "{}: confirm your email address";
+        verification: "点击下面的链接，将 {} 设为你账号的邮箱：", "Open this link to use {} for your account:";
+        in_use_subject: "{}：你的邮箱被填写", "{}: your address was entered again";
+        in_use: "有人在另一个账号中填写了这个邮箱。它已是你账号的邮箱，一个邮箱只能用于一个账号，因此没有任何改变。",
+            "Someone entered this address for another account. It belongs to yours, and an address serves one account only, so nothing has changed.";
+        registration_subject: "{}：继续注册", "{}: continue creating your account";
+        registration: "点击下面的链接，确认用 {} 注册新账号：", "Open this link to confirm that you’re creating an account with {}:";
+        recovery_subject: "{}：重设密码", "{}: set a new password";
+        recovery: "点击下面的链接，为你的账号设置新密码：", "Open this link to set a new password for your account:";
+        address_subject: "{}：邮箱已更换", "{}: your email address was changed";
+        address: "你账号的邮箱已更换或移除。今后的邮件不再发送到这里。",
+            "The email address of your account was changed or removed. This address gets no more email about it.";
+        password_subject: "{}：密码已修改", "{}: your password was changed";
+        password: "你账号的密码已修改，其他设备已退出登录。", "The password of your account was changed, and other devices were logged out.";
+        device_subject: "{}：新设备登录", "{}: login from a new device";
+        device: "你的账号在新的设备或网络上登录：", "Your account was used to log in from a new device or network:";
+        factor_on_subject: "{}：两步验证已开启", "{}: two-step verification is on";
+        factor_on: "你的账号已开启两步验证。", "Two-step verification was turned on for your account.";
+        factor_replaced_subject: "{}：两步验证已更换", "{}: two-step verification was replaced";
+        factor_replaced: "你账号的验证器已更换，旧的恢复码不再有效。",
+            "The authenticator of your account was replaced. Earlier recovery codes no longer work.";
+        factor_off_subject: "{}：两步验证已关闭", "{}: two-step verification is off";
+        factor_off: "你账号的两步验证已关闭，只凭密码即可登录。",
+            "Two-step verification was turned off for your account. The password alone is enough to log in.";
+        offer_subject: "{}：候补成功，请尽快付款", "{}: your turn has come";
+        offer: "你在候补的商品有货了，订单已为你保留到 {} UTC。请在此之前付款：",
+            "A unit you waited for came back. It is yours until {} UTC. Please pay before then:";
+        offer_advice: "逾期未付款，将顺延给下一位候补。不想要了可以直接取消订单。",
+            "If you don’t pay in time, it goes to the next person waiting. If you no longer want it, just cancel the order.";
+        code_subject: "{}：恢复码已使用", "{}: a recovery code was used";
+        draw_won_subject: "{}：你中签了", "{}: you won in a draw";
+        draw_won: "你中签了，「{}」已为你保留。", "You won in a draw, and {} is held for you.";
+        draw_called_off_subject: "{}：抽签已取消", "{}: a draw was called off";
+        draw_called_off: "你报名的「{}」抽签已取消，没有人中签。如有押金，将全额退回钱包。", "The draw for {} that you entered was called off, and nobody wins. If you paid a deposit, all of it goes back to your wallet.";
+        reason: "原因：“{}”", "The reason: “{}”";
+        pay_by: "请在 {} UTC 前付款：", "Pay before {} UTC:";
+        order_line: "订单：{}", "Order: {}";
+        held_subject: "{}：订单正在审核", "{}: your order is held for review";
+        held: "我们的员工正在审核你的一笔订单，审核结束前不会发货。原因：“{}”", "Our staff are looking at one of your orders, and it won’t ship until they’re done. The reason: “{}”";
+        held_advice: "如有误会，请在订单页提交申诉，我们的员工会答复。", "If this is a mistake, write to us on the order page. Our staff answer every appeal.";
+        released_subject: "{}：订单已放行", "{}: your order has been released";
+        released: "你的订单审核完毕，将照常处理。说明：“{}”", "The review of your order is over, and it goes on as usual. The reason: “{}”";
+        upheld_subject: "{}：申诉答复", "{}: the answer to your appeal";
+        upheld: "我们的员工看过你的申诉，订单继续审核。答复：“{}”", "Our staff read your appeal, and the order stays held. Their answer: “{}”";
+        review_refund_subject: "{}：订单已退款", "{}: your order is being refunded";
+        review_refund: "审核后，你的订单正在全额退款。原因：“{}”", "After the review your order is being refunded in full. The reason: “{}”";
+        review_cancel_subject: "{}：订单已取消", "{}: your order was cancelled";
+        review_cancel: "审核后，你的订单已取消，未产生扣款。原因：“{}”", "After the review your order was cancelled, and you weren’t charged. The reason: “{}”";
+        question_subject: "{}：你的提问有答复了", "{}: your question was answered";
+        question: "你关于「{}」的提问已有答复：", "Your question about {} was answered:";
+        until: "时间：{} UTC", "Time: {} UTC";
+        sale_starts_subject: "{}：即将开始", "{}: a sale starts soon";
+        sale_starts: "你设置了提醒：「{}」即将开始。", "You wanted to be reminded: {} starts soon.";
+        turn_called_subject: "{}：轮到你了", "{}: it’s your turn";
+        turn_called: "等候室叫到你了，请在下面的时间前购买：{}", "The waiting room called you. Please buy before the time below: {}";
+        payment_ends_subject: "{}：付款时间快到了", "{}: your time to pay ends soon";
+        payment_ends: "你的订单将于 {} UTC 取消，请在此之前付款：", "Your order will be cancelled at {} UTC. Please pay before then:";
+        code: "你账号的一个恢复码刚刚被使用。", "A recovery code of your account was just used.";
+    }
+}

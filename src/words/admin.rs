@@ -75,3 +75,261 @@ texts! {
         log_subject: "对象", "Target";
     }
 }
+
+texts! {
+    /// What the console shows first.
+    OverviewText {
+        title: "概览", "At a glance";
+        revenue: "今日净收入（{}）", "Net income today ({})";
+        nothing_earned: "暂无", "none";
+        unpaid: "待付款订单", "Unpaid orders";
+        refunds: "退款中", "Refunds under way";
+        approvals: "待复核退款", "Refunds to approve";
+        cases: "异常付款", "Payments to check";
+        questions: "待答复提问", "Questions to answer";
+        dead: "异常消息", "Dead letters";
+        next: "下一场", "Next sale";
+        no_next: "没有已排期的场次。", "No sale is scheduled.";
+        more: "{}+", "{}+";
+        all_well: "没有需要处理的事项。", "Nothing needs a hand.";
+        password_is_enough: "目前仅凭密码就能进入管理后台。", "For now a password alone opens this console.";
+        require_factor: "要求所有员工开启两步验证", "Require two-step verification of all staff";
+        needs: "需要处理：{}。", "Needs a hand: {}.";
+    }
+}
+
+texts! {
+    /// The console's search across pages, sales, orders, users and questions.
+    PaletteText {
+        open: "查找", "Find";
+        title: "查找", "Find anything";
+        label: "页面、场次、订单号、用户名、提问", "Page, sale, order number, username or question";
+        search: "查找", "Search";
+        none: "没有找到。", "Nothing found.";
+        keys: "↑ ↓ 选择，回车打开。", "↑ ↓ choose, Enter opens.";
+        shortcuts: "快捷键", "Keyboard shortcuts";
+        key_find: "查找页面、场次、订单、用户、提问（苹果电脑：⌘ K）", "Find a page, sale, order, user or question (⌘ K on a Mac)";
+        key_move: "列表中的下一行、上一行", "Next and previous row of a list";
+        key_open: "打开所在的行", "Open the row";
+        key_tick: "勾选或取消所在的行", "Tick the row, or untick it";
+        key_pause: "暂停或恢复所在的场次（5 秒内可撤销）", "Pause the sale of the row, or resume it (undo within 5 s)";
+        pause_left: "{} 秒后执行", "in {} s";
+        pause_undo: "撤销", "Undo";
+        key_close: "关闭对话框", "Close a dialog";
+        key_help: "显示快捷键", "Show these shortcuts";
+        close: "关闭", "Close";
+        k_page: "页面", "Page";
+        k_sale: "场次", "Sale";
+        k_order: "订单", "Order";
+        k_user: "用户", "User";
+        k_question: "提问", "Question";
+    }
+}
+
+texts! {
+    /// What the console's lists share: saved views, columns, order, totals.
+    TablesText {
+        views: "视图", "Views";
+        all: "全部", "All";
+        save: "保存此视图", "Save this view";
+        save_text: "以名称保存当前的筛选、排序和列，仅自己可见。同名视图会被替换。",
+            "Keeps the current filter, order and columns under a name, for you alone. A view of the same name is replaced.";
+        name: "名称", "Name";
+        manage: "管理", "Manage";
+        rename: "改名", "Rename";
+        delete: "删除", "Delete";
+        done_saved: "视图已保存。", "View saved.";
+        done_renamed: "视图已改名。", "View renamed.";
+        done_deleted: "视图已删除。", "View deleted.";
+        bad_name: "名称须为 1 到 40 个字。", "Enter a name of up to 40 characters.";
+        bad_query: "当前的筛选条件有误，无法保存。", "The current filter can’t be read, so it wasn’t saved.";
+        too_many: "每个列表最多保存 20 个视图，请先删除一个。", "A list keeps up to 20 views. Delete one first.";
+        name_taken: "已有同名视图。", "Another view has this name.";
+        columns: "列", "Columns";
+        density: "行距", "Row spacing";
+        comfortable: "宽松", "Comfortable";
+        compact: "紧凑", "Compact";
+        show: "显示“{}”", "Show {}";
+        hide: "隐藏“{}”", "Hide {}";
+        ascending: "按“{}”升序排列", "Sort by {}, ascending";
+        descending: "按“{}”降序排列", "Sort by {}, descending";
+        found: "{} 笔订单，{} 件，{}", "{} orders, {} units, {}";
+        found_more: "超过 {} 笔订单。最近的这些：{} 件，{}", "More than {} orders. The first of them: {} units, {}";
+        sort: "排序：", "Sort:";
+        newest: "最新", "Newest first";
+        oldest: "最早", "Oldest first";
+        by_name: "名称", "Name";
+    }
+}
+
+texts! {
+    /// Actions of the console on several orders, accounts or sales.
+    BulkText {
+        pick: "选择", "Pick";
+        all: "全选", "Pick all";
+        selected: "对所选项：", "With those picked:";
+        title: "{} · {} 项", "{} · {} picked";
+        none: "没有选择任何项。请返回列表勾选。", "Nothing is picked. Go back and tick some rows.";
+        too_many: "单次最多处理 100 项。", "At most 100 at a time.";
+        will_act: "将处理 {} 项，跳过 {} 项。", "Acts on {}, leaves out {}.";
+        acted: "已处理 {} 项，未处理 {} 项。", "Done: {}. Not done: {}.";
+        col_item: "对象", "Item";
+        col_what: "结果", "What happens";
+        will: "将处理", "will be done";
+        done: "已处理", "done";
+        gone: "不存在", "no such item";
+        own_order: "你自己的订单，须由另一位员工处理", "your own order: another staff member has to";
+        is_status: "状态为“{}”", "its status is “{}”";
+        is_held: "已在审核中", "is held already";
+        not_held: "不在审核中", "is not held";
+        held_needs_message: "审核中的订单须给买家留言", "is held: the buyer has to be told why";
+        is_blocked: "已停用", "is blocked already";
+        not_blocked: "未停用", "is not blocked";
+        is_deleted: "账号已删除", "the account is deleted";
+        waits: "等待另一位员工批准", "waits for a second person";
+        other_waits: "另一笔退款申请在等待批准", "another refund waits for approval";
+        changed: "已变化，未处理", "changed meanwhile, left alone";
+        failed: "出错，未处理，请重试", "failed, nothing was done: try it again";
+        confirm: "确认处理", "Go ahead";
+        back: "返回列表", "Back to the list";
+        undo: "撤销：{}", "Undo: {}";
+        opens: "开始时间：", "Starts";
+        type_count: "输入场次数量 {} 以确认", "Type the number of sales, {}, to confirm";
+        overlaps: "同一商品在该时间段已有场次 {}", "the same product is on sale then in sale {}";
+        has_closed: "结束时间已过，请先修改时间", "its end has passed: change it first";
+        unsold: "未售出 {} 件", "Unsold units: {}.";
+        unpaid: "未付款订单 {} 笔，仍可付款", "Unpaid orders, which can still be paid: {}.";
+        in_line: "排队中 {} 人", "People in the waiting room: {}.";
+        on_waitlist: "候补 {} 人", "People on the waitlist: {}.";
+        entries: "抽签登记 {} 人", "Entries in the draw: {}.";
+        entries_void: "抽签登记 {} 人，全部作废", "Entries in the draw, which become void: {}.";
+        reminders: "设置提醒 {} 人", "People who asked for a reminder: {}.";
+        orders_cancel: "取消未付款的订单，库存退回场次。不可撤销。", "Cancels unpaid orders. Their units go back on sale. This can’t be undone.";
+        orders_refund: "全额退款，库存退回场次。大额退款须另一位员工批准。不可撤销。",
+            "Refunds paid orders in full. Their units go back on sale, and large sums wait for a second person. This can’t be undone.";
+        orders_hold: "订单暂缓发货，买家会收到原因，并可以申诉。", "Nothing is shipped until they are released. Buyers are told why and can appeal.";
+        orders_release: "订单照常发货，申诉一并答复。", "The orders ship as usual. This answers any appeal.";
+        users_block: "立即退出所有设备，不能再登录和购买。已有订单不受影响。", "Logs them out of all devices. They can no longer log in or buy. Existing orders aren’t affected.";
+        users_unblock: "恢复后可重新登录和购买。", "They can log in and buy again.";
+    }
+}
+
+texts! {
+    /// Figures that take long to compute.
+    ComputingText {
+        title: "正在计算…", "Working it out…";
+        text: "数据较多，需要几秒钟，完成后自动显示。", "There is a lot to read. The page appears by itself in a few seconds.";
+        renewing: "正在更新，完成后自动显示。", "Newer figures are on their way and appear by themselves.";
+    }
+}
+
+texts! {
+    /// The console's pages about users and staff, and the filters of the audit log.
+    PeopleText {
+        role_user: "顾客", "Customer";
+        role_admin: "店主", "Owner";
+        role_operator: "运营", "Operator";
+        role_support: "客服", "Support";
+        role_viewer: "只读", "Viewer";
+        about_admin: "拥有全部权限，可任命员工", "full access, including staff";
+        about_operator: "管理场次和商品", "manages sales and products";
+        about_support: "处理顾客的订单和账号", "helps customers with orders and accounts";
+        about_viewer: "只能查看", "read-only";
+        users_title: "用户", "Users";
+        search: "用户名开头或用户编号", "Start of the username, or a user ID";
+        search_button: "查找", "Find";
+        search_clear: "显示全部", "Show all";
+        users_none: "还没有用户。", "No users yet.";
+        users_none_found: "没有找到，请检查用户名或编号。", "No users found. Check the username or ID.";
+        older: "更早的", "Older";
+        newest: "回到最新", "Newest";
+        col_name: "用户名", "Username";
+        col_role: "角色", "Role";
+        col_state: "状态", "State";
+        col_since: "注册时间", "Joined";
+        col_seen: "最近登录", "Last login";
+        col_factor: "两步验证", "Two-step verification";
+        col_status: "状态", "Status";
+        col_order: "订单", "Order";
+        col_amount: "金额", "Amount";
+        col_device: "设备", "Device";
+        col_address: "地址", "Address";
+        state_active: "正常", "Active";
+        state_blocked: "已停用", "Blocked";
+        state_deleted: "已删除", "Deleted";
+        state_new: "待改密码", "Password not set";
+        never: "从未", "never";
+        yes: "已开启", "on";
+        no: "未开启", "off";
+        id: "用户编号", "User ID";
+        blocked_since: "停用时间", "Blocked since";
+        reason: "停用原因", "Reason";
+        reason_help: "供同事查看，也会包含在该用户导出的数据里。", "For your colleagues. It’s also part of the user’s data export.";
+        orders_head: "最近的订单", "Recent orders";
+        orders_none: "没有订单。", "No orders.";
+        sessions_head: "登录设备", "Logged-in devices";
+        sessions_none: "没有登录的设备。", "Not logged in anywhere.";
+        block: "停用", "Block";
+        block_head: "停用账号", "Block this account";
+        block_text: "立即退出所有设备，不能再登录和购买。已有订单不受影响。",
+            "Logs the user out of all devices. They can no longer log in or buy. Existing orders aren’t affected.";
+        unblock: "恢复", "Unblock";
+        unblock_text: "恢复后可重新登录和购买。", "The user can log in and buy again.";
+        end_sessions: "退出所有设备", "Log out of all devices";
+        end_sessions_text: "该用户需要重新登录。", "The user will have to log in again.";
+        done_block: "账号已停用，所有设备已退出。", "Account blocked and logged out of all devices.";
+        done_unblock: "账号已恢复。", "Account unblocked.";
+        done_end_sessions: "所有设备已退出。", "Logged out of all devices.";
+        done_role: "角色已更改，对方需要重新登录。", "Role changed. The user has to log in again.";
+        done_dismiss: "已撤销员工身份，对方现为普通顾客。", "Removed from staff. The user is now a customer.";
+        done_reset: "两步验证已重置，对方可用密码登录。", "Two-step verification reset. The user can log in with the password alone.";
+        done_appoint: "已设为员工，对方需要重新登录。", "Added to staff. The user has to log in again.";
+        all_users: "所有用户", "All users";
+        log_of: "操作记录", "Activity";
+        staff_title: "员工", "Staff";
+        set_role: "更改角色", "Change role";
+        dismiss: "撤销员工身份", "Remove from staff";
+        dismiss_text: "对方将变回普通顾客，并立即退出管理后台。", "The user becomes a customer and loses access to the console right away.";
+        reset: "重置两步验证", "Reset two-step verification";
+        reset_text: "用于手机和恢复码都丢失的情况，请先核实身份。其通行密钥也会移除。",
+            "For users who lost both phone and recovery codes. Verify their identity first. Their passkeys are removed too.";
+        reset_password: "重置密码", "Reset password";
+        reset_password_text: "对方忘记密码时使用，请先核实身份。对方将退出所有设备，并得到一个 72 小时内有效的临时密码。",
+            "For colleagues who lost their password. Verify their identity first. They are logged out everywhere and get a temporary password, valid for 72 hours.";
+        reset_password_head: "“{}”的密码已重置", "Password of “{}” reset";
+        role: "角色", "Role";
+        role_choose: "请选择角色", "Choose a role";
+        appoint_head: "将已有用户设为员工", "Add an existing user to staff";
+        appoint: "设为员工", "Add to staff";
+        create_head: "新建员工账号", "Create a staff account";
+        create_text: "系统会生成临时密码，对方须在 72 小时内登录并自行设置密码。",
+            "A temporary password is generated. The new colleague logs in within 72 hours and sets their own.";
+        create: "新建账号", "Create account";
+        created_head: "账号“{}”已创建", "Account “{}” created";
+        created_text: "请将临时密码安全地交给对方，它只显示这一次，72 小时内有效。", "Share this temporary password securely. It’s shown only once and is valid for 72 hours.";
+        created_password: "临时密码", "Temporary password";
+        policy_head: "员工的两步验证", "Two-step verification of staff";
+        policy_on: "所有员工都必须开启两步验证，未开启者无法使用管理后台。",
+            "Required: colleagues without it can’t use the console until they set it up.";
+        policy_off: "目前由员工自行决定是否开启。", "Optional: each colleague decides.";
+        policy_without: "{} 名员工尚未开启。", "Colleagues without it: {}.";
+        policy_turn_on: "要求所有员工开启", "Require it of all staff";
+        policy_turn_off: "不再要求", "Make it optional";
+        done_policy_on: "已要求所有员工开启两步验证。", "Two-step verification is now required of all staff.";
+        done_policy_off: "不再要求员工开启两步验证。", "Two-step verification is now optional.";
+        step_up_title: "验证身份", "Confirm it’s you";
+        step_up_lead: "为安全起见，请再次输入密码。刚才填写的内容会保留。", "For security, please enter your password again. What you’ve filled in is kept.";
+        step_up_button: "验证并继续", "Confirm and continue";
+        step_up_cancel: "取消", "Cancel";
+        stepped_up_title: "验证成功", "Confirmed";
+        stepped_up_lead: "现在可以导出了。", "You can export now.";
+        stepped_up_go: "导出", "Export";
+        log_filter: "筛选", "Filter";
+        log_actor_help: "用户名", "Username";
+        log_any_action: "全部操作", "All actions";
+        log_subject_help: "例如 sale 7、goods 3、user 编号", "For example: sale 7, goods 3, user and an ID";
+        log_from: "开始日期", "From";
+        log_to: "结束日期（不含）", "Until (exclusive)";
+        log_none_found: "没有符合条件的记录。", "No matching entries.";
+    }
+}

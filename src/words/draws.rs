@@ -1,4 +1,6 @@
-use domain::draw::Exclusion;
+use crate::fill;
+use domain::DrawStage;
+use domain::draw::{Exclusion, WrongRandomness};
 
 texts! {
     /// Sales by draw: the page of a sale, a shopper's entry, and the console's form.
@@ -76,6 +78,264 @@ impl DrawText {
             Exclusion::Ineligible => self.reason_ineligible,
             Exclusion::AccountClosed => self.reason_account_closed,
             Exclusion::Other => self.reason_other,
+        }
+    }
+}
+
+texts! {
+    /// Where a draw stands, for pages and their script: a text for each stage, and what its countdown counts to.
+    DrawStageText {
+        announced: "报名尚未开放", "Entries are not open yet";
+        entries: "报名进行中", "Entries are open";
+        paused: "报名已暂停", "Entries are paused";
+        review: "报名已截止，名单核对中", "Entries are closed and being reviewed";
+        locked: "名单已锁定，等待公开随机数", "The list is locked. The public round is still to come";
+        due: "正在抽签", "The draw is being held";
+        drawn: "已抽签，中签者付款中", "Drawn. Winners are paying";
+        settled: "抽签已结束", "The draw is over";
+        called_off: "抽签已取消", "The draw was called off";
+        until_announced: "距开放报名", "Entries open in";
+        until_entries: "距报名截止", "Entries close in";
+        until_review: "距名单锁定", "The list is locked in";
+        until_locked: "距公开随机数", "The round appears in";
+        at_announced: "报名开放：", "Entries open:";
+        at_entries: "报名截止：", "Entries close:";
+        at_review: "名单锁定：", "The list is locked:";
+        at_locked: "公开随机数：", "Public round:";
+        numbers: "{} 个报名，{} 件商品", "Entries: {}, units: {}";
+        changed: "状态已更新：{}", "Now: {}";
+    }
+}
+
+impl DrawStageText {
+    pub fn stage(&self, stage: &DrawStage) -> &'static str {
+        match stage {
+            DrawStage::Announced => self.announced,
+            DrawStage::Entries => self.entries,
+            DrawStage::Paused => self.paused,
+            DrawStage::Review => self.review,
+            DrawStage::Locked => self.locked,
+            DrawStage::Due => self.due,
+            DrawStage::Drawn => self.drawn,
+            DrawStage::Settled => self.settled,
+            DrawStage::CalledOff => self.called_off,
+        }
+    }
+
+    /// What happens at the end of a stage, where the clock ends it.
+    pub fn at(&self, stage: &DrawStage) -> &'static str {
+        match stage {
+            DrawStage::Announced => self.at_announced,
+            DrawStage::Entries => self.at_entries,
+            DrawStage::Review => self.at_review,
+            DrawStage::Locked => self.at_locked,
+            _ => "",
+        }
+    }
+}
+
+texts! {
+    /// The page that says how a draw is made and proves it.
+    DrawProofText {
+        title: "抽签：规则与证明", "The draw: rules and proof";
+        lead: "这里有重算抽签结果所需的一切。规则在报名前公布，名单在公开随机数出现前锁定，所以谁都无法挑选结果。",
+            "Everything it takes to compute the result again. The rules were public before entries opened, and the list is locked before the public round appears, so the result cannot be chosen.";
+        to_sale: "返回商品页", "Back to the sale";
+        my_entry: "我的报名", "My entry";
+        sandbox: "沙盒随机数：本场用于演示，其随机数可以事先算出，只能相信商店没有挑选结果。",
+            "Sandbox randomness: this draw is a demonstration. Its rounds can be computed beforehand, so the shop must be trusted not to have chosen the result.";
+        no_round: "本场没有公开随机数：只能相信商店没有挑选密钥或报名。",
+            "This draw has no public randomness: the shop must be trusted not to have chosen its secret or the entries.";
+        late: "名单在公开随机数出现之后才锁定，因此不能排除按随机数挑选报名的可能。",
+            "The list was locked after its public round had appeared, so it cannot be ruled out that entries were chosen by it.";
+        rules_title: "规则", "The rules";
+        rule_units: "共 {} 件，每位中签者一件。", "{} to win, one per winner.";
+        rule_one: "每个账号一个报名、一张签。何时报名、报名几次都不影响机会。",
+            "Each account has one entry with one ticket. When and how often it enters makes no difference.";
+        rule_lock: "报名截止后核对名单；被排除的报名按原因公开计数。随后锁定名单，公布其默克尔根。",
+            "After the closing the entries are reviewed; exclusions are counted here by reason. Then the list is locked and its Merkle root published.";
+        rule_seed: "种子由规则、名单、公开随机数和商店密钥算出；商店在报名前已公布密钥的承诺。",
+            "The seed follows from rules, list, public round and the shop’s secret, to which the shop committed before entries opened.";
+        rule_rank: "每个报名的签号是种子与报名编号的 SHA-256，由小到大排序，依次获得商品。",
+            "An entry’s key is the SHA-256 of seed and entry. The smallest key is first, and units are offered in that order.";
+        rule_pay: "轮到的人有 {} 付款，逾期顺延给下一位。", "Whose turn it is has {} to pay; then the unit goes to the next in order.";
+        seconds: "{} 秒", "{} seconds";
+        minutes: "{} 分钟", "{} minutes";
+        hours: "{} 小时", "{} hours";
+        facts_title: "已公布的数据", "What is published";
+        opens: "报名开放", "Entries open";
+        closes: "报名截止", "Entries close";
+        lock_at: "名单锁定", "List is locked";
+        locked_at: "名单已锁定于", "List was locked";
+        round: "公开随机数", "Public round";
+        round_of: "{} 第 {} 轮", "{}, round {}";
+        due_at: "公布时间", "Appears";
+        entries: "参与的报名", "Entries that take part";
+        after_lock: "锁定后公布", "published at the lock";
+        after_draw: "抽签后公布", "published after the draw";
+        excluded: "被排除的报名", "Excluded entries";
+        commitment: "密钥的承诺", "Commitment to the secret";
+        root: "名单的默克尔根", "Merkle root of the list";
+        signature: "该轮签名", "Signature of the round";
+        secret: "商店密钥", "The shop’s secret";
+        seed: "种子", "Seed";
+        called_off_for: "公开随机数一直没有出现，抽签已取消，没有人中签。原因：", "The public round never came, so the draw was called off. Nobody wins. The reason:";
+        drawn_at: "抽签时间", "Drawn";
+        rules_text: "规则原文（其哈希进入种子）", "The rules, as they are hashed into the seed";
+        downloads: "下载", "Downloads";
+        download_list: "报名名单（CSV）", "List of entries (CSV)";
+        download_proof: "证明（JSON）", "Proof (JSON)";
+        download_facts: "全部数据（JSON）", "All facts (JSON)";
+        offline_title: "离线验证", "Verify it offline";
+        offline: "下载两个文件后，用任意一个程序验证，都不需要网络：", "Download both files, then verify them with either program. Neither needs a network:";
+        compare: "请把承诺与报名前、默克尔根与随机数公布前你自己保存的副本比较：这一点没有程序能替你做。",
+            "Compare the commitment with your own copy from before entries opened, and the root with one from before the round: no program can do that for you.";
+        check_title: "在浏览器中验证", "Check it in this browser";
+        check_lead: "本页会下载名单和证明，在你的设备上重算默克尔根、种子和名次。",
+            "This page fetches list and proof, and computes root, seed and ranks again on your device.";
+        check_limit: "浏览器不验证该轮随机数的签名；离线程序会验证。",
+            "The signature of the public round is not checked here. The offline programs verify it.";
+        check_entry: "报名编号（可不填）", "Entry (may be empty)";
+        check_start: "开始验证", "Check now";
+    }
+}
+
+texts! {
+    /// Messages of the check in the browser.
+    DrawCheckText {
+        loading: "正在下载名单和证明…", "Fetching list and proof…";
+        hashing: "正在计算：{}%", "Computing: {}%";
+        failed: "名单或证明下载失败，请稍后再试。", "List or proof could not be fetched. Please try again later.";
+        insecure: "浏览器只在 https 页面上提供所需的计算，请改用离线验证。",
+            "The browser computes hashes on https pages only. Please verify offline.";
+        malformed: "名单不是规定的格式：第 {} 行。", "The list is not in the published form: line {}.";
+        holds: "全部相符：名次由公布的数据得出。", "All of it holds: the order follows from what was published.";
+        broken: "有不相符之处：这份结果没有得到证明。", "Something does not hold: this result is not proved.";
+        list_ok: "名单就是证明所指的那一份。", "The list is the one that the proof names.";
+        list_wrong: "名单与证明所指的不是同一份。", "The list is not the one that the proof names.";
+        count_ok: "报名数与名单一致：{}。", "The number of entries is that of the list: {}.";
+        count_wrong: "报名数与名单不一致。", "The number of entries is not that of the list.";
+        root_ok: "重算的默克尔根与公布的一致。", "The recomputed Merkle root is the published one.";
+        root_wrong: "重算的默克尔根与公布的不一致。", "The recomputed Merkle root is not the published one.";
+        rules_ok: "规则与本页公布的一致。", "The rules are those that this page publishes.";
+        rules_wrong: "规则与本页公布的不一致。", "The rules are not those that this page publishes.";
+        secret_ok: "密钥与报名前的承诺相符。", "The secret is the one that the rules commit to.";
+        secret_wrong: "密钥与承诺不符。", "The secret is not the one that the rules commit to.";
+        round_ok: "随机数来自规则指定的那一轮（签名未在此验证）。",
+            "The round is the one that the rules name (its signature is not checked here).";
+        round_wrong: "随机数不是规则指定的那一轮。", "The round is not the one that the rules name.";
+        round_sandbox: "沙盒随机数正确，但可以事先算出：只能相信商店。",
+            "The sandbox round is right, but could be computed beforehand: the shop must be trusted.";
+        round_none: "规则没有公开随机数：只能相信商店。", "The rules have no public round: the shop must be trusted.";
+        seed_ok: "种子由以上数据算出。", "The seed follows from all of these.";
+        seed_wrong: "种子不能由以上数据算出。", "The seed does not follow from these.";
+        rank: "你的报名排第 {} 名，", "Your entry is number {} ";
+        rank_of: "共 {} 个报名。", "of {} entries.";
+        excluded: "你的报名被排除，没有参与抽签。", "Your entry was excluded and took no part.";
+        missing: "名单里没有这个报名编号。", "This entry is not in the list.";
+        bad_entry: "报名编号应为 32 位十六进制数字。", "An entry has 32 hexadecimal digits.";
+    }
+}
+
+texts! {
+    /// The console's page of a draw.
+    DrawConsoleText {
+        title: "抽签", "Draw";
+        link: "抽签进度与报名", "Draw and entries";
+        back: "← 实时看板", "← Dashboard";
+        public_page: "公开证明页", "Public proof";
+        list: "名单（CSV）", "List (CSV)";
+        proof: "证明（JSON）", "Proof (JSON)";
+        api: "公开数据（JSON）", "Facts (JSON)";
+        steps: "进度", "Steps";
+        step_announced: "规则已公布", "Rules announced";
+        step_entries: "开放报名", "Entries open";
+        step_review: "报名截止，核对名单", "Entries close, review";
+        step_locked: "名单锁定", "List locked";
+        step_round: "公开随机数", "Public round";
+        step_drawn: "抽签", "Drawn";
+        step_offers: "按顺序发放", "Offers in order";
+        step_settled: "结束", "Settled";
+        step_done: "完成", "done";
+        step_now: "进行中", "now";
+        late: "名单在公开随机数出现之后才锁定。证明仍可重算，但不能排除按随机数挑选报名的可能；公开页也会这样说明。",
+            "The list was locked after its public round had appeared. The proof can be recomputed, but it cannot be ruled out that entries were chosen by the round; the public page says so, too.";
+        called_off: "本场在报名截止前被结束，抽签已取消，没有人中签。", "The sale was ended before its closing time, so the draw was called off. Nobody wins.";
+        called_off_for: "公开随机数一直没有出现，抽签已取消，没有人中签。公开的原因：", "The public round never came, so the draw was called off. Nobody wins. The published reason:";
+        call_off: "取消抽签", "Call off the draw";
+        call_off_text: "公开随机数已逾期一小时。取消后没有人中签，押金全部退回，报名者会收到通知；不能撤销。若该轮其实已经公布，任何人都能查到。",
+            "The public round is an hour overdue. If you call the draw off, nobody wins, all deposits go back and every entrant is told. This can’t be undone. If the round has appeared after all, anyone can see that.";
+        call_off_reason: "原因（所有人可见）", "Reason (everyone can read it)";
+        call_off_done: "抽签已取消，正在通知报名者。", "The draw was called off. Its entrants are being told.";
+        numbers: "数字", "Numbers";
+        entries: "报名", "Entries";
+        entries_many: "超过 {}", "more than {}";
+        taking_part: "参与抽签", "Taking part";
+        excluded: "已排除", "Excluded";
+        units: "件数", "Units";
+        offered: "已轮到", "Had their turn";
+        paid: "已付款", "Paid";
+        unpaid: "待付款", "Waiting for payment";
+        lapsed: "逾期或取消", "Lapsed or cancelled";
+        refunded: "已退款", "Refunded";
+        round_title: "公开随机数", "Public round";
+        round_text: "本场等待 quicknet 第 {} 轮。到时打开下面的地址，把内容整段粘贴过来；粘贴后立即验证签名。",
+            "The draw awaits round {} of quicknet. Open this address once it is due and paste all of what it says. Its signature is verified at once.";
+        round_due: "公布时间", "Due";
+        round_field: "粘贴的内容", "What it says";
+        round_send: "验证并抽签", "Verify and draw";
+        round_sandbox: "沙盒随机数到时自动取得。", "The sandbox’s round arrives by itself.";
+        round_given: "该轮随机数已验证。", "The round has been verified.";
+        wrong_unreadable: "既不是该轮的 JSON，也不是十六进制签名。", "It is neither the JSON of a round nor a signature in hexadecimal digits.";
+        wrong_round: "这是第 {} 轮，", "It is round {}, ";
+        wrong_awaited: "等待的是第 {} 轮。", "and round {} is awaited.";
+        wrong_signature: "签名不属于该轮。", "Its signature is not that of the round.";
+        wrong_randomness: "随机数与签名不符。", "Its randomness does not belong to its signature.";
+        dry_title: "演练", "Dry run";
+        dry_text: "用一次性的密钥给现有报名排序，看需要多久。不是真正的抽签：不保存，也不影响结果。",
+            "Ranks the present entries with a throwaway secret, to see how long it takes. It is not the draw: nothing is stored, and the real order will differ.";
+        dry_send: "开始演练", "Start a dry run";
+        dry_done: "演练：{} 个报名", "Dry run: {} entries";
+        dry_read: "读取名单", "Reading the list";
+        dry_computed: "计算默克尔根与名次", "Computing root and ranks";
+        dry_first: "演练中的前十名（真正的抽签不会是这个顺序）", "First ten of the dry run (not the order of the real draw)";
+        ms: "{} 毫秒", "{} ms";
+        table: "报名列表", "List of entries";
+        col_rank: "名次", "Rank";
+        col_entry: "报名编号", "Entry";
+        col_user: "账号", "Account";
+        col_at: "报名时间", "Entered";
+        col_state: "状态", "State";
+        state_in: "有效", "in";
+        state_withdrawn: "已撤回", "taken back";
+        state_excluded: "已排除", "excluded";
+        state_skipped: "已跳过", "passed over";
+        order: "订单", "Order";
+        deleted: "已注销", "deleted";
+        find: "从此编号开始", "From this entry on";
+        find_send: "查找", "Find";
+        first: "回到开头", "Back to the start";
+        next: "下一页", "Next page";
+        empty: "还没有报名。", "No entries yet.";
+        exclude: "排除", "Exclude";
+        exclude_text: "报名者会看到原因，公开名单会列出并计数。名单锁定后不能更改。",
+            "The entrant reads the reason, and the public list names and counts it. It stands once the list is locked.";
+        exclude_reason: "原因", "Reason";
+        excluded_done: "已排除一个报名，原因已记入日志。", "The entry is excluded, and the reason is in the log.";
+        round_done: "随机数已通过验证，马上抽签。", "The round is verified. The draw is held at once.";
+    }
+}
+
+impl DrawConsoleText {
+    /// Why a pasted round was refused.
+    pub fn wrong(&self, wrong: &WrongRandomness) -> String {
+        match wrong {
+            WrongRandomness::Unreadable => self.wrong_unreadable.to_owned(),
+            WrongRandomness::OtherRound { given, awaited } => {
+                fill(self.wrong_round, given) + &fill(self.wrong_awaited, awaited)
+            }
+            WrongRandomness::Signature => self.wrong_signature.to_owned(),
+            WrongRandomness::Randomness => self.wrong_randomness.to_owned(),
         }
     }
 }

@@ -22,109 +22,39 @@ macro_rules! texts {
     };
 }
 
-mod about;
 mod account;
 mod admin;
-mod approvals;
-mod archive;
 mod audit;
-mod books;
-mod bulk;
-mod cases;
-mod categories;
-mod checklist;
 mod cockpit;
-mod computing;
-mod countries;
-mod draw_console;
-mod draw_proof;
-mod draw_stages;
 mod draws;
-mod eligibility;
-mod field_errors;
 mod goods;
-mod mail;
-mod offline;
 mod orders;
-mod outcome;
-mod overview;
 mod packets;
-mod palette;
-mod passkeys;
-mod people;
 mod problems;
-mod push;
-mod questions;
-mod recovery;
-mod refusals;
-mod registration;
-mod report;
-mod review;
 mod sales;
-mod script;
-mod security;
 mod shop;
-mod sign_in;
-mod support;
-mod tables;
 mod waiting_rooms;
-mod waitlist;
-mod wallet;
 
-pub use about::AboutText;
-pub use account::MemberText;
-pub use admin::AdminText;
-pub use approvals::ApprovalsText;
-pub use archive::ArchiveText;
-pub use audit::{ActionText, AuditText, audit_action};
-pub use books::BooksText;
-pub use bulk::BulkText;
-pub use cases::CasesText;
-pub use categories::CategoriesText;
-pub use checklist::ChecklistText;
+pub use account::{AccountText, ContactText, MailText, MemberText, PasskeysText, RecoveryText};
+pub use admin::{AdminText, BulkText, ComputingText, OverviewText, PaletteText, PeopleText, TablesText};
+pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_class, security_detail};
 pub use cockpit::CockpitText;
-pub use computing::ComputingText;
-pub use countries::country;
-pub use draw_console::DrawConsoleText;
-pub use draw_proof::{DrawCheckText, DrawProofText};
-pub use draw_stages::DrawStageText;
-pub use draws::DrawText;
-pub use eligibility::{EligibilityConsoleText, EligibilityText};
-pub use field_errors::field_error;
-pub use goods::GoodsText;
-pub use mail::MailText;
-pub use offline::OfflineText;
-pub use orders::OrdersText;
-pub use outcome::OutcomeText;
-pub use overview::OverviewText;
+pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, DrawText};
+pub use goods::{CategoriesText, GoodsText, QuestionsText};
+pub use orders::{OrdersText, ReviewText, SupportText};
 pub use packets::PacketsText;
-pub use palette::PaletteText;
-pub use passkeys::PasskeysText;
-pub use people::PeopleText;
-pub use problems::{Problem, problem};
-pub use push::PushText;
-pub use questions::QuestionsText;
-pub use recovery::RecoveryText;
-pub use refusals::{refusal_reasons, refusals};
-pub use registration::ContactText;
-pub use report::ReportText;
-pub use review::ReviewText;
-pub use sales::SalesText;
-pub use script::ScriptText;
-pub use security::{SecurityText, security_class, security_detail};
-pub use shop::ShopText;
-pub use sign_in::AccountText;
-pub use support::SupportText;
-pub use tables::TablesText;
-pub use waiting_rooms::{WaitingRoomConsoleText, WaitingRoomText};
-pub use waitlist::WaitlistText;
-pub use wallet::WalletText;
+pub use payments::{ApprovalsText, BooksText, CasesText, WalletText};
+pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
+pub use sales::{ChecklistText, ReportText, SalesText};
+pub use shop::{AboutText, ArchiveText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
+pub use waiting_rooms::{
+    EligibilityConsoleText, EligibilityText, WaitingRoomConsoleText, WaitingRoomText, WaitlistText,
+};
 
-use domain::Role;
 use domain::packet::PacketPhase;
 use domain::sale::SaleMove;
 use domain::wallet::TransferKind;
-use domain::{Alarm, Locale, OrderStatus, Phase, SaleState};
+use domain::{Alarm, Locale, OrderStatus, Phase, Role, SaleState};
 
 /// Declares [`Text`] from one list of tables, with its value in each language.
 macro_rules! tables {
@@ -372,6 +302,8 @@ impl Text {
         }
     }
 }
+
+mod payments;
 
 #[cfg(test)]
 mod tests;

@@ -85,3 +85,198 @@ texts! {
         postal_help: "中国大陆地址选填。", "Optional in many places.";
     }
 }
+
+texts! {
+    /// The console's pages about orders.
+    SupportText {
+        title: "订单", "Orders";
+        lead: "按订单号、用户、场次、状态或时间查找。", "Find orders by number, customer, sale, status or time.";
+        search: "查找", "Search";
+        clear: "清除条件", "Clear";
+        order: "订单号", "Order number";
+        user: "用户名或用户编号", "Username or user ID";
+        sale: "场次", "Sale";
+        sale_any: "全部场次", "All sales";
+        status: "状态", "Status";
+        status_any: "全部状态", "All statuses";
+        from: "下单时间 从", "Placed from";
+        to: "下单时间 到", "Placed before";
+        time_utc: "按 UTC 时间填写", "In UTC";
+        time_local: "按你的时区填写", "In your time zone";
+        export: "导出 CSV", "Export CSV";
+        empty: "没有符合条件的订单。", "No matching orders.";
+        empty_text: "刚下的订单入库后才能查到。", "New orders show up here once they are saved.";
+        none: "还没有订单。", "No orders yet.";
+        older: "更早的订单", "Older orders";
+        newest: "回到最新", "Back to newest";
+        col_order: "订单", "Order";
+        col_at: "下单时间", "Placed";
+        col_user: "用户", "Customer";
+        col_sale: "场次", "Sale";
+        col_pieces: "数量", "Quantity";
+        col_amount: "金额", "Amount";
+        col_status: "状态", "Status";
+        gone: "账号已删除", "account deleted";
+        back: "全部订单", "All orders";
+        heading: "订单详情", "Order";
+        customer: "用户", "Customer";
+        product: "商品", "Product";
+        pay_by: "付款期限", "Pay by";
+        reason: "原因", "Reason";
+        reason_by_shop: "商家取消或退款", "Cancelled or refunded by the shop";
+        reason_by_owner: "用户取消", "Cancelled by the customer";
+        reason_unpaid: "超时未付款", "Not paid in time";
+        reason_sold_out: "库存不足", "Out of stock";
+        reason_repeated: "本场已有订单", "Duplicate order in this sale";
+        message: "给用户的留言", "Message to the customer";
+        timeline: "时间线", "Timeline";
+        by: "操作人", "by";
+        by_owner: "用户", "the customer";
+        by_clock: "系统（超时）", "the system (timeout)";
+        by_provider: "支付平台", "the payment provider";
+        by_shop: "系统", "the system";
+        address: "收货地址", "Delivery address";
+        address_none: "用户还没有填写收货地址。", "No delivery address yet.";
+        reveal: "查看完整收货信息", "Show full recipient";
+        reveal_text: "姓名、电话和详细地址将显示一次；谁在何时因何查看会记入操作日志。",
+            "Shows the name, phone number and street once. The audit log keeps who looked, when and why.";
+        reveal_why: "查看原因", "Why you need it";
+        revealed: "完整信息仅本次显示，已记入操作日志。", "Shown in full this once, and noted in the audit log.";
+        masked: "你的角色只能看到部分信息。", "Your role sees a part of it only.";
+        payments: "付款", "Payments";
+        payments_none: "还没有付款记录。", "No payment attempts yet.";
+        payment: "付款单号", "Payment ID";
+        provider: "平台", "Provider";
+        reference: "平台单号", "Provider’s number";
+        started: "发起时间", "Created";
+        captured: "到账时间", "Captured";
+        refunded: "退款时间", "Refunded";
+        webhooks: "通知", "Webhooks";
+        payment_created: "未付", "Unpaid";
+        payment_captured: "已到账", "Captured";
+        payment_refund_pending: "退款中", "Refund pending";
+        payment_refunded: "已退款", "Refunded";
+        payment_closed: "已关闭", "Closed";
+        payment_mismatched: "金额不符", "Wrong amount";
+        cancel: "取消订单", "Cancel order";
+        cancel_text: "订单将取消，库存立即退回场次。", "Cancels the order. Its units go back on sale right away.";
+        refund: "退款", "Refund order";
+        refund_text: "全额退款并结束订单，库存立即退回场次。此操作不可撤销。",
+            "Refunds the full amount and closes the order. Its units go back on sale right away. This can’t be undone.";
+        refund_part: "部分退款", "Refund part of it";
+        refund_part_text: "退回部分或全部货款，订单保持已付款，库存不退回。", "Gives money back. The order stays paid and its units stay sold.";
+        refund_part_amount: "金额，最多 {}", "Amount, up to {}";
+        refund_part_to: "退至", "Goes to";
+        refund_part_payer: "原付款方式", "the original payment method";
+        refund_part_wallet: "用户的钱包", "the customer’s wallet";
+        refund_rest_text: "此前已部分退款，现在可退余下的 {}。", "A part was refunded before. What is left is {}.";
+        done_refund_part: "已发起部分退款。", "Partial refund started.";
+        part: "部分退款", "Partial refund";
+        part_pending: "处理中", "under way";
+        part_done: "已退款", "made";
+        why: "内部原因（用户不可见）", "Internal reason (staff only)";
+        tell: "给用户的留言（选填）", "Message to the customer (optional)";
+        tell_help: "原样显示在用户的订单页，请使用用户的语言。", "Shown as is on the customer’s order page, so use their language.";
+        disputed: "付款有争议，可能已被收回；我知道，仍要退款",
+            "The payment is or was disputed, so the money may be back already. I know, and refund it all the same";
+        sure: "我确定", "Yes, I’m sure";
+        close: "返回", "Go back";
+        no_actions: "当前状态没有可执行的操作。", "No actions available in this state.";
+        own_order: "这是你自己的订单，须由另一位员工处理。", "This order is yours. Another staff member has to handle it.";
+        not_yours: "你的角色只能查看。", "Your role is read-only.";
+        done_cancel: "订单已取消，库存已退回。", "Order cancelled. Its units are back on sale.";
+        done_refund: "已发起退款，库存已退回。", "Refund started. The units are back on sale.";
+        changed: "订单状态刚刚发生变化，操作未执行，请查看最新状态。",
+            "The order changed in the meantime, so nothing was done. Here is its current state.";
+        check: "请检查：", "Please check:";
+    }
+}
+
+texts! {
+    /// Linked accounts in a sale, holds of orders, and appeals: in the console and for the owners of orders.
+    ReviewText {
+        link: "关联账号", "Linked accounts";
+        title: "关联账号", "Linked accounts";
+        lead: "这些账号的订单看起来出自同一批人。家人、室友和代收点也可能如此：由你判断，系统不会自动处理。",
+            "Orders whose accounts seem to belong together. So may a family, a shared flat or a parcel shop: you decide, nothing happens by itself.";
+        empty: "没有关联账号。", "No linked accounts.";
+        empty_text: "订单填写收货地址后才会比较。", "Orders are compared once they have a delivery address.";
+        back: "返回场次", "Back to the sale";
+        all: "全部关联账号", "All linked accounts";
+        next: "下一页", "Next page";
+        first: "回到第一页", "First page";
+        accounts: "{} 个账号", "{} accounts";
+        why: "关联原因", "Why they are linked";
+        by_address: "收货地址相同：{} 个账号", "Same delivery address: {} accounts";
+        by_contact: "邮箱相同：{} 个账号", "Same mailbox: {} accounts";
+        by_instrument: "付款工具相同：{} 个账号", "Same payment instrument: {} accounts";
+        by_registration: "几分钟内从同一网络注册，且收货街道相同：{} 个账号",
+            "Registered from one network within minutes and delivered to one street: {} accounts";
+        live_orders: "有效订单", "Live orders";
+        units: "件数", "Units";
+        paid: "已付金额", "Paid";
+        several: "多种货币", "several currencies";
+        held_orders: "审核中", "Held";
+        appeals: "待答复申诉", "Appeals to answer";
+        open: "查看", "Open";
+        place: "收货地", "Delivered to";
+        orders: "订单", "Orders";
+        held: "审核中", "Held for review";
+        hold: "暂缓发货", "Hold";
+        hold_text: "订单不会发货，直到放行、退款或取消。买家会收到原因，并可以申诉。",
+            "Nothing is shipped until the orders are released, refunded or cancelled. Buyers are told why and can appeal.";
+        release: "放行", "Release";
+        release_text: "订单照常发货，申诉一并答复。", "The orders ship as usual. This answers any appeal.";
+        refund: "退款", "Refund";
+        refund_text: "已付款的订单全额退款，未付款的取消，库存退回场次。此操作不可撤销。",
+            "Paid orders are refunded in full and unpaid ones cancelled. Their units go back on sale. This can’t be undone.";
+        uphold: "维持审核", "Uphold the hold";
+        uphold_text: "答复申诉，订单继续暂缓发货。", "Answers the appeal. The order stays held.";
+        summary_orders: "{} 笔订单", "{} orders";
+        summary_units: "{} 件", "{} units";
+        first_only: "前 {} 个账号的合计", "Sums of the first {} accounts";
+        members_page: "每页 {} 个账号的订单；操作只针对本页。", "Orders of {} accounts on a page. Actions apply to this page.";
+        compared: "账号比对时间", "Accounts compared at";
+        reason: "原因（买家可见）", "Reason (the buyer reads it)";
+        reason_help: "原样显示在买家的订单页和邮件中，请使用买家的语言。", "Shown as is on the order page and in the email, so use the buyer’s language.";
+        sure: "我确定", "Yes, I’m sure";
+        close: "返回", "Go back";
+        not_yours: "你的角色只能查看。", "Your role is read-only.";
+        none_apply: "没有可以处理的订单。", "No orders to act on.";
+        done_hold: "已暂缓发货：{} 笔。", "Held: {}.";
+        done_release: "已放行：{} 笔。", "Released: {}.";
+        done_refund: "已退款或取消：{} 笔。", "Refunded or cancelled: {}.";
+        done_one_hold: "订单已暂缓发货，买家已收到原因。", "Order held. The buyer was told why.";
+        done_one_release: "订单已放行。", "Order released.";
+        done_uphold: "已答复申诉，订单继续审核。", "Appeal answered. The order stays held.";
+        count_unchanged: "之前已是如此：{} 笔。", "Already so before: {}.";
+        count_ended: "订单已结束，未处理：{} 笔。", "Ended meanwhile, left alone: {}.";
+        count_own: "你自己的订单，须由另一位员工处理：{} 笔。", "Your own, left to another staff member: {}.";
+        count_waits: "等待另一位员工批准：{} 笔。", "Waiting for a second person: {}.";
+        review: "审核", "Review";
+        event_held: "暂缓发货", "Held";
+        event_appeal: "买家申诉", "Appeal";
+        event_upheld: "答复：维持审核", "Answer: the hold stays";
+        event_released: "已放行", "Released";
+        event_refunded: "退款", "Refunded";
+        event_cancelled: "取消", "Cancelled";
+        waiting: "申诉待答复", "Appeal to answer";
+        search_held: "审核", "Review";
+        search_any: "全部", "All orders";
+        search_yes: "审核中", "Held only";
+        search_no: "未在审核", "Not held";
+        means_paid: "已付款。订单正在由我们的员工审核，审核结束前不会发货。", "Paid. Our staff are looking at this order, and it won’t ship until they’re done.";
+        means_unpaid: "订单正在由我们的员工审核。你仍可付款或取消；逾期未付款会自动取消，付款后须审核结束才会发货。",
+            "Our staff are looking at this order. You can still pay or cancel. If it isn’t paid in time it is cancelled, and once paid it ships after the review.";
+        next_steps: "审核结束后，订单会放行发货，或全额退款。结果会显示在这里，并发送到你验证过的邮箱。",
+            "Afterwards the order ships or is refunded in full. You’ll see the result here and get it by email if your address is confirmed.";
+        shop_says: "原因", "Reason";
+        appeal: "申诉", "Appeal";
+        appeal_text: "有误会吗？请写给我们的员工，每次申诉都会得到答复。", "Is this a mistake? Write to our staff. They answer every appeal.";
+        appeal_label: "你的说明", "Your message";
+        appeal_help: "最多 1000 字。", "Up to 1,000 characters.";
+        appeal_send: "提交申诉", "Send appeal";
+        appeal_sent: "申诉已提交，员工会在这里答复。", "Your appeal was sent. Our staff will answer here.";
+        you_wrote: "你的申诉", "Your appeal";
+    }
+}

@@ -102,3 +102,197 @@ texts! {
         sunday: "日", "Sun";
     }
 }
+
+texts! {
+    /// The checklist before a sale: names of the checks, verdicts, and a sentence for each finding by its code.
+    ChecklistText {
+        title: "开始前检查", "Pre-sale checklist";
+        ready: "一切就绪。", "Everything is ready.";
+        almost: "{} 项需要留意。", "Needs attention: {}.";
+        not_ready: "{} 项未就绪。", "Not ready: {}.";
+        anyway: "仍可手动开始，请先确认以下问题：", "You can still start it. Review these issues first:";
+        loading: "正在检查…", "Checking…";
+        failed: "暂时无法检查，请稍后再试。", "The checks could not run. Please try again.";
+        see: "查看完整检查清单", "View the full checklist";
+        state_ok: "正常", "OK";
+        state_warning: "注意", "Warning";
+        state_not_ok: "未就绪", "Not ready";
+        goods_text: "商品文字", "Product text";
+        picture: "图片", "Picture";
+        price: "价格", "Price";
+        limits: "限购", "Limit";
+        spread: "公平", "Fairness";
+        window: "时间", "Window";
+        page: "商店页面", "Shop page";
+        stock: "库存预热", "Stock preload";
+        replica: "只读副本", "Replica";
+        clock: "时钟", "Clock";
+        services: "服务", "Services";
+        outbox: "订单通道", "Order outbox";
+        control: "控制进程", "Control process";
+        consumer: "订单消费", "Order consumer";
+        text_given: "中英文名称和介绍齐全。", "Name and description are complete in both languages.";
+        text_missing: "有一种语言缺少名称或介绍，请在商品页补全。", "A name or description is missing in one language. Add it on the product page.";
+        goods_gone: "商品不存在，请改选商品。", "The product does not exist. Choose another one.";
+        picture_given: "已有图片。", "The product has a picture.";
+        picture_missing: "还没有图片，请在商品页上传。", "No picture yet. Upload one on the product page.";
+        price_good: "秒杀价低于原价。", "The sale price is below the list price.";
+        price_alone: "未填写原价，页面不显示折扣。", "No list price, so no discount is shown.";
+        price_not_lower: "秒杀价不低于原价，请核对。", "The sale price is not below the list price. Please check both.";
+        price_zero: "价格为 0，请核对。", "The price is zero. Please check it.";
+        limits_good: "每人限购合理。", "The limit per person is reasonable.";
+        limits_wide: "三个人就能买光，请核对每人限购。", "Three people could buy everything. Please check the limit per person.";
+        spread_off: "没有强制打散，网速最快的先得。要让脚本不占便宜，请在大流量设置中填写预计参与账号数。",
+            "No enforced spread: the fastest connection wins. To keep scripts from gaining, enter the expected accounts under high-traffic settings.";
+        spread_fair: "打散到个人时刻：参与账号不超过 {} 个时，脚本的机会至多是真人的 1.2 倍。",
+            "Each account has its own moment. Up to {} accounts, a script has at most 1.2 times a person’s chance.";
+        spread_long: "打散超过两分钟（适合至多 {} 个账号），多数人要久等，请考虑增加库存或减少参与者。排队等候更合适。",
+            "The spread exceeds two minutes (for up to {} accounts), so many people wait long. A waiting room would suit this demand better.";
+        window_good: "已设置开始和结束时间。", "Start and end times are set.";
+        window_begun: "已开始。", "The sale has started.";
+        window_endless: "未设结束时间，需要手动终止。", "No end time: you will have to stop it manually.";
+        window_by_hand: "未设开始时间，需要手动开始。", "No start time: you will have to start it manually.";
+        window_past: "开始或结束时间已过，请修改时间。", "The start or end time has passed. Please change it.";
+        window_draft: "仍是草稿，不会自动开始，请先排期。", "Still a draft, so it won’t start by itself. Schedule it.";
+        page_current: "页面已是最新。", "The page is up to date.";
+        page_old: "页面未生成或不是最新，请几秒后再看；若仍如此，请检查数据目录所在的磁盘。",
+            "The page is missing or out of date. Check again in a few seconds; if this persists, check the disk of the data directory.";
+        page_draft: "草稿没有页面，排期后自动生成。", "A draft has no page. It’s created when the sale is scheduled.";
+        stock_not_needed: "库存由数据库管理，无需预热。", "The database manages the stock; nothing to preload.";
+        stock_loaded: "已载入 Redis。", "Loaded into Redis.";
+        stock_behind: "Redis 正在更新到最新设置，请几秒后再看。", "Redis is being updated. Check again in a few seconds.";
+        stock_not_loaded: "尚未载入 Redis，请确认控制进程正在运行。", "Not loaded into Redis. Make sure the control process is running.";
+        stock_unknown: "Redis 主库无响应，请先恢复。", "The Redis master isn’t responding. Restore it first.";
+        replica_none: "未配置只读副本，由主库处理读取。", "No replica configured; reads go to the master.";
+        replica_in_step: "{} 个副本与主库同步。", "Replicas in sync: {}.";
+        replica_behind: "{} 个副本落后或无响应，请检查复制。", "Replicas lagging or not responding: {}. Check the replication.";
+        clock_true: "与 Redis 主库相差 {} 毫秒。", "{} ms off the Redis master.";
+        clock_odd: "与 Redis 主库相差 {} 毫秒，请检查时间同步。", "{} ms off the Redis master. Check the time synchronization.";
+        clock_wrong: "与 Redis 主库相差 {} 毫秒，开始时刻会不准，请先校时。",
+            "{} ms off the Redis master: the sale would start at the wrong moment. Fix the clocks first.";
+        services_well: "所有服务正常。", "All services are responding.";
+        services_away: "无响应：{}。请先恢复。", "Not responding: {}. Restore it first.";
+        outbox_quiet: "{} 条订单正在入库。", "Orders being saved: {}.";
+        outbox_busy: "{} 条订单仍在入库，请等待完成。", "Orders still being saved: {}. Wait until they are done.";
+        control_works: "控制进程正在运行。", "The control process is running.";
+        control_missing: "没有控制进程，场次不会自动开始。请启动 seckill control。",
+            "No control process is running, so the sale won’t start by itself. Start seckill control.";
+        consumer_present: "{} 个消费进程在线。", "Consumers running: {}.";
+        consumer_missing: "没有消费进程，订单无法入库。请启动 seckill consume。",
+            "No consumer is running, so orders can’t be saved. Start seckill consume.";
+    }
+}
+
+texts! {
+    /// The report of a sale.
+    ReportText {
+        title: "售后报告", "Report";
+        back: "← 实时看板", "← Dashboard";
+        csv: "下载 CSV", "Download CSV";
+        so_far: "截至目前", "So far";
+        so_far_text: "场次或其订单尚未结束，数字还会变化。", "The sale, or an order of it, is still open. The figures will change.";
+        is_final: "已定稿", "Final";
+        as_of: "数据截至", "As of";
+        outcome_not_begun: "尚未开始。", "The sale has not begun.";
+        outcome_sold_out: "全部 {} 件在开售 {} 后抢完。", "All {} units were taken within {} of the opening.";
+        outcome_drawn: "全部 {} 件都有了中签人的订单。", "All {} units have an order of a winner.";
+        outcome_partly: "卖出 {} 件，占总量的 {}%。", "{} sold, {}% of the stock.";
+        outcome_nothing: "没有卖出。", "Nothing was sold.";
+        verdict_paid: "{} 的订单已付款。", "{} of the orders are paid.";
+        verdict_returned: "退回 {} 件，其中 {} 件再次售出。", "Units that came back: {}, sold again: {}.";
+        verdict_unpaid: "还有 {} 笔订单待付款。", "Orders that still wait for payment: {}.";
+        verdict_errors: "{} 次请求因系统繁忙未能处理。", "Requests that were turned away because the shop was overloaded: {}.";
+        figures: "数字与对比", "Figures";
+        figure: "指标", "Figure";
+        this_sale: "本场", "This sale";
+        before_goods: "上一场同款", "Last sale of this product";
+        before_any: "上一场", "Previous sale";
+        difference: "差异", "Difference";
+        none_before: "之前没有场次可供对比。", "There is no earlier sale to compare with.";
+        f_total: "总量（件）", "Stock (units)";
+        f_sold: "售出（件）", "Sold (units)";
+        f_revenue: "收入", "Revenue";
+        f_refunded_in_parts: "其中部分退款", "Less partial refunds";
+        f_sold_out: "抢完用时", "Time to sell out";
+        f_orders: "订单", "Orders";
+        f_paid_share: "付款率", "Paid";
+        f_unpaid: "待付款", "Unpaid";
+        f_expired: "超时未付", "Expired unpaid";
+        f_cancelled_by_owner: "顾客取消", "Cancelled by shoppers";
+        f_cancelled_by_shop: "商家取消或退款", "Ended by the shop";
+        f_refunded: "退款订单", "Refunded orders";
+        f_returned_units: "退回（件）", "Returned (units)";
+        f_sold_again: "再次售出（件）", "Sold again (units)";
+        f_waitlist: "候补人数", "On the waitlist";
+        f_offers: "候补得到名额", "Offers from the waitlist";
+        f_joined: "进入等候室", "Joined the waiting room";
+        f_called: "已叫号", "Called";
+        f_missed_turn: "叫到未下单", "Called, no order";
+        f_entries: "报名", "Entries";
+        f_offered: "中签或递补", "Offered a unit";
+        f_asked: "抢购请求", "Attempts";
+        f_refused: "被拒请求", "Refused attempts";
+        f_p99: "抢到用时 P99", "Latency p99";
+        plot_units: "件数随时间（累计）", "Units over time (cumulative)";
+        reserved: "抢到", "Reserved";
+        paid: "付款", "Paid";
+        plot_opening: "开售最初几秒（每 {} 毫秒）", "The opening (per {} ms)";
+        asked: "请求", "Attempts";
+        accepted: "抢到", "Successful";
+        no_opening: "开售最初几秒没有记录到请求。", "No request was counted in the first seconds.";
+        table: "以表格显示", "As a table";
+        from: "开售后", "After the opening";
+        units_second: "秒", "s";
+        units_minute: "分", "min";
+        units_hour: "小时", "h";
+        units_day: "天", "d";
+        units_ms: "毫秒", "ms";
+        refusals: "拒绝原因", "Refusals by reason";
+        reason: "原因", "Reason";
+        count: "次数", "Count";
+        share: "占比", "Share";
+        no_refusals: "没有请求被拒绝。", "No request was refused.";
+        fairness: "公平", "Fairness";
+        unknown_bots: "店铺不知道哪个账号是脚本，因此无法给出脚本与真人的机会之比。下面是可以测量的部分。",
+            "The shop does not know which account is a script, so the chance of scripts against people cannot be given. This is what can be measured.";
+        arrival: "按到达先后", "By order of arrival";
+        arrival_rush: "把最初 5 秒的请求按到达先后分组（每组至多十分之一）。先到先得的场次，先到的组抢到的更多；组间差异越小，速度越不重要。成功按判定时刻减去用时中位数归入各组。",
+            "The requests of the first five seconds, grouped in the order of their arrival. In a rush the first groups win more; the more even the groups, the less speed decides. A success counts when it was decided, less the median time of a decision.";
+        arrival_waiting_room: "把锁定前进入等候室的人按先后分成十组。顺序由种子打乱，各组被叫到的机会应当相同。",
+            "Those who joined before the list was locked, in tenths by the order of joining. The seed shuffles them, so every tenth should be called as often.";
+        arrival_draw: "把报名按先后分成十组。名次由种子决定，各组中签的机会应当相同。",
+            "The entries in tenths by the order of entering. The seed ranks them, so every tenth should win as often.";
+        group: "组", "Group";
+        until: "截至", "Up to";
+        tenth: "第 {} 组", "Tenth {}";
+        took_part: "人数", "Accounts";
+        requests: "请求数", "Requests";
+        won: "得到", "Won";
+        expected: "期望", "Expected";
+        chance: "机会", "Chance";
+        average: "平均 {}", "average {}";
+        test_even: "各组差异可以由偶然解释（χ² = {}，自由度 {}，p = {}）：没有迹象表明先后影响结果。",
+            "Chance alone explains the differences (χ² = {}, {} degrees of freedom, p = {}): no sign that the order mattered.";
+        test_doubtful: "这样的差异偶然出现的机会不到二十分之一（χ² = {}，自由度 {}，p = {}）：请与其他场次一起看。",
+            "Chance alone would differ as much less than once in twenty times (χ² = {}, {} degrees of freedom, p = {}): look at other sales too.";
+        test_uneven: "这样的差异不是偶然（χ² = {}，自由度 {}，p = {}）：先后影响了结果。",
+            "Chance does not explain the differences (χ² = {}, {} degrees of freedom, p = {}): the order mattered.";
+        test_none: "数据太少或人人都得到了，无法判断先后是否影响结果。",
+            "Too few, or all or none of them won: whether the order mattered cannot be told.";
+        first_share: "最先的 {} 请求得到了 {} 的成功。", "The first {} of the requests got {} of the successes.";
+        ages: "按账号年龄", "By age of the account";
+        ages_rush: "抢到者的账号在开售时的年龄。没有抢到的账号没有逐个记录，因此不知道各年龄的机会；与上一场相比，新账号突然增多值得留意。",
+            "How old the winners’ accounts were at the opening. Accounts that did not win are not recorded one by one, so the chance of each age is unknown. Many more new accounts than in the last sale deserve a look.";
+        ages_all: "参与者的账号在开售时的年龄，以及得到的机会。", "How old the accounts of those who took part were at the opening, and their chance.";
+        age_hour: "不到 1 小时", "under 1 hour";
+        age_day: "不到 1 天", "under 1 day";
+        age_week: "不到 7 天", "under 7 days";
+        age_month: "不到 30 天", "under 30 days";
+        age_older: "30 天以上", "30 days or more";
+        before_share: "上一场占比", "Share before";
+        many: "请求次数", "Many requests";
+        many_text: "店铺不记录每个账号的请求次数。全场共 {} 次请求，其中 {} 次重复、{} 次因过于频繁被拒。",
+            "Requests are not counted per account. Of {} attempts, {} were duplicates and {} were refused as too frequent.";
+        print: "打印时本页按 A4 排版。", "Printed, or saved as PDF, this page fits A4.";
+    }
+}

@@ -1,3 +1,6 @@
+use domain::shop_page::ShopPageName;
+use domain::{Locale, ModeName};
+
 texts! {
     /// The frame of every page, the list of sales, the page of one sale.
     ShopText {
@@ -73,5 +76,290 @@ texts! {
         rehearsal: "这是演练场次：订单不会发货，稍后会被删除。",
             "This is a rehearsal. Nothing bought here is delivered, and its orders will be deleted soon.";
         progress: "抢购进度", "Claimed so far";
+    }
+}
+
+texts! {
+    /// Sessions of the list, and the page with all sales.
+    ArchiveText {
+        sessions: "按场次", "By session";
+        now: "正在抢", "Now";
+        later: "更晚", "Later";
+        all: "全部", "All";
+        while_stocks_last: "抢完即止", "While stocks last";
+        past: "含往期", "With past sales";
+        one_more: "以上商品还有 1 场", "One more sale of products above";
+        more: "以上商品还有 {} 场", "{} more sales of products above";
+        see_past: "查看全部往期", "See all past sales";
+        title: "全部场次", "All sales";
+        lead: "按商品名搜索，也可以翻看往期。", "Search by product name, or look through past sales.";
+        field: "商品名", "Product name";
+        submit: "搜索", "Search";
+        show: "显示", "Show";
+        show_all: "全部", "All";
+        show_now: "正在抢购", "On now";
+        show_next: "即将开抢", "Coming up";
+        show_ended: "已结束", "Ended";
+        found: "{} 场", "Sales found: {}";
+        none: "没有符合条件的场次。", "No matching sales.";
+        none_text: "换个词，或查看全部场次。", "Try another word, or look at all sales.";
+        clear: "查看全部场次", "See all sales";
+        share: "分享", "Share";
+        copied: "链接已复制", "Link copied";
+        poster: "海报", "Poster";
+        poster_save: "保存图片", "Save picture";
+        poster_close: "关闭", "Close";
+        poster_scan: "扫码准点抢", "Scan to be there on time";
+        older: "更早的场次", "Older sales";
+        newest: "回到最新", "Back to newest";
+    }
+}
+
+texts! {
+    /// The shop's own pages, and the console's form of them.
+    AboutText {
+        title: "关于本店", "About this shop";
+        lead: "配送与退换、联系方式、条款与隐私。", "Delivery and returns, contact, terms and privacy.";
+        returns: "配送与退换", "Delivery and returns";
+        contact: "联系我们", "Contact";
+        terms: "服务条款", "Terms of service";
+        privacy: "隐私政策", "Privacy policy";
+        licence: "证照与许可", "Licences";
+        seller: "由{}销售", "Sold by {}";
+        none: "本店还没有填写这些页面。", "This shop has not written these pages yet.";
+        updated: "更新于", "Updated";
+        console: "店铺页面", "Shop pages";
+        console_lead: "条款、隐私、退换、联系方式、证照。填写后出现在每页底部的“关于本店”里；支持 Markdown。",
+            "Terms, privacy, returns, contact, licences. What is written appears under “About this shop” at the foot of every page. Markdown works.";
+        text_zh: "中文", "Chinese";
+        text_en: "英文", "English";
+        unwritten: "未填写", "Not written";
+        saved: "页面已保存。", "Page saved.";
+        changed: "这个页面刚刚在别处被修改，你填写的还在下面，再次保存会覆盖它。",
+            "This page was just changed elsewhere. What you entered is still below; saving again replaces it.";
+        too_long: "最多 10000 个字符。", "At most 10,000 characters.";
+    }
+}
+
+impl AboutText {
+    /// The title of a page.
+    pub fn title_of(&self, page: ShopPageName) -> &'static str {
+        match page {
+            ShopPageName::Returns => self.returns,
+            ShopPageName::Contact => self.contact,
+            ShopPageName::Terms => self.terms,
+            ShopPageName::Privacy => self.privacy,
+            ShopPageName::Licence => self.licence,
+        }
+    }
+}
+
+texts! {
+    /// What a visitor without a connection reads.
+    OfflineText {
+        title: "现在没有网络", "You are offline";
+        lead: "这个页面需要联网。恢复连接后会自动打开。", "This page needs a connection. It opens by itself once you are back online.";
+        saved: "看过的商品", "What you looked at before";
+        saved_hint: "可以离线查看，购买需要联网。", "These can be read offline. Buying needs a connection.";
+        kept: "无法连接商店，这是 {} 的页面。", "The shop cannot be reached. This page is as of {}.";
+        button: "连不上商店，暂时不能购买", "Shop not reachable";
+    }
+}
+
+texts! {
+    /// Messages to browsers, and the switch for them.
+    PushText {
+        sale_starts: "「{}」5 分钟内开始", "{} starts within five minutes";
+        turn_called: "轮到你了：{}", "It’s your turn: {}";
+        draw_won: "中签了：{}，请尽快付款", "You won the draw: {}. Please pay soon";
+        unit_offered: "候补到货，已为你保留，请尽快付款", "A unit came back and is held for you. Please pay soon";
+        payment_ends: "付款时间还剩不到 5 分钟", "Less than five minutes left to pay";
+        head: "推送通知", "Notifications";
+        text: "开抢提醒、等候室叫号、候补到货、付款快超时：即使没有打开本店，也会通知到这台设备。",
+            "Sales you set a reminder for, your turn in a waiting room, units that come back, time to pay running out: this device tells you even while the shop is closed.";
+        on: "在这台设备上开启", "Turn on for this device";
+        off: "在这台设备上关闭", "Turn off for this device";
+        brief_on: "已开启", "On";
+        brief_off: "未开启", "Off";
+        is_on: "这台设备会收到通知。", "This device gets notifications.";
+        is_off: "这台设备不会收到通知。", "This device gets no notifications.";
+        denied: "浏览器禁止了本店的通知，请在浏览器的网站设置中允许。",
+            "The browser blocks notifications of this shop. Allow them in its site settings.";
+        failed: "浏览器无法连接它的推送服务，请稍后再试。", "The browser can’t reach its push service. Please try again later.";
+        unsupported: "这个浏览器不支持推送通知。在 iPhone 和 iPad 上，请先将本店添加到主屏幕。",
+            "This browser has no push notifications. On iPhone and iPad, add the shop to the home screen first.";
+        no_script: "开启通知需要 JavaScript。填写并验证邮箱后，也会收到邮件。", "Turning them on needs JavaScript. With a confirmed email address you get emails as well.";
+    }
+}
+
+texts! {
+    /// What a shopper reads after getting a unit or none, and where to go from there.
+    OutcomeText {
+        won: "抢到了！", "You got it!";
+        won_draw: "中签了！", "You won the draw!";
+        won_waiting_room: "轮到你了，买到了！", "Your turn, and it’s yours!";
+        number: "第 {} 位抢到", "No. {}";
+        number_of: "共 {} 件", "of {}";
+        units: "{} 件", "{} units";
+        keep_until: "付款前为你保留", "Yours until you pay";
+        onward: "还有机会", "More chances";
+        current: "正在和即将开售", "On now and coming up";
+        next_again: "去同款的下一场", "Go to the next sale of this product";
+        other_variant: "另一款式", "Another variant";
+        again: "同款另一场", "Same product again";
+        mode_draw: "抽签", "Draw";
+        mode_rush: "秒杀", "Flash sale";
+        mode_waiting_room: "等候室", "Waiting room";
+        again_short: "同款还有一场，去看看", "There is another sale of this product";
+        others_short: "看看还有哪些机会", "See where you still have a chance";
+        lost: "接下来可以", "What you can do now";
+        see_sale: "看看本场还有没有", "See if any are left in this sale";
+        wait: "加入本场候补", "Join this sale’s waitlist";
+        all_sales: "全部秒杀", "All sales";
+    }
+}
+
+impl OutcomeText {
+    /// How a sale is sold, in a word or two.
+    pub fn mode(&self, mode: ModeName) -> &'static str {
+        match mode {
+            ModeName::Rush => self.mode_rush,
+            ModeName::WaitingRoom => self.mode_waiting_room,
+            ModeName::Draw => self.mode_draw,
+        }
+    }
+}
+
+texts! {
+    /// Texts for the scripts; pages carry them in a `<template>`.
+    ScriptText {
+        phase_upcoming: "即将开始", "Upcoming";
+        phase_open: "抢购中", "Open";
+        phase_joining: "等候室已开放", "Waiting room open";
+        phase_sold_out: "已售罄", "Sold out";
+        phase_paused: "已暂停", "Paused";
+        phase_ended: "已结束", "Ended";
+        draw_open: "抽签报名中", "Draw: entries open";
+        draw_ended: "报名已截止", "Entries closed";
+        draw_drawn: "已抽签", "Drawn";
+        draw_opens: "距开放报名", "Entries open in";
+        draw_closes: "距报名截止", "Entries close in";
+        go_buy: "立即抢购", "Buy now";
+        go_remind: "提醒我", "Remind me";
+        go_join: "进入等候室", "Join the line";
+        go_enter: "报名抽签", "Enter the draw";
+        go_result: "查看结果", "See the result";
+        go_wait: "去候补", "Join the waitlist";
+        go_gone: "已抢光", "All gone";
+        go_paused: "暂停中", "Paused";
+        go_over: "已结束", "Ended";
+        hot: "快抢光了", "Almost gone";
+        head_upcoming: "距开抢", "Starts in";
+        head_open: "距结束", "Ends in";
+        head_open_endless: "抢购进行中", "Open now";
+        head_unknown: "敬请期待", "Coming soon";
+        button_upcoming: "尚未开始", "Not open yet";
+        button_starts: "{} 后开抢", "Opens in {}";
+        button_final: "{} 秒后开抢", "Opens in {} s";
+        button_opening: "马上开抢…", "Opening…";
+        button_login: "登录后抢购", "Log in to buy";
+        button_open: "立即抢购", "Buy now";
+        button_sold_out: "已售罄", "Sold out";
+        button_paused: "已暂停", "Paused";
+        button_ended: "已结束", "Ended";
+        button_holding: "正在为你抢…", "Securing your order…";
+        button_held: "抢到了！正在生成订单…", "You got it! Creating your order…";
+        button_order: "查看订单", "View order";
+        hint_upcoming: "开抢后按钮自动亮起，无需刷新。", "The button turns on at the start. No need to reload.";
+        hint_open: "点一次即可，抢到后库存为你保留，请按时付款。", "Press once. If you get it, it’s held for you until you pay.";
+        hint_sold_out: "退回的商品先给候补的人；无人候补时重新开抢，本页自动更新。",
+            "Items that come back go to the waitlist first. If it is empty, they are sold here, and this page updates by itself.";
+        hint_paused: "活动暂停中，恢复后本页自动更新。", "This sale is paused. This page updates when it resumes.";
+        hint_ended: "本场已结束，看看其他秒杀吧。", "This sale has ended. Take a look at the others.";
+        hint_holding: "请不要关闭页面，无需重复点击。", "Keep this page open. No need to press again.";
+        hint_resumed: "正在继续刚才的抢购…", "Picking up where you left off…";
+        hint_retrying: "抢购火爆，正在自动重试", "High demand. Retrying for you";
+        hint_unanswered: "暂未收到响应，正在重试", "No response yet. Retrying";
+        hint_moment: "你的时刻还有 {} 秒：每个账号随机一个，快慢都公平。现在点一下，到时自动为你抢。",
+            "Your moment comes in {} s: each account has a random one, so speed wins nothing. Press now and we’ll buy then.";
+        hint_awaiting: "还有 {} 秒到你的时刻，到时自动为你抢，请不要关闭页面。", "Your moment comes in {} s. We’ll buy for you then, so keep this page open.";
+        button_awaiting: "已排好，等你的时刻…", "Set for your moment…";
+        hint_offline: "网络已断开，恢复后自动继续，不会重复下单。",
+            "You’re offline. We’ll continue when you’re back, and you won’t get a duplicate order.";
+        hint_progress: "第 {} 次", "attempt {}";
+        hint_elapsed: "已等待 {} 秒", "{} s";
+        hint_gave_up: "暂时无法连接，请稍后再试。", "We can’t reach the shop right now. Please try again in a moment.";
+        hint_login: "提前登录，开抢更快。", "Log in now so you’re ready when it starts.";
+        hint_have_order: "你在本场已有订单。", "You already have an order in this sale.";
+        hint_reconnecting: "连接中断，正在重连…", "Connection lost. Reconnecting…";
+        ready_user: "已登录", "Logged in";
+        ready_eligible: "满足参与条件", "You can take part";
+        ready_address: "地址已填好", "Address set";
+        ready_payment: "余额够付，一键付款", "Balance covers it: one tap to pay";
+        left: "剩余 {} 件", "{} left";
+        taken: "已抢 {}%", "{}% claimed";
+        claimed_of: "抢到 {} / {} 件", "{} of {} claimed";
+        hours: "时", "hours";
+        minutes: "分", "min";
+        seconds: "秒", "sec";
+        starts_in_minute: "还有 1 分钟开抢", "Starts in one minute";
+        starts_in_ten: "还有 10 秒开抢", "Starts in ten seconds";
+        now_open: "已开抢！", "The sale is open!";
+        back_again: "又有货了，快来抢！", "Back in stock. You can buy now.";
+        remind_off: "提醒我", "Remind me";
+        remind_on: "已设置提醒", "Reminder set";
+        remind_set: "开始前 1 分钟提醒你，请保持本页打开。", "We’ll remind you one minute before the start. Keep this tab open.";
+        remind_quiet: "浏览器未允许通知，届时将通过本页和标签页标题提醒你。",
+            "Notifications are off, so we’ll remind you on this page and in the tab title.";
+        remind_push: "开始前 5 分钟推送通知到你的设备，可以关闭本页。", "A notification comes to your devices five minutes before the start. You can close this tab.";
+        remind_mail: "开始前 5 分钟发邮件到 {}，可以关闭本页。", "An email goes to {} five minutes before the start. You can close this tab.";
+        remind_both: "开始前 5 分钟推送通知，并发邮件到 {}，可以关闭本页。",
+            "Five minutes before the start a notification comes to your devices, and an email to {}. You can close this tab.";
+        remind_people: "{} 人已设提醒", "{} set a reminder";
+        remind_unset: "已取消提醒。", "Reminder off.";
+        remind_soon: "即将开始，不到 1 分钟", "Starts in less than a minute";
+        time_over: "付款已超时", "Payment time has expired";
+        data_old: "数据已有 {} 秒未更新", "Last updated {} s ago";
+        data_live: "实时", "Live";
+        queue_ready: "队列中 {} 条消息", "messages in queue: {}";
+    }
+}
+
+// Names of the countries and regions that the shop delivers to.
+
+#[rustfmt::skip]
+static NAMES: &[(&str, &str, &str)] = &[
+    ("CN", "中国大陆", "Mainland China"), ("HK", "中国香港", "Hong Kong SAR, China"), ("MO", "中国澳门", "Macao SAR, China"),
+    ("TW", "中国台湾", "Taiwan, China"), ("SG", "新加坡", "Singapore"), ("MY", "马来西亚", "Malaysia"), ("JP", "日本", "Japan"),
+    ("KR", "韩国", "South Korea"), ("TH", "泰国", "Thailand"), ("VN", "越南", "Vietnam"), ("PH", "菲律宾", "Philippines"),
+    ("ID", "印度尼西亚", "Indonesia"), ("IN", "印度", "India"), ("AE", "阿联酋", "United Arab Emirates"),
+    ("SA", "沙特阿拉伯", "Saudi Arabia"), ("IL", "以色列", "Israel"), ("TR", "土耳其", "Türkiye"), ("AU", "澳大利亚", "Australia"),
+    ("NZ", "新西兰", "New Zealand"), ("US", "美国", "United States"), ("CA", "加拿大", "Canada"), ("MX", "墨西哥", "Mexico"),
+    ("BR", "巴西", "Brazil"), ("AR", "阿根廷", "Argentina"), ("CL", "智利", "Chile"), ("GB", "英国", "United Kingdom"),
+    ("IE", "爱尔兰", "Ireland"), ("DE", "德国", "Germany"), ("AT", "奥地利", "Austria"), ("CH", "瑞士", "Switzerland"),
+    ("FR", "法国", "France"), ("BE", "比利时", "Belgium"), ("NL", "荷兰", "Netherlands"), ("LU", "卢森堡", "Luxembourg"),
+    ("ES", "西班牙", "Spain"), ("PT", "葡萄牙", "Portugal"), ("IT", "意大利", "Italy"), ("GR", "希腊", "Greece"),
+    ("PL", "波兰", "Poland"), ("CZ", "捷克", "Czechia"), ("HU", "匈牙利", "Hungary"), ("RO", "罗马尼亚", "Romania"),
+    ("SE", "瑞典", "Sweden"), ("NO", "挪威", "Norway"), ("DK", "丹麦", "Denmark"), ("FI", "芬兰", "Finland"),
+    ("ZA", "南非", "South Africa"), ("EG", "埃及", "Egypt"), ("NG", "尼日利亚", "Nigeria"), ("KE", "肯尼亚", "Kenya"),
+];
+
+/// The name of a country or region, or its code if it has no name here.
+pub fn country(locale: Locale, code: &str) -> &str {
+    super::text_of(NAMES, locale, code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::address::COUNTRIES;
+
+    #[test]
+    fn every_country_has_a_name_in_both_languages() {
+        assert_eq!(COUNTRIES.len(), NAMES.len());
+        for code in COUNTRIES {
+            assert!(country(Locale::Zh, code) != *code && country(Locale::En, code) != *code, "{code}");
+        }
+        assert_eq!(country(Locale::En, "XX"), "XX");
     }
 }
