@@ -162,3 +162,33 @@ mod stack {
         }
     }
 }
+
+mod cluster {
+    pub(super) mod stack {
+        use std::time::Duration;
+
+        use crate::support::{Plan, Rung, Stack, eventually};
+
+        /// Every connection to every member has the name of its process, so operators see whose it is.
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn connections_to_a_cluster_have_the_name_of_their_process() {
+            let _shop = Plan::on(Rung::Cluster).await.start().await;
+            for url in Stack::get().variable("SECKILL_STACK_CLUSTER_URL").split(',') {
+                let client = redis::Client::open(url).unwrap();
+                let connection = client.get_multiplexed_async_connection().await.unwrap();
+                eventually("every connection is named", Duration::from_secs(30), async || {
+                    let mut ask = redis::cmd("CLIENT");
+                    ask.arg("LIST").arg("TYPE").arg("normal");
+                    let list: String = ask.query_async(&mut connection.clone()).await.unwrap();
+                    let others: Vec<&str> = list.lines().filter(|line| !line.contains("cmd=client|list")).collect();
+                    let is_named = |line: &&&str| line.contains(" name=seckill/") && line.contains("@");
+                    match others.iter().filter(is_named).count() {
+                        named if named > 0 && named == others.len() => Ok(()),
+                        _ => Err(list),
+                    }
+                })
+                .await;
+            }
+        }
+    }
+}

@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout};
 use tracing::info;
 
 use super::keys;
+use base::lifecycle::process_name;
 
 /// The shortest time between the beginnings of two reconnects, so that a member that stays silent costs little.
 const MIN_RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
@@ -60,7 +61,7 @@ struct ClientConnection {
 }
 
 impl ClusterServers {
-    /// Connects with the first command.
+    /// Connects in the background.
     pub(super) fn new(client: ClusterClient) -> ClusterServers {
         let whole = Arc::new(ClientConnection::new(&client));
         let (masters, next_listing) = (ArcSwap::default(), Mutex::new(Instant::now()));
@@ -115,6 +116,8 @@ impl ClusterServers {
         tokio::spawn(async move {
             if let Ok(Value::Array(ranges)) = servers.ask_any("CLUSTER SLOTS").await {
                 servers.set_masters(&ranges);
+                // The client does not say when it has reconnected to a master. Each is asked on its own connection.
+                join_all(servers.asked(&naming())).await;
             }
         });
     }
@@ -170,9 +173,10 @@ impl ClusterServers {
 }
 
 impl ClientConnection {
-    /// Connects with the first command.
+    /// Connects in the background.
     fn new(client: &ClusterClient) -> ClientConnection {
         let first = client.get_pending_async_connection_with_config(ClusterConfig::new());
+        tokio::spawn(name(first.clone()));
         let next_at = Mutex::new(Instant::now() + MIN_RENEWAL_INTERVAL);
         ClientConnection { present: ArcSwap::from_pointee(first), next_at }
     }
@@ -190,6 +194,7 @@ impl ClientConnection {
         tokio::spawn(async move {
             let connect = client.get_async_connection_with_config(ClusterConfig::new());
             if let Ok(Ok(new)) = timeout(RENEWAL_TIMEOUT, connect).await {
+                name(new.clone()).await;
                 connection.present.store(Arc::new(new));
                 info!("reconnected to the Redis cluster, because a member did not answer");
             }
@@ -199,6 +204,17 @@ impl ClientConnection {
     fn present(&self) -> ClusterConnection {
         ClusterConnection::clone(&self.present.load())
     }
+}
+
+fn naming() -> Cmd {
+    let mut naming = redis::cmd("CLIENT");
+    naming.arg("SETNAME").arg(process_name());
+    naming
+}
+
+/// Names a new connection at every member. For operators only, so it may fail.
+async fn name(mut connection: ClusterConnection) {
+    let _ = timeout(LISTING_TIMEOUT, connection.req_packed_command(&naming())).await;
 }
 
 fn unanswered() -> RedisError {
