@@ -11,6 +11,7 @@ mod contract;
 mod audit;
 mod books;
 mod buckets;
+mod chances;
 mod checklist;
 mod clocks;
 mod connections;
