@@ -1,29 +1,23 @@
 //! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
 //! - `names` and `password_rules`: which names and passwords may be chosen.
-//! - `registration`: a new account.
+//! - `registration`: a new account, how often a network may ask for one, and the proof of work of a network that
+//!   registers many; a verified mail address can take its place.
 //! - `signals`: digests of what accounts have in common; they show which accounts are linked.
-//! - `registration_limit`: how often a network may ask for accounts.
-//! - `registration_price`: the proof of work of a network that registers many accounts; `registration_contact`: a
-//!   verified mail address in its place.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
-//! - `keyed_limit`: counts per key. `throttle`: limits on wrong guesses in one process; `shared_guesses`: in all
-//!   processes together.
+//! - `keyed_limit`: counts per key, in one process and in all together. `throttle`: limits on wrong guesses.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
 //! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
 //! - `second_factor`: codes of an authenticator app.
 //! - `passkeys`: keys on devices of users, in place of password and code.
-//! - `self_service` and `deletion`: what users do with their own account.
-//! - `mail_address`: where the account gets mail; `mail_links`: the links in its messages; `mail_limits`: how many
-//!   messages.
+//! - `self_service`: what users do with their own account.
+//! - `mail_address`: where the account gets mail, the links in its messages, and how many messages it gets.
 //! - `recovery`: a new password when the old one is lost.
 //! - `refusal`: why one of these is refused.
 //! - `security`: records all this in the security events and the audit log.
-//! - `staff_session`: sessions of staff, which end when they are not used.
-//! - `staff_policy`: what the owners ask of all staff.
-//! - `step_up`: asks for the password again before operations that spend money, or would do much harm in the wrong
-//!   hands.
-//! - `administration` and `staff_rules`: what staff do with the accounts of others.
+//! - `staff_policy`: what the owners ask of all staff, sessions of staff that end when they are not used, and step-up,
+//!   which asks for the password again before operations that spend money, or would do much harm in the wrong hands.
+//! - `administration`: what staff do with the accounts of others.
 
 pub mod security_events;
 
@@ -33,33 +27,22 @@ mod names;
 mod password;
 mod password_rules;
 mod registration;
-mod registration_contact;
-mod registration_limit;
-mod registration_price;
 mod revocations;
 mod session;
-mod shared_guesses;
 mod throttle;
 
 mod device;
-mod known_device;
 mod passkeys;
 mod second_factor;
 mod signals;
 
-mod administration;
-mod deletion;
+pub mod administration;
 mod mail_address;
-mod mail_limits;
-mod mail_links;
 mod recovery;
 mod refusal;
 mod security;
 mod self_service;
 mod staff_policy;
-pub mod staff_rules;
-mod staff_session;
-mod step_up;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -83,23 +66,21 @@ use domain::{SaleId, SecurityClass, UserId, network};
 use store::{NewSession, Store, StoreError, User};
 use webauthn::RelyingParty;
 
-pub use deletion::{DeletionRefusal, DeletionRequest};
-pub use device::Device;
+use device::KnownDevices;
+pub use device::{Device, KnownDevice};
 use fair_queue::Lane;
-pub use known_device::KnownDevice;
-use known_device::KnownDevices;
-pub use mail_links::{ContactLink, MailLink, MailLinks};
+pub use mail_address::{ContactLink, MailLink, MailLinks};
 use passkeys::Passkeys;
 pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
 use password::{HashRequest, Passwords};
 pub use password_rules::is_acceptable_for_admin;
 pub use refusal::AccountRefusal;
-use registration_limit::RegistrationLimit;
-use registration_price::DEFAULT_FREE_REGISTRATIONS;
-pub use registration_price::{Payment as RegistrationPayment, Price as RegistrationPrice};
+use registration::{DEFAULT_FREE_REGISTRATIONS, RegistrationLimit};
+pub use registration::{Payment as RegistrationPayment, Price as RegistrationPrice};
 use revocations::Revocations;
 pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
+pub use self_service::{DeletionRefusal, DeletionRequest};
 use session::Sessions;
 pub use session::{SESSION_LIFETIME, Session, hint_cookie};
 pub use signals::Signals;

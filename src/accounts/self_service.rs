@@ -1,16 +1,18 @@
 //! Changes that users make to their own account.
 
+use std::future::Future;
+
 use secrecy::SecretString;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::fair_queue::Lane;
-use super::password::HashRequest;
-use super::session::Session;
-use super::throttle::{Guess, Origin};
-use super::{AccountRefusal, Accounts, Device, password_rules, session_row};
+use crate::fair_queue::Lane;
+use crate::password::HashRequest;
+use crate::session::Session;
+use crate::throttle::{Guess, Origin};
+use crate::{AccountRefusal, Accounts, Device, password_rules, session_row};
 use domain::SecurityClass;
-use store::{NewSession, SessionRow, StoreError, User};
+use store::{DeletionOutcome, NewSession, SessionRow, StoreError, User};
 
 impl Accounts {
     /// The account of a session, if the password is right. Wrong guesses count like wrong guesses at a log-in.
@@ -117,4 +119,86 @@ impl Accounts {
 fn confirmation(session: &Session, device: &Device) -> HashRequest {
     let lane = if session.is_staff() { Lane::Staff } else { Lane::LogIn };
     HashRequest::new(lane, device.address)
+}
+
+// Deleting an account at its owner's request.
+
+/// What the owner enters to delete an account.
+#[derive(Debug)]
+pub struct DeletionRequest {
+    /// The name of the account. Typing it is the confirmation.
+    pub username: String,
+    pub password: SecretString,
+    /// Leaves the balance of the wallet to the shop.
+    pub give_up_wallet: bool,
+}
+
+/// Why an account is not deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum DeletionRefusal {
+    #[error("this is not the user name of the account")]
+    WrongName,
+    #[error("too many wrong passwords")]
+    Throttled,
+    #[error("an order is not finished")]
+    OrdersOpen,
+    /// The stock backend cannot answer now.
+    #[error("it is not known whether an order is on its way to the database")]
+    OrdersUnknown,
+    #[error("the wallet is not empty")]
+    WalletNotEmpty,
+    #[error("the account belongs to the staff")]
+    IsStaff,
+    #[error(transparent)]
+    Other(AccountRefusal),
+}
+
+impl From<AccountRefusal> for DeletionRefusal {
+    fn from(refusal: AccountRefusal) -> Self {
+        match refusal {
+            AccountRefusal::Throttled(_) => DeletionRefusal::Throttled,
+            refusal => DeletionRefusal::Other(refusal),
+        }
+    }
+}
+
+impl From<StoreError> for DeletionRefusal {
+    fn from(error: StoreError) -> Self {
+        DeletionRefusal::Other(error.into())
+    }
+}
+
+impl Accounts {
+    /// Deletes the account and ends its sessions. Personal data is deleted. Orders stay for the ledger, without
+    /// personal data.
+    ///
+    /// `has_pending_order` answers whether the user holds units whose order is not in the database yet, `None` when
+    /// that cannot be known now. It runs after the name is checked and before the password counts as a guess.
+    pub async fn delete(
+        &self,
+        session: &Session,
+        device: &Device,
+        request: DeletionRequest,
+        has_pending_order: impl Future<Output = Result<Option<bool>, StoreError>>,
+    ) -> Result<(), DeletionRefusal> {
+        if request.username.trim().to_lowercase() != session.username.to_lowercase() {
+            return Err(DeletionRefusal::WrongName);
+        }
+        match has_pending_order.await? {
+            Some(false) => {}
+            Some(true) => return Err(DeletionRefusal::OrdersOpen),
+            None => return Err(DeletionRefusal::OrdersUnknown),
+        }
+        let user = self.confirm(session, device, request.password).await?;
+        match self.store.accounts().delete_account(user.id, request.give_up_wallet, self.clock.now()).await? {
+            DeletionOutcome::Done(ended) => {
+                self.revocations.add(&[ended]);
+                Ok(())
+            }
+            DeletionOutcome::Gone => Ok(()),
+            DeletionOutcome::OrdersOpen => Err(DeletionRefusal::OrdersOpen),
+            DeletionOutcome::WalletNotEmpty => Err(DeletionRefusal::WalletNotEmpty),
+            DeletionOutcome::IsStaff => Err(DeletionRefusal::IsStaff),
+        }
+    }
 }

@@ -329,7 +329,7 @@ impl Services {
             reminder_counts: web::reminder_counts(self.clock.clone()),
             payment_window: self.config.payment_window,
             unnamed_proxies: UnnamedProxies::default(),
-            lists: web::list_limit::limit(self.config.web.user_rate),
+            lists: web::account_limits::limit(self.config.web.user_rate),
         });
         let routes = storefront::routes::routes(&shop).merge(console::routes::routes(&shop));
         web::router(shop, routes)

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use web::document::Api;
-use web::router::Routes;
-use web::router::methods::{delete, get, patch, post, put};
-use web::{Shop, idempotency};
 
 use crate::{
     approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, linked_accounts, lists, log,
     orders, packets, payment_cases, questions, report, sales, security, site, step_up, users, waiting_room,
 };
+use web::document::Api;
+use web::router::{Routes, delete, get, patch, post, put};
+use web::{Shop, idempotency};
 
 /// What the staff request: the pages of the console, and the same actions for programs.
 pub fn routes(shop: &Arc<Shop>) -> Routes {

@@ -15,7 +15,7 @@ use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{LongForm, PathIds, Query};
 use web::problem::Problem;
-use web::shared::response::{personal, see_other};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::validation::check_description;
 
 #[derive(Deserialize)]

@@ -11,8 +11,8 @@ use web::extract::session::ViewConsole;
 use web::extract::visitor::own_path;
 use web::extract::{Form, Query};
 use web::problem::Problem;
-use web::shared::response::{personal, see_other};
-use web::views::console_step_up::SteppedUpPage;
+use web::shared::negotiation::{personal, see_other};
+use web::views::SteppedUpPage;
 
 #[derive(Deserialize)]
 pub struct StepUpTarget {

@@ -16,7 +16,7 @@ use web::cache_policy::Cache;
 use web::extract::session::ManageSales;
 use web::extract::{Form, Json, PathIds};
 use web::problem::{Code, Problem};
-use web::shared::response::see_other;
+use web::shared::negotiation::see_other;
 use web::shared::validation::optional;
 
 /// Absent fields stay as they are.

@@ -7,8 +7,8 @@ use secrecy::SecretString;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::attempt::{ATTEMPT_TIMEOUT, MAX_REFUSALS};
 use super::*;
+use super::{ATTEMPT_TIMEOUT, MAX_REFUSALS};
 use accounts::MailLinks;
 use base::clock::Clock;
 use base::config::{Config, ServiceAddress};

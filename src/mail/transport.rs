@@ -13,7 +13,7 @@ use secrecy::ExposeSecret;
 use url::Url;
 
 use super::Letter;
-use super::attempt::TransportError;
+use crate::TransportError;
 use base::config::{MailConfig, ServiceAddress};
 use domain::MailAddress;
 use store::Mail;

@@ -2,9 +2,8 @@
 
 use uuid::Uuid;
 
-use crate::categories::category_path;
-use domain::Role;
-use domain::{Bilingual, Category, Locale};
+use crate::filters::category_path;
+use domain::{Bilingual, Category, Locale, Role};
 use words::{Text, text};
 
 /// The frame of one page: its language and its visitor.

@@ -18,13 +18,10 @@
 pub mod pictures;
 pub mod plot;
 
-pub mod action;
 pub mod assets;
-pub mod categories;
 pub mod chrome;
 mod cleanup;
 pub mod compression;
-pub mod discount;
 pub mod filters;
 mod list_page;
 pub mod markdown;

@@ -10,11 +10,8 @@ use std::collections::HashSet;
 use askama::Template;
 use jiff::Timestamp;
 
-use super::{assets, filters};
-use crate::Chrome;
-use crate::action::action;
-use crate::categories::{categories_of, category_path};
-use crate::discount::discount_label;
+use crate::filters::{self, action, categories_of, category_path, discount_label};
+use crate::{Chrome, assets};
 use domain::{Category, Goods, Locale, Sale, SaleState};
 
 /// Past sales on the list, one per product. The archive shows all of them.

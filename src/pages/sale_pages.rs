@@ -5,21 +5,17 @@
 //! the answered questions about its goods. Pages are rendered again when these change, and the script corrects what an
 //! old copy shows.
 
-mod questions;
-
 use askama::Template;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::filters;
-use crate::categories::breadcrumb_data;
-use crate::discount::discount_label;
+use crate::filters::{self, breadcrumb_data, discount_label};
 use crate::list_page::render_lists;
 use crate::markdown::to_plain;
 use crate::onward::{OnwardSale, onward};
 use crate::variants::{VariantSale, variants};
 use crate::{Chrome, assets, reminder};
-use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, ShownAnswer};
+use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, OPEN_ANSWERS, ShownAnswer};
 use domain::wallet::CURRENCY;
 use domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Refusal, RefusalClass, Sale, SaleMode,
@@ -345,3 +341,21 @@ impl SalePage<'_> {
 
 #[cfg(test)]
 pub mod tests;
+
+// The part of a sale's page about questions.
+
+impl SalePage<'_> {
+    /// The answers that are shown at once, and the answers that are folded away.
+    fn split_answers(&self) -> (&[ShownAnswer], &[ShownAnswer]) {
+        self.answers.split_at(self.answers.len().min(OPEN_ANSWERS))
+    }
+
+    /// Always empty: the page is the same for all visitors, so no question was typed.
+    fn typed_question(&self) -> &'static str {
+        ""
+    }
+
+    fn question_error(&self) -> Option<&'static str> {
+        None
+    }
+}

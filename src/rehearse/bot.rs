@@ -8,11 +8,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::http::ApiRequest;
+use super::http::{ApiRequest, EntryResponse, TokenResponse, order_in};
 use super::measure::{ResponseClass, Step};
-use super::responses::{EntryResponse, TokenResponse, order_in};
 use super::shopper::{LoadContext, TestAccount, follow};
-use crate::outcome::{AccountRecord, VisitOutcome};
+use crate::measure::{AccountRecord, VisitOutcome};
 use domain::{ModeName, OrderId};
 
 /// Time between two tries of one account: four times the rate that the shop allows one user by default.

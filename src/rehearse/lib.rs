@@ -17,15 +17,12 @@
 pub mod fixture;
 pub mod load;
 pub mod options;
-pub mod outcome;
 pub mod preflight;
 
-pub mod arrivals;
 pub mod bot;
 pub mod http;
 pub mod measure;
 pub mod report;
-pub mod responses;
 pub mod shopper;
 pub mod turn;
 pub mod verdict;
@@ -41,7 +38,6 @@ use rand::rngs::StdRng;
 use tokio::time::Instant;
 use url::Url;
 
-use self::arrivals::{ArrivalProfile, arrivals};
 use self::http::ApiClient;
 use self::measure::{LoadRecorder, Measurements};
 use self::report::{RehearsalReport, RunSettings};
@@ -59,7 +55,7 @@ use domain::{ModeName, Sale, SaleId};
 use engine::catalogue::Catalogue;
 use engine::health::Health;
 use engine::pipeline::rabbit::Monitor;
-use load::{LoadPlan, LoadResult, print_line};
+use load::{ArrivalProfile, LoadPlan, LoadResult, arrivals, print_line};
 use options::Options;
 use preflight::Preflight;
 use store::Store;

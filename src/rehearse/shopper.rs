@@ -11,13 +11,13 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
 
-use super::arrivals::{exponential, page_spread_ms};
-use super::http::{ApiClient, ApiRequest, ApiResponse};
-use super::measure::{LoadRecorder, Milestone, ResponseClass, Step};
-use super::responses::{
-    ButtonResponse, OrderResponse, PaymentResponse, TokenResponse, TooEarlyResponse, order_response,
+use super::http::{
+    ApiClient, ApiRequest, ApiResponse, ButtonResponse, OrderResponse, PaymentResponse, TokenResponse,
+    TooEarlyResponse, order_response,
 };
-use crate::outcome::{AccountRecord, VisitOutcome};
+use super::measure::{LoadRecorder, Milestone, ResponseClass, Step};
+use crate::load::{exponential, page_spread_ms};
+use crate::measure::{AccountRecord, VisitOutcome};
 use base::clock::Clock;
 use domain::{Locale, ModeName, OrderId, OrderStatus, Phase, Refusal, RefusalClass, SaleId, UserId};
 

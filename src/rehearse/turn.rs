@@ -7,9 +7,9 @@ use rand::RngExt;
 use tokio::time::Instant;
 
 use super::measure::{Milestone, ResponseClass, Step};
-use super::outcome::VisitOutcome;
-use super::responses::{EntryResponse, LineResponse, PlaceResponse, Serving};
 use super::shopper::{PressOutcome, SimulatedShopper};
+use crate::http::{EntryResponse, LineResponse, PlaceResponse, Serving};
+use crate::measure::VisitOutcome;
 use domain::{DrawState, Phase};
 
 /// Failed requests in a row before a shopper gives up.

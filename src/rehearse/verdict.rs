@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::http::MAX_CONNECTIONS;
 use super::measure::{Measurements, Milestone, ResponseClass, Step};
+use crate::measure::AccountRecord;
 use crate::options::VerdictLimits;
-use crate::outcome::AccountRecord;
 use control::audit::AuditCheck;
 use domain::OrderId;
 
@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
     use crate::measure::LoadRecorder;
-    use crate::outcome::VisitOutcome;
+    use crate::measure::VisitOutcome;
     use domain::UserId;
 
     const LIMITS: VerdictLimits =

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
-use domain::Locale;
-use web::document::Api;
-use web::router::Routes;
-use web::router::methods::{delete, get, post, put};
-use web::{Shop, idempotency, list_limit, step_up};
 
 use crate::{
     account, addresses, draws, eligibility, orders, packets, passkeys, questions, recovery, sales, sign_in, site,
     waiting_room, waitlist, wallet,
 };
+use domain::Locale;
+use web::document::Api;
+use web::router::{Routes, delete, get, post, put};
+use web::{Shop, account_limits, idempotency, step_up};
 
 /// What shoppers and visitors request.
 pub fn routes(shop: &Arc<Shop>) -> Routes {
@@ -232,7 +231,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/account/addresses/{address}/delete"), post(addresses::page::delete))
 }
 
-/// Lists of what an account has (`web::list_limit`).
+/// Lists of what an account has (`web::account_limits`).
 fn lists(shop: &Arc<Shop>) -> Routes {
     let mut routes = Router::new()
         .route("/api/questions", get(questions::api::own))
@@ -246,7 +245,7 @@ fn lists(shop: &Arc<Shop>) -> Routes {
             .route(&format!("/{locale}/packets"), get(packets::page::list))
             .route(&format!("/{locale}/wallet"), get(wallet::page::show));
     }
-    routes.route_layer(from_fn_with_state(shop.clone(), list_limit::limited))
+    routes.route_layer(from_fn_with_state(shop.clone(), account_limits::limited))
 }
 
 /// Forms that may spend from the wallet, for which the password may be asked for again (`web::step_up`).

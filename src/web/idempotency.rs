@@ -6,22 +6,26 @@
 //! process died, the next attempt is carried out with the id of the first ([`RequestId`]), so that the request takes
 //! effect once.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use sha2::{Digest, Sha256};
 use tracing::{Instrument, warn};
+use uuid::Uuid;
 
 use crate::Shop;
 use crate::extract::{MAX_BODY_BYTES, body};
 use crate::problem::{Code, Problem};
-use store::{Attempt, KeptAnswer, KeyedRequest, RequestState, StoreError};
+use domain::RefundId;
+use store::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState, StoreError};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Marks the stored answer in a replay.
@@ -159,6 +163,28 @@ fn replay(kept: KeptAnswer) -> Result<Response, Problem> {
     }
     answer.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     Ok(answer)
+}
+
+// The id of a request that carries an idempotency key.
+
+/// The id that all attempts of the request share; `None` for a request without a key. A handler writes it with what it
+/// creates. [`crate::idempotency`] sets it.
+#[derive(Debug, Clone, Copy)]
+pub struct Repeatable(pub Option<RequestId>);
+
+impl Repeatable {
+    /// The id of a refund that the request asks for.
+    pub fn refund(self) -> RefundId {
+        RefundId(self.0.map_or_else(Uuid::now_v7, |RequestId(id)| id))
+    }
+}
+
+impl FromRequestParts<Arc<Shop>> for Repeatable {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Shop>) -> Result<Self, Infallible> {
+        Ok(Repeatable(parts.extensions.get::<RequestId>().copied()))
+    }
 }
 
 #[cfg(test)]

@@ -19,11 +19,9 @@ pub mod idempotency;
 
 pub mod step_up;
 
-pub mod list_limit;
-
 pub mod packets;
 
-pub mod event_streams;
+pub mod account_limits;
 
 pub mod extract;
 
@@ -79,7 +77,7 @@ use payments::staff_refunds::StaffRefunds;
 use payments::{Payments, Sandbox};
 use store::{Store, StoreError};
 
-pub use event_streams::EventStreams;
+pub use account_limits::EventStreams;
 pub use router::router;
 
 /// What handlers use. The program builds it (`app`).

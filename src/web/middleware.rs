@@ -6,6 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use askama::Template;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -19,16 +20,14 @@ use futures::FutureExt;
 use tower_http::csrf::{CsrfLayer, ProtectionError};
 use tracing::{Instrument, Span, error, info_span, warn};
 
-use crate::Shop;
 use crate::cache_policy::Cache;
 use crate::extract::visitor::{Visitor, login_path};
 use crate::problem::{Code, Problem, ProblemContext};
-use crate::query_keys;
 use crate::security::WatchedRequest;
-use crate::shared::onward::{current_sales, onward_from};
 use crate::shared::paths::sale_of_path;
-use crate::views::message::MessagePage;
-use askama::Template;
+use crate::shared::{current_sales, onward_from};
+use crate::views::MessagePage;
+use crate::{Shop, query_keys};
 use base::config::WebConfig;
 use domain::Locale;
 use pages::onward::OnwardSale;

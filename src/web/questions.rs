@@ -4,10 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tracing::{info, warn};
 
 use base::rate_limit::UserLimit;
-use domain::{Locale, Question, QuestionChange, QuestionId, SaleId, SaleState, UserId};
+use domain::{GoodsId, Locale, Question, QuestionChange, QuestionId, QuestionStatus, SaleId, SaleState, UserId};
 use engine::catalogue::Catalogue;
 use store::{AskOutcome, NewQuestion, QuestionRefusal, Store, StoreError, WithdrawQuestionOutcome};
 
@@ -97,5 +100,39 @@ impl Questions {
             warn!(%error, "the catalogue could not be read after a change; it is read again");
         }
         Ok(question)
+    }
+}
+
+// Questions about goods, as the API shows them.
+
+/// A question as its owner sees it. Staff see it with more.
+#[derive(Serialize, JsonSchema)]
+pub struct QuestionJson {
+    id: QuestionId,
+    sale_id: SaleId,
+    goods_id: GoodsId,
+    locale: Locale,
+    text: String,
+    /// `open`: without an answer; `hidden`: not shown.
+    status: QuestionStatus,
+    asked_at: Timestamp,
+    answer: Option<String>,
+    /// Of the first answer.
+    answered_at: Option<Timestamp>,
+}
+
+impl From<Question> for QuestionJson {
+    fn from(question: Question) -> Self {
+        QuestionJson {
+            id: question.id,
+            sale_id: question.sale_id,
+            goods_id: question.goods_id,
+            locale: question.locale,
+            text: question.text,
+            status: question.status,
+            asked_at: question.asked_at,
+            answer: question.answer,
+            answered_at: question.answered_at,
+        }
     }
 }

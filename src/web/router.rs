@@ -1,12 +1,15 @@
 //! The whole shop as one service: the routes of the crates above, within the middleware. Every address stands in their
 //! `routes.rs`, grouped by caller.
 
-pub mod methods;
-
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::handler::Handler;
 use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::{MethodRouter, on};
+use futures::future::BoxFuture;
 use tower::ServiceBuilder;
 
 use crate::Shop;
@@ -26,3 +29,36 @@ pub fn router(shop: Arc<Shop>, routes: Routes) -> Router {
         .layer(middleware)
         .with_state(shop)
 }
+
+// `get`, `post` and so on, for handlers whose type is erased.
+//
+// The compiler proves again that the future of a handler is `Send` for everything that it instantiates with the
+// handler's type, and axum has some ten such types and functions. That future holds the futures of all that the
+// handler calls, so the proofs for four hundred handlers took half of the time in which this crate compiles. With an
+// erased type, one proof is left.
+
+type Answer = BoxFuture<'static, Response>;
+
+#[derive(Clone)]
+struct Erased(Arc<dyn Fn(Request, Arc<Shop>) -> Answer + Send + Sync>);
+
+impl Handler<(), Arc<Shop>> for Erased {
+    type Future = Answer;
+
+    fn call(self, request: Request, shop: Arc<Shop>) -> Answer {
+        (self.0)(request, shop)
+    }
+}
+
+/// Defines functions with the names in `axum::routing`. Several methods of one path are merged:
+/// `get(show).merge(post(edit))`.
+macro_rules! methods {
+    ($($name:ident $filter:ident),*) => {$(
+        pub fn $name<T: 'static>(handler: impl Handler<T, Arc<Shop>, Future = Answer>) -> MethodRouter<Arc<Shop>> {
+            let erased = Erased(Arc::new(move |request, shop| handler.clone().call(request, shop)));
+            on(axum::routing::MethodFilter::$filter, erased)
+        }
+    )*};
+}
+
+methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);

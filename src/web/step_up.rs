@@ -25,9 +25,8 @@ use crate::extract::visitor::Visitor;
 use crate::extract::{MAX_BODY_BYTES, body};
 use crate::problem::{Code, Problem, ProblemContext};
 use crate::shared::FieldError;
-use crate::shared::response::personal;
-use crate::views::console_step_up::AdminStepUpPage;
-use crate::views::step_up::{StepUpForm, StepUpPage};
+use crate::shared::negotiation::personal;
+use crate::views::{AdminStepUpPage, StepUpForm, StepUpPage};
 use accounts::{AccountRefusal, Session};
 
 /// Fields of the page's form. No other form has fields with these names.

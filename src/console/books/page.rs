@@ -10,7 +10,7 @@ use crate::books::view::BooksPage;
 use web::extract::Query;
 use web::extract::session::ViewBooks;
 use web::problem::Problem;
-use web::shared::response::personal;
+use web::shared::negotiation::personal;
 
 pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewBooks>,

@@ -8,7 +8,7 @@ use domain::books::{AccountKind, TrialBalanceLine};
 use pages::filters;
 use store::Period;
 use web::shared::FieldError;
-use web::shared::links::link_query;
+use web::shared::paths::link_query;
 use web::views::{Chrome, error_text};
 
 /// The trial balance of a period.

@@ -14,12 +14,11 @@ use domain::{Bilingual, Category, CategoryId};
 use store::{CategoryDraft, RequestId};
 use web::Shop;
 use web::cache_policy::Cache;
-use web::extract::precondition::{entity_tag, expected_versions};
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::{Json, PathIds};
+use web::extract::{Json, PathIds, entity_tag, expected_versions};
+use web::idempotency::Repeatable;
 use web::problem::{Code, FieldProblem, Problem};
-use web::shared::response::created;
+use web::shared::negotiation::created;
 use web::shared::validation::check_category_name;
 
 #[derive(Deserialize, JsonSchema)]

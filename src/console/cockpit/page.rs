@@ -26,7 +26,7 @@ use web::extract::visitor::Visitor;
 use web::extract::{PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::SaleNoticeQuery;
-use web::shared::response::personal;
+use web::shared::negotiation::personal;
 use words::{fill, refusal_reasons};
 
 pub async fn show(

@@ -14,7 +14,7 @@ use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, Query};
 use web::problem::Problem;
-use web::shared::response::{personal, see_other};
+use web::shared::negotiation::{personal, see_other};
 use words::fill;
 
 const PATH: &str = "/admin/dead-letters";

@@ -19,10 +19,9 @@ use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
-use web::shared::FieldError;
-use web::shared::goods::goods_name_and_cover;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::LARGE_PAGE_SIZE;
-use web::shared::response::{personal, see_other};
+use web::shared::{FieldError, goods_name_and_cover};
 use words::fill;
 
 /// Where the table of entries begins (at an entry, or at a rank once the draw was held), and what the page reports as

@@ -13,12 +13,11 @@ use crate::{StaffCall, StaffCallTo};
 use domain::{Bilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
 use pages::pictures;
 use store::GoodsDraft;
-use web::extract::precondition::{entity_tag, expected_versions};
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::{Json, PathIds, body};
+use web::extract::{Json, PathIds, body, entity_tag, expected_versions};
+use web::idempotency::Repeatable;
 use web::problem::{Code, FieldProblem, Problem};
-use web::shared::response::created;
+use web::shared::negotiation::created;
 use web::shared::validation::{check_description, check_name, check_variant};
 
 #[derive(Deserialize, JsonSchema)]

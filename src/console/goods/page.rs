@@ -14,13 +14,13 @@ use domain::{Bilingual, Category, CategoryId, ConsoleList, Goods, GoodsId, Local
 use pages::{Chrome, filters};
 use store::{GoodsDraft, GoodsRefusal, RequestId};
 use web::Shop;
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
+use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::FieldError;
-use web::shared::response::{personal, see_other};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::validation::{check_description, check_name, check_variant};
 use web::views::error_text;
 use words::{field_error, fill};

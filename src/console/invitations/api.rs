@@ -13,12 +13,11 @@ use domain::{InvitationCode, SaleId, SaleState};
 use store::{InvitationBatch, Revocable};
 use web::Shop;
 use web::cache_policy::Cache;
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::{Json, PathIds};
-use web::idempotency::NotKept;
+use web::idempotency::{NotKept, Repeatable};
 use web::problem::{Code, Problem};
-use web::shared::response::created;
+use web::shared::negotiation::created;
 
 #[derive(Serialize, JsonSchema)]
 struct BatchesResponse {

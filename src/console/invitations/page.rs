@@ -14,15 +14,13 @@ use domain::{InvitationCode, Locale, Sale, SaleId, SaleState};
 use pages::{Chrome, filters};
 use store::{InvitationBatch, Revocable};
 use web::Shop;
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
-use web::idempotency::NotKept;
+use web::idempotency::{NotKept, Repeatable};
 use web::problem::{Code, Problem};
-use web::shared::NoticeQuery;
-use web::shared::goods::goods_name_and_cover;
-use web::shared::response::{personal, see_other};
+use web::shared::negotiation::{personal, see_other};
+use web::shared::{NoticeQuery, goods_name_and_cover};
 use words::field_error;
 
 fn path(locale: Locale, sale: SaleId, done: &str) -> String {

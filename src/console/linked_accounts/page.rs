@@ -24,9 +24,9 @@ use web::extract::session::{SupportShoppers, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
-use web::shared::goods::goods_name_and_cover;
+use web::shared::goods_name_and_cover;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use web::shared::response::{personal, see_other};
 use words::fill;
 
 #[derive(Default, Deserialize)]

@@ -17,7 +17,7 @@ use store::AuditReason;
 use web::extract::session::SupportShoppers;
 use web::extract::{Form, PathIds};
 use web::problem::{Code, Problem};
-use web::shared::response::see_other;
+use web::shared::negotiation::see_other;
 use words::{Text, field_error, fill, problem};
 
 #[derive(Deserialize)]

@@ -22,7 +22,7 @@ use pages::{Chrome, filters};
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
 use web::shared::FieldError;
-use web::shared::response::personal;
+use web::shared::negotiation::personal;
 use web::views::error_text;
 use words::{Text, fill};
 

@@ -17,12 +17,11 @@ use domain::address::tidy;
 use domain::{ConsoleList, Locale, SavedView, UserId};
 use store::SaveViewOutcome;
 use web::Shop;
-use web::extract::density::Density;
 use web::extract::session::ViewConsole;
-use web::extract::visitor::{Visitor, own_path};
+use web::extract::visitor::{Density, Visitor, own_path};
 use web::extract::{Form, PathIds};
 use web::problem::{Code, Problem};
-use web::shared::response::see_other;
+use web::shared::negotiation::see_other;
 use words::{TablesText, fill, text};
 
 /// The notice that the query of a list may carry after a form about views.

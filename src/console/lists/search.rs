@@ -21,8 +21,8 @@ use web::extract::Query;
 use web::extract::session::ViewConsole;
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
-use web::shared::links::console_link;
-use web::shared::response::personal;
+use web::shared::negotiation::personal;
+use web::shared::paths::console_link;
 
 /// Hits of each kind.
 const MAX_OF_A_KIND: usize = 6;

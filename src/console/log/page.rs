@@ -17,10 +17,9 @@ use web::Shop;
 use web::extract::Query;
 use web::extract::session::ViewConsole;
 use web::problem::Problem;
-use web::shared::goods::goods_name_and_cover;
-use web::shared::links::link_query;
-use web::shared::response::personal;
-use web::shared::{FieldError, time_zone};
+use web::shared::negotiation::personal;
+use web::shared::paths::link_query;
+use web::shared::{FieldError, goods_name_and_cover, time_zone};
 use web::views::error_text;
 use words::audit_action;
 

@@ -21,9 +21,9 @@ use store::{
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::ClientAddress;
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ReadAddresses, Staff, SupportShoppers, ViewConsole};
 use web::extract::{Json, PathIds, Query};
+use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::approvals::{self, ApprovalJson};
 use web::shared::orders::{OrderJson, OrderList, PartialRefundJson};

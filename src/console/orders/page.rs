@@ -20,16 +20,15 @@ use payments::staff_refunds::RefundAnswer;
 use store::{NewPartialRefund, RefundRefusal, StaffAction, StaffRefund};
 use web::Shop;
 use web::extract::client::ClientAddress;
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
+use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
-use web::shared::goods::goods_name_and_cover;
-use web::shared::response::{personal, see_other};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::validation::price;
-use web::shared::{FieldError, NoticeQuery};
-use web::views::address::AddressView;
+use web::shared::{FieldError, NoticeQuery, goods_name_and_cover};
+use web::views::AddressView;
 
 pub async fn list(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,

@@ -12,10 +12,8 @@ use domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, PaymentStatus
 use pages::filters::{self, grouped};
 use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
 use web::shared::FieldError;
-use web::shared::links::link_query;
-use web::views::address::AddressView;
-use web::views::review::{ReviewEvent, review_events};
-use web::views::{Chrome, error_text};
+use web::shared::paths::link_query;
+use web::views::{AddressView, Chrome, ReviewEvent, error_text, review_events};
 use words::{field_error, fill, problem};
 
 /// The orders that match a search.

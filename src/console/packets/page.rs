@@ -19,12 +19,11 @@ use web::Shop;
 use web::extract::session::{ManageSales, Staff, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
-use web::packets::form::{PacketForm, PacketFormOutcome};
-use web::packets::view::{PacketFields, qr_code};
+use web::packets::form::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
 use web::problem::{Code, Problem};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use web::shared::paths::packet_share_url;
-use web::shared::response::{personal, see_other};
 use web::shared::{FieldError, NoticeQuery};
 use words::{field_error, problem};
 

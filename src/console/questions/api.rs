@@ -13,13 +13,12 @@ use domain::question::check_answer;
 use domain::{Bilingual, Page, QuestionChange, QuestionId, QuestionStatus, UserId};
 use store::FoundQuestion;
 use web::cache_policy::Cache;
-use web::extract::precondition::{entity_tag, expected_versions};
 use web::extract::session::{AnswerQuestions, ViewConsole};
-use web::extract::{Json, PathIds, Query};
+use web::extract::{Json, PathIds, Query, entity_tag, expected_versions};
 use web::problem::{Code, Problem};
+use web::questions::QuestionJson;
 use web::shared::FieldError;
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use web::shared::questions::QuestionJson;
 
 /// A question as staff see it.
 #[derive(Serialize, JsonSchema)]

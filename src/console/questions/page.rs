@@ -17,8 +17,8 @@ use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::FieldError;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use web::shared::response::{personal, see_other};
 use web::views::error_text;
 
 const PATH: &str = "/admin/questions";

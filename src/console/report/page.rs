@@ -22,8 +22,8 @@ use web::Shop;
 use web::extract::PathIds;
 use web::extract::session::{Staff, ViewConsole};
 use web::problem::{Code, Problem};
-use web::shared::goods::goods_name_and_cover;
-use web::shared::response::personal;
+use web::shared::goods_name_and_cover;
+use web::shared::negotiation::personal;
 use words::{ReportText, fill, refusal_reasons};
 
 const HEADER: [&str; 6] = ["section", "name", "from_ms", "value", "earlier", "difference"];

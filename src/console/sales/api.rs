@@ -18,11 +18,10 @@ use domain::{
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
 use web::Shop;
 use web::cache_policy::Cache;
-use web::extract::precondition::entity_tag;
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
-use web::extract::{Json, PathIds, Query};
+use web::extract::{Json, PathIds, Query, entity_tag};
+use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::FieldError;
 use web::shared::pagination::Cursor;

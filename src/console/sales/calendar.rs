@@ -17,7 +17,7 @@ use web::extract::Query;
 use web::extract::session::ViewConsole;
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
-use web::shared::response::personal;
+use web::shared::negotiation::personal;
 use web::shared::time_zone;
 
 /// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.

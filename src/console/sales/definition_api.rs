@@ -15,9 +15,8 @@ use domain::draw::Beacon;
 use domain::{EligibilityChange, GoodsId, ModeChange, ModeName, Money, Sale, SaleId, SaleState};
 use store::{Announce, Redefinition, SaleDraft, SalePatch, SaleRefusal, SaveOptions};
 use web::cache_policy::Cache;
-use web::extract::precondition::{entity_tag, expected_versions};
 use web::extract::session::{ManageSales, ViewConsole};
-use web::extract::{Json, PathIds};
+use web::extract::{Json, PathIds, entity_tag, expected_versions};
 use web::problem::{Code, Problem};
 
 #[derive(Serialize, JsonSchema)]

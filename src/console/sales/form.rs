@@ -23,7 +23,7 @@ use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
-use web::shared::response::{personal, see_other};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::validation::time;
 use web::shared::{FieldError, SaleNoticeQuery};
 use web::views::error_text;

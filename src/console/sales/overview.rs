@@ -9,7 +9,7 @@ use control::today::Today;
 use domain::{Locale, Money, SaleId};
 use pages::filters::{self, grouped};
 use store::MAX_COUNTED_PENDING;
-use web::shared::links::console_link;
+use web::shared::paths::console_link;
 use words::{OverviewText, fill};
 
 #[derive(Debug, Template)]

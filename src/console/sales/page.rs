@@ -17,13 +17,13 @@ use control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, Sa
 use domain::{ConsoleList, Goods, GoodsId, Locale, Sale, SaleId};
 use store::{MAX_SALE_UNITS, OverlapPolicy, PastPage, SaleRefusal};
 use web::Shop;
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
+use web::idempotency::Repeatable;
 use web::problem::Problem;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::Cursor;
-use web::shared::response::{personal, see_other};
 
 /// Ended sales on one page.
 const PAST_PAGE_SIZE: i64 = 10;

@@ -10,20 +10,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{StaffCall, StaffCallTo};
-use accounts::staff_rules::{check_block_reason, staff_role};
+use accounts::administration::{check_block_reason, staff_role};
 use domain::{Page, Role, UserId};
 use store::{AccountChange, AccountEdit, StaffPolicy, Store, User, UserSearch};
 use web::cache_policy::Cache;
-use web::extract::precondition::{entity_tag, expected_versions};
-use web::extract::repeatable::Repeatable;
 use web::extract::session::{ManageStaff, Permission, SupportShoppers, ViewConsole};
-use web::extract::{Json, PathIds, Query};
-use web::idempotency::NotKept;
+use web::extract::{Json, PathIds, Query, entity_tag, expected_versions};
+use web::idempotency::{NotKept, Repeatable};
 use web::problem::{Code, Problem};
+use web::shared::SessionJson;
+use web::shared::negotiation::created;
 use web::shared::orders::OrderJson;
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
-use web::shared::response::created;
-use web::shared::sessions::SessionJson;
 
 /// An account as the staff see it.
 #[derive(Serialize, JsonSchema)]

@@ -17,8 +17,8 @@ use store::Mail;
 use web::extract::Query;
 use web::extract::session::ReadMail;
 use web::problem::Problem;
+use web::shared::negotiation::personal;
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
-use web::shared::response::personal;
 
 #[derive(Deserialize)]
 pub struct MailQuery {

@@ -10,7 +10,6 @@
 
 mod encryption;
 mod transport;
-mod vapid;
 
 use std::sync::Arc;
 
@@ -20,15 +19,15 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
+pub use encryption::VapidKeys;
 pub use transport::{PushTransport, Reach};
-pub use vapid::VapidKeys;
 
-use super::attempt::{Outbox, TransportError};
+use super::{Outbox, TransportError};
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
 use domain::{MailAddress, MailKind};
+use encryption::VapidKey;
 use store::{Mail, PushSubscription, Store, StoreError};
-use vapid::VapidKey;
 use words::{fill, text};
 
 /// Messages per step. A popular sale has many reminders.

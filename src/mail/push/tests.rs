@@ -16,11 +16,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use super::*;
+use crate::push::*;
 use base::clock::Clock;
 use base::tls::ClientTls;
-use domain::Role;
-use domain::{MailState, UserId};
+use domain::{MailState, Role, UserId};
 use store::{NewSession, User};
 
 /// A request as the push service got it.
@@ -253,7 +252,7 @@ async fn message_that_is_refused_for_good_is_given_up() {
         post.pusher.step().await.unwrap();
         post.clock.advance(Duration::from_secs(20));
     }
-    assert_eq!(service.received().len() as i64, crate::attempt::MAX_REFUSALS);
+    assert_eq!(service.received().len() as i64, crate::MAX_REFUSALS);
 }
 
 #[tokio::test]

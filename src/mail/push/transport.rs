@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-use crate::attempt::TransportError;
+use crate::TransportError;
 use base::tls::ClientTls;
 use domain::network::is_public;
 

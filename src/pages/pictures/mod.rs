@@ -1,12 +1,11 @@
 //! Pictures that staff upload.
 //!
-//! `validate` determines the format from the bytes alone and refuses what must not be decoded. `resize` decodes a
+//! `resize` determines the format from the bytes alone and refuses what must not be decoded. It decodes a
 //! picture and encodes clean copies of several widths, without the upload's metadata. `cleanup` removes unused files.
 //! File names are derived from the content, so a file never changes and caches may keep it for ever.
 
 pub mod cleanup;
 mod resize;
-mod validate;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -84,7 +83,7 @@ impl Pictures {
 
     /// Validates, encodes and stores an upload. The files are written even if the caller is dropped.
     pub async fn add(&self, bytes: Vec<u8>) -> Result<Picture, PictureRefusal> {
-        let validated = validate::validate(bytes)?;
+        let validated = resize::validate(bytes)?;
         let permit = timeout(QUEUE_TIMEOUT, self.permits.clone().acquire_owned()).await;
         let Ok(Ok(permit)) = permit else { return Err(PictureRefusal::Overloaded) };
         let folder = self.folder.clone();

@@ -70,7 +70,7 @@ impl TestPictures {
 }
 
 fn refusal(bytes: Vec<u8>) -> &'static str {
-    match validate::validate(bytes).and_then(resize::encode) {
+    match resize::validate(bytes).and_then(resize::encode) {
         Ok(encoded) => panic!("{:?} was accepted", encoded.picture),
         Err(refusal) => refusal.field_code().unwrap(),
     }
@@ -102,7 +102,7 @@ fn picture_too_large_to_decode_is_refused_by_its_header() {
 fn colour_profile_is_never_inflated() {
     let upload = with_profile(100_000_000);
     assert!(upload.len() < 200_000, "{}", upload.len());
-    let validated = validate::validate(upload).unwrap();
+    let validated = resize::validate(upload).unwrap();
     assert!(validated.bytes.len() < 1_000, "{}", validated.bytes.len());
     assert_eq!(validated.decoder().unwrap().icc_profile().unwrap(), None);
     assert_eq!(resize::encode(validated).unwrap().picture.width, 8);
@@ -116,7 +116,7 @@ fn damaged_or_truncated_picture_is_refused() {
     }
     let mut trailer = whole.clone();
     trailer.extend(b"\0\0what a camera appends");
-    assert!(validate::validate(trailer).is_ok());
+    assert!(resize::validate(trailer).is_ok());
     let png = png(64, 48);
     assert_eq!(refusal(png[..png.len() / 2].to_vec()), "picture_broken");
     assert_eq!(refusal(png[..20].to_vec()), "picture_broken");
@@ -124,7 +124,7 @@ fn damaged_or_truncated_picture_is_refused() {
     assert_eq!(refusal(html), "picture_broken");
     let webp = webp::Encoder::from_rgb(halves(64, 48).as_raw(), 64, 48).encode(80.0).to_vec();
     assert_eq!(refusal(webp[..webp.len() / 2].to_vec()), "picture_broken");
-    assert!(validate::validate(webp).and_then(resize::encode).is_ok());
+    assert!(resize::validate(webp).and_then(resize::encode).is_ok());
 }
 
 #[tokio::test]
@@ -231,7 +231,7 @@ mod fuzz {
     fn any_upload_is_encoded_or_refused() {
         let valid = vec![photo(16, 12, 6), png(16, 12), bomb(50_000, 50_000)];
         inputs(valid, |bytes| {
-            if let Err(refusal) = validate::validate(bytes.to_vec()).and_then(resize::encode) {
+            if let Err(refusal) = resize::validate(bytes.to_vec()).and_then(resize::encode) {
                 assert!(refusal.field_code().is_some(), "{refusal:?}");
             }
         });

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::fairness::Advantage;
+use super::Advantage;
 use super::{GroupTotals, RehearsalReport, RunSettings, Times};
 use crate::verdict::CriterionStatus;
 use domain::ModeName;

@@ -20,7 +20,7 @@ use web::extract::client::ClientDevice;
 use web::extract::session::SignedIn;
 use web::extract::{Json, PathIds, Secret};
 use web::problem::{Code, Problem};
-use web::shared::sessions::SessionJson;
+use web::shared::SessionJson;
 
 #[derive(Serialize, JsonSchema)]
 struct AccountResponse {

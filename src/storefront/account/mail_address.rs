@@ -19,8 +19,8 @@ use web::extract::visitor::Visitor;
 use web::extract::{Form, Secret};
 use web::problem::Problem;
 use web::shared::FieldError;
+use web::shared::negotiation::personal;
 use web::shared::paths::account_path;
-use web::shared::response::personal;
 
 #[derive(Deserialize)]
 pub struct AddressForm {

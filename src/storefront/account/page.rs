@@ -22,14 +22,12 @@ use web::extract::client::ClientDevice;
 use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query, Secret};
-use web::packets::view::qr_code;
+use web::packets::form::qr_code;
 use web::problem::{Code, Problem};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::account_path;
-use web::shared::response::{personal, see_other};
-use web::shared::wallet::{balance_of, set_aside};
-use web::shared::{FieldError, NoticeQuery};
-use web::views::error_text;
-use web::views::passkeys::passkey_words;
+use web::shared::{FieldError, NoticeQuery, balance_of, set_aside};
+use web::views::{error_text, passkey_words};
 use words::{fill, problem};
 
 pub(crate) fn report_done(visitor: &Visitor, action: &str) -> Response {

@@ -12,11 +12,10 @@ use crate::UserCall;
 use domain::{Address, AddressId};
 use store::{AddressEdit, SavedAddress};
 use web::cache_policy::Cache;
-use web::extract::precondition::{entity_tag, expected_versions};
 use web::extract::session::SignedIn;
-use web::extract::{Json, PathIds};
+use web::extract::{Json, PathIds, entity_tag, expected_versions};
 use web::problem::{Code, FieldProblem, Problem};
-use web::shared::response::created;
+use web::shared::negotiation::created;
 
 /// A new or changed address.
 #[derive(Deserialize, JsonSchema)]

@@ -17,10 +17,10 @@ use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::{eligibility_path, sale_path};
-use web::shared::response::{personal, see_other};
 use web::shared::{FieldError, NoticeQuery};
-use web::views::address::AddressView;
+use web::views::AddressView;
 use words::{OrdersText, country, field_error, text};
 
 /// The fields of an address as entered, and the fields that the forms around them add.

@@ -19,9 +19,9 @@ use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds};
 use web::problem::{Code, Problem};
-use web::shared::goods::goods_name_and_cover;
+use web::shared::goods_name_and_cover;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::eligibility_path;
-use web::shared::response::{personal, see_other};
 use words::problem;
 
 pub async fn show(

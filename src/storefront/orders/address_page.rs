@@ -17,9 +17,9 @@ use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds};
 use web::problem::Problem;
-use web::shared::goods::goods_name_and_cover;
+use web::shared::goods_name_and_cover;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::{order_address_path, order_path};
-use web::shared::response::{personal, see_other};
 
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,

@@ -15,7 +15,7 @@ use web::Shop;
 use web::extract::PathIds;
 use web::extract::visitor::{Visitor, own_path, query_value};
 use web::problem::{Code, Problem};
-use web::shared::response::{personal, see_other};
+use web::shared::negotiation::{personal, see_other};
 
 pub async fn show(
     State(shop): State<Arc<Shop>>,

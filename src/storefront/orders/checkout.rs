@@ -9,9 +9,9 @@ use store::{Checkout, WALLET};
 use web::Shop;
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
-use web::shared::goods::goods_name_and_cover;
+use web::shared::goods_name_and_cover;
+use web::shared::negotiation::see_other;
 use web::shared::paths::order_path;
-use web::shared::response::see_other;
 
 /// Pays the order from the wallet if `source` is `wallet`. Otherwise begins a payment at the provider of that name, or at
 /// the first that takes it, and redirects there.

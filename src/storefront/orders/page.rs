@@ -27,14 +27,12 @@ use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
-use web::shared::goods::goods_name_and_cover;
-use web::shared::onward::{current_sales, onward_from};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::orders::parse_statuses;
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::paths::{line_path, order_address_path, order_path};
-use web::shared::response::{personal, see_other};
-use web::shared::wallet::balance_of;
-use web::views::address::AddressView;
+use web::shared::{balance_of, current_sales, goods_name_and_cover, onward_from};
+use web::views::AddressView;
 
 #[derive(Deserialize)]
 pub struct PurchaseForm {

@@ -13,10 +13,10 @@ use pages::filters;
 use store::{Checkout, PaymentPurpose};
 use web::extract::PathIds;
 use web::extract::session::SignedIn;
-use web::packets::view::qr_code;
+use web::packets::form::qr_code;
 use web::problem::{Code, Problem};
+use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::{order_path, wallet_path};
-use web::shared::response::{personal, see_other};
 use web::views::Chrome;
 
 /// A payment that waits to be made.

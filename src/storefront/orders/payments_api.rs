@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
 use crate::orders::checkout::choice_for;
-use domain::PaymentStatus;
-use domain::{Money, OrderId, PaymentId, SaleId};
+use domain::{Money, OrderId, PaymentId, PaymentStatus, SaleId};
 use payments::{Begun, Notice, PaymentError};
 use store::{Checkout, OwnPayment, PaymentPurpose};
 use web::Shop;
@@ -23,8 +22,8 @@ use web::extract::session::SignedIn;
 use web::extract::visitor::locale;
 use web::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
 use web::problem::{Code, Problem};
+use web::shared::negotiation::created;
 use web::shared::paths::order_path;
-use web::shared::response::created;
 
 /// The largest notification that is read. Some contain all that the provider knows of a payment.
 const MAX_WEBHOOK_BYTES: usize = 64 * 1024;

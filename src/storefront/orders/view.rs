@@ -11,9 +11,7 @@ use pages::filters;
 use pages::onward::OnwardSale;
 use store::{PartialRefund, WALLET};
 use web::shared::orders::parse_statuses;
-use web::views::Chrome;
-use web::views::address::AddressView;
-use web::views::review::{ReviewEvent, review_events};
+use web::views::{AddressView, Chrome, ReviewEvent, review_events};
 use words::field_error;
 
 /// One order in the list.

@@ -25,15 +25,12 @@ use web::extract::client::ClientAddress;
 use web::extract::session::SignedIn;
 use web::extract::visitor::{Visitor, locale};
 use web::extract::{Form, PathIds, Query};
-use web::packets::form::{PacketForm, PacketFormOutcome};
-use web::packets::view::{PacketFields, qr_code};
+use web::packets::form::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
 use web::problem::{Code, Problem};
-use web::shared::FieldError;
-use web::shared::negotiation::Content;
+use web::shared::negotiation::{Content, personal, see_other};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::paths::{packet_path, packet_share_url};
-use web::shared::response::{personal, see_other};
-use web::shared::wallet::balance_of;
+use web::shared::{FieldError, balance_of};
 use words::{Text, field_error, fill};
 
 /// Redirects the shared URL to the page in the language that the browser prefers.

@@ -15,12 +15,11 @@ use domain::question::check_question;
 use domain::{Locale, Page, QuestionId, SaleState, ShownAnswer};
 use web::Shop;
 use web::cache_policy::Cache;
-use web::extract;
 use web::extract::session::SignedIn;
-use web::extract::{PathIds, Query, SalePath};
+use web::extract::{self, PathIds, Query, SalePath};
 use web::problem::{Code, Problem};
+use web::questions::QuestionJson;
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use web::shared::questions::QuestionJson;
 
 #[derive(Serialize, JsonSchema)]
 struct ShownJson<'a> {

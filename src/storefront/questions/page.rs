@@ -17,16 +17,15 @@ use domain::{Locale, Page, Question, QuestionId, QuestionStatus, SaleId, SaleSta
 use pages::{Chrome, filters};
 use store::FoundQuestion;
 use web::Shop;
-use web::extract::cookies::cookie;
-use web::extract::session::SignedIn;
+use web::extract::session::{SignedIn, cookie};
 use web::extract::visitor::{Visitor, login_path};
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::questions::AskRefusal;
-use web::shared::goods::goods_name_and_cover;
+use web::shared::goods_name_and_cover;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::paths::{own_questions_path, questions_path};
-use web::shared::response::{personal, see_other};
 use words::{field_error, problem};
 
 #[derive(Deserialize)]

@@ -15,13 +15,13 @@ use accounts::AccountRefusal;
 use pages::{Chrome, filters};
 use web::Shop;
 use web::extract::client::ClientDevice;
-use web::extract::cookies::cookie;
+use web::extract::session::cookie;
 use web::extract::visitor::{Visitor, query_value};
 use web::extract::{Form, Secret};
 use web::problem::Problem;
 use web::shared::FieldError;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::recovery_path;
-use web::shared::response::{personal, see_other};
 use web::views::error_text;
 use words::problem;
 

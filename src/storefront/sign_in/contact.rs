@@ -17,8 +17,8 @@ use web::extract::Form;
 use web::extract::client::ClientDevice;
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
+use web::shared::negotiation::personal;
 use web::shared::paths::registration_path;
-use web::shared::response::personal;
 
 #[derive(Deserialize)]
 pub struct ContactForm {

@@ -20,9 +20,9 @@ use web::extract::client::ClientDevice;
 use web::extract::visitor::{Visitor, login_path, own_path};
 use web::extract::{Form, Query, Secret};
 use web::problem::Problem;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::sale_of_path;
-use web::shared::response::{personal, see_other};
-use web::views::passkeys::passkey_words;
+use web::views::passkey_words;
 use words::{Text, field_error, problem};
 
 #[derive(Deserialize)]

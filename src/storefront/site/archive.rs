@@ -10,17 +10,15 @@ use serde::Deserialize;
 
 use domain::{Category, CategoryId, Locale, SaleId, SaleState};
 use engine::catalogue::CatalogueEntry;
-use pages::action::action;
-use pages::categories::categories_of;
-use pages::discount::discount_label;
-use pages::{Chrome, filters};
+use pages::Chrome;
+use pages::filters::{self, action, categories_of, discount_label};
 use web::Shop;
 use web::extract::Query;
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
-use web::shared::links::link_query;
+use web::shared::negotiation::personal;
 use web::shared::pagination::Cursor;
-use web::shared::response::personal;
+use web::shared::paths::link_query;
 
 /// Cards on one page. Rows of two, three and four are all full.
 const PAGE_SIZE: usize = 24;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use domain::{Locale, SaleState};
 use pages::assets;
-use pages::categories::categories_of;
+use pages::filters::categories_of;
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::visitor::locale;

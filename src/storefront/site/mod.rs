@@ -23,9 +23,8 @@ use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::visitor::{Visitor, locale};
 use web::problem::{Code, Problem};
-use web::shared::negotiation::Content;
-use web::shared::onward::current_sales;
-use web::shared::response::personal;
+use web::shared::current_sales;
+use web::shared::negotiation::{Content, personal};
 
 /// A pre-rendered page of a list or of a sale, or a sale's calendar reminder, from memory. The page of a sale that
 /// ended long ago is rendered now.

@@ -20,9 +20,9 @@ use web::Shop;
 use web::extract::session::SignedIn;
 use web::extract::{Form, PathIds};
 use web::problem::{Code, Problem};
-use web::shared::goods::goods_name_and_cover;
+use web::shared::goods_name_and_cover;
+use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::line_path;
-use web::shared::response::{personal, see_other};
 use words::fill;
 
 #[derive(Deserialize)]

@@ -17,9 +17,8 @@ use web::extract::client::ClientAddress;
 use web::extract::session::SignedIn;
 use web::extract::{Form, PathIds};
 use web::problem::{Code, Problem};
-use web::shared::goods::goods_name_and_cover;
-use web::shared::onward::onward_from;
-use web::shared::response::{personal, see_other};
+use web::shared::negotiation::{personal, see_other};
+use web::shared::{goods_name_and_cover, onward_from};
 use words::fill;
 
 fn waitlist_path(locale: Locale, sale: SaleId) -> String {

@@ -20,10 +20,10 @@ use web::extract::session::SignedIn;
 use web::extract::visitor::locale;
 use web::extract::{PathIds, Query};
 use web::problem::{Code, Problem};
+use web::shared::negotiation::created;
 use web::shared::pagination::Cursor;
 use web::shared::paths::wallet_path;
-use web::shared::response::created;
-use web::shared::wallet::{balance_of, set_aside, wallet_entries};
+use web::shared::{balance_of, set_aside, wallet_entries};
 use words::text;
 
 #[derive(Serialize, JsonSchema)]

@@ -18,13 +18,11 @@ use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, Query};
 use web::problem::Problem;
-use web::shared::FieldError;
-use web::shared::goods::goods_name_and_cover;
+use web::shared::negotiation::personal;
 use web::shared::pagination::Cursor;
 use web::shared::paths::{eligibility_path, sale_path, wallet_path};
-use web::shared::response::personal;
 use web::shared::validation::{price, price_text};
-use web::shared::wallet::{balance_of, set_aside, wallet_entries};
+use web::shared::{FieldError, balance_of, goods_name_and_cover, set_aside, wallet_entries};
 
 #[derive(Deserialize)]
 pub struct WalletPageQuery {

@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 
 use crate::document::Operation;
 use crate::extract::client::{ClientAddress, ClientDevice};
-use crate::extract::repeatable::Repeatable;
 use crate::extract::session::{Permission, SignedIn, Staff};
 use crate::extract::visitor::Visitor;
 use crate::extract::{Json, PathIds, Query, SalePath};
+use crate::idempotency::Repeatable;
 use crate::problem::Code;
 use domain::SaleId;
 

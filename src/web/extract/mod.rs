@@ -2,10 +2,6 @@
 //! text with a NUL pass ([`text`]).
 
 pub mod client;
-pub mod cookies;
-pub mod density;
-pub mod precondition;
-pub mod repeatable;
 pub mod session;
 pub mod text;
 pub mod visitor;
@@ -17,7 +13,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{FormRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -246,6 +242,45 @@ impl FromRequestParts<Arc<Shop>> for SalePath {
     }
 }
 
+// Versions of what is edited: the entity tag in an answer, and `If-Match` in a request.
+
+/// The entity tag of a version.
+pub fn entity_tag(version: i64) -> String {
+    format!("\"{version}\"")
+}
+
+/// The versions that `If-Match` names. `None` without the header and for `*`, which every version matches. A tag that
+/// is not a version matches none.
+pub fn expected_versions(headers: &HeaderMap) -> Option<Vec<i64>> {
+    let mut lines = headers.get_all(IF_MATCH).iter().peekable();
+    lines.peek()?;
+    let mut versions = Vec::new();
+    for tag in lines.flat_map(|line| line.to_str().unwrap_or_default().split(',')).map(str::trim) {
+        if tag == "*" {
+            return None;
+        }
+        let quoted = tag.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        versions.extend(quoted.and_then(|version| version.parse::<i64>().ok()));
+    }
+    Some(versions)
+}
+
+#[cfg(test)]
+mod fuzz {
+    use super::*;
+    use testing::fuzz::texts;
+
+    #[test]
+    fn any_header_names_versions_or_none() {
+        texts(&["\"7\", \"9\"", "*", "W/\"7\""], |text| {
+            let Ok(line) = text.parse() else { return };
+            for version in expected_versions(&HeaderMap::from_iter([(IF_MATCH, line)])).into_iter().flatten() {
+                assert!(text.contains(&version.unsigned_abs().to_string()), "{text}");
+            }
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderValue;
@@ -305,5 +340,20 @@ mod tests {
         assert_eq!(read(None, 10).await, Ok(10));
         assert_eq!(read(None, 11).await, Err(Code::TooLarge));
         assert_eq!(read(Some("11"), 0).await, Err(Code::TooLarge));
+    }
+
+    #[test]
+    fn versions_are_read_from_every_form_of_if_match() {
+        let read = |lines: &[&'static str]| {
+            let lines = lines.iter().map(|line| (IF_MATCH, line.parse().unwrap()));
+            expected_versions(&HeaderMap::from_iter(lines))
+        };
+        assert_eq!(read(&[]), None);
+        assert_eq!(read(&["*"]), None);
+        assert_eq!(read(&["\"7\""]), Some(vec![7]));
+        assert_eq!(read(&["\"7\", \"9\""]), Some(vec![7, 9]));
+        for matches_nothing in ["7", "W/\"7\"", "\"x\"", "\"\"", ""] {
+            assert_eq!(read(&[matches_nothing]), Some(vec![]), "{matches_nothing}");
+        }
     }
 }

@@ -4,14 +4,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
 use axum::http::request::Parts;
 
 use crate::Shop;
 use crate::extract::client::client_address;
 use crate::problem::{Code, Problem};
 use accounts::Session;
-use domain::Role;
-use domain::{SecurityClass, UserId};
+use domain::{Role, SecurityClass, UserId};
 use engine::packets::Purse;
 
 /// A signed-in user. Without a session the API responds 401, and [`crate::middleware`] redirects pages to the
@@ -129,4 +130,13 @@ fn refused<T>(
     let client = client_address(&parts.extensions, &parts.headers, shop);
     shop.security.record(SecurityClass::StaffAccessRefused, account, Some(client), as_what);
     Err(code.into())
+}
+
+// Cookies of a request.
+
+/// The value of the first cookie with this name.
+pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|cookie| cookie.trim_start().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::header::ACCEPT_LANGUAGE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, HeaderValue, Uri};
 
 use crate::Shop;
-use crate::extract::density::Density;
+use crate::extract::session::cookie;
 use accounts::Session;
-use domain::Locale;
-use domain::Role;
+use domain::wire::wire_enum;
+use domain::{Locale, Role};
 use pages::Chrome;
 
 /// The longest path that `next` may contain, in bytes.
@@ -98,6 +98,34 @@ pub fn own_path(next: &str) -> Option<&str> {
 pub fn login_path(locale: Locale, next: &str) -> String {
     let next: String = url::form_urlencoded::byte_serialize(next.as_bytes()).collect();
     format!("/{locale}/login?next={next}")
+}
+
+// How close the rows of the console's lists stand. A cookie stores it in the browser, so that the page is right from
+// its first paint, without scripts too.
+
+const NAME: &str = "density";
+/// A year, in seconds.
+const LIFETIME_SECONDS: u32 = 365 * 24 * 60 * 60;
+
+wire_enum! {
+    pub enum Density {
+        Comfortable = "comfortable",
+        Compact = "compact",
+    }
+}
+
+impl Density {
+    /// The density in the request's cookie; comfortable without one.
+    pub fn of(headers: &HeaderMap) -> Density {
+        cookie(headers, NAME).and_then(|text| text.parse().ok()).unwrap_or(Density::Comfortable)
+    }
+
+    /// The `Set-Cookie` that stores it. `secure`: whether the shop is reached by https.
+    pub fn set_cookie(self, secure: bool) -> HeaderValue {
+        let secure = if secure { "; Secure" } else { "" };
+        let text = format!("{NAME}={self}; Path=/admin; HttpOnly; SameSite=Lax{secure}; Max-Age={LIFETIME_SECONDS}");
+        HeaderValue::try_from(text).expect("the names are valid in headers")
+    }
 }
 
 #[cfg(test)]

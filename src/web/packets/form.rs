@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
+use askama::Template;
 use axum::http::StatusCode;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use qrcode::QrCode;
+use qrcode::render::svg;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -14,6 +19,8 @@ use domain::packet::{Giver, Split};
 use domain::wallet::{CURRENCY, money};
 use domain::{Money, PacketId};
 use engine::packets::{GiveRefusal, GiveRequest, Purse};
+use pages::{Chrome, filters};
+use words::{field_error, fill};
 
 /// The fields as entered.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -181,6 +188,88 @@ async fn preview(
 }
 
 #[cfg(test)]
+mod fuzz {
+    use super::*;
+    use testing::fuzz::texts;
+
+    #[test]
+    fn any_form_is_a_request_or_has_errors() {
+        let valid = PacketForm {
+            total: "88.00".into(),
+            count: "10".into(),
+            min: "0.01".into(),
+            max: "20".into(),
+            opens_at: "2026-11-21T20:00:00Z".into(),
+            ..PacketForm::blank()
+        };
+        assert!(valid.parse().is_ok());
+        texts(&["88.00", "10", "2026-11-21T20:00:00Z", "2026-11-21T20:00+08:00"], |text| {
+            let fields: [fn(&mut PacketForm) -> &mut String; 5] =
+                [|f| &mut f.total, |f| &mut f.count, |f| &mut f.min, |f| &mut f.max, |f| &mut f.opens_at];
+            for field in fields {
+                let mut form = valid.clone();
+                *field(&mut form) = text.to_owned();
+                assert!(form.parse().is_ok_and(|request| request.total >= 0) || form.parse().is_err());
+            }
+        });
+    }
+}
+
+/// The fields of the form, from the wallet or from the shop.
+#[derive(Debug, Template)]
+#[template(path = "packets/packet_fields.html")]
+pub struct PacketFields<'a> {
+    pub chrome: &'a Chrome,
+    pub form: &'a PacketForm,
+    pub is_shop: bool,
+}
+
+impl PacketFields<'_> {
+    fn error_text(&self, field: &str) -> Option<&'static str> {
+        let error = self.form.errors.iter().find(|error| error.field == field)?;
+        Some(match error.code {
+            "not_enough" => self.chrome.text().packets.not_enough,
+            code => field_error(self.chrome.locale, code),
+        })
+    }
+
+    fn splits(&self) -> [(&'static str, &'static str, &'static str); 3] {
+        let t = &self.chrome.text().packets;
+        Split::ALL.map(|split| match split {
+            Split::Bounded => (split.as_str(), t.split_bounded, t.split_bounded_text),
+            Split::Equal => (split.as_str(), t.split_equal, t.split_equal_text),
+            Split::DoubleAverage => (split.as_str(), t.split_double_average, t.split_double_average_text),
+        })
+    }
+
+    fn is_split(&self, split: &str) -> bool {
+        self.form.split == split
+    }
+
+    fn has_bounds(&self) -> bool {
+        !self.form.min.is_empty()
+            || !self.form.max.is_empty()
+            || self.error_text("min").or(self.error_text("max")).is_some()
+    }
+
+    fn range(&self, preview: &SplitPreview) -> String {
+        fill(&fill(self.chrome.text().packets.preview_range, preview.least), preview.greatest)
+    }
+
+    fn is_greatest(&self, share: &Money, preview: &SplitPreview) -> bool {
+        *share == preview.greatest && preview.least != preview.greatest
+    }
+}
+
+/// A QR code of the text as a `data:` URL.
+pub fn qr_code(text: &str) -> Option<String> {
+    let code = QrCode::new(text).ok()?;
+    let colors = (svg::Color("#000"), svg::Color("#fff"));
+    let svg = code.render().min_dimensions(200, 200).dark_color(colors.0).light_color(colors.1).build();
+    Some(format!("data:image/svg+xml;base64,{}", STANDARD.encode(svg)))
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -218,33 +307,5 @@ mod tests {
             ("opens_at", "bad_time"),
         ];
         assert_eq!(errors, expected);
-    }
-}
-
-#[cfg(test)]
-mod fuzz {
-    use super::*;
-    use testing::fuzz::texts;
-
-    #[test]
-    fn any_form_is_a_request_or_has_errors() {
-        let valid = PacketForm {
-            total: "88.00".into(),
-            count: "10".into(),
-            min: "0.01".into(),
-            max: "20".into(),
-            opens_at: "2026-11-21T20:00:00Z".into(),
-            ..PacketForm::blank()
-        };
-        assert!(valid.parse().is_ok());
-        texts(&["88.00", "10", "2026-11-21T20:00:00Z", "2026-11-21T20:00+08:00"], |text| {
-            let fields: [fn(&mut PacketForm) -> &mut String; 5] =
-                [|f| &mut f.total, |f| &mut f.count, |f| &mut f.min, |f| &mut f.max, |f| &mut f.opens_at];
-            for field in fields {
-                let mut form = valid.clone();
-                *field(&mut form) = text.to_owned();
-                assert!(form.parse().is_ok_and(|request| request.total >= 0) || form.parse().is_err());
-            }
-        });
     }
 }

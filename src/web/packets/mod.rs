@@ -1,7 +1,6 @@
 //! Red packets as they are given, by a shopper or by the shop, and as the API shows them.
 
 pub mod form;
-pub mod view;
 
 use axum::response::Response;
 use domain::packet::{Giver, PacketPhase, Split};
@@ -16,8 +15,8 @@ use store::RequestId;
 use crate::Shop;
 use crate::problem::{Code, Problem};
 use crate::shared::approvals;
+use crate::shared::negotiation::created;
 use crate::shared::paths::packet_share_url;
-use crate::shared::response::created;
 
 /// An amount in minor units, alone or with the currency of wallets.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]

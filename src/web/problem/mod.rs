@@ -2,9 +2,6 @@
 //! with a stable `code`. The client sees the text of the table and never an inner error's text. The inner error is
 //! logged once, by [`frame`](crate::middleware::frame).
 
-mod eligibility;
-mod goods;
-mod questions;
 mod refusals;
 #[cfg(test)]
 mod tests;

@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 
 use crate::problem::{Code, FieldProblem, Problem};
+use crate::questions::{ASK_INTERVAL, AskRefusal};
 use accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
 use base::revalidating_cache::ComputationError;
-use domain::{Phase, Refusal};
+use domain::{GalleryRefusal, Ineligible, Locale, Phase, Refusal};
 use engine::batching::Unavailable;
+use engine::eligibility::{EligibilityRefusal, RedeemRefusal};
 use engine::entries::EntryRefusal;
 use engine::packets::{ClaimRefusal, GiveRefusal, LookupRefusal, PacketPageError};
 use engine::pipeline::dead_letters::DeadLetterError;
@@ -15,7 +17,9 @@ use engine::waitlist::WaitlistRefusal;
 use orders::OrderRefusal;
 use pages::pictures::PictureRefusal;
 use payments::PaymentError;
-use store::{AccountChangeRefusal, AddressRefusal, SaleRefusal, StoreError};
+use store::{
+    AccountChangeRefusal, AddressRefusal, CategoryRefusal, GoodsRefusal, QuestionRefusal, SaleRefusal, StoreError,
+};
 
 /// Each refusal is the problem of the same name.
 macro_rules! codes {
@@ -344,6 +348,106 @@ impl From<PaymentError> for Problem {
 impl From<askama::Error> for Problem {
     fn from(error: askama::Error) -> Self {
         Problem::internal(error)
+    }
+}
+
+impl From<Ineligible> for Code {
+    fn from(lacks: Ineligible) -> Self {
+        match lacks {
+            Ineligible::AccountTooNew => Code::AccountTooNew,
+            Ineligible::ContactNotVerified => Code::ContactNotVerified,
+            Ineligible::ContactTaken => Code::ContactTaken,
+            Ineligible::AddressNeeded => Code::AddressNeeded,
+            Ineligible::AddressTaken => Code::AddressTaken,
+            Ineligible::InvitationNeeded => Code::InvitationNeeded,
+            Ineligible::DepositNeeded => Code::DepositNeeded,
+        }
+    }
+}
+
+impl Code {
+    /// Whether the account may not take part in a sale, or not yet.
+    pub fn is_about_eligibility(self) -> bool {
+        Ineligible::ALL.into_iter().any(|lacks| Code::from(lacks) == self)
+    }
+}
+
+impl From<EligibilityRefusal> for Problem {
+    fn from(refusal: EligibilityRefusal) -> Self {
+        match refusal {
+            EligibilityRefusal::Ineligible(lacks) => Problem::new(lacks.into()),
+            EligibilityRefusal::RateLimited => Code::RateLimited.into(),
+            EligibilityRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<RedeemRefusal> for Problem {
+    fn from(refusal: RedeemRefusal) -> Self {
+        match refusal {
+            RedeemRefusal::NoSuchSale => Code::NoSuchSale.into(),
+            RedeemRefusal::BadInvitation => Code::BadInvitation.into(),
+            RedeemRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(30),
+            RedeemRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<GoodsRefusal> for Problem {
+    fn from(refusal: GoodsRefusal) -> Self {
+        match refusal {
+            GoodsRefusal::NoSuchGoods | GoodsRefusal::Gallery(GalleryRefusal::NoSuchPicture) => Code::NotFound.into(),
+            GoodsRefusal::NoSuchCategory => Problem::invalid_field("category_id", "no_such_category"),
+            GoodsRefusal::VariantOfVariant => Problem::invalid_field("variant_of", "variant_of_variant"),
+            GoodsRefusal::HasVariants => Problem::invalid_field("variant_of", "has_variants"),
+            GoodsRefusal::OnSale => Code::GoodsOnSale.into(),
+            GoodsRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
+            GoodsRefusal::Gallery(GalleryRefusal::Full) => Problem::invalid_field("pictures", "too_many_pictures"),
+            GoodsRefusal::Gallery(GalleryRefusal::OtherPictures) => {
+                Problem::invalid_field("pictures", "other_pictures")
+            }
+            GoodsRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<CategoryRefusal> for Problem {
+    fn from(refusal: CategoryRefusal) -> Self {
+        match refusal {
+            CategoryRefusal::NoSuchCategory => Code::NotFound.into(),
+            CategoryRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
+            CategoryRefusal::NameTaken(Locale::Zh) => Problem::invalid_field("name.zh", "name_taken"),
+            CategoryRefusal::NameTaken(Locale::En) => Problem::invalid_field("name.en", "name_taken"),
+            CategoryRefusal::TooMany => Code::TooManyCategories.into(),
+            CategoryRefusal::OtherCategories => Problem::invalid_field("categories", "other_categories"),
+            CategoryRefusal::InUse(_) => Problem::invalid_field("confirm", "confirm"),
+            CategoryRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<AskRefusal> for Problem {
+    fn from(refusal: AskRefusal) -> Self {
+        match refusal {
+            AskRefusal::NoSuchSale => Code::NoSuchSale.into(),
+            AskRefusal::RateLimited => Problem::new(Code::RateLimited).retry_after(ASK_INTERVAL.as_secs()),
+            AskRefusal::TooMany => Code::TooManyQuestions.into(),
+            AskRefusal::NoSuchAccount => Code::NotSignedIn.into(),
+            AskRefusal::NoSuchQuestion => Code::NotFound.into(),
+            AskRefusal::Answered => Code::AlreadyAnswered.into(),
+            AskRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<QuestionRefusal> for Problem {
+    fn from(refusal: QuestionRefusal) -> Self {
+        match refusal {
+            QuestionRefusal::NoSuchQuestion => Code::NotFound.into(),
+            QuestionRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
+            QuestionRefusal::Hidden => Code::QuestionHidden.into(),
+            QuestionRefusal::Store(error) => error.into(),
+        }
     }
 }
 

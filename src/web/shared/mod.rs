@@ -2,26 +2,31 @@
 //! imports from them.
 
 pub mod approvals;
-pub mod goods;
-pub mod onward;
 pub mod orders;
-pub mod questions;
-pub mod sessions;
-pub mod wallet;
 
 pub mod time_zone;
 pub mod validation;
 
-pub mod links;
 pub mod pagination;
 pub mod paths;
 
 pub mod negotiation;
-pub mod response;
 
-use serde::Deserialize;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::problem::Problem;
+use crate::shared::pagination::DEFAULT_PAGE_SIZE;
+use domain::network::masked;
+use domain::wallet::{LedgerAccount, money};
+use domain::{Demand, Locale, Money, Page, Picture, UserId};
+use engine::catalogue::{Catalogue, CatalogueEntry};
+use pages::onward::{OnwardSale, current, onward};
+use store::{Deposit, EntryCursor, SessionRow, Store, StoreError, WalletEntry};
 
 /// The query of a page after a redirect: the action that it reports as done. Unknown values show nothing.
 #[derive(Deserialize)]
@@ -56,4 +61,76 @@ impl From<FieldError> for Problem {
     fn from(FieldError { field, code }: FieldError) -> Self {
         Problem::invalid_field(field, code)
     }
+}
+
+/// Name and cover picture; both empty for a sale that is not in the catalogue.
+pub fn goods_name_and_cover(entry: Option<&CatalogueEntry>, locale: Locale) -> (String, Option<Picture>) {
+    entry.map(|e| (e.goods.name.get(locale).to_owned(), e.goods.cover().cloned())).unwrap_or_default()
+}
+
+// Sales that a page leads on to, from what the catalogue lists. These pages are rendered for one visitor, so they
+// leave out sold-out sales.
+
+/// The sales to go on to from a sale.
+pub fn onward_from(catalogue: &Catalogue, locale: Locale, from: &CatalogueEntry) -> Vec<OnwardSale> {
+    let others = available(catalogue);
+    onward(locale, (&from.sale, &from.goods), others.iter().map(|other| (&other.sale, &other.goods)))
+}
+
+/// The sales to go on to from a page that belongs to no sale.
+pub fn current_sales(catalogue: &Catalogue, locale: Locale) -> Vec<OnwardSale> {
+    current(locale, available(catalogue).iter().map(|entry| (&entry.sale, &entry.goods)))
+}
+
+fn available(catalogue: &Catalogue) -> Vec<Arc<CatalogueEntry>> {
+    let mut listed = catalogue.listed();
+    listed.retain(|entry| entry.sale.demand() != Demand::Gone);
+    listed
+}
+
+// Sessions as their owner and the support staff see them.
+
+/// A session as its owner and the support staff see it.
+#[derive(Serialize, JsonSchema)]
+pub struct SessionJson {
+    id: Uuid,
+    created_at: Timestamp,
+    seen_at: Timestamp,
+    address: String,
+    agent: String,
+    current: bool,
+}
+
+impl SessionJson {
+    /// The session as staff read it, with a masked address.
+    pub fn masked(row: SessionRow) -> SessionJson {
+        SessionJson::of(SessionRow { address: masked(&row.address), ..row }, None)
+    }
+
+    /// The session as its owner reads it.
+    pub fn of(row: SessionRow, current: Option<Uuid>) -> SessionJson {
+        let SessionRow { id, created_at, seen_at, address, agent } = row;
+        SessionJson { id, created_at, seen_at, address, agent, current: current == Some(id) }
+    }
+}
+
+// Reading a wallet.
+
+pub async fn balance_of(store: &Store, user: UserId) -> Result<Money, StoreError> {
+    Ok(money(store.wallet().balance(LedgerAccount::User(user)).await?))
+}
+
+/// The part of a user's money that is set aside for sales.
+pub fn set_aside(deposits: &[Deposit]) -> Money {
+    money(deposits.iter().map(|deposit| deposit.amount).sum())
+}
+
+/// One page of a user's wallet entries, newest first.
+pub async fn wallet_entries(
+    store: &Store,
+    user: UserId,
+    before: Option<&EntryCursor>,
+) -> Result<Page<WalletEntry, EntryCursor>, StoreError> {
+    let entries = store.wallet().entries(LedgerAccount::User(user), before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
+    Ok(Page::cut(entries, DEFAULT_PAGE_SIZE, WalletEntry::cursor))
 }

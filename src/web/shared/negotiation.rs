@@ -1,11 +1,15 @@
 //! Content negotiation: prepared content is sent compressed or plain, or not at all if the browser has it.
 
+use askama::Template;
+use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LOCATION, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use serde::Serialize;
 
 use crate::cache_policy::Cache;
+use crate::problem::Problem;
 
 /// Content with its prepared encodings.
 pub struct Content<'a> {
@@ -67,6 +71,23 @@ fn has_already(request: &HeaderMap, etag: &str) -> bool {
     let lines = request.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
     let etag = etag.trim_start_matches("W/");
     lines.flat_map(|line| line.split(',').map(str::trim)).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
+}
+
+// Responses of pages and forms.
+
+/// A page rendered for one visitor. No cache stores it.
+pub fn personal(status: StatusCode, page: &impl Template) -> Result<Response, Problem> {
+    Ok((status, Cache::Private, Html(page.render()?)).into_response())
+}
+
+/// The answer to an API request that created something, which can be read at `location`.
+pub fn created(location: String, body: impl Serialize) -> Response {
+    (StatusCode::CREATED, Cache::Private, [(LOCATION, location)], Json(body)).into_response()
+}
+
+/// The redirect after a successful form (post, redirect, get).
+pub fn see_other(path: &str) -> Response {
+    (Cache::Private, Redirect::to(path)).into_response()
 }
 
 #[cfg(test)]

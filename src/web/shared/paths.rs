@@ -1,5 +1,7 @@
 //! Paths of pages that several handlers link to.
 
+use url::form_urlencoded::Serializer;
+
 use crate::Shop;
 use domain::{Locale, OrderId, PacketId, SaleId};
 
@@ -68,4 +70,37 @@ pub fn sale_of_path(path: &str) -> Option<SaleId> {
         return None;
     }
     parts.next()?.parse().ok()
+}
+
+/// The query with the fields that are not empty.
+pub fn link_query<const N: usize>(fields: [(&str, &str); N]) -> String {
+    let given = fields.into_iter().filter(|(_, value)| !value.is_empty());
+    Serializer::new(String::new()).extend_pairs(given).finish()
+}
+
+/// An address of the console, with or without a query, in a language.
+pub fn console_link(path: &str, locale: Locale) -> String {
+    let mark = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{mark}lang={locale}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{console_link, link_query};
+    use domain::Locale;
+
+    #[test]
+    fn console_link_keeps_its_query() {
+        assert_eq!(console_link("/admin/orders", Locale::Zh), "/admin/orders?lang=zh");
+        assert_eq!(console_link("/admin/orders?sale=2", Locale::En), "/admin/orders?sale=2&lang=en");
+    }
+
+    #[test]
+    fn query_has_the_fields_that_are_not_empty() {
+        assert_eq!(
+            link_query([("user", "李 & 王"), ("from", ""), ("sale", "1")]),
+            "user=%E6%9D%8E+%26+%E7%8E%8B&sale=1"
+        );
+        assert_eq!(link_query([("from", "")]), "");
+    }
 }

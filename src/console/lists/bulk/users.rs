@@ -9,7 +9,7 @@ use crate::lists::bulk::{
     BulkFields, BulkForm, BulkItem, BulkPage, BulkUserAction, BulkVerdict, PickedForm, answer, distinct, missing,
     size_warning,
 };
-use accounts::staff_rules::check_block_reason;
+use accounts::administration::check_block_reason;
 use domain::UserId;
 use store::{AccountChange, AccountChangeRefusal, User};
 use web::Shop;
