@@ -5,7 +5,7 @@ import { count, create, money, slot, write } from './lib.js';
 
 const CURVE_POINTS = 120;
 const CURVE_HEIGHT = 28;
-/** Longer values are written smaller. The same constant is in `src/web/views/admin/cockpit.rs`; change both. */
+/** Longer values are written smaller. The same constant is in `src/console/cockpit/page.rs`; change both. */
 const MAX_LARGE_CHARS = 7;
 
 const rounded = (n, digits = 1) => count(Number(n.toFixed(digits)));

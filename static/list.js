@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 /** Whether the waiting room of a sale takes people. */
 const isJoining = (card, sale) => ['upcoming', 'open'].includes(sale.phase) && clock.until(card.dataset.joining) <= 0;
 
-/** The key of a card's call to action. `action` in `src/pages/action.rs` does the same without phases; change both. */
+/** The key of a card's call to action. `action` in `src/pages/filters.rs` does the same without phases; change both. */
 function actionOf(card, { mode, phase, drawn }) {
   if (phase === 'paused') return 'go_paused';
   if (mode === 'draw') return { upcoming: 'go_remind', ended: drawn ? 'go_result' : 'go_over' }[phase] ?? 'go_enter';
