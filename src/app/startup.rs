@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use futures::FutureExt;
-use futures::future::OptionFuture;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use secrecy::SecretString;
 use tracing::{info, warn};
@@ -27,6 +25,8 @@ use store::{CategoryRefusal, GoodsRefusal, SaleRefusal, SchemaState, Store, Stor
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How long a start waits for the answer of Redis and RabbitMQ.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a service is asked at a start if it resets the connection.
+const MAX_PROBES: usize = 5;
 /// How long the lease for adding the demo lasts: longer than adding it takes.
 const DEMO_LEASE_DURATION: Duration = Duration::from_secs(60);
 /// Further attempts after a migration failed although the database is available.
@@ -123,12 +123,19 @@ fn restrict_to_owner(file: &Path) {
     }
 }
 
-/// Asks a service once. Fails when it refuses the connection for good, for example because of a wrong password.
-async fn check_service(service: &str, probe: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+/// Asks a service. Fails when it refuses the connection for good, for example because of a wrong password.
+async fn check_service(service: &str, probe: impl AsyncFn() -> anyhow::Result<()>) -> anyhow::Result<()> {
     const FINAL: [&str; 5] = ["WRONGPASS", "NOAUTH", "ACCESS_REFUSED", "not found", "AuthenticationFailed"];
-    let probed = tokio::time::timeout(SERVICE_TIMEOUT, probe).await;
-    let Err(error) = probed.unwrap_or_else(|_| Err(anyhow!("it does not answer"))) else { return Ok(()) };
-    let text = format!("{error:#}");
+    let mut text = String::new();
+    for _ in 0..MAX_PROBES {
+        let probed = tokio::time::timeout(SERVICE_TIMEOUT, probe()).await;
+        let Err(error) = probed.unwrap_or_else(|_| Err(anyhow!("it does not answer"))) else { return Ok(()) };
+        text = format!("{error:#}");
+        // A server that ends the handshake may reset the connection before the reason was read.
+        if !text.contains("reset by peer") {
+            break;
+        }
+    }
     if FINAL.iter().any(|reason| text.contains(reason)) {
         bail!("{service} refuses: {text}");
     }
@@ -227,23 +234,22 @@ impl Services {
         retry_without_database(|| self.prepare_once(fresh, roles)).await
     }
 
-    /// Asks every configured service once, so that a wrong setting ends the start. A service that is away does not: pages,
+    /// Asks every configured service, so that a wrong setting ends the start. A service that is away does not: pages,
     /// log-in and stored orders work without it, and each connection is made again until it succeeds.
     async fn check_services(&self) -> anyhow::Result<()> {
-        let redis = OptionFuture::from(self.redis.as_ref().map(|redis| async {
+        let redis = check_service("Redis (SECKILL_REDIS_URL)", async || {
+            let Some(redis) = &self.redis else { return Ok(()) };
             match redis.ping().await {
                 Ok(()) => Ok(()),
                 Err(error) => Err(self.cause_at_a_member().await.unwrap_or_else(|| error.into())),
             }
-        }));
-        let rabbit = OptionFuture::from(self.config.amqp_url.as_ref().map(|url| async {
+        });
+        let rabbit = check_service("RabbitMQ (SECKILL_AMQP_URL)", async || {
+            let Some(url) = &self.config.amqp_url else { return Ok(()) };
             Rabbit::connect(url, "seckill start").await?.close().await;
             Ok(())
-        }));
-        let (redis, rabbit) = tokio::join!(
-            check_service("Redis (SECKILL_REDIS_URL)", redis.map(|asked| asked.unwrap_or(Ok(())))),
-            check_service("RabbitMQ (SECKILL_AMQP_URL)", rabbit.map(|asked| asked.unwrap_or(Ok(()))))
-        );
+        });
+        let (redis, rabbit) = tokio::join!(redis, rabbit);
         redis.and(rabbit)
     }
 
