@@ -1,20 +1,18 @@
-//! Requests to providers, by TLS, on connections that are kept for the next request.
+//! Requests to providers, by TLS. Each has a connection of its own: a payer makes one or two, and a kept connection may be
+//! closed by the provider just when the next request is sent.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::Context;
 use axum::body::Bytes;
-use axum::http::{HeaderMap, Request, StatusCode, Uri};
-use futures::future::BoxFuture;
+use axum::http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::{Connected, Connection};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
 use base::tls::ClientTls;
@@ -32,13 +30,12 @@ pub(super) struct Answer {
 }
 
 /// A client for one provider.
-pub(super) struct HttpsClient(Client<Connector, Full<Bytes>>);
+pub(super) struct HttpsClient(ClientTls);
 
 impl HttpsClient {
     /// Certificates are checked against the CAs of `tls`; its own certificate is not shown.
     pub(super) fn new(tls: &ClientTls) -> HttpsClient {
-        let connector = Connector(ClientTls::new(tls.ca().cloned(), None));
-        HttpsClient(Client::builder(TokioExecutor::new()).build(connector))
+        HttpsClient(ClientTls::new(tls.ca().cloned(), None))
     }
 
     /// Sends a request that may take effect twice only as once. If the answer does not come or the provider has a fault,
@@ -54,80 +51,40 @@ impl HttpsClient {
     }
 
     async fn attempt(&self, request: &Request<Bytes>) -> anyhow::Result<Answer> {
-        let mut copy = Request::new(Full::new(request.body().clone()));
-        *copy.method_mut() = request.method().clone();
-        *copy.uri_mut() = request.uri().clone();
-        *copy.headers_mut() = HeaderMap::clone(request.headers());
-        let exchange = async {
-            let (head, body) = self.0.request(copy).await?.into_parts();
-            let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| anyhow::anyhow!(error))?;
-            anyhow::Ok(Answer { status: head.status, body: body.to_bytes() })
-        };
-        tokio::time::timeout(ATTEMPT_TIMEOUT, exchange).await.context("no answer in time")?
+        tokio::time::timeout(ATTEMPT_TIMEOUT, self.exchange(request)).await.context("no answer in time")?
+    }
+
+    async fn exchange(&self, request: &Request<Bytes>) -> anyhow::Result<Answer> {
+        let to = request.uri();
+        let is_tls = to.scheme_str() == Some("https");
+        let host = to.host().context("the address has no host")?.trim_matches(['[', ']']).to_owned();
+        let port = to.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+        let path = to.path_and_query().map_or("/", |path| path.as_str());
+        let authority = to.authority().context("the address has no host")?.as_str();
+        let mut request = request.clone().map(Full::new);
+        request.headers_mut().insert(header::HOST, HeaderValue::from_str(authority)?);
+        *request.uri_mut() = path.parse()?;
+        let stream = TcpStream::connect((host.as_str(), port)).await?;
+        stream.set_nodelay(true)?;
+        match is_tls {
+            true => {
+                let tls = TlsConnector::from(self.0.config()?);
+                answer(tls.connect(ServerName::try_from(host)?, stream).await?, request).await
+            }
+            false => answer(stream, request).await,
+        }
     }
 }
 
-#[derive(Clone)]
-struct Connector(ClientTls);
-
-impl tower::Service<Uri> for Connector {
-    type Response = TokioIo<Stream>;
-    type Error = anyhow::Error;
-    type Future = BoxFuture<'static, anyhow::Result<TokioIo<Stream>>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<anyhow::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, to: Uri) -> Self::Future {
-        let tls = self.0.clone();
-        Box::pin(async move {
-            let is_tls = to.scheme_str() == Some("https");
-            let host = to.host().context("the address has no host")?.trim_matches(['[', ']']).to_owned();
-            let port = to.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-            let stream = TcpStream::connect((host.as_str(), port)).await?;
-            stream.set_nodelay(true)?;
-            let stream: Box<dyn Duplex> = match is_tls {
-                true => {
-                    let tls = TlsConnector::from(tls.config()?);
-                    Box::new(tls.connect(ServerName::try_from(host)?, stream).await?)
-                }
-                false => Box::new(stream),
-            };
-            Ok(TokioIo::new(Stream(stream)))
-        })
-    }
-}
-
-trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
-
-/// A connection with or without TLS.
-struct Stream(Box<dyn Duplex>);
-
-impl Connection for Stream {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    request: Request<Full<Bytes>>,
+) -> anyhow::Result<Answer> {
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // The task ends with this function, because nothing else uses the connection.
+    let mut tasks = JoinSet::new();
+    tasks.spawn(connection);
+    let (head, body) = sender.send_request(request).await?.into_parts();
+    let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| anyhow::anyhow!(error))?;
+    Ok(Answer { status: head.status, body: body.to_bytes() })
 }
