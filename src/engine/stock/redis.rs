@@ -150,10 +150,16 @@ impl RedisStock {
         Ok(known == 1)
     }
 
-    /// Like [`Stock::release`], for holds of one bucket.
-    async fn release_from(&self, bucket: Bucket, releases: &[&HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {
-        // The releases are already in the database, so accounts that waited when they were requested are found.
-        self.keep_for_waiters(bucket).await?;
+    /// Like [`Stock::release`], for holds of one bucket. `waited`: units that accounts wait for, if any do.
+    async fn release_from(
+        &self,
+        bucket: Bucket,
+        waited: Option<i64>,
+        releases: &[&HeldUnits],
+    ) -> Result<Vec<OrderId>, Unavailable> {
+        if let Some(units) = waited {
+            self.keep(bucket, units, "").await?;
+        }
         let mut done = Vec::with_capacity(releases.len());
         for chunk in releases.chunks(MAX_RELEASES_PER_CALL) {
             let mut call = self.scripts.release.key(keys::hash(bucket));
@@ -326,9 +332,14 @@ impl Stock for RedisStock {
             let bucket = Bucket::of_user(release.sale_id, self.bucket_count(release.sale_id).await?, release.user_id);
             by_bucket.entry(bucket).or_default().push(release);
         }
-        let released = by_bucket
-            .into_iter()
-            .map(async |(bucket, releases)| within_limit(bucket, self.release_from(bucket, &releases)).await);
+        let mut sales: Vec<SaleId> = by_bucket.keys().filter_map(|bucket| bucket.sale()).collect();
+        sales.dedup();
+        // The releases are already in the database, so accounts that waited when they were requested are found.
+        let waited = self.store.waitlists().waited_for(&sales).await?;
+        let released = by_bucket.into_iter().map(async |(bucket, releases)| {
+            let waited = bucket.sale().and_then(|sale| waited.get(&sale)).copied();
+            within_limit(bucket, self.release_from(bucket, waited, &releases)).await
+        });
         Ok(unless_all_failed(join_all(released).await)?.concat())
     }
 

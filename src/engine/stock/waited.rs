@@ -44,7 +44,7 @@ impl RedisStock {
     }
 
     /// Keeps at least so many units, or exactly so many if the bucket still has this mark.
-    async fn keep(&self, bucket: Bucket, units: i64, mark: &str) -> Result<(), Unavailable> {
+    pub(super) async fn keep(&self, bucket: Bucket, units: i64, mark: &str) -> Result<(), Unavailable> {
         let mut call = self.scripts.waited.key(keys::hash(bucket));
         let _: i64 = call.arg(units).arg(mark).invoke_async(&mut self.master.clone()).await?;
         Ok(())
