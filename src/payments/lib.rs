@@ -98,8 +98,8 @@ pub struct Providers {
 /// What a payer asks for: the money, and how to pay it.
 #[derive(Debug, Clone, Default)]
 pub struct PayerChoice {
-    /// The name of the provider. `None`: the first that takes the amount.
-    pub provider: Option<String>,
+    /// The name of the provider. Empty: the first that takes the amount.
+    pub provider: String,
     /// What is paid for, as the provider's page says it.
     pub title: String,
     /// The shop's path to which the payer returns.
@@ -176,7 +176,7 @@ impl Payments {
         choice: PayerChoice,
         now: Timestamp,
     ) -> Result<Begun, PaymentError> {
-        let is_chosen = |name: &str| choice.provider.as_ref().is_none_or(|chosen| chosen == name);
+        let is_chosen = |name: &str| choice.provider.is_empty() || choice.provider == name;
         let mut offered = self.providers.offered.iter();
         let provider = offered.find(|provider| is_chosen(provider.name()) && provider.takes(amount));
         let provider = provider.ok_or(PaymentError::NoProvider)?;

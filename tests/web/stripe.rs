@@ -468,7 +468,7 @@ async fn session_is_begun_once_although_its_answer_is_lost() {
     arena.stripe.lie("POST /v1/checkout/sessions", "hang", 1);
     let wang = arena.begin("wang", &sale).await;
     assert_eq!(arena.state()["sessions"].as_array().unwrap().len(), 2);
-    // A fault after the session was made: nobody is told where to pay, and the next try has another session.
+    // A fault after the session was made: the shopper gets no address, and the next try makes another session.
     arena.stripe.lie("POST /v1/checkout/sessions", 500, 1);
     let failed = mei.post(&format!("{url}/payments"), json!({})).await;
     assert_eq!(failed.problem(), problem(503, "unavailable"));
@@ -486,7 +486,7 @@ async fn doctor_says_whether_stripe_accepts_the_key_without_showing_it() {
         let stripe = Stripe::new(&config, &ClientTls::default(), "http://127.0.0.1:8080").unwrap();
         stripe.check().await.map_err(|error| format!("{error:#}"))
     };
-    assert_eq!(check(fake.config()).await, Ok(vec![]));
+    assert_eq!(check(fake.config()).await, Ok(()));
     let other = StripeConfig { secret_key: SecretString::from("sk_test_sesame6789"), ..fake.config() };
     assert_eq!(check(other).await.unwrap_err(), "Stripe does not accept SECKILL_STRIPE_SECRET_KEY");
     let gone = StripeConfig { api: "http://127.0.0.1:1".into(), ..fake.config() };
@@ -518,7 +518,7 @@ async fn stripe_is_asked_by_tls_and_its_certificate_is_checked() {
         stripe.check().await.map_err(|error| format!("{error:#}"))
     };
     let ca = PemFile::read(&folder.path().join("ca.pem")).unwrap();
-    assert_eq!(check(Some(ca)).await, Ok(vec![]));
+    assert_eq!(check(Some(ca)).await, Ok(()));
     let untrusted = check(None).await.unwrap_err();
     assert!(base::tls::repair(&untrusted).is_some(), "{untrusted}");
 }

@@ -102,7 +102,10 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         findings.push(check("mail server", None, probe, repair).await.to(server));
     }
     if let Some(stripe) = &config.payments.stripe {
-        let probe = async { Stripe::new(stripe, &config.tls, &config.web.public_url)?.check().await };
+        let probe = async {
+            Stripe::new(stripe, &config.tls, &config.web.public_url)?.check().await?;
+            Ok(Vec::new())
+        };
         let found = check("stripe", None, probe, "see Developers, API keys in Stripe's dashboard").await;
         let note = stripe.is_test.then(|| "test mode: no money moves".to_owned());
         findings.push(Finding { encrypted: Some(stripe.api.starts_with("https://")), note, ..found });

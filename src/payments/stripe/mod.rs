@@ -2,7 +2,7 @@
 //!
 //! The shop sends its own id of a payment with the session and with all that follows from it (`metadata`), so that every
 //! report names it. A session cannot end within half an hour of its begin, so the shop expires it when its own time is
-//! over. A session whose answer never came is of no use: nobody was told its address.
+//! over. If the answer to a new session is lost, no payer has seen its address, so it cannot be paid.
 
 mod amounts;
 mod notices;
@@ -153,12 +153,12 @@ impl Stripe {
         })
     }
 
-    /// Checks that Stripe accepts the key and that it may do what payments need. Returns what is wrong.
-    pub async fn check(&self) -> anyhow::Result<Vec<String>> {
+    /// Checks that Stripe accepts the key and that it may do what payments need.
+    pub async fn check(&self) -> anyhow::Result<()> {
         for path in ["/v1/checkout/sessions?limit=1", "/v1/refunds?limit=1"] {
             self.get::<List<serde_json::Value>>(path).await?;
         }
-        Ok(Vec::new())
+        Ok(())
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {

@@ -44,8 +44,7 @@ pub async fn choice_for(
 ) -> Result<PayerChoice, Problem> {
     let entry = shop.catalogue.entry(order.sale_id).await?;
     let (title, _) = goods_name_and_cover(entry.as_deref(), locale);
-    let provider = Some(provider.to_owned()).filter(|name| !name.is_empty());
-    Ok(PayerChoice { provider, title, return_path })
+    Ok(PayerChoice { provider: provider.to_owned(), title, return_path })
 }
 
 /// The page of a payment that is made at a provider of another origin, or with a phone.

@@ -106,8 +106,7 @@ pub struct TopUpBody {
 
 /// What the owner of a wallet asks for. An empty `provider` is the first that takes the payment.
 pub fn top_up_choice(locale: Locale, provider: &str, return_path: String) -> PayerChoice {
-    let provider = Some(provider.to_owned()).filter(|name| !name.is_empty());
-    PayerChoice { provider, title: text(locale).wallet.top_up.to_owned(), return_path }
+    PayerChoice { provider: provider.to_owned(), title: text(locale).wallet.top_up.to_owned(), return_path }
 }
 
 /// Begins a payment into the wallet. The checkout returns the payer to the page of the wallet.
