@@ -122,9 +122,9 @@ async fn page_of_a_payment_leads_to_the_provider_or_shows_its_code() {
     assert!(mei.get(&page).await.leads_to(&format!("/en/orders/{sale}/{order}")));
 }
 
-/// Before the answer of the provider is there, the order may end. Then nobody is told where it can be paid.
+/// The order may end before the provider answers. Then the shopper is not sent to the checkout.
 #[tokio::test]
-async fn payment_that_was_closed_before_the_provider_answered_is_told_to_nobody() {
+async fn payment_that_was_closed_before_the_provider_answered_is_not_offered() {
     let shop = TestShop::open().await;
     let (id, now) = (PaymentId(Uuid::now_v7()), shop.parts.clock.now());
     let user = UserId(Uuid::now_v7());

@@ -77,7 +77,7 @@ pub struct Payment {
     pub refunded_in_parts: i64,
     pub status: PaymentStatus,
     /// The provider's own name of the payment. `None` if the provider needs none, or if its answer never came: then
-    /// nobody was told where the payment is made.
+    /// no payer knows where to pay.
     pub reference: Option<String>,
 }
 
@@ -193,7 +193,7 @@ impl PaymentStore<'_> {
     }
 
     /// Records where a payment is made, and the provider's name of it. Returns `false` if the payment was closed in the
-    /// meantime: nobody may be told where it is made.
+    /// meantime. Then do not tell the payer where it is made.
     pub async fn set_checkout(
         self,
         id: PaymentId,

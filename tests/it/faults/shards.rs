@@ -70,7 +70,8 @@ async fn change_reaches_the_living_buckets_and_later_the_others() {
     }
 }
 
-/// Units of living buckets are offered to accounts of living buckets. Those of the dead master get theirs when it is back.
+/// While a master is dead, accounts of the other buckets are offered what comes back there. Accounts of its own buckets wait until
+/// it is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unit_that_comes_back_is_offered_while_a_shard_is_dead() {
     const UNITS: usize = 8;
