@@ -27,7 +27,7 @@ use super::keyed_limit::KeyedLimit;
 use super::network::Network;
 use super::{AccountRefusal, Accounts, Device, names};
 use base::clock::Clock;
-use base::slots::{KeyedSlot, KeyedSlots};
+use base::rate_limit::{KeyedSlot, KeyedSlots};
 use store::{GuessCount, StoreError};
 
 /// Wrong passwords for one user name from one host: the burst, then one per period.

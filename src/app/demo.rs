@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use domain::draw::Beacon;
-use domain::shop_page::{ShopPage, ShopPageName};
+use domain::staff::{ShopPage, ShopPageName};
 use domain::{
     Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Locale, Money, Picture, QuestionChange, Rush, SaleId, SaleMode,
     WaitingRoomPlan, Window,

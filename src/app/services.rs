@@ -24,7 +24,7 @@ use control::revenue::Revenue;
 use control::sales_admin::SalesAdmin;
 use control::stock_sync::StockSync;
 use domain::Money;
-use domain::wallet::CURRENCY;
+use domain::ledger::CURRENCY;
 use engine::batching::Batcher;
 use engine::catalogue::Catalogue;
 use engine::eligibility::Eligibility;

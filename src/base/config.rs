@@ -12,25 +12,16 @@ use secrecy::SecretString;
 use tracing_subscriber::filter::Targets;
 use url::Url;
 
-mod accounts;
+mod addresses;
 mod cidr;
-mod database_address;
-mod log;
-mod mail;
-mod payments;
-mod redis_address;
-mod secret;
-mod service_address;
+mod sections;
 mod source;
 
+pub use addresses::{RedisAddress, SentinelAddress, ServiceAddress};
+use addresses::{amqp_url, database_url, read_tls};
 pub use cidr::Cidr;
-use database_address::database_url;
-use log::{log_format, log_levels};
-pub use mail::MailConfig;
-pub use payments::{PaymentProvider, PaymentsConfig, StripeConfig};
-pub use redis_address::{RedisAddress, SentinelAddress};
-pub use service_address::ServiceAddress;
-use service_address::{amqp_url, read_tls};
+pub use sections::{MailConfig, PaymentProvider, PaymentsConfig, StripeConfig};
+use sections::{log_format, log_levels};
 pub use source::{Source, check_variables, read_file};
 
 use crate::tls::ClientTls;
@@ -257,7 +248,7 @@ impl Config {
         let web = read_web(source)?;
         let secret = source.secret("secret");
         let secret_previous = source.secret("secret-previous");
-        secret::check(&web, secret.as_ref(), secret_previous.as_ref())?;
+        sections::check_secret(&web, secret.as_ref(), secret_previous.as_ref())?;
         Ok(Config {
             database_url: source.parse("database-url", sqlite_in(&data_dir), |text| database_url(text, &tls))?,
             migrate: source.parse("migrate", MigratePolicy::Auto, |text| {
@@ -267,14 +258,14 @@ impl Config {
             amqp_url: read_amqp(source, &tls)?,
             secret,
             secret_previous,
-            admin_password: accounts::admin_password(source)?,
-            staff_idle: accounts::staff_idle(source)?,
-            staff_step_up: accounts::staff_step_up(source)?,
-            second_person_above: accounts::second_person_above(source)?,
-            free_registrations: accounts::free_registrations(source)?,
+            admin_password: sections::admin_password(source)?,
+            staff_idle: sections::staff_idle(source)?,
+            staff_step_up: sections::staff_step_up(source)?,
+            second_person_above: sections::second_person_above(source)?,
+            free_registrations: sections::free_registrations(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
-            payments: payments::read_payments(source, &web)?,
-            mail: mail::read_mail(source, &tls, &web.public_url)?,
+            payments: sections::read_payments(source, &web)?,
+            mail: sections::read_mail(source, &tls, &web.public_url)?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
             time_zone: source.parse("time-zone", TimeZone::UTC, |name| {
                 TimeZone::get(name).context("expected UTC or a name such as Asia/Shanghai")

@@ -18,4 +18,3 @@ pub mod tls;
 // Limits, and values that are read again once they are old.
 pub mod rate_limit;
 pub mod revalidating_cache;
-pub mod slots;

@@ -5,8 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, Command};
 
-use super::reset::Reset;
-use super::verify_draw::DrawFiles;
+use super::commands::{DrawFiles, Reset};
 use base::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
 use base::lifecycle::name_process;
 use rehearse::options::{self, Options};

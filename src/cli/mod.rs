@@ -1,20 +1,19 @@
 //! The command line: parsing, dispatch and the commands `doctor`, `audit`, `reset-…` and `verify-draw`.
 
-mod audit;
 mod command_line;
+mod commands;
 mod doctor;
-mod process;
-mod reset;
-mod verify_draw;
 
+use std::hint::black_box;
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use tokio::runtime::Runtime;
 use tracing_subscriber::prelude::*;
 
-use self::command_line::Task;
-pub use self::process::main;
 use crate::app::{self, Services};
+use crate::cli::command_line::Task;
 use base::config::{Config, MigratePolicy};
 use control::audit_file::AuditFile;
 
@@ -54,7 +53,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             let open = if resume { AuditFile::resume } else { AuditFile::begin };
             let services = Services::build(&config).await?;
             services.catalogue.refresh().await?;
-            Ok(audit::run(&services.audit(), open(&config.data_dir)).await)
+            Ok(commands::audit(&services.audit(), open(&config.data_dir)).await)
         }
         Task::Rehearse(options) => {
             let build = async |config: &Config| Ok(Services::build(config).await?.rehearsal());
@@ -65,7 +64,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             println!("{}", String::from_utf8_lossy(&app::document().text()));
             Ok(ExitCode::SUCCESS)
         }
-        Task::VerifyDraw(files) => verify_draw::run(&files),
+        Task::VerifyDraw(files) => commands::verify_draw(&files),
         Task::Run(roles) => app::run(&roles, config).await,
     }
 }
@@ -81,4 +80,37 @@ async fn list_migrations(config: &Config) -> anyhow::Result<ExitCode> {
     }
     println!("{} migrations are pending", schema.pending.len());
     Ok(ExitCode::SUCCESS)
+}
+
+// The process: its memory, its runtime, its exit code.
+
+/// Declines transparent huge pages. The allocator would get pages of two mebibytes, which Linux clears as a whole on
+/// first use, while shoppers wait, and which stay in memory as long as one byte of them is in use.
+fn disable_huge_pages() {
+    #[cfg(target_os = "linux")]
+    // If the system refuses, pages stay large and the process uses more memory; nothing else changes.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
+}
+
+/// Makes the allocator return unused memory to the system once a second. By itself the allocator does so only when a
+/// large block is requested. A quiet shop requests none and would keep the memory of its last rush. A busy shop would
+/// do it while shoppers wait.
+fn return_unused_memory() {
+    loop {
+        std::thread::sleep(Duration::from_secs(1));
+        drop(black_box(Vec::<u8>::with_capacity(1 << 20)));
+    }
+}
+
+/// Runs the process's command line and returns its exit code. Not generic, so that everything it calls is compiled with
+/// the library.
+pub fn main() -> ExitCode {
+    disable_huge_pages();
+    std::thread::spawn(return_unused_memory);
+    let outcome = Runtime::new().map_err(Into::into).and_then(|runtime| runtime.block_on(run()));
+    outcome.unwrap_or_else(|error| {
+        eprintln!("seckill: {error:#}");
+        // Exit code 1 means that an audit, a doctor or a rehearsal found something.
+        ExitCode::from(2)
+    })
 }

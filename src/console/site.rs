@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::{StaffVisit, StaffVisitTo};
 use domain::Bilingual;
-use domain::shop_page::{ShopPage, ShopPageName};
+use domain::staff::{ShopPage, ShopPageName};
 use pages::{Chrome, filters};
 use web::Shop;
 use web::extract::session::{ManageSales, ViewConsole};

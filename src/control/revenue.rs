@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use base::clock::Clock;
 use base::revalidating_cache::{ComputationError, RevalidatingCache};
 use domain::Money;
-use domain::books::AccountKind;
+use domain::ledger::AccountKind;
 use store::{Period, Store, StoreError};
 
 /// The revenue of the day so far. It is cached, because summing up a day with a million payments takes a second.

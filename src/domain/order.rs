@@ -4,8 +4,10 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::wire::wire_enum;
-use super::{Address, Money, OrderId, SaleId, UserId, wallet};
+use crate::bucket::Owner;
+use crate::packet::ShareClaim;
+use crate::wire::wire_enum;
+use crate::{Address, Money, OrderId, SaleId, UserId, ledger};
 
 /// Units that a user holds and whose order is not in the database yet. The outbox and RabbitMQ carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,7 +114,7 @@ impl Order {
     /// Whether status and currency allow a payment from the wallet. Balance and deadline are checked by the payment
     /// itself.
     pub fn accepts_wallet(&self) -> bool {
-        self.status == OrderStatus::Unpaid && self.amount.currency == wallet::CURRENCY
+        self.status == OrderStatus::Unpaid && self.amount.currency == ledger::CURRENCY
     }
 
     /// Whether the owner has to choose an address before paying.
@@ -134,6 +136,47 @@ impl Order {
 pub fn generated_at(id: OrderId) -> Timestamp {
     let (seconds, nanos) = id.0.get_timestamp().map_or((0, 0), |at| at.to_unix());
     Timestamp::new(seconds as i64, nanos as i32).unwrap_or_default()
+}
+
+// The content of the outbox and of RabbitMQ: grants that are not in the database yet.
+
+/// Units of a sale, or a share of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutboxItem {
+    Order(Reservation),
+    Share(ShareClaim),
+}
+
+impl OutboxItem {
+    /// The sale or packet whose units the item takes.
+    pub fn owner(&self) -> Owner {
+        match self {
+            OutboxItem::Order(reservation) => reservation.sale_id.into(),
+            OutboxItem::Share(claim) => claim.packet_id.into(),
+        }
+    }
+
+    pub fn order(&self) -> Option<&Reservation> {
+        match self {
+            OutboxItem::Order(reservation) => Some(reservation),
+            OutboxItem::Share(_) => None,
+        }
+    }
+
+    pub fn share(&self) -> Option<&ShareClaim> {
+        match self {
+            OutboxItem::Share(claim) => Some(claim),
+            OutboxItem::Order(_) => None,
+        }
+    }
+
+    /// Splits items into orders and shares.
+    pub fn partition(all: &[OutboxItem]) -> (Vec<Reservation>, Vec<ShareClaim>) {
+        (
+            all.iter().filter_map(OutboxItem::order).copied().collect(),
+            all.iter().filter_map(OutboxItem::share).copied().collect(),
+        )
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
-//! Characters that a text of people may have. A direction override (U+202E) makes `gnp.exe` of `exe.png`, and a control
-//! character breaks lines of files and logs.
+//! Texts of people: the languages of the shop, and the characters that a text may have. A direction override (U+202E)
+//! makes `gnp.exe` of `exe.png`, and a control character breaks lines of files and logs.
+
+use crate::wire::wire_enum;
 
 /// Whether the character changes the direction of the text around it.
 pub fn reorders(c: char) -> bool {
@@ -16,6 +18,49 @@ pub fn is_paragraphs(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t') || reorders(c))
 }
 
+// The languages of the shop.
+
+wire_enum! {
+    /// A language. Its text is the first segment of every page's path.
+    pub enum Locale {
+        Zh = "zh",
+        En = "en",
+    }
+}
+
+impl Locale {
+    /// The value of `<html lang>`.
+    pub fn html_lang(self) -> &'static str {
+        match self {
+            Locale::Zh => "zh-CN",
+            Locale::En => "en",
+        }
+    }
+
+    /// The other language, for the language switch.
+    pub fn other(self) -> Locale {
+        match self {
+            Locale::Zh => Locale::En,
+            Locale::En => Locale::Zh,
+        }
+    }
+
+    /// The supported language that an `Accept-Language` header ranks highest; English when it names none.
+    pub fn negotiate(accept_language: &str) -> Locale {
+        let mut best = (0.0, Locale::En);
+        for range in accept_language.split(',') {
+            let mut parts = range.split(';').map(str::trim);
+            let tag = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let quality = parts.find_map(|p| p.strip_prefix("q=")).map_or(1.0, |q| q.parse().unwrap_or(0.0));
+            let Ok(locale) = tag.split('-').next().unwrap_or_default().parse() else { continue };
+            if quality > best.0 {
+                best = (quality, locale);
+            }
+        }
+        best.1
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +74,14 @@ mod tests {
             assert!(is_line(text) && is_paragraphs(text), "{text:?}");
         }
         assert!(is_paragraphs("a\r\n\tb") && !is_line("a\nb") && !is_line("a\u{2028}b"));
+    }
+
+    #[test]
+    fn highest_ranked_supported_language_wins() {
+        assert_eq!(Locale::negotiate("zh-CN,zh;q=0.9,en;q=0.8"), Locale::Zh);
+        assert_eq!(Locale::negotiate("fr, en;q=0.3, zh-TW;q=0.7"), Locale::Zh);
+        assert_eq!(Locale::negotiate("en-GB"), Locale::En);
+        assert_eq!(Locale::negotiate("fr"), Locale::En);
+        assert_eq!(Locale::negotiate("zh;q=nonsense"), Locale::En);
     }
 }

@@ -15,8 +15,8 @@ use crate::markdown::to_plain;
 use crate::onward::{OnwardSale, onward};
 use crate::variants::{VariantSale, variants};
 use crate::{Chrome, assets, reminder};
+use domain::ledger::CURRENCY;
 use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, OPEN_ANSWERS, ShownAnswer};
-use domain::wallet::CURRENCY;
 use domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Refusal, RefusalClass, Sale, SaleMode,
     SaleState, category_of,

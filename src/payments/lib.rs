@@ -37,7 +37,7 @@ pub use stripe::Stripe;
 use accounts::Signals;
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
-use domain::wallet::{TopUpRefusal, check_top_up};
+use domain::ledger::{TopUpRefusal, check_top_up};
 use domain::{Money, Order, PaymentId, UserId};
 use provider::{Charge, Provider};
 use store::{Checkout, NewPayment, PaymentPurpose, Store, StoreError, WalletPaymentOutcome};

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{SavedViewStore, StoreError, row};
 use domain::UserId;
-use domain::saved_view::{ConsoleList, SavedView};
+use domain::staff::{ConsoleList, SavedView};
 
 /// The outcome of saving or renaming a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use sqlx::any::AnyRow;
 
 use super::{ShopPageStore, StoreError, row};
 use crate::audit_log::log;
-use domain::shop_page::{ShopPage, ShopPageName};
+use domain::staff::{ShopPage, ShopPageName};
 use domain::{AuditAction, Bilingual};
 
 /// The smallest difference between two versions of a page.

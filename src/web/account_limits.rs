@@ -10,8 +10,7 @@ use axum::response::Response;
 
 use crate::Shop;
 use crate::problem::{Code, Problem};
-use base::rate_limit::UserLimit;
-use base::slots::{KeyedSlot, KeyedSlots};
+use base::rate_limit::{KeyedSlot, KeyedSlots, UserLimit};
 use domain::{Network, UserId};
 
 /// Open streams of one account: a page for each of a few sales, on two devices.

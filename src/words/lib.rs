@@ -51,9 +51,9 @@ pub use waiting_rooms::{
     EligibilityConsoleText, EligibilityText, WaitingRoomConsoleText, WaitingRoomText, WaitlistText,
 };
 
+use domain::ledger::TransferKind;
 use domain::packet::PacketPhase;
 use domain::sale::SaleMove;
-use domain::wallet::TransferKind;
 use domain::{Alarm, Locale, OrderStatus, Phase, Role, SaleState};
 
 /// Declares [`Text`] from one list of tables, with its value in each language.

@@ -1,4 +1,4 @@
-use domain::shop_page::ShopPageName;
+use domain::staff::ShopPageName;
 use domain::{Locale, ModeName};
 
 texts! {

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::task::Poll;
 
-use domain::books::AccountKind;
+use domain::ledger::AccountKind;
 use futures::future::poll_fn;
 use jiff::Timestamp;
 use sqlx::Row;

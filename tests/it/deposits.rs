@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use domain::draw::EntryId;
-use domain::wallet::LedgerAccount;
+use domain::ledger::LedgerAccount;
 use domain::{SaleId, UserId};
 use futures::future::join_all;
 use store::{JoinOutcome, Joining};

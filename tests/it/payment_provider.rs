@@ -14,7 +14,7 @@ use axum::http::HeaderMap;
 use base::clock::Clock;
 use base::metrics::Metrics;
 use domain::PaymentStatus;
-use domain::wallet::money;
+use domain::ledger::money;
 use domain::{Money, OrderId, OrderStatus, PaymentId, RefundId, RefundTarget, SaleId, UserId};
 use futures::stream::{self, StreamExt};
 use jiff::Timestamp;

@@ -2,8 +2,8 @@
 //! happens together.
 
 use base::clock::Clock;
+use domain::ledger::{LedgerAccount, money};
 use domain::packet::{Giver, Packet, PacketState, Split};
-use domain::wallet::{LedgerAccount, money};
 use domain::{OrderId, PacketId, PaymentId, SaleId, UserId};
 use futures::future::join_all;
 use jiff::Timestamp;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use domain::wallet::LedgerAccount;
+use domain::ledger::LedgerAccount;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

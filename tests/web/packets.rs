@@ -2,8 +2,8 @@
 
 use super::support::assert_audit_finds_nothing;
 use super::*;
+use domain::ledger::LedgerAccount;
 use domain::packet::Giver;
-use domain::wallet::LedgerAccount;
 use domain::{PacketId, UserId};
 use engine::packets::{ClaimRefusal, GiveRequest};
 

@@ -5,7 +5,7 @@ use super::support::{assert_audit_finds_nothing, paid_order};
 use super::*;
 use domain::CaseKind;
 use domain::PaymentStatus;
-use domain::wallet::LedgerAccount;
+use domain::ledger::LedgerAccount;
 
 const PRICE: i64 = 199_900;
 

@@ -41,7 +41,7 @@ async fn cashier_of_the_sandbox_is_gone_while_it_is_off() {
     let mei = shop.shopper("mei").await;
     // A payment from the time when the sandbox was on.
     let (id, store) = (PaymentId(Uuid::now_v7()), &shop.parts.store);
-    let amount = domain::wallet::money(1_000_000);
+    let amount = domain::ledger::money(1_000_000);
     let user = mei.get("/api/me").await.json()["user"]["id"].as_str().unwrap().parse().unwrap();
     let now = shop.parts.clock.now();
     let payment = NewPayment { id, purpose: PaymentPurpose::TopUp(user), amount, provider: "sandbox" };
@@ -128,7 +128,7 @@ async fn payment_that_was_closed_before_the_provider_answered_is_not_offered() {
     let shop = TestShop::open().await;
     let (id, now) = (PaymentId(Uuid::now_v7()), shop.parts.clock.now());
     let user = UserId(Uuid::now_v7());
-    let (amount, checkout) = (domain::wallet::money(100), Checkout::Redirect("/somewhere".into()));
+    let (amount, checkout) = (domain::ledger::money(100), Checkout::Redirect("/somewhere".into()));
     let payment = NewPayment { id, purpose: PaymentPurpose::TopUp(user), amount, provider: "sandbox" };
     let payments = shop.parts.store.payments();
     payments.add(&payment, now + Duration::from_secs(60), now).await.unwrap();

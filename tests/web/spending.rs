@@ -2,7 +2,7 @@
 
 use super::support::{assert_audit_finds_nothing, pay};
 use super::*;
-use domain::wallet::LedgerAccount;
+use domain::ledger::LedgerAccount;
 use engine::packets::give::MAX_OPERATOR_SPENDING;
 
 async fn shop_balance(shop: &TestShop) -> i64 {

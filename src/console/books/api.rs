@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::StaffCall;
 use crate::books::query::BooksQuery;
 use domain::Money;
-use domain::books::{AccountKind, TrialBalanceLine};
+use domain::ledger::{AccountKind, TrialBalanceLine};
 use web::cache_policy::Cache;
 use web::extract::Query;
 use web::extract::session::ViewBooks;

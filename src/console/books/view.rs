@@ -4,7 +4,7 @@ use askama::Template;
 use jiff::tz::TimeZone;
 
 use crate::books::query::BooksQuery;
-use domain::books::{AccountKind, TrialBalanceLine};
+use domain::ledger::{AccountKind, TrialBalanceLine};
 use pages::filters;
 use store::Period;
 use web::shared::FieldError;

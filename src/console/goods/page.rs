@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::goods::upload::{GoodsForm, UploadedFile, changes_since};
 use crate::lists::saved_views::{ListBar, own_list_bar};
 use crate::{ConfirmForm, StaffVisit, StaffVisitTo, label};
-use domain::picture::MAX_GALLERY_PICTURES;
+use domain::goods::MAX_GALLERY_PICTURES;
 use domain::{Bilingual, Category, CategoryId, ConsoleList, Goods, GoodsId, Locale, Picture};
 use pages::{Chrome, filters};
 use store::{GoodsDraft, GoodsRefusal, RequestId};

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::goods::page::OtherChanges;
 use domain::GoodsId;
-use domain::picture::MAX_GALLERY_PICTURES;
+use domain::goods::MAX_GALLERY_PICTURES;
 use pages::pictures::MAX_PICTURE_BYTES;
 use store::{AuditFilter, AuditRow, Store, StoreError};
 use web::Shop;

@@ -8,7 +8,7 @@ use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
 use crate::orders::search::OrderSearchQuery;
 use crate::sales::form::for_time_field;
 use domain::order::OrderStep;
-use domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, PaymentStatus, RefundTarget, SaleId, wallet};
+use domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, PaymentStatus, RefundTarget, SaleId, ledger};
 use pages::filters::{self, grouped};
 use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
 use web::shared::FieldError;
@@ -232,7 +232,7 @@ impl AdminOrderPage {
     /// Whether there is a choice where the money of a partial refund goes.
     fn chooses_target(&self) -> bool {
         let by_wallet = self.payments.iter().any(|line| line.payment.provider == WALLET);
-        !by_wallet && self.order.amount.currency == wallet::CURRENCY
+        !by_wallet && self.order.amount.currency == ledger::CURRENCY
     }
 
     /// The amount that is left, after partial refunds only.

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::lists::saved_views::{ColumnLink, ListBar, list_bar};
 use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
+use domain::ledger::money;
 use domain::packet::{Giver, PacketPhase};
-use domain::wallet::money;
 use domain::{ConsoleList, Locale, Money, PacketId};
 use engine::packets::PacketView;
 use pages::{Chrome, filters};

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use domain::draw::Beacon;
+use domain::ledger;
 use domain::spread::advised_spread_ms;
-use domain::wallet;
 use domain::{Currency, EligibilityRules, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use web::shared::FieldError;
@@ -141,7 +141,7 @@ impl SaleForm {
         let [total, limit] = [&self.total, &self.per_user_limit].map(|text| text.trim().parse::<i64>());
         let [opens_at, closes_at] = [&self.opens_at, &self.closes_at].map(|text| optional(text, time));
         let accounts_before = optional(&self.accounts_before, time);
-        let deposit = optional(&self.deposit, |text| price(text, wallet::CURRENCY));
+        let deposit = optional(&self.deposit, |text| price(text, ledger::CURRENCY));
         let buckets = optional(&self.buckets, |text| text.parse::<u8>().ok());
         let [lot, spread_ms] = [&self.lot, &self.spread_ms].map(|text| optional(text, |text| text.parse::<i64>().ok()));
         let [prequeue, gather, seat, draw_window, draw_review] = [

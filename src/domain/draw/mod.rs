@@ -7,26 +7,23 @@
 //!
 //! `docs/draw.md` has the protocol byte by byte, `scripts/verify_draw.py` a second implementation.
 
-mod entry;
 mod list;
 mod merkle;
-mod order;
 mod proof;
 mod randomness;
 mod rules;
 pub mod sale;
 #[cfg(test)]
 mod tests;
-mod verification;
 
-pub use entry::{EntryId, EntryStatus, Exclusion};
+pub use list::{EntryId, EntryStatus, Exclusion};
 pub use list::{EntryList, ListedEntry, WrongList};
 pub use merkle::{inclusion, root, root_of};
-pub use order::{ranking, seed};
+pub use proof::{Check, Verification};
 pub use proof::{Proof, UnreadableProof};
 pub use randomness::{Beacon, PublicRound, Randomness, WrongRandomness};
 pub use rules::{DrawRules, WrongRules};
-pub use verification::{Check, Verification};
+pub use rules::{ranking, seed};
 
 use super::secret::CommittedSecret;
 

@@ -9,13 +9,12 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::Packets;
-use domain::Role;
+use crate::packets::Packets;
+use domain::ledger::money;
 use domain::packet::split::{MAX_PACKET_TOTAL, MAX_SHARES, SplitError};
 use domain::packet::{Giver, Packet, PacketState, Split, SplitPlan};
 use domain::text::is_line;
-use domain::wallet::money;
-use domain::{Money, PacketId, RefundId, UserId};
+use domain::{Money, PacketId, RefundId, Role, UserId};
 use store::{Approval, ApprovalOutcome, GiveOutcome, ShopSpender, StoreError};
 
 /// Shares of one packet that a user may give. The shop may give a million.

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use base::clock::Clock;
 use base::private_files;
 use domain::Picture;
-use domain::picture::COPY_WIDTHS;
+use domain::goods::COPY_WIDTHS;
 use store::{Store, StoreError};
 
 use resize::EncodedPicture;

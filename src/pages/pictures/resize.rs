@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::pictures::{MAX_PICTURE_BYTES, PictureRefusal};
 use domain::Picture;
-use domain::picture::COPY_WIDTHS;
+use domain::goods::COPY_WIDTHS;
 
 /// Hexadecimal digits of the hash in a file name. At 128 bits collisions do not occur.
 pub(super) const HASH_DIGITS: usize = 32;

@@ -2,13 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::{sessions, tombstone};
-use crate::accounts;
+use crate::accounts::{self, sessions, tombstone};
 use crate::deposits::returns;
 use crate::packets::open::UNCLAIMED;
 use crate::{AccountStore, Revocation, StoreError, Tx, reminders, row, wallet};
 use domain::UserId;
-use domain::wallet::{LedgerAccount, Transfer, TransferKind};
+use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 
 /// The outcome of deleting an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

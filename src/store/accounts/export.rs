@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{AccountStore, EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, StoreError, WalletEntry};
+use domain::ledger::{LedgerAccount, money};
 use domain::packet::{Giver, Packet};
-use domain::wallet::{LedgerAccount, money};
 use domain::{OrderHold, UserId, WaitingRoomPlace};
 
 /// Rows per query.

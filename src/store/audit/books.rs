@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Snapshot;
 use crate::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_days};
 use crate::{StoreError, row};
-use domain::books::AccountSum;
+use domain::ledger::AccountSum;
 
 /// A day is added up in this many steps.
 const STEPS_OF_A_DAY: i64 = 4;

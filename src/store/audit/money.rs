@@ -4,7 +4,7 @@ use sqlx::AssertSqlSafe;
 
 use super::{Snapshot, Step, Steps};
 use crate::{StoreError, row};
-use domain::wallet::LedgerAccount;
+use domain::ledger::LedgerAccount;
 
 /// Accounts that take part in most transfers. Their entries are added up along with the transfers.
 const BUSY: [LedgerAccount; 2] = [LedgerAccount::Provider, LedgerAccount::Shop];

@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 use super::{Period, beside_the_ledger};
 use crate::{BookStore, StoreError, row};
 use domain::Money;
-use domain::wallet::money;
+use domain::ledger::money;
 
 /// One movement on one account. The lines of a transfer sum to zero.
 #[derive(Debug, Clone, PartialEq, Eq)]

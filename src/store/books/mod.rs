@@ -18,8 +18,8 @@ use jiff::Timestamp;
 use crate::pool::Connection;
 use crate::{BookStore, StoreError, row};
 use domain::Currency;
-use domain::books::{AccountKind, AccountSum, TrialBalanceLine, trial_balance};
-use domain::wallet::CURRENCY;
+use domain::ledger::CURRENCY;
+use domain::ledger::{AccountKind, AccountSum, TrialBalanceLine, trial_balance};
 
 pub(crate) const DAY_MS: i64 = 24 * 3600 * 1000;
 /// How long after its end a day is closed. Transactions that began in it are over by then.

@@ -18,7 +18,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::{DepositStore, MAX_ROWS, StoreError, Tx, bind_ids, list, padded, placeholders, row, wallet};
-use domain::wallet::{LedgerAccount, Transfer, TransferKind};
+use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{SaleId, UserId};
 
 /// The last deposit that an account had in a sale.

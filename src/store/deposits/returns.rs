@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use super::{Deposit, columns, deposit, transfer};
 use crate::sales::is_over;
 use crate::{DepositStore, StoreError, Tx, row, wallet};
-use domain::wallet::{Transfer, TransferKind};
+use domain::ledger::{Transfer, TransferKind};
 use domain::{OrderId, SaleId, UserId};
 
 /// Deposits per transaction: few enough that payments from the same wallets can wait for it.

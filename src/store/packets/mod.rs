@@ -21,8 +21,8 @@ pub use shop::RequestedPacket;
 use super::wallet::{Posted, post};
 use super::{LockPatience, MAX_ROWS, PacketStore, StoreError, Tx, bind_ids, list, padded, placeholders, row};
 use crate::audit_log::log;
+use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::packet::{Giver, Packet, PacketState, Share, ShareClaim};
-use domain::wallet::{LedgerAccount, Transfer, TransferKind};
 use domain::{AuditAction, PacketId, RefundId, UserId};
 
 /// Shares in one row of `packet_shares`, which is one part of the packet.

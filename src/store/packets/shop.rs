@@ -11,8 +11,8 @@ use super::*;
 use crate::payments::approvals::Approval;
 use crate::payments::staff_refunds::{APPROVAL_LIFETIME, log_decision, moved_alone};
 use crate::{ApprovalOutcome, PacketStore, StoreError};
+use domain::ledger::{CURRENCY, money};
 use domain::linked_accounts::groups;
-use domain::wallet::{CURRENCY, money};
 use domain::{ApprovalStatus, RefundKind, RefundTarget};
 
 /// A packet that waits for a second person, or waited.

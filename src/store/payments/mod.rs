@@ -25,8 +25,8 @@ use super::wallet::{Posted, lock, post};
 use super::{PaymentStore, StoreError, Tx, row};
 use crate::accounts;
 use cases::NewCase;
+use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
 use domain::payment::{MAX_HELD_AMOUNT, MAX_REPORTED_AMOUNT};
-use domain::wallet::{LedgerAccount, Transfer, TransferKind, money};
 use domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, PaymentStatus, SaleId, UserId};
 
 /// The provider name of payments from a wallet.

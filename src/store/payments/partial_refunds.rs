@@ -13,7 +13,7 @@ use super::refunds::{Refund, RefundRefusal};
 use super::{Payment, WALLET};
 use crate::audit_log::log;
 use crate::{AuditReason, PaymentStore, StoreError, Tx, row};
-use domain::{AuditAction, Money, OrderId, PaymentId, RefundId, RefundTarget, wallet};
+use domain::{AuditAction, Money, OrderId, PaymentId, RefundId, RefundTarget, ledger};
 
 /// A partial refund that staff ask for.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +100,7 @@ impl PaymentStore<'_> {
 /// The payment of which a part would be refunded, or why the order does not allow the refund.
 pub(super) async fn check(tx: &mut Tx, new: &NewPartialRefund) -> Result<Result<Payment, RefundRefusal>, sqlx::Error> {
     let Some(of) = captured(tx, new.order).await? else { return Ok(Err(RefundRefusal::WrongStatus)) };
-    if new.to == RefundTarget::Wallet && of.amount.currency != wallet::CURRENCY {
+    if new.to == RefundTarget::Wallet && of.amount.currency != ledger::CURRENCY {
         return Ok(Err(RefundRefusal::NoWallet));
     }
     let left = of.refundable();

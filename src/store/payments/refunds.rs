@@ -11,7 +11,7 @@ use super::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order,
 use crate::orders::read;
 use crate::wallet::post;
 use crate::{PaymentStore, StoreError, Tx, bind_ids, list, next_attempt, padded, row};
-use domain::wallet::{LedgerAccount, Transfer, TransferKind};
+use domain::ledger::{LedgerAccount, Transfer, TransferKind};
 use domain::{Currency, Money, OrderId, OrderStatus, PaymentId, RefundId};
 
 /// Money that goes back to a payer.

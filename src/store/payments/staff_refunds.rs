@@ -21,7 +21,7 @@ use super::refunds::RefundRefusal;
 use crate::audit_log::log;
 use crate::orders::{read, staff_actions};
 use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, row};
-use domain::wallet::CURRENCY;
+use domain::ledger::CURRENCY;
 use domain::{
     ApprovalStatus, AuditAction, CaseKind, Currency, Money, OrderId, RefundId, RefundKind, RefundTarget, SaleId, UserId,
 };

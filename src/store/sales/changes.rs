@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{RequestId, StoreError};
+use domain::ledger::{CURRENCY, DEPOSIT_LIMITS};
 use domain::sale::{SaleMove, WrongState};
-use domain::wallet::{CURRENCY, DEPOSIT_LIMITS};
 use domain::{
     AuditAction, DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, Rush, Sale, SaleId,
     SaleMode, SaleState, WaitingRoomPlan, Window,

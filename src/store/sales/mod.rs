@@ -22,7 +22,7 @@ use super::{AnyQuery, LockPatience, SaleStore, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use changes::{SaleChange, SaleRefusal};
-use domain::wallet::money;
+use domain::ledger::money;
 use domain::{
     DrawPlan, EligibilityRules, GoodsId, ModeName, Money, Rush, Sale, SaleId, SaleMode, SpreadSeed, WaitingRoomPlan,
     Window,

@@ -20,7 +20,7 @@ pub use read::{EntryCursor, EntrySubject, WalletEntry};
 
 use super::{MAX_ROWS, Tx, bind_ids, list, padded, placeholders, row};
 use domain::UserId;
-use domain::wallet::{LedgerAccount, Transfer};
+use domain::ledger::{LedgerAccount, Transfer};
 
 /// The outcome of posting transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::{StoreError, WalletStore, row};
-use domain::wallet::{LedgerAccount, TransferKind};
+use domain::ledger::{LedgerAccount, TransferKind};
 use domain::{OrderId, PacketId, PaymentId, SaleId};
 
 /// One line of an account's statement.

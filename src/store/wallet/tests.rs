@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::Store;
-use domain::wallet::TransferKind;
+use domain::ledger::TransferKind;
 use domain::{PacketId, UserId};
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;

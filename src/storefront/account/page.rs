@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::UserVisit;
 use crate::account::api::{delete_account, export_account};
 use accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Enrolment, Session};
-use domain::wallet::money;
+use domain::ledger::money;
 use domain::{Money, Role};
 use pages::{Chrome, filters};
 use store::{AccountMail, Passkey, SessionRow, User};

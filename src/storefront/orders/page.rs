@@ -16,8 +16,8 @@ use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, Orde
 use crate::sales::api::purchase_token;
 use accounts::Session;
 use domain::hold::check_appeal;
+use domain::ledger::money;
 use domain::order::OrderEvent;
-use domain::wallet::money;
 use domain::{Locale, ModeName, Money, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
 use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{UserCall, json_response};
 use accounts::Session;
+use domain::ledger::{CURRENCY, money};
 use domain::packet::{Giver, Share};
-use domain::wallet::{CURRENCY, money};
 use domain::{Money, PacketId, Role};
 use engine::packets::{ClaimedShare, Purse};
 use store::PacketClaim;

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::UserVisit;
+use domain::ledger::money;
 use domain::packet::{Giver, Packet, PacketPhase, ShareClaim};
-use domain::wallet::money;
 use domain::{Money, PacketId, UserId};
 use engine::packets::{ClaimRefusal, PacketView, Purse};
 use pages::{Chrome, compression, filters};

@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use crate::sign_in::page::payment_minutes;
-use domain::shop_page::ShopPage;
+use domain::staff::ShopPage;
 use domain::{Locale, SaleId, SaleState, category_of};
 use pages::onward::OnwardSale;
 use pages::worker::WORKER;

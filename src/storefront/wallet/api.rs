@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
 use crate::orders::payments_api::{OnePayment, StartedPayment};
-use domain::wallet::{TransferKind, money};
+use domain::ledger::{TransferKind, money};
 use domain::{Locale, Money, PaymentId, SaleId};
 use payments::PayerChoice;
 use store::{Deposit, EntrySubject, PaymentPurpose, WalletEntry};

@@ -9,7 +9,7 @@ use crate::UserVisit;
 use crate::orders::checkout::redirect_to_checkout;
 use crate::wallet::api::top_up_choice;
 use crate::wallet::view::{HeldDeposit, WalletPage};
-use domain::wallet::{CURRENCY, TOP_UP_LIMITS, money};
+use domain::ledger::{CURRENCY, TOP_UP_LIMITS, money};
 use domain::{Locale, Money, SaleId, SaleState, UserId};
 use payments::PaymentError;
 use store::EntryCursor;

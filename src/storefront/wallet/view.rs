@@ -3,7 +3,7 @@
 use askama::Template;
 use jiff::Timestamp;
 
-use domain::wallet::money;
+use domain::ledger::money;
 use domain::{Money, SaleId};
 use pages::filters;
 use store::{EntrySubject, WalletEntry};

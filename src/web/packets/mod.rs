@@ -3,8 +3,8 @@
 pub mod form;
 
 use axum::response::Response;
+use domain::ledger::{CURRENCY, money};
 use domain::packet::{Giver, PacketPhase, Split};
-use domain::wallet::{CURRENCY, money};
 use domain::{Money, PacketId};
 use engine::packets::{GiveRefusal, GiveRequest, PacketView, Purse};
 use jiff::Timestamp;

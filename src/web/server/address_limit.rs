@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use base::config::Cidr;
-use base::slots::{KeyedSlot, KeyedSlots};
+use base::rate_limit::{KeyedSlot, KeyedSlots};
 use domain::Network;
 
 /// The limit of one listener. Trusted proxies, which bring the connections of many clients, and this machine are

@@ -25,7 +25,7 @@ use tokio::time::Sleep;
 
 use crate::server::address_limit::AddressLimit;
 use accounts::security_events::SecurityEvents;
-use base::slots::KeyedSlot;
+use base::rate_limit::KeyedSlot;
 use domain::SecurityClass;
 
 /// Connections that are accepted only to be answered 503, in percent of the limit; at least one.

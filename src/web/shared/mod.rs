@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 use crate::problem::Problem;
 use crate::shared::pagination::DEFAULT_PAGE_SIZE;
+use domain::ledger::{LedgerAccount, money};
 use domain::network::masked;
-use domain::wallet::{LedgerAccount, money};
 use domain::{Demand, Locale, Money, Page, Picture, UserId};
 use engine::catalogue::{Catalogue, CatalogueEntry};
 use pages::onward::{OnwardSale, current, onward};

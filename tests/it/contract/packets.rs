@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Method;
-use domain::wallet::LedgerAccount;
+use domain::ledger::LedgerAccount;
 use futures::future::join_all;
 use serde_json::json;
 

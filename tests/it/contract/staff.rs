@@ -1,7 +1,7 @@
 //! Actions of several members of the staff at the same moment.
 
 use axum::http::Method;
-use domain::wallet::LedgerAccount;
+use domain::ledger::LedgerAccount;
 use futures::future::join_all;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use crate::draws::draws;
 use crate::support::{assert_audit_finds_nothing, paid_order, pay};
 use crate::wallet::fill;
 use control::deposits::Deposits;
-use domain::wallet::LedgerAccount;
+use domain::ledger::LedgerAccount;
 use orders::expiry::Expiry;
 
 const PRICE: i64 = 199_900;

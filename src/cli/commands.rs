@@ -1,0 +1,187 @@
+//! The short commands: `seckill audit`, `seckill reset-…` and `seckill verify-draw`.
+
+use std::fs::File;
+use std::io::{BufReader, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use flate2::read::MultiGzDecoder;
+
+use crate::app::Services;
+use base::config::Config;
+use control::audit::{Audit, AuditCheck};
+use control::audit_file::AuditFile;
+use domain::draw::{EntryId, Proof, Verification};
+use store::{AccountChange, User};
+
+/// Violations printed per invariant.
+const MAX_VIOLATIONS: usize = 20;
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
+/// Moves the cursor to the start of the terminal's line and clears the line.
+const CLEAR_LINE: &str = "\r\x1b[K";
+
+/// Exit code 0: all hold; 1: one is violated; 2: unknown, because a service does not answer.
+pub async fn audit(audit: &Audit, file: AuditFile) -> ExitCode {
+    print_resumed(&file);
+    let terminal = std::io::stderr().is_terminal();
+    let mut run = pin!(audit.run(file, |check| {
+        if terminal {
+            eprint!("{CLEAR_LINE}");
+        }
+        print(check);
+    }));
+    let mut ticks = tokio::time::interval(PROGRESS_INTERVAL);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut run => break outcome,
+            _ = ticks.tick(), if terminal => eprint!("{CLEAR_LINE}{} rows", audit.rows_read.load(Ordering::Relaxed)),
+        }
+    };
+    if terminal {
+        eprint!("{CLEAR_LINE}");
+    }
+    match outcome {
+        Ok(checks) if checks.iter().all(|check| check.violations.is_empty()) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("seckill audit: a check could not be made: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints what the interrupted audit has read, and when. These parts are not checked again.
+fn print_resumed(file: &AuditFile) {
+    for part in file.parts() {
+        for promise in &part.promises {
+            println!("ok   {promise} (read {:.0})", part.read_at);
+        }
+    }
+}
+
+fn print(check: &AuditCheck) {
+    println!("{} {}", if check.violations.is_empty() { "ok  " } else { "FAIL" }, check.promise);
+    for violation in check.violations.iter().take(MAX_VIOLATIONS) {
+        println!("     {violation}");
+    }
+    if check.violations.len() > MAX_VIOLATIONS {
+        println!("     and {} more", check.violations.len() - MAX_VIOLATIONS);
+    }
+}
+
+// `seckill reset-password NAME` and `seckill reset-second-factor NAME`: for an owner who has lost password, phone, recovery
+// codes or passkeys, when no other owner can help in the console.
+
+/// What an account loses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reset {
+    Password,
+    SecondFactor,
+}
+
+impl Reset {
+    pub const COMMANDS: [(&str, Reset); 2] =
+        [("reset-password", Reset::Password), ("reset-second-factor", Reset::SecondFactor)];
+
+    /// Exit code 0: it is reset; 1: there is no such account.
+    pub async fn run(self, config: &Config, username: &str) -> anyhow::Result<ExitCode> {
+        let services = Services::build(config).await?;
+        let accounts = services.accounts();
+        let (password, change) = match self {
+            Reset::Password => {
+                let (password, change) = accounts.temporary_password().await?;
+                (Some(password), change)
+            }
+            Reset::SecondFactor => (None, AccountChange::ResetSecondFactor),
+        };
+        let Some(User { username, .. }) = accounts.change_by_command(username, &change).await? else {
+            eprintln!("seckill: there is no account {username:?}");
+            return Ok(ExitCode::FAILURE);
+        };
+        match password {
+            Some(password) => println!(
+                "{username:?} has the password \"{password}\" for the next 72 hours, to be replaced after the log-in, and all \
+                 its sessions have ended"
+            ),
+            None => {
+                println!("{username:?} has neither a second factor nor passkeys now, and all its sessions have ended")
+            }
+        }
+        services.security.write(&services.store).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+// `seckill verify-draw`: verifies the proof of a draw, offline, and prints one line for each check.
+
+/// Ranks printed.
+const MAX_RANKS: usize = 10;
+/// Bytes of a list after decompression: some 25 million entries.
+const MAX_LIST_BYTES: u64 = 1 << 30;
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// What to verify.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DrawFiles {
+    pub proof: PathBuf,
+    /// CSV, plain or compressed with gzip.
+    pub entries: PathBuf,
+    /// Entries whose ranks are printed besides the first ranks.
+    pub asked: Vec<EntryId>,
+}
+
+/// Exit code 0: everything holds; 1: something does not. An error: a file is not readable.
+pub fn verify_draw(files: &DrawFiles) -> anyhow::Result<ExitCode> {
+    let proof = Proof::parse(&read(&files.proof)?).with_context(|| files.proof.display().to_string())?;
+    let list = read(&files.entries)?;
+    let verification = proof.verify(&list).with_context(|| files.entries.display().to_string())?;
+    print_proof(&proof, &verification, &files.asked);
+    Ok(if verification.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The bytes of a file, decompressed if they are compressed.
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let bytes = File::open(path).and_then(|file| {
+        let mut file = BufReader::new(file);
+        let is_gzip = std::io::BufRead::fill_buf(&mut file)?.starts_with(&GZIP_MAGIC);
+        let mut bytes = Vec::new();
+        let reader: &mut dyn Read = if is_gzip { &mut MultiGzDecoder::new(file) } else { &mut file };
+        reader.take(MAX_LIST_BYTES + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    let bytes = bytes.with_context(|| path.display().to_string())?;
+    ensure!(bytes.len() as u64 <= MAX_LIST_BYTES, "{}: more than {MAX_LIST_BYTES} bytes", path.display());
+    Ok(bytes)
+}
+
+fn print_proof(proof: &Proof, verification: &Verification, asked: &[EntryId]) {
+    for check in &verification.checks {
+        match &check.failure {
+            None => println!("ok   {}", check.promise),
+            Some(failure) => println!("FAIL {}: {failure}", check.promise),
+        }
+    }
+    if !verification.holds() {
+        return;
+    }
+    if let Some(caveat) = verification.caveat() {
+        println!("note {caveat}");
+    }
+    println!("note compare with what was published before entries opened, and before the round appeared:");
+    if let Some(rules) = &verification.rules {
+        println!("     commitment {}", rules.commitment);
+    }
+    println!("     root       {} of {} entries", proof.root, proof.n);
+    for (index, entry) in verification.order.iter().enumerate() {
+        if index < MAX_RANKS || asked.contains(entry) {
+            println!("rank {} {entry}", index + 1);
+        }
+    }
+    for entry in asked.iter().filter(|entry| !verification.order.contains(entry)) {
+        println!("none {entry} does not take part");
+    }
+}
