@@ -10,7 +10,7 @@ use domain::sale::Rush;
 use domain::{OrderId, Sale, UserId};
 use engine::redis::connection;
 use engine::redis::keys;
-use engine::redis::short_id::ShortId;
+use engine::redis::keys::ShortId;
 use engine::stock::redis::RedisStock;
 use redis::{Client, Connection, Value};
 use secrecy::ExposeSecret;

@@ -11,7 +11,7 @@ use domain::draw::EntryId;
 use domain::{Bilingual, Currency, Money, Rush, SaleId, SaleMode, UserId, WaitingRoomPlan, Window};
 use engine::batching::Batch;
 use engine::redis::connection::{self, RedisConnection};
-use engine::waiting_rooms::gathering::{Gathered, Gathering};
+use engine::waiting_rooms::places::{Gathered, Gathering};
 use store::{GoodsDraft, Joining, SaleDraft};
 use uuid::Uuid;
 

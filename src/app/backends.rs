@@ -15,7 +15,7 @@ use engine::stock::database::DatabaseStock;
 use engine::stock::facts::RedisFacts;
 use engine::stock::redis::RedisStock;
 use engine::stock::{FactSource, Stock};
-use engine::waiting_rooms::gathering::Gathering;
+use engine::waiting_rooms::places::Gathering;
 use store::Store;
 
 /// The backends for this process's rung.

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Services;
+use crate::app::Services;
 use control::deposits::Deposits;
 use control::draws::Draws;
 use control::schedule::Schedule;
-use control::turns::Turns;
-use control::waiting_rooms::WaitingRoomSteps;
+use control::waiting_rooms::{Turns, WaitingRoomSteps};
 use control::waitlists::Waitlists;
-use control::{Control, Job, upkeep};
+use control::{Control, Job, schedule};
 use domain::{Sale, SaleMode};
-use engine::packets::settle::PacketSettler;
+use engine::packets::give::PacketSettler;
 use orders::expiry::Expiry;
 
 /// How often schedules are read. An opening within the interval is waited for, so it is met to the millisecond.
@@ -100,7 +99,7 @@ impl Services {
                 jobs.push(reconcile.interruptible().with_pause(RECONCILE_PAUSE_FACTOR));
             }
             None => jobs.push(Job::new("stock sync", STOCK_SYNC_INTERVAL, store.clone(), |store| async move {
-                Ok(upkeep::retire_sales(store).await?)
+                Ok(schedule::retire_sales(store).await?)
             })),
         }
         jobs.extend(self.allotter().map(|allotter| {
@@ -168,14 +167,14 @@ impl Services {
                 |pusher| async move { Ok(pusher.step().await.map(drop)?) },
             ),
             Job::new("notices", NOTICES_INTERVAL, store.clone(), |store| async move {
-                Ok(upkeep::write_notices(store).await?)
+                Ok(schedule::write_notices(store).await?)
             }),
-            Job::new("purge", PURGE_INTERVAL, store.clone(), |store| async move { Ok(upkeep::purge(store).await?) }),
+            Job::new("purge", PURGE_INTERVAL, store.clone(), |store| async move { Ok(schedule::purge(store).await?) }),
             Job::new(
                 "books",
                 BOOKS_INTERVAL,
                 store.clone(),
-                |store| async move { Ok(upkeep::close_books(store).await?) },
+                |store| async move { Ok(schedule::close_books(store).await?) },
             ),
             Job::new("digests of sales", DIGESTS_INTERVAL, digests, |digests| async move { Ok(digests.keep().await?) }),
         ];

@@ -15,10 +15,10 @@ use super::startup::retry_without_database;
 use base::metrics::Metrics;
 use base::periodic::run_every;
 use engine::packets::redis::RedisShares;
-use engine::redis::grant_file::GrantFiles;
+use engine::redis::grant_log::GrantFiles;
 use engine::redis::replay::{ReplayGrants, replay_grants};
 use engine::stock::redis::RedisStock;
-use engine::waiting_rooms::gathering::Gathering;
+use engine::waiting_rooms::places::Gathering;
 use store::Store;
 
 /// Data control counts a process as dead after several missing reports.

@@ -21,12 +21,8 @@ pub mod deposits;
 pub mod digests;
 pub mod draws;
 pub mod reconcile;
-pub mod revenue;
-pub mod sale_stakes;
 pub mod schedule;
 pub mod today;
-pub mod turns;
-pub mod upkeep;
 pub mod waiting_rooms;
 pub mod waitlists;
 

@@ -3,11 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::checklist::ChecklistItem;
-use super::sales_admin::{Overview, SaleRow, SalesAdmin};
-use base::revalidating_cache::ComputationError;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::checklist::ChecklistItem;
+use crate::sales_admin::{Overview, SaleRow, SalesAdmin};
+use base::clock::Clock;
+use base::revalidating_cache::{ComputationError, RevalidatingCache};
+use domain::ledger::AccountKind;
 use domain::{Money, SaleState};
-use store::{PendingCounts, StoreError};
+use store::{PendingCounts, Period, Store, StoreError};
 
 #[derive(Debug, Clone)]
 pub struct Today {
@@ -40,5 +45,61 @@ impl SalesAdmin {
         };
         let zone = self.revenue.zone().to_owned();
         Ok(Today { revenue, zone, next, pending: self.store.payments().pending_counts().await?, dead_letters })
+    }
+}
+
+// What the shop has earned today, for the console's first page.
+
+/// The revenue of the day so far. It is cached, because summing up a day with a million payments takes a second.
+pub struct Revenue {
+    store: Store,
+    clock: Clock,
+    /// The time zone that decides when the shop's day begins.
+    zone: TimeZone,
+    /// Keyed by the beginning of the day.
+    sums: RevalidatingCache<Timestamp, Vec<Money>, StoreError>,
+}
+
+impl Revenue {
+    pub fn new(store: Store, clock: Clock, zone: TimeZone) -> Revenue {
+        Revenue { store, sums: RevalidatingCache::new("revenue", 1, clock.clone()), clock, zone }
+    }
+
+    /// What the shop earned since its day began, less what it gave back or away, by currency. `None` when `patience`
+    /// ends before it is summed up for the first time.
+    pub async fn of_today(&self, patience: Duration) -> Result<Option<Arc<Vec<Money>>>, ComputationError<StoreError>> {
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let from = midnight(clock.now(), &self.zone);
+        let known = self.sums.get(from, patience, async move {
+            let sums = store.books().moved_within(Period { from, to: clock.now() }).await?;
+            let of_shop = sums.into_iter().filter(|sum| sum.account == AccountKind::Shop);
+            Ok(of_shop.map(|sum| Money::new(sum.credits - sum.debits, sum.currency)).collect())
+        });
+        Ok(known.await?.map(|known| known.value))
+    }
+
+    /// The name of the zone in which a day is counted.
+    pub fn zone(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+}
+
+/// When the day of `now` began in `zone`. Returns `now` itself beyond the ends of the calendar.
+fn midnight(now: Timestamp, zone: &TimeZone) -> Timestamp {
+    now.to_zoned(zone.clone()).start_of_day().map_or(now, |midnight| midnight.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn day_begins_at_midnight_of_the_zone() {
+        let of = |now: &str, zone: &str| midnight(now.parse().unwrap(), &TimeZone::get(zone).unwrap()).to_string();
+        assert_eq!(of("2026-11-27T15:59:59Z", "Asia/Shanghai"), "2026-11-26T16:00:00Z");
+        assert_eq!(of("2026-11-27T16:00:00Z", "Asia/Shanghai"), "2026-11-27T16:00:00Z");
+        assert_eq!(of("2026-11-27T16:00:00Z", "UTC"), "2026-11-27T00:00:00Z");
+        // In Santiago summer time begins at midnight, so the day begins at one o'clock.
+        assert_eq!(of("2026-09-06T12:00:00Z", "America/Santiago"), "2026-09-06T04:00:00Z");
     }
 }

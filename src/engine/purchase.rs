@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::batching::{Batcher, NoDecision};
 use crate::gate::{AdmissionRequest, Admitted, Gate};
-use crate::stock::units::Units;
+use crate::stock::Units;
 use base::metrics::Metrics;
 use domain::claim::{Claim, Decision};
 use domain::{OrderId, OrderStatus, Refusal, SaleId, UserId};

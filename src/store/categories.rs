@@ -10,7 +10,7 @@ use super::{CategoryStore, RequestId, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
-use crate::sales::revision::{next_id, touch};
+use crate::sales::changes::{next_id, touch};
 use domain::{AuditAction, Bilingual, Category, CategoryId, Locale, MAX_CATEGORIES};
 
 /// The name of a new category, or a new name for an existing one.

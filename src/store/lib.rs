@@ -53,15 +53,13 @@ mod books;
 mod audit;
 mod audit_log;
 mod idempotency;
-mod leases;
 mod mail;
 mod push;
 mod questions;
 mod reminders;
-mod saved_views;
 mod security_events;
-mod shop_pages;
 mod signals;
+mod staff;
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -77,17 +75,17 @@ use pool::Pool;
 use transaction::{ListLock, Tx};
 
 pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
+pub use accounts::changes::StaffPolicy;
 pub use accounts::changes::first_valid_issue;
 pub use accounts::changes::{AccountChange, AccountChangeRefusal, AccountEdit, Actor};
+pub use accounts::contacts::AccountMail;
+pub use accounts::contacts::StaffRecovery;
 pub use accounts::contacts::{RegistrationContact, RegistrationDevice};
-pub use accounts::deletion::DeletionOutcome;
-pub use accounts::guesses::{GuessCount, GuessLimitReached};
-pub use accounts::mail_address::AccountMail;
-pub use accounts::passkeys::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse};
-pub use accounts::recovery::StaffRecovery;
+pub use accounts::credentials::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse};
+pub use accounts::credentials::{GuessCount, GuessLimitReached};
+pub use accounts::export::DeletionOutcome;
 pub use accounts::registrations::{CountOutcome, RegistrationCount};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
-pub use accounts::staff_policy::StaffPolicy;
 pub use accounts::{RegisterOutcome, User, UserSearch};
 pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
@@ -99,8 +97,8 @@ pub use draws::Draw;
 pub use draws::entries::{EnterOutcome, ExcludeOutcome, WithdrawOutcome};
 pub use draws::reading::{MAX_COUNTED_ENTRIES, StaffEntry};
 pub use draws::steps::Offered;
-pub use eligibility::invitations::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable};
 pub use eligibility::{Applicant, Group, KEEP_GROUPS};
+pub use eligibility::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable};
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use handles::{
@@ -135,22 +133,22 @@ pub use payments::{CaptureOutcome, Checkout, NewPayment, Payment, PaymentPurpose
 pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};
 pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
 pub use reminders::OwnReminder;
+pub use sales::buckets::WaitingCounts;
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{
     Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,
 };
 pub use sales::counters::OrderCounts;
+pub use sales::drafts::PreviewFacts;
 pub use sales::drafts::{MAX_COUNTED_PAST, PastPage, preview_deletion};
-pub use sales::preview::PreviewFacts;
-pub use sales::stakes::WaitingCounts;
-pub use saved_views::SaveViewOutcome;
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
+pub use staff::SaveViewOutcome;
 pub use transaction::LockPatience;
 pub use waiting_rooms::WaitingRoom;
-pub use waiting_rooms::pace::{Pace, PaceChange};
+pub use waiting_rooms::calls::{Pace, PaceChange};
 pub use waiting_rooms::places::{GatheredPlace, JoinOutcome, Joining};
-pub use waitlists::line::{MAX_COUNTED_WAITERS, WaitOutcome};
-pub use waitlists::offers::OffersMade;
+pub use waitlists::OffersMade;
+pub use waitlists::{MAX_COUNTED_WAITERS, WaitOutcome};
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 
 /// Rows per statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,

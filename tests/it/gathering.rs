@@ -14,7 +14,7 @@ mod stack {
     use engine::batching::Batch;
     use engine::redis::replay::Replay;
     use engine::redis::{connection, keys};
-    use engine::waiting_rooms::gathering::{Gathered, Gathering, HANDED_OVER_AFTER, OpenList};
+    use engine::waiting_rooms::places::{Gathered, Gathering, HANDED_OVER_AFTER, OpenList};
     use redis::AsyncCommands;
     use redis::aio::MultiplexedConnection;
     use store::{GatheredPlace, GoodsDraft, Joining, SaleChange, SaleDraft, Store};

@@ -22,7 +22,7 @@ mod stack {
     use engine::batching::Batch;
     use engine::catalogue::Catalogue;
     use engine::eligibility::Eligibility;
-    use engine::redis::short_id::ShortId;
+    use engine::redis::keys::ShortId;
     use engine::redis::{connection, keys};
     use engine::stock::database::DatabaseStock;
     use engine::stock::facts::RedisFacts;

@@ -9,7 +9,7 @@ use domain::draw::EntryId;
 use domain::{Place, SaleId, WaitingRoomSeed};
 use engine::eligibility::Eligibility;
 use engine::redis::connection;
-use engine::waiting_rooms::gathering::Gathering;
+use engine::waiting_rooms::places::Gathering;
 use engine::waiting_rooms::{JoinRefusal, WaitingRooms};
 use orders::expiry::Expiry;
 use secrecy::SecretString;

@@ -11,8 +11,7 @@ use jiff::Timestamp;
 
 use crate::StaffVisitTo;
 use crate::sales::view::admin_notice;
-use control::cockpit::alarms::{DRIFT_AFTER_MS, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT};
-use control::cockpit::drift::Drift;
+use control::cockpit::alarms::{DRIFT_AFTER_MS, Drift, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT};
 use control::cockpit::sample::{Mood, Part, Sentence};
 use control::cockpit::{RATE_WINDOW_S, Sample};
 use domain::sale::SaleMove;

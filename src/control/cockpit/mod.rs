@@ -7,12 +7,10 @@
 //! process itself, so that the plots of a new viewer are not empty. The first seconds of every sale are recorded in
 //! slots of ten milliseconds ([`opening`]).
 
-mod counter_store;
 mod opening;
 mod sampler;
 
 pub mod alarms;
-pub mod drift;
 pub mod report;
 pub mod sample;
 pub mod verdict;
@@ -35,11 +33,11 @@ use crate::stock_sync::StockSync;
 use base::clock::Clock;
 use base::counters::{CounterRegistry, CounterSnapshot};
 use base::periodic::{Periodic, run_every};
-use counter_store::CounterStore;
 use domain::{Alarm, SaleId, SaleState};
 use engine::catalogue::Catalogue;
 use engine::gate::Gate;
 use engine::pipeline::rabbit::Monitor;
+use sampler::CounterStore;
 use sampler::Sampler;
 use store::{Store, StoreError};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::drift::Drift;
+use super::alarms::Drift;
 use super::opening::OpeningCounts;
 use base::counters::CounterSnapshot;
 use domain::wire::wire_enum;

@@ -1,7 +1,7 @@
 //! What the numbers of a sample mean, in one or two sentences: how the stock was sold, and whether something is wrong.
 //! The sentences are keys of the words, so the page and its script fill the same numbers into the same words.
 
-use super::drift::Drift;
+use super::alarms::Drift;
 use super::sample::{DriftSince, Sample, Sentence};
 use domain::{Alarm, Phase, Refusal, SaleState};
 

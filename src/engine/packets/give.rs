@@ -1,21 +1,24 @@
 //! Giving a packet: the request is validated as a whole, split into shares, and paid for in one transaction.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
-use tracing::warn;
+use tracing::{info, warn};
 use uuid::Uuid;
 
 use crate::packets::Packets;
+use crate::packets::sync::PacketSync;
+use base::metrics::Metrics;
 use domain::ledger::money;
 use domain::packet::split::{MAX_PACKET_TOTAL, MAX_SHARES, SplitError};
 use domain::packet::{Giver, Packet, PacketState, Split, SplitPlan};
 use domain::text::is_line;
 use domain::{Money, PacketId, RefundId, Role, UserId};
-use store::{Approval, ApprovalOutcome, GiveOutcome, ShopSpender, StoreError};
+use store::{Approval, ApprovalOutcome, GiveOutcome, SettleOutcome, ShopSpender, Store, StoreError};
 
 /// Shares of one packet that a user may give. The shop may give a million.
 pub const MAX_SHARES_PER_USER: i64 = 1_000;
@@ -285,6 +288,38 @@ impl Packets {
 
 fn encode(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
     StoreError::Refused(sqlx::Error::Encode(error.into()))
+}
+
+// Settles packets that are empty or over, on every rung.
+
+/// Data control's step for packets. Every part of it is idempotent.
+pub struct PacketSettler {
+    pub store: Store,
+    /// `None` if the database is the share backend.
+    pub packet_sync: Option<Arc<PacketSync>>,
+    pub metrics: Arc<Metrics>,
+}
+
+impl PacketSettler {
+    /// One step: syncs Redis with the database and settles packets that are empty or over.
+    pub async fn step(&self) -> anyhow::Result<()> {
+        match &self.packet_sync {
+            Some(packet_sync) => packet_sync.step().await,
+            None => self.settle_in_database().await,
+        }
+    }
+
+    /// Without Redis no claim is ever in flight, so a packet can be settled at once.
+    async fn settle_in_database(&self) -> anyhow::Result<()> {
+        let now = self.store.now().await?;
+        for packet in self.store.packets().over(now).await? {
+            if let SettleOutcome::Done { returned } = self.store.packets().settle(packet.id, packet.claimed).await? {
+                self.metrics.packets_settled.inc();
+                info!(packet = %packet.id, claimed = packet.claimed, returned, "packet settled");
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

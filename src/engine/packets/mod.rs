@@ -11,9 +11,7 @@ pub mod sync;
 
 pub mod database;
 pub mod give;
-mod lists;
 pub mod redis;
-pub mod settle;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,8 +21,8 @@ use async_trait::async_trait;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
+pub use directory::{PacketPageError, PacketView};
 pub use give::{GiveRefusal, GiveRequest, Purse};
-pub use lists::{PacketPageError, PacketView};
 
 use crate::batching::Unavailable;
 use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision};

@@ -9,20 +9,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use redis::{AsyncCommands, Cmd, Script, Value};
 
-use super::{ShareBackend, ShareDecision};
-use crate::batching::Unavailable;
-use crate::batching::{Batch, BatchKey};
+use crate::batching::{Batch, BatchKey, Unavailable};
+use crate::packets::{ShareBackend, ShareDecision};
 use crate::redis::connection::RedisConnection;
 use crate::redis::generation::{self, Generation};
 use crate::redis::grant_log::GrantLog;
+use crate::redis::keys::{self, ShortId};
 use crate::redis::replay::{ReplayGrants, Replayed};
-use crate::redis::script::HotScript;
-use crate::redis::short_id::ShortId;
-use crate::redis::{keys, malformed, parse};
+use crate::redis::{HotScript, malformed, parse};
 use base::clock::Clock;
-use domain::Bucket;
 use domain::packet::{Packet, Share, ShareClaim};
-use domain::{PacketId, UserId};
+use domain::{Bucket, PacketId, UserId};
 use store::Store;
 
 struct Scripts {

@@ -8,15 +8,18 @@ use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::cluster::ClusterClientBuilder;
 use redis::cluster_read_routing::RandomReplicaStrategy;
 use redis::io::tcp::TcpSettings;
-use redis::{Cmd, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline, RedisFuture, RedisResult, Value};
+use redis::{
+    Client, ClientTlsConfig, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, Pipeline, RedisFuture,
+    RedisResult, TlsCertificates, Value,
+};
 use secrecy::ExposeSecret;
 
-use super::cluster::ClusterServers;
-use super::sentinel::Sentinels;
-use super::server::{CONNECT_TIMEOUT, ServerConnection, Source};
-use super::tls;
 use crate::batching::BatchKey;
+use crate::redis::cluster::ClusterServers;
+use crate::redis::sentinel::Sentinels;
+use crate::redis::server::{CONNECT_TIMEOUT, ServerConnection, Source};
 use base::config::{RedisAddress, ServiceAddress};
+use base::tls::ClientTls;
 use domain::Bucket;
 
 /// Time-out of one command. After a time-out it is unknown whether the command was executed.
@@ -36,7 +39,7 @@ pub enum RedisConnection {
 
 fn server(address: &ServiceAddress) -> anyhow::Result<ConnectionInfo> {
     let info = address.url.expose_secret().into_connection_info().context("not a Redis address")?;
-    Ok(tls::with_certificates(info, &address.tls)?)
+    Ok(with_certificates(info, &address.tls)?)
 }
 
 /// Host and port of a server's address, without a password.
@@ -93,8 +96,7 @@ pub fn reading(url: &ServiceAddress) -> anyhow::Result<Option<RedisConnection>> 
 }
 
 fn cluster(members: &[ServiceAddress]) -> anyhow::Result<ClusterClientBuilder> {
-    let certificates =
-        members.first().filter(|member| member.is_encrypted()).map(|member| tls::certificates(&member.tls));
+    let certificates = members.first().filter(|member| member.is_encrypted()).map(|member| certificates(&member.tls));
     let members = members.iter().map(server).collect::<anyhow::Result<Vec<_>>>()?;
     let builder = ClusterClientBuilder::new(members);
     // Connections to members that are found through other members use these certificates too.
@@ -247,6 +249,40 @@ impl ConnectionLike for RedisConnection {
             RedisConnection::Shared(connection) => connection.get_db(),
             RedisConnection::Private(connection) => connection.get_db(),
             RedisConnection::Cluster(connection) => connection.get_db(),
+        }
+    }
+}
+
+// Certificates for connections to Redis, in the form that the Redis client takes.
+
+/// Adds the certificates to an address with TLS. Addresses without TLS stay as they are.
+pub(super) fn with_certificates(info: ConnectionInfo, tls: &ClientTls) -> RedisResult<ConnectionInfo> {
+    match info.addr() {
+        ConnectionAddr::TcpTls { .. } => {
+            Ok(Client::build_with_tls(info, certificates(tls)?)?.get_connection_info().clone())
+        }
+        _ => Ok(info),
+    }
+}
+
+/// Without a configured CA the client trusts the system's CAs. With one it trusts only this CA.
+pub(super) fn certificates(tls: &ClientTls) -> RedisResult<TlsCertificates> {
+    let roots = tls.ca().map(|_| tls.roots_pem()).transpose();
+    let roots = roots.map_err(|error| std::io::Error::other(format!("{error:#}")))?;
+    let client_tls = tls
+        .identity()
+        .map(|own| ClientTlsConfig { client_cert: own.certificate.text.clone(), client_key: own.key.text.clone() });
+    Ok(TlsCertificates { client_tls, root_cert: roots })
+}
+
+/// The address of a server that a Sentinel named, or of a Sentinel.
+pub(super) fn address(host: String, port: u16, tls: Option<&ClientTls>) -> RedisResult<ConnectionInfo> {
+    use redis::IntoConnectionInfo;
+    match tls {
+        None => (host, port).into_connection_info(),
+        Some(tls) => {
+            let addr = ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None };
+            with_certificates(addr.into_connection_info()?, tls)
         }
     }
 }

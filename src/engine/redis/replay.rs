@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use super::connection::RedisConnection;
 use super::generation::{self, Generation, LoadedGeneration};
-use super::grant_file::GrantFiles;
+use super::grant_log::GrantFiles;
 use super::grant_log::{GrantLog, Place};
 use crate::batching::Unavailable;
 use base::metrics::Metrics;

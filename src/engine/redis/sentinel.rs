@@ -12,7 +12,7 @@ use redis::{
 };
 use secrecy::ExposeSecret;
 
-use super::tls;
+use super::connection;
 use base::config::SentinelAddress;
 
 /// If a Sentinel takes longer, the next one is asked.
@@ -77,7 +77,7 @@ impl Sentinels {
 
     async fn ask_one<T: FromRedisValue>(&self, sentinel: &(String, u16), question: &Cmd) -> RedisResult<T> {
         let (host, port) = sentinel.clone();
-        let info = tls::address(host, port, self.address.tls.as_ref())?;
+        let info = connection::address(host, port, self.address.tls.as_ref())?;
         match ask(info.clone(), question).await {
             Err(error) if error.code() == Some("NOAUTH") => ask(info.set_redis_settings(self.login()), question).await,
             answer => answer,
@@ -96,7 +96,7 @@ impl Sentinels {
     }
 
     fn server(&self, (host, port): (String, u16)) -> RedisResult<ConnectionInfo> {
-        let info = tls::address(host, port, self.address.tls.as_ref())?;
+        let info = connection::address(host, port, self.address.tls.as_ref())?;
         Ok(info.set_redis_settings(self.login().set_db(self.address.db)))
     }
 

@@ -6,15 +6,14 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use tokio_util::sync::CancellationToken;
 
-use super::redis::{HoldsPage, RedisStock, holds_page, start_flag, within_limit};
-use super::{Unavailable, time_text};
 use crate::redis::generation::{self, LoadedGeneration};
-use crate::redis::short_id::ShortId;
-use crate::redis::{keys, malformed, parse};
+use crate::redis::keys::{self, ShortId};
+use crate::redis::{malformed, parse};
+use crate::stock::redis::{HoldsPage, RedisStock, holds_page, start_flag, within_limit};
+use crate::stock::{Unavailable, time_text};
 use base::periodic::run_every;
-use domain::Bucket;
-use domain::Sale;
 use domain::sale::SaleState;
+use domain::{Bucket, Sale};
 use store::{Allotment, HeldUnits};
 
 /// How often access counters are reset. The gate counts the requests it admits, and admits no more than there are

@@ -7,20 +7,23 @@
 
 pub mod database;
 pub mod facts;
-mod heartbeat;
+pub mod heartbeat;
 pub mod load;
-pub mod probe;
 pub mod redis;
-pub mod units;
 mod waited;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::batching::Unavailable;
-use crate::batching::{Batch, BatchKey};
+use crate::batching::{Batch, BatchHandler, BatchKey, Unavailable};
+use base::counters::SaleCounters;
+use base::metrics::Metrics;
 use domain::claim::{Claim, Decision, Hold};
-use domain::{Bucket, OrderId, Sale, SaleId, UserId, Window, sale::SaleState};
+use domain::sale::SaleState;
+use domain::{Bucket, OrderId, Sale, SaleId, UserId, Window};
 use store::HeldUnits;
 
 /// The facts about a sale that the gate checks requests against. They may be stale.
@@ -150,4 +153,35 @@ pub trait FactSource: Send + Sync {
 /// Milliseconds since the epoch as the scripts read them; an empty string means no time.
 fn time_text(at: Option<Timestamp>) -> String {
     at.map(|at| at.as_millisecond().to_string()).unwrap_or_default()
+}
+
+// Adapts the stock backend to the batcher.
+
+/// Passes batches on to the stock backend and counts the decisions.
+pub struct Units(pub Arc<dyn Stock>);
+
+#[async_trait]
+impl BatchHandler for Units {
+    type Claim = Claim;
+    type Decision = Decision;
+    type Counters = SaleCounters;
+
+    async fn decide(&self, batches: &[Batch<Claim>]) -> Vec<Result<Vec<Decision>, Unavailable>> {
+        self.0.reserve(batches).await
+    }
+
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        self.0.batch_key(bucket)
+    }
+
+    fn count(metrics: &Metrics, counters: Option<&SaleCounters>, decision: Option<&Decision>, waited: Duration) {
+        metrics.purchase_seconds.observe(waited);
+        if let Some(counters) = counters {
+            counters.record_decision(decision, waited);
+        }
+    }
+
+    fn measure(metrics: &Metrics, claims: usize, took: Duration) {
+        metrics.batch(claims, took);
+    }
 }

@@ -4,8 +4,7 @@
 //! Requests for places that arrive together are one call to Redis as long as the list is open ([`gathering`]), and
 //! otherwise one transaction. Each process reads the state of all waiting rooms once a second.
 
-pub mod gathering;
-mod joins;
+pub mod places;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,8 +29,7 @@ use domain::{
     Ineligible, Line, OrderId, OrderStatus, Phase, Place, Refusal, Sale, SaleId, SaleState, TurnState, UserId,
     WaitingRoomPlace, WaitingRoomSeed,
 };
-use gathering::{Gathered, Gathering, HANDED_OVER_AFTER};
-use joins::{JoinDecision, Joins};
+use places::{Gathered, Gathering, HANDED_OVER_AFTER, JoinDecision, Joins};
 use store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
 
 /// How often the state of waiting rooms is read. The button in caches has the same age.

@@ -3,17 +3,10 @@
 pub(super) mod addresses;
 pub(super) mod changes;
 pub(super) mod contacts;
-pub(super) mod deletion;
+pub(super) mod credentials;
 pub(super) mod export;
-pub(super) mod guesses;
-pub(super) mod known_devices;
-pub(super) mod mail_address;
-pub(super) mod passkeys;
-pub(super) mod recovery;
 pub(super) mod registrations;
-pub(super) mod second_factor;
 pub(super) mod sessions;
-pub(super) mod staff_policy;
 
 use std::collections::HashMap;
 

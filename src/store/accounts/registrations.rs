@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-use super::guesses::{lock_count, set_count};
+use super::credentials::{lock_count, set_count};
 use crate::{AccountStore, StoreError, Tx, row};
 
 /// A count of registrations.

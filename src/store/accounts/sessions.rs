@@ -8,7 +8,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
-use super::known_devices;
+use super::credentials;
 use crate::{SessionStore, StoreError, Tx, User, audit_log, padded, row};
 use domain::{AuditAction, UserId};
 
@@ -74,7 +74,7 @@ impl SessionStore<'_> {
             return Ok(false);
         }
         insert(&mut tx, user.id, session).await?;
-        known_devices::note(&mut tx, user.id, session).await?;
+        credentials::note(&mut tx, user.id, session).await?;
         if user.role.is_staff() {
             let details = json!({"address": session.address, "agent": session.agent});
             let subject = format!("user {}", user.id);

@@ -2,14 +2,8 @@
 //! keys that takes far less than a statement may, however large the table is. All steps of a check see the same
 //! snapshot, so sums over all steps can be compared.
 
-mod accounts;
-mod books;
-mod deposits;
-mod eligibility;
 mod money;
 mod orders;
-mod reviews;
-mod waitlists;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,10 +1,13 @@
 //! Money: charges of orders, payments of wallets, the ledger.
 
+use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use super::{Snapshot, Step, Steps};
+use crate::audit::{Snapshot, Step, Steps};
+use crate::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_days};
+use crate::sales::is_over;
 use crate::{StoreError, row};
-use domain::ledger::LedgerAccount;
+use domain::ledger::{AccountSum, LedgerAccount};
 
 /// Accounts that take part in most transfers. Their entries are added up along with the transfers.
 const BUSY: [LedgerAccount; 2] = [LedgerAccount::Provider, LedgerAccount::Shop];
@@ -211,4 +214,95 @@ impl Snapshot {
 
 fn wrong_balance(account: &str, balance: i64, entries: i64) -> String {
     format!("account {account} has balance {balance}, its entries sum to {entries}")
+}
+
+// Books: the sums of closed days.
+
+/// A day is added up in this many steps.
+const STEPS_OF_A_DAY: i64 = 4;
+
+impl Snapshot {
+    /// Describes closed days whose sums are not the sums of their movements. Empty if a balance from the sums equals a
+    /// balance from all movements.
+    pub async fn book_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+        let closed = self.all(sqlx::query(CLOSED), |row| row::int(row, "closed_before_ms")).await?;
+        let closed = closed.first().copied().unwrap_or_default();
+        let days = "SELECT DISTINCT day_ms FROM book_days WHERE day_ms < $1 ORDER BY day_ms";
+        let mut days = self.all(sqlx::query(days).bind(closed), |row| row::int(row, "day_ms")).await?;
+        let (mut problems, mut end) = (Vec::new(), 0);
+        // Movements after the last day with sums would be missed otherwise.
+        days.push(closed);
+        for day in days {
+            if let Some(at) = first_movement(&mut self.connection, end, day).await? {
+                problems.push(format!("money moved on {}, which has no sums", date(at)));
+            }
+            if day < closed {
+                let kept = sums_of_days(&mut self.connection, day, day + DAY_MS).await?;
+                problems.extend(differences(day, &kept, &self.movements_of_day(day).await?));
+            }
+            end = day + DAY_MS;
+        }
+        Ok(problems)
+    }
+
+    async fn movements_of_day(&mut self, day: i64) -> Result<Vec<AccountSum>, StoreError> {
+        let (mut sums, length) = (Vec::new(), DAY_MS / STEPS_OF_A_DAY);
+        for from in (day..day + DAY_MS).step_by(length as usize) {
+            sums.extend(movements(&mut self.connection, from, from + length).await?);
+        }
+        Ok(merged(sums))
+    }
+}
+
+fn differences(day: i64, kept: &[AccountSum], moved: &[AccountSum]) -> Vec<String> {
+    let of = |sums: &[AccountSum], like: &AccountSum| {
+        let same = sums.iter().find(|sum| (sum.account, sum.currency) == (like.account, like.currency));
+        same.map_or((0, 0), |sum| (sum.debits, sum.credits))
+    };
+    let only_kept = kept.iter().filter(|sum| of(moved, sum) == (0, 0));
+    let lines = moved.iter().chain(only_kept).filter(|sum| of(kept, sum) != of(moved, sum));
+    lines
+        .map(|sum| {
+            let ((kept_debits, kept_credits), (debits, credits)) = (of(kept, sum), of(moved, sum));
+            let (account, currency) = (sum.account, sum.currency.as_str());
+            format!(
+                "{} of {account} in {currency}: {kept_debits} debits and {kept_credits} credits are kept, {debits} and \
+                 {credits} moved",
+                date(day)
+            )
+        })
+        .collect()
+}
+
+/// The date of an instant in milliseconds, in UTC.
+fn date(at_ms: i64) -> String {
+    let at = Timestamp::from_millisecond(at_ms).unwrap_or_default();
+    at.to_string().chars().take(10).collect()
+}
+
+// Deposits: the money set aside agrees with the ledger, and deposits are returned in time.
+
+/// Accounts of a step whose ledger account of deposits does not have the sum of their deposits.
+const WRONG_SUMS: &str =
+    "SELECT 'account deposit:' || held.user_id || ' has ' || CAST(COALESCE(b.balance, 0) AS TEXT) || ', its deposits sum to '
+       || CAST(held.total AS TEXT) AS problem
+     FROM (SELECT user_id, CAST(SUM(CASE WHEN returned_at_ms IS NULL THEN amount ELSE 0 END) AS BIGINT) AS total
+       FROM deposits WHERE user_id > $1 AND user_id <= $2 GROUP BY user_id) held
+     LEFT JOIN wallet_balances b ON b.account = 'deposit:' || held.user_id
+     WHERE COALESCE(b.balance, 0) <> held.total";
+
+/// Deposits that are still held after their sale. Data control returns them within a second.
+const AFTER_THE_SALE: &str = concat!(
+    "SELECT 'sale ' || CAST(sales.id AS TEXT) || ' is over and still has a deposit of ' || d.user_id AS problem
+     FROM deposits d JOIN sales ON sales.id = d.sale_id
+     WHERE d.user_id > $1 AND d.user_id <= $2 AND d.returned_at_ms IS NULL AND (",
+    is_over!(),
+    " OR sales.state = 'draft')"
+);
+
+impl Snapshot {
+    /// Describes deposits without their money, money without its deposit, and deposits that outlast their sale.
+    pub async fn deposit_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+        self.problems_of(Steps::<String>::over("deposits", "user_id"), &[WRONG_SUMS, AFTER_THE_SALE]).await
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use sqlx::AssertSqlSafe;
 
-use super::{Snapshot, Steps};
-use crate::{StatusCount, StoreError, row};
+use crate::audit::{Snapshot, Steps};
+use crate::{KEEP_GROUPS, StatusCount, StoreError, row};
 use domain::{OrderStatus, SaleId};
 
 /// Live orders that one statement may check.
@@ -125,4 +125,149 @@ fn total(row: &sqlx::any::AnyRow) -> Result<((SaleId, &'static str), StatusCount
     let status: OrderStatus = row::parsed(row, "status")?;
     let count = StatusCount { orders: row::int(row, "orders")?, units: row::int(row, "units")? };
     Ok(((SaleId(row::int(row, "sale_id")?), status.as_str()), count))
+}
+
+// Money that no account can move.
+
+/// Money that comes to a deleted account's wallet is moved to the shop in the same transaction, so a balance there is
+/// always wrong.
+const LEFT_IN_WALLETS: &str =
+    "SELECT 'account ' || u.id || ' is deleted and has ' || CAST(b.balance AS TEXT) || ' in its wallet' AS problem
+     FROM users u JOIN wallet_balances b ON b.account = 'user:' || u.id
+     WHERE u.deleted_at_ms IS NOT NULL AND u.id > $1 AND u.id <= $2 AND b.balance <> 0";
+
+impl Snapshot {
+    /// Describes money of deleted accounts.
+    pub async fn stranded_money(&mut self) -> Result<Vec<String>, StoreError> {
+        let deleted = Steps::<String>::along("users WHERE deleted_at_ms IS NOT NULL AND".to_owned(), "id");
+        self.problems_of(deleted, &[LEFT_IN_WALLETS]).await
+    }
+}
+
+// Who may take part in a sale: each buyer met the sale's rules.
+
+/// Sales with rules that their orders are compared with.
+const SALES_WITH_RULES: &str = "SELECT id FROM sales WHERE accounts_before_ms IS NOT NULL OR invitation = 1
+     OR one_per_contact = 1 OR one_per_address = 1 OR deposit IS NOT NULL ORDER BY id";
+
+/// Selects live orders in a step of the orders of one sale. Orders of deleted accounts are left out, because the rows
+/// that prove their right to buy were deleted with the account.
+macro_rules! live_orders {
+    ($problem:literal, $condition:literal) => {
+        concat!(
+            "SELECT 'order ' || orders.id || ': ",
+            $problem,
+            "' AS problem FROM orders JOIN sales ON sales.id = orders.sale_id
+             JOIN users ON users.id = orders.user_id AND users.deleted_at_ms IS NULL
+             WHERE orders.id > $1 AND orders.id <= $2 AND orders.sale_id = $3
+               AND CAST(orders.status AS TEXT) IN ('unpaid', 'paid') AND ",
+            $condition
+        )
+    };
+}
+
+const TOO_NEW: &str = live_orders!(
+    "its owner registered too late",
+    "sales.accounts_before_ms IS NOT NULL AND users.created_at_ms > sales.accounts_before_ms"
+);
+const UNINVITED: &str = live_orders!(
+    "its owner redeemed no code",
+    "sales.invitation = 1 AND NOT EXISTS (SELECT 1 FROM invitations
+       WHERE invitations.user_id = orders.user_id AND invitations.sale_id = sales.id)"
+);
+const UNGROUPED: &str = live_orders!(
+    "its owner has no group",
+    "(sales.closes_at_ms IS NULL OR sales.closes_at_ms > $4)
+       AND ((sales.one_per_contact = 1 AND NOT EXISTS (SELECT 1 FROM sale_groups
+         WHERE sale_groups.user_id = orders.user_id AND sale_groups.sale_id = sales.id AND kind = 'contact'))
+       OR (sales.one_per_address = 1 AND NOT EXISTS (SELECT 1 FROM sale_groups
+         WHERE sale_groups.user_id = orders.user_id AND sale_groups.sale_id = sales.id AND kind = 'address')))"
+);
+
+/// A returned deposit counts as well.
+const WITHOUT_DEPOSIT: &str = live_orders!(
+    "its owner had no deposit",
+    "sales.deposit IS NOT NULL AND NOT EXISTS (SELECT 1 FROM deposits
+       WHERE deposits.user_id = orders.user_id AND deposits.sale_id = sales.id)"
+);
+
+impl Snapshot {
+    /// Describes live orders whose owners had no right to buy by the rules of their sale. Groups of sales that ended
+    /// long ago are deleted, so they are not checked. That only one account has a group needs no check, because the
+    /// group is the key of a table.
+    pub async fn ineligible_buyers(&mut self, now: jiff::Timestamp) -> Result<Vec<String>, StoreError> {
+        let mut problems = Vec::new();
+        let kept_since = (now - KEEP_GROUPS).as_millisecond();
+        for sale in self.all(sqlx::query(SALES_WITH_RULES), |row| row::int(row, "id")).await? {
+            let mut steps = Steps::<String>::along(format!("orders WHERE sale_id = {sale} AND"), "id");
+            while let Some(step) = steps.next(self).await? {
+                for sql in [TOO_NEW, UNINVITED, WITHOUT_DEPOSIT] {
+                    let query = step.bind(sqlx::query(sql)).bind(sale);
+                    problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+                }
+                let query = step.bind(sqlx::query(UNGROUPED)).bind(sale).bind(kept_since);
+                problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+            }
+        }
+        Ok(problems)
+    }
+}
+
+// Holds of orders: every hold has a reason, a person and a line in the audit log.
+
+const WITHOUT_REASON: &str = "SELECT 'order ' || order_id || ' is held without a reason or a person' AS problem
+     FROM order_holds WHERE id > $1 AND id <= $2 AND (TRIM(reason) = '' OR TRIM(held_by) = '')";
+
+const WITHOUT_LINE: &str = "SELECT 'order ' || h.order_id || ' is held without a line in the audit log' AS problem
+     FROM order_holds h WHERE h.id > $1 AND h.id <= $2
+       AND NOT EXISTS (SELECT 1 FROM audit_log l WHERE l.subject = 'order ' || h.order_id AND l.action = 'hold')";
+
+const ENDED_WITHOUT_LINE: &str =
+    "SELECT 'the hold of order ' || h.order_id || ' is ' || h.outcome || ' without a line in the audit log' AS problem
+     FROM order_holds h WHERE h.id > $1 AND h.id <= $2 AND h.outcome IS NOT NULL
+       AND NOT EXISTS (SELECT 1 FROM audit_log l WHERE l.subject = 'order ' || h.order_id
+         AND l.action = CASE h.outcome WHEN 'released' THEN 'release-hold' WHEN 'refunded' THEN 'refund' ELSE 'cancel' END)";
+
+const NOT_ENDED: &str = "SELECT 'order ' || o.id || ' is ' || o.status || ', its hold is ' || h.outcome AS problem
+     FROM order_holds h JOIN orders o ON o.id = h.order_id WHERE h.id > $1 AND h.id <= $2
+       AND (h.outcome = 'refunded' AND o.status NOT IN ('refund_pending', 'refunded')
+         OR h.outcome = 'cancelled' AND o.status NOT IN ('cancelled', 'refund_pending', 'refunded'))";
+
+impl Snapshot {
+    /// Describes holds without a reason, a person or a line in the audit log, and ended holds that contradict their
+    /// order.
+    pub async fn unexplained_reviews(&mut self) -> Result<Vec<String>, StoreError> {
+        let holds = Steps::<String>::over("order_holds", "id");
+        self.problems_of(holds, &[WITHOUT_REASON, WITHOUT_LINE, ENDED_WITHOUT_LINE, NOT_ENDED]).await
+    }
+}
+
+// Waitlists: no waiting account was passed over.
+
+/// Accounts at the front of a waitlist that are compared with the offers of its sale. An account that is passed over
+/// stays at the front.
+const MAX_FRONT: i64 = 100;
+
+/// Accounts that were on the waitlist when an account behind them got an offer.
+const PASSED_OVER: &str =
+    "SELECT 'sale ' || CAST($1 AS TEXT) || ': user ' || user_id || ' was passed over' AS problem FROM
+       (SELECT user_id, place, since_ms FROM waiters WHERE sale_id = $1 AND state = 'waiting'
+          ORDER BY place LIMIT $2) AS front
+     WHERE NOT EXISTS (SELECT 1 FROM waiters WHERE sale_id = $1 AND waiters.user_id = front.user_id
+         AND order_id IS NOT NULL)
+       AND EXISTS (SELECT 1 FROM waiters WHERE sale_id = $1 AND state = 'offered'
+         AND called_at_ms > front.since_ms AND place > front.place)";
+
+impl Snapshot {
+    /// Describes accounts that wait although a unit was offered to an account behind them.
+    pub async fn passed_over_waiters(&mut self) -> Result<Vec<String>, StoreError> {
+        let sales = "SELECT sale_id FROM waitlists ORDER BY sale_id";
+        let sales = self.all(sqlx::query(sales), |row| Ok(SaleId(row::int(row, "sale_id")?))).await?;
+        let mut problems = Vec::new();
+        for sale in sales {
+            let query = sqlx::query(PASSED_OVER).bind(sale.0).bind(MAX_FRONT);
+            problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
+        }
+        Ok(problems)
+    }
 }

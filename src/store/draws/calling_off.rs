@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 
 use super::lock;
 use crate::audit_log::log;
-use crate::sales::revision::touch;
+use crate::sales::changes::touch;
 use crate::{DrawStore, ListLock, LockPatience, StoreError, goods, mail, row, sales};
 use domain::draw::EntryId;
 use domain::{AuditAction, DrawState, MailKind, SaleId, UserId};

@@ -118,7 +118,7 @@ impl DrawStore<'_> {
         let sql = "UPDATE draw_entries SET state = 'withdrawn' WHERE sale_id = $1 AND user_id = $2 AND state = 'in'";
         sqlx::query(sql).bind(sale.0).bind(user.to_string()).execute(&mut *tx).await?;
         let row = sqlx::query(OWN).bind(sale.0).bind(user.to_string()).fetch_optional(&mut *tx).await?;
-        deposits::returns::withdraw(&mut tx, sale, user).await?;
+        deposits::withdraw(&mut tx, sale, user).await?;
         tx.commit().await?;
         Ok(if row.is_some() { WithdrawOutcome::Done } else { WithdrawOutcome::NoSuchEntry })
     }
@@ -144,7 +144,7 @@ impl DrawStore<'_> {
         let after = json!({"entry": id.to_string(), "user_id": user, "reason": reason});
         let now = tx.now;
         log(&mut tx, actor, AuditAction::Exclude, &format!("sale {sale}"), None, Some(&after), now).await?;
-        deposits::returns::withdraw(&mut tx, sale, user).await?;
+        deposits::withdraw(&mut tx, sale, user).await?;
         tx.commit().await?;
         Ok(ExcludeOutcome::Done)
     }

@@ -11,7 +11,7 @@ use super::{Draw, entries, lock};
 use crate::accounts::is_closed;
 use crate::audit_log::log;
 use crate::orders::intake::sell;
-use crate::sales::revision::touch;
+use crate::sales::changes::touch;
 use crate::{DrawStore, ListLock, LockPatience, MAX_ROWS, StoreError, Tx, goods, mail, row, sales};
 use domain::draw::{self, EntryId, EntryList, Exclusion, Randomness};
 use domain::{

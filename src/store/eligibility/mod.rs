@@ -4,15 +4,16 @@
 //! Only the first account of a group may take part: a group is a row, and its digest is unique in the sale. Digests are
 //! deleted [`KEEP_GROUPS`] after the sale's end.
 
-pub(super) mod invitations;
-
 use jiff::{SignedDuration, Timestamp};
-use sqlx::AssertSqlSafe;
-use sqlx::Row;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
-use super::{EligibilityStore, StoreError, Tx, list, row};
-use domain::{GroupKind, SaleId, UserId};
+use crate::audit_log::log;
+use crate::{EligibilityStore, MAX_ROWS, StoreError, Tx, list, placeholders, row};
+use domain::{AuditAction, GroupKind, InvitationCode, SaleId, UserId};
 
 /// How long groups are kept after the end of their sale: orders are delivered and questions answered by then.
 pub const KEEP_GROUPS: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -145,5 +146,177 @@ pub(super) async fn delete(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error>
     ] {
         sqlx::query(sql).bind(sale.0).execute(&mut **tx).await?;
     }
+    Ok(())
+}
+
+// Invitation codes of a sale: made in batches, redeemed by one account each, and revoked.
+
+/// Codes that one sale may have. With so few, counting all of them stays cheap.
+pub const MAX_INVITATIONS_PER_SALE: i64 = 100_000;
+
+/// Codes that were made together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct InvitationBatch {
+    pub batch: i64,
+    pub made_by: String,
+    pub made_at: Timestamp,
+    pub made: i64,
+    /// Codes that were redeemed and not revoked since.
+    pub used: i64,
+    pub revoked: i64,
+}
+
+impl InvitationBatch {
+    pub fn unused(&self) -> i64 {
+        self.made - self.used - self.revoked
+    }
+}
+
+/// The outcome of redeeming a code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RedeemOutcome {
+    /// The account has redeemed a code of the sale, now or before.
+    Redeemed,
+    /// The sale has no such code, another account has redeemed it, or it was revoked.
+    Refused,
+}
+
+/// Codes that staff revoke.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Revocable {
+    One(InvitationCode),
+    /// The codes of a batch that no account has redeemed.
+    UnusedOf(i64),
+}
+
+impl EligibilityStore<'_> {
+    /// Stores new codes of a sale; repeating it with the same codes changes nothing. Returns `false` if the sale would
+    /// have more than [`MAX_INVITATIONS_PER_SALE`].
+    pub async fn make_invitations(
+        self,
+        sale: SaleId,
+        codes: &[InvitationCode],
+        actor: &str,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        lock_codes(&mut tx, sale).await?;
+        if let Some(first) = codes.first() {
+            let sql = "SELECT 1 FROM invitations WHERE sale_id = $1 AND hash = $2";
+            let query = sqlx::query(sql).bind(sale.0).bind(first.hash(sale));
+            if query.fetch_optional(&mut *tx).await?.is_some() {
+                return Ok(true);
+            }
+        }
+        let counts = "SELECT COUNT(*) AS n FROM invitations WHERE sale_id = $1";
+        let known = row::int(&sqlx::query(counts).bind(sale.0).fetch_one(&mut *tx).await?, "n")?;
+        if known + codes.len() as i64 > MAX_INVITATIONS_PER_SALE {
+            return Ok(false);
+        }
+        let sql = "INSERT INTO invitation_batches (sale_id, batch, made_by, made_at_ms)
+             VALUES ($1, (SELECT COALESCE(MAX(batch), 0) + 1 FROM invitation_batches WHERE sale_id = $1), $2, $3)
+             RETURNING batch";
+        let now = tx.now;
+        let query = sqlx::query(sql).bind(sale.0).bind(actor.to_owned()).bind(now.as_millisecond());
+        let batch = row::int(&query.fetch_one(&mut *tx).await?, "batch")?;
+        for chunk in codes.chunks(MAX_ROWS) {
+            let sql = format!("INSERT INTO invitations (sale_id, hash, batch) VALUES {}", placeholders(chunk.len(), 3));
+            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, code| {
+                query.bind(sale.0).bind(code.hash(sale)).bind(batch)
+            });
+            query.execute(&mut *tx).await?;
+        }
+        let made = json!({"batch": batch, "invitations": codes.len()});
+        log(&mut tx, actor, AuditAction::MakeInvitations, &format!("sale {sale}"), None, Some(&made), now).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// The batches of a sale, the newest first.
+    pub async fn invitation_batches(self, sale: SaleId) -> Result<Vec<InvitationBatch>, StoreError> {
+        let sql = "SELECT batches.batch, made_by, made_at_ms, COUNT(*) AS made,
+               SUM(CASE WHEN user_id IS NOT NULL AND revoked_at_ms IS NULL THEN 1 ELSE 0 END) AS used,
+               COUNT(revoked_at_ms) AS revoked
+             FROM invitation_batches AS batches
+             JOIN invitations ON invitations.sale_id = batches.sale_id AND invitations.batch = batches.batch
+             WHERE batches.sale_id = $1 GROUP BY batches.batch, made_by, made_at_ms ORDER BY batches.batch DESC";
+        let read = |row: &AnyRow| {
+            Ok(InvitationBatch {
+                batch: row::int(row, "batch")?,
+                made_by: row::text(row, "made_by")?,
+                made_at: row::time(row, "made_at_ms")?,
+                made: row::int(row, "made")?,
+                used: row::int(row, "used")?,
+                revoked: row::int(row, "revoked")?,
+            })
+        };
+        self.all(sqlx::query(sql).bind(sale.0), read).await
+    }
+
+    /// Redeems a code for an account. An account redeems one code per sale, and codes that it sends later change
+    /// nothing. If several accounts send the same code at once, the first one gets it.
+    pub async fn redeem_invitation(
+        self,
+        sale: SaleId,
+        user: UserId,
+        code: InvitationCode,
+    ) -> Result<RedeemOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        tx.lock_user(user).await?;
+        let own = "SELECT 1 FROM invitations WHERE user_id = $1 AND sale_id = $2 AND revoked_at_ms IS NULL";
+        let own = sqlx::query(own).bind(user.to_string()).bind(sale.0);
+        if own.fetch_optional(&mut *tx).await?.is_some() {
+            return Ok(RedeemOutcome::Redeemed);
+        }
+        let sql = "UPDATE invitations SET user_id = $3, redeemed_at_ms = $4
+             WHERE sale_id = $1 AND hash = $2 AND user_id IS NULL AND revoked_at_ms IS NULL";
+        let query = sqlx::query(sql).bind(sale.0).bind(code.hash(sale)).bind(user.to_string());
+        if query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(RedeemOutcome::Refused);
+        }
+        tx.commit().await?;
+        Ok(RedeemOutcome::Redeemed)
+    }
+
+    /// Revokes codes, with a line in the audit log. An account that has redeemed a revoked code may not take part any
+    /// more, but keeps what it already has. Returns how many were revoked.
+    pub async fn revoke_invitations(self, sale: SaleId, which: &Revocable, actor: &str) -> Result<u64, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        let sql = match which {
+            Revocable::One(_) => "hash = $3",
+            Revocable::UnusedOf(_) => "batch = $3 AND user_id IS NULL",
+        };
+        let sql =
+            format!("UPDATE invitations SET revoked_at_ms = $2 WHERE sale_id = $1 AND revoked_at_ms IS NULL AND {sql}");
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(sale.0).bind(now.as_millisecond());
+        let query = match which {
+            Revocable::One(code) => query.bind(code.hash(sale)),
+            Revocable::UnusedOf(batch) => query.bind(*batch),
+        };
+        let revoked = query.execute(&mut *tx).await?.rows_affected();
+        if revoked > 0 {
+            let batch = match which {
+                Revocable::One(_) => None,
+                Revocable::UnusedOf(batch) => Some(*batch),
+            };
+            let facts = json!({"batch": batch, "invitations": revoked});
+            log(&mut tx, actor, AuditAction::RevokeInvitations, &format!("sale {sale}"), None, Some(&facts), now)
+                .await?;
+        }
+        tx.commit().await?;
+        Ok(revoked)
+    }
+
+    /// When an account redeemed codes, for its export.
+    pub async fn invitations_of(self, user: UserId) -> Result<Vec<(SaleId, Option<Timestamp>)>, StoreError> {
+        let sql = "SELECT sale_id, redeemed_at_ms FROM invitations WHERE user_id = $1 ORDER BY sale_id, redeemed_at_ms";
+        let read = |row: &AnyRow| Ok((SaleId(row::int(row, "sale_id")?), row::optional_time(row, "redeemed_at_ms")?));
+        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+    }
+}
+
+/// Serializes the making of batches of a sale.
+async fn lock_codes(tx: &mut Tx, sale: SaleId) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE sales SET sold = sold WHERE id = $1").bind(sale.0).execute(&mut **tx).await?;
     Ok(())
 }

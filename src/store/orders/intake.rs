@@ -10,7 +10,7 @@ use sqlx::AssertSqlSafe;
 
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::sales::add_sold;
-use crate::waitlists::line::waited_units;
+use crate::waitlists::waited_units;
 use crate::{LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
 use domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
 

@@ -4,8 +4,6 @@
 
 mod audit;
 pub(super) mod claims;
-pub(super) mod open;
-pub(super) mod settle;
 pub(super) mod shop;
 
 use std::time::Duration;
@@ -15,8 +13,8 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 pub use claims::{PersistedClaim, ShareGrant};
-pub use settle::{SettleOutcome, StopOutcome};
 pub use shop::RequestedPacket;
+pub use shop::{SettleOutcome, StopOutcome};
 
 use super::wallet::{Posted, post};
 use super::{LockPatience, MAX_ROWS, PacketStore, StoreError, Tx, bind_ids, list, padded, placeholders, row};
@@ -34,7 +32,6 @@ macro_rules! columns {
          claimed, claimed_amount, epoch, created_at_ms, settled_at_ms, best_user, best_amount"
     };
 }
-use columns;
 
 fn packet(row: &AnyRow) -> Result<Packet, sqlx::Error> {
     let giver = match row.try_get::<Option<String>, _>("giver")? {
@@ -148,7 +145,7 @@ impl PacketStore<'_> {
         if let Some(known) = by_key(&mut tx, new.giver, key).await? {
             return Ok(repeated(known, new));
         }
-        if open::count_open(&mut tx, new.giver).await? >= max_open {
+        if claims::count_open(&mut tx, new.giver).await? >= max_open {
             return Ok(GiveOutcome::TooMany);
         }
         if let Some(spender) = &spender {

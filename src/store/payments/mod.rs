@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::deposits::returns;
+use super::deposits;
 use super::orders::open_payments::close_payments_of;
 use super::orders::{add_events, read};
 use super::wallet::{Posted, lock, post};
@@ -375,9 +375,9 @@ async fn pay(tx: &mut Tx, order: OrderId, now: Timestamp) -> Result<CaptureOutco
 
 /// The transfer that returns the deposit of an order that is being paid, if there is one. The caller must post it.
 async fn take_back_deposit(tx: &mut Tx, order: OrderId) -> Result<Vec<Transfer>, sqlx::Error> {
-    let held = returns::of_order(tx, order).await?;
-    returns::mark_returned(tx, held.as_slice()).await?;
-    Ok(returns::transfers(held.as_slice()))
+    let held = deposits::of_order(tx, order).await?;
+    deposits::mark_returned(tx, held.as_slice()).await?;
+    Ok(deposits::transfers(held.as_slice()))
 }
 
 /// Fills a wallet. Deleting an account locks the balance too, so the money either reaches its owner or is refunded.

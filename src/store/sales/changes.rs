@@ -1,8 +1,9 @@
 //! Changes of a sale that staff can make, and their rules. This module is pure; the transactions are in the parent.
 
 use jiff::{SignedDuration, Timestamp};
+use sqlx::{AssertSqlSafe, Row};
 
-use crate::{RequestId, StoreError};
+use crate::{RequestId, SaleStore, StoreError, Tx, row};
 use domain::ledger::{CURRENCY, DEPOSIT_LIMITS};
 use domain::sale::{SaleMove, WrongState};
 use domain::{
@@ -392,5 +393,29 @@ pub(super) fn saved_state(draft: &SaleDraft, announce: Announce) -> SaleState {
         Announce::ByWindow if draft.window.opens_at.is_some() => SaleState::Scheduled,
         Announce::Schedule => SaleState::Scheduled,
         Announce::ByWindow | Announce::Draft => SaleState::Draft,
+    }
+}
+
+// The catalogue's revision: a number that increases with every change of goods or sales. Its row is the lock of the
+// catalogue.
+
+/// Raises the revision and locks the catalogue until the end of the transaction.
+pub(crate) async fn touch(tx: &mut Tx) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE catalogue SET revision = revision + 1 WHERE id = 1").execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Like `touch`, and takes the next number of a counter.
+pub(crate) async fn next_id(tx: &mut Tx, counter: &'static str) -> Result<i64, sqlx::Error> {
+    let sql =
+        format!("UPDATE catalogue SET revision = revision + 1, {counter} = {counter} + 1 RETURNING {counter} AS id");
+    sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut **tx).await?.try_get("id")
+}
+
+impl SaleStore<'_> {
+    /// The current revision.
+    pub async fn revision(self) -> Result<i64, StoreError> {
+        let row = sqlx::query("SELECT revision FROM catalogue WHERE id = 1").fetch_one(&self.pool).await?;
+        Ok(row::int(&row, "revision")?)
     }
 }

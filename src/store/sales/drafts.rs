@@ -1,15 +1,19 @@
 //! Sales before they begin and after they end: creation and deletion, overlaps, the calendar, and ended sales.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
+use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
-use crate::sales::changes::saved_state;
-use crate::sales::revision::{next_id, touch};
+use crate::sales::changes::{SaleChange, SaleRefusal, next_id, saved_state, touch};
 use crate::sales::{bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock, random_seed, sale};
-use crate::{AnyQuery, OverlapPolicy, SaleDraft, SaleRefusal, SaleStore, SaveOptions, StoreError, Tx, list, row};
-use crate::{deposits, eligibility};
-use domain::{AuditAction, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
+use crate::{
+    AnyQuery, OverlapPolicy, SaleDraft, SaleStore, SaveOptions, StoreError, Tx, deposits, eligibility, list, padded,
+    row,
+};
+use domain::{AuditAction, Bilingual, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
 
 /// Ended sales are counted up to this number.
 pub const MAX_COUNTED_PAST: i64 = 1_000;
@@ -89,7 +93,7 @@ impl SaleStore<'_> {
         }
         insert(&mut tx, &created, options.form_key.as_deref(), now).await?;
         crate::draws::announced::follow_sale(&mut tx, None, &created).await?;
-        crate::waiting_rooms::announced::follow_sale(&mut tx, &created).await?;
+        crate::waiting_rooms::places::follow_sale(&mut tx, &created).await?;
         log(&mut tx, actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
         tx.commit().await?;
         Ok(created)
@@ -103,9 +107,9 @@ impl SaleStore<'_> {
         preview_deletion(&before)?;
         sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
         crate::draws::announced::delete(&mut tx, &before).await?;
-        crate::waiting_rooms::announced::delete(&mut tx, &before).await?;
+        crate::waiting_rooms::places::delete(&mut tx, &before).await?;
         eligibility::delete(&mut tx, id).await?;
-        deposits::returns::delete(&mut tx, id).await?;
+        deposits::delete(&mut tx, id).await?;
         sqlx::query("DELETE FROM sales WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
         log(&mut tx, actor, AuditAction::Delete, &format!("sale {id}"), Some(&before), None, now).await?;
         tx.commit().await?;
@@ -236,4 +240,93 @@ async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp
         .bind(sale.spread_seed.map(SpreadSeed::to_hex));
     bind_eligibility(bind_mode(query, sale), sale).execute(&mut **tx).await?;
     Ok(())
+}
+
+/// The present facts that decide about changes of several sales.
+#[derive(Debug)]
+pub struct PreviewFacts {
+    now: Timestamp,
+    sales: HashMap<SaleId, Sale>,
+    goods: HashMap<GoodsId, PreviewGoods>,
+    /// Sales of the same goods with which one of the sales may overlap.
+    announced: Vec<Sale>,
+}
+
+/// The goods of a sale.
+#[derive(Debug)]
+pub struct PreviewGoods {
+    pub name: Bilingual,
+    is_archived: bool,
+}
+
+impl SaleStore<'_> {
+    /// Reads the facts. The number of statements does not depend on the number of sales. Sales that do not exist are
+    /// missing.
+    pub async fn preview_facts(self, ids: &[SaleId]) -> Result<PreviewFacts, StoreError> {
+        let now = self.now().await?;
+        let mut sales = HashMap::new();
+        for chunk in padded(ids) {
+            let sql = format!(concat!("SELECT ", columns!(), " FROM sales WHERE id IN {}"), list(chunk.len(), 0));
+            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+            sales.extend(self.all(query, sale).await?.into_iter().map(|sale| (sale.id, sale)));
+        }
+        let mut of: Vec<GoodsId> = sales.values().map(|sale| sale.goods_id).collect();
+        of.sort();
+        of.dedup();
+        let (mut announced, mut goods) = (Vec::new(), HashMap::new());
+        for chunk in padded(&of) {
+            let sql = format!(
+                concat!("SELECT ", columns!(), " FROM sales WHERE goods_id IN {} AND {} ORDER BY id"),
+                list(chunk.len(), 0),
+                OVERLAP_CANDIDATES
+            );
+            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+            announced.extend(self.all(query, sale).await?);
+            let sql =
+                format!("SELECT id, name_zh, name_en, archived_at_ms FROM goods WHERE id IN {}", list(chunk.len(), 0));
+            let query = chunk.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id.0));
+            goods.extend(self.all(query, preview_goods).await?);
+        }
+        Ok(PreviewFacts { now, sales, goods, announced })
+    }
+}
+
+fn preview_goods(row: &AnyRow) -> Result<(GoodsId, PreviewGoods), sqlx::Error> {
+    let name = Bilingual::new(row::text(row, "name_zh")?, row::text(row, "name_en")?);
+    let is_archived = row::optional_time(row, "archived_at_ms")?.is_some();
+    Ok((GoodsId(row::int(row, "id")?), PreviewGoods { name, is_archived }))
+}
+
+impl PreviewFacts {
+    /// The time of the preview, by the database's clock.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    pub fn sale(&self, id: SaleId) -> Option<&Sale> {
+        self.sales.get(&id)
+    }
+
+    pub fn goods(&self, id: GoodsId) -> Option<&PreviewGoods> {
+        self.goods.get(&id)
+    }
+
+    /// The sale after a change, or why the change would be refused now. `planned` are other sales as they will be when
+    /// the change is made, such as sales in the same batch.
+    pub fn change(&self, sale: &Sale, change: &SaleChange, planned: &[Sale]) -> Result<Sale, SaleRefusal> {
+        let after = change.apply(sale, self.now)?;
+        if change.needs_goods() && self.goods(after.goods_id).ok_or(SaleRefusal::NoSuchGoods)?.is_archived {
+            return Err(SaleRefusal::GoodsArchived);
+        }
+        if change.refuses_overlap() {
+            let is_overlap = |other: &&Sale| {
+                other.goods_id == after.goods_id && other.id != after.id && other.window.overlaps(&after.window)
+            };
+            let announced = self.announced.iter().filter(|_| is_announced(&after));
+            if let Some(other) = planned.iter().chain(announced).find(is_overlap) {
+                return Err(SaleRefusal::Overlap(other.id));
+            }
+        }
+        Ok(after)
+    }
 }

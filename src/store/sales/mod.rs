@@ -1,16 +1,12 @@
 //! Sales: their definitions and their state transitions. Every change raises the catalogue's revision, for which every
 //! process polls.
 
-pub(super) mod alarms;
 pub(super) mod buckets;
 pub(super) mod changes;
 pub(super) mod counters;
 pub(super) mod drafts;
-pub(super) mod preview;
 pub(super) mod rehearsals;
 pub(super) mod reports;
-pub(super) mod revision;
-pub(super) mod stakes;
 
 use std::time::Duration;
 
@@ -21,13 +17,13 @@ use sqlx::any::AnyRow;
 use super::{AnyQuery, LockPatience, SaleStore, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
+use changes::touch;
 use changes::{SaleChange, SaleRefusal};
 use domain::ledger::money;
 use domain::{
     DrawPlan, EligibilityRules, GoodsId, ModeName, Money, Rush, Sale, SaleId, SaleMode, SpreadSeed, WaitingRoomPlan,
     Window,
 };
-use revision::touch;
 
 macro_rules! columns {
     () => {
@@ -215,7 +211,7 @@ async fn apply_change(
     }
     if before.mode.is_waiting_room()
         && !after.mode.is_waiting_room()
-        && crate::waiting_rooms::announced::has_places(&mut tx, &before).await?
+        && crate::waiting_rooms::places::has_places(&mut tx, &before).await?
     {
         return Err(SaleRefusal::Invalid(vec![("mode", "mode_has_places")]));
     }
@@ -235,7 +231,7 @@ async fn apply_change(
     let query = query.bind(after.rush.spread_ms).bind(after.spread_seed.map(SpreadSeed::to_hex));
     bind_eligibility(bind_mode(query, &after), &after).execute(&mut *tx).await?;
     crate::draws::announced::follow_sale(&mut tx, Some(&before), &after).await?;
-    crate::waiting_rooms::announced::follow_sale(&mut tx, &after).await?;
+    crate::waiting_rooms::places::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     tx.commit().await?;
     Ok(after)

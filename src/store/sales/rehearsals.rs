@@ -5,7 +5,7 @@ use sqlx::AssertSqlSafe;
 use jiff::Timestamp;
 
 use crate::audit_log::log;
-use crate::sales::revision::touch;
+use crate::sales::changes::touch;
 use crate::sales::{columns, lock};
 use crate::{ListLock, MAX_ROWS, NewSession, SaleStore, StoreError, User, placeholders};
 use domain::{AuditAction, Sale, SaleId};

@@ -4,10 +4,8 @@
 //!
 //! Transactions that add places run side by side. Transactions that lock the list or call shoppers run alone.
 
-pub(super) mod announced;
 mod audit;
 pub(super) mod calls;
-pub(super) mod pace;
 pub(super) mod places;
 
 use jiff::Timestamp;

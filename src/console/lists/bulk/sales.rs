@@ -10,8 +10,7 @@ use crate::lists::bulk::{
     size_warning,
 };
 use crate::{StaffVisit, StaffVisitTo};
-use control::sale_stakes::{SalePreview, SaleStakes};
-use control::sales_admin::{AppliedParts, SaleCommand, stock_deadline};
+use control::sales_admin::{AppliedParts, SaleCommand, SalePreview, SaleStakes, stock_deadline};
 use domain::{Bilingual, Sale, SaleId, SaleState};
 use store::{OverlapPolicy, SaleRefusal, WaitingCounts};
 use web::Shop;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use redis::{RedisError, Value, from_redis_value_ref};
 
-use crate::redis::short_id::{ShortId, parse_hold};
+use crate::redis::keys::{ShortId, parse_hold};
 use crate::redis::{keys, parse_time};
 use domain::bucket::Owner;
 use domain::claim::Hold;

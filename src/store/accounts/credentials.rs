@@ -1,0 +1,421 @@
+//! What proves an account: second factors, passkeys, known devices, and the count of wrong guesses.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sqlx::any::AnyRow;
+use uuid::Uuid;
+
+use crate::accounts::registrations::spend;
+use crate::accounts::{log_own_change, sessions};
+use crate::{AccountStore, CredentialStore, NewSession, Revocation, SessionRow, StoreError, Tx, User, mail, row};
+use base::rate_limit::CellRate;
+use domain::network::Network;
+use domain::{AuditAction, MailKind, UserId};
+use webauthn::has_advanced;
+
+impl CredentialStore<'_> {
+    /// Sets the encrypted secret and the hashes of new recovery codes. `step` is the time step of the code that
+    /// confirmed the secret. Ends all sessions but `keep`.
+    pub async fn set_second_factor(
+        self,
+        user: &User,
+        secret: &str,
+        step: i64,
+        recovery: &[String],
+        keep: Uuid,
+        now: Timestamp,
+    ) -> Result<Vec<Revocation>, StoreError> {
+        let mut tx = self.begin().await?;
+        let ended = sessions::end_others(&mut tx, user.id, keep, now).await?;
+        let id = user.id.to_string();
+        sqlx::query("UPDATE users SET second_factor = $2, second_factor_step = $3 WHERE id = $1")
+            .bind(&id)
+            .bind(secret)
+            .bind(step)
+            .execute(&mut *tx)
+            .await?;
+        sqlx::query("DELETE FROM recovery_codes WHERE user_id = $1").bind(&id).execute(&mut *tx).await?;
+        for hash in recovery {
+            sqlx::query("INSERT INTO recovery_codes (user_id, hash) VALUES ($1, $2)")
+                .bind(&id)
+                .bind(hash)
+                .execute(&mut *tx)
+                .await?;
+        }
+        let replaces = user.second_factor.is_some();
+        let kind = if replaces { MailKind::SecondFactorReplaced } else { MailKind::SecondFactorOn };
+        mail::notify(&mut tx, user.id, kind, json!({})).await?;
+        log_own_change(&mut tx, user, AuditAction::SetSecondFactor, now).await?;
+        tx.commit().await?;
+        Ok(ended)
+    }
+
+    /// Removes the secret and the recovery codes. Ends all sessions but `keep`.
+    pub async fn remove_second_factor(
+        self,
+        user: &User,
+        keep: Uuid,
+        now: Timestamp,
+    ) -> Result<Vec<Revocation>, StoreError> {
+        let mut tx = self.begin().await?;
+        let ended = sessions::end_others(&mut tx, user.id, keep, now).await?;
+        let id = user.id.to_string();
+        for sql in
+            ["UPDATE users SET second_factor = NULL WHERE id = $1", "DELETE FROM recovery_codes WHERE user_id = $1"]
+        {
+            sqlx::query(sql).bind(&id).execute(&mut *tx).await?;
+        }
+        mail::notify(&mut tx, user.id, MailKind::SecondFactorOff, json!({})).await?;
+        log_own_change(&mut tx, user, AuditAction::RemoveSecondFactor, now).await?;
+        tx.commit().await?;
+        Ok(ended)
+    }
+
+    /// The encrypted secrets of users after `after`, by id. Reads the table of users along its key.
+    pub async fn second_factors(self, after: Option<UserId>, limit: i64) -> Result<Vec<(UserId, String)>, StoreError> {
+        let sql =
+            "SELECT id, second_factor FROM users WHERE id > $1 AND second_factor IS NOT NULL ORDER BY id LIMIT $2";
+        let after = after.map(|user| user.to_string()).unwrap_or_default();
+        let rows = sqlx::query(sql).bind(after).bind(limit).fetch_all(&self.pool).await?;
+        let read = |row| Ok((row::parsed(row, "id")?, row::text(row, "second_factor")?));
+        Ok(rows.iter().map(read).collect::<Result<_, sqlx::Error>>()?)
+    }
+
+    /// Replaces an encrypted secret if it is still `old`. Returns `false` if it was changed or removed.
+    pub async fn replace_second_factor(self, user: UserId, old: &str, new: &str) -> Result<bool, StoreError> {
+        let sql = "UPDATE users SET second_factor = $3 WHERE id = $1 AND second_factor = $2";
+        let done = sqlx::query(sql).bind(user.to_string()).bind(old).bind(new).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Marks a time step and all earlier ones as used. Returns `false` if it was used before.
+    pub async fn consume_code_step(self, user: UserId, step: i64) -> Result<bool, StoreError> {
+        let sql = "UPDATE users SET second_factor_step = $2 WHERE id = $1 AND second_factor_step < $2";
+        let done = sqlx::query(sql).bind(user.to_string()).bind(step).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Deletes a recovery code, and sends mail to the account's address. Returns `false` if there is no such code.
+    pub async fn consume_recovery_code(self, user: UserId, hash: &str) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = "DELETE FROM recovery_codes WHERE user_id = $1 AND hash = $2";
+        let done = sqlx::query(sql).bind(user.to_string()).bind(hash).execute(&mut *tx).await?;
+        if done.rows_affected() == 0 {
+            return Ok(false);
+        }
+        mail::notify(&mut tx, user, MailKind::RecoveryCodeUsed, json!({})).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    pub async fn recovery_codes_left(self, user: UserId) -> Result<i64, StoreError> {
+        let sql = "SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = $1";
+        let row = sqlx::query(sql).bind(user.to_string()).fetch_one(&self.pool).await?;
+        Ok(row::int(&row, "n")?)
+    }
+}
+
+// Passkeys of accounts, and their use. A challenge is spent in the same transaction as the change that its answer
+// allows.
+
+/// Passkeys that one account may have.
+pub const MAX_PASSKEYS_PER_USER: i64 = 10;
+
+/// A passkey.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passkey {
+    pub id: Uuid,
+    pub user_id: UserId,
+    /// The id in base64url, like the key.
+    pub credential_id: String,
+    /// The key in COSE.
+    pub public_key: String,
+    pub sign_count: u32,
+    pub name: String,
+    pub created_at: Timestamp,
+    pub used_at: Option<Timestamp>,
+}
+
+/// A challenge that an authenticator has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweredChallenge {
+    pub id: String,
+    /// When the challenge expires. From then on it is refused anyway.
+    pub expires_at: Timestamp,
+}
+
+/// The outcome of adding a passkey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PasskeyAddition {
+    Added,
+    /// The challenge was answered before.
+    Spent,
+    /// The account has [`MAX_PASSKEYS_PER_USER`] passkeys, or is gone.
+    TooMany,
+    /// The credential belongs to an account already.
+    Taken,
+}
+
+/// The outcome of using a passkey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PasskeyUse {
+    Used,
+    /// The challenge was answered before.
+    Spent,
+    /// The counter did not increase, so the authenticator was copied.
+    Copied,
+    /// The passkey was removed.
+    Gone,
+}
+
+macro_rules! columns {
+    () => {
+        "id, user_id, credential_id, public_key, sign_count, name, created_at_ms, used_at_ms"
+    };
+}
+
+fn passkey(row: &AnyRow) -> Result<Passkey, sqlx::Error> {
+    Ok(Passkey {
+        id: row::parsed(row, "id")?,
+        user_id: row::parsed(row, "user_id")?,
+        credential_id: row::text(row, "credential_id")?,
+        public_key: row::text(row, "public_key")?,
+        sign_count: u32::try_from(row::int(row, "sign_count")?).unwrap_or(u32::MAX),
+        name: row::text(row, "name")?,
+        created_at: row::time(row, "created_at_ms")?,
+        used_at: row::optional_time(row, "used_at_ms")?,
+    })
+}
+
+impl CredentialStore<'_> {
+    /// The passkeys of a user, the oldest first.
+    pub async fn passkeys_of(self, user: UserId) -> Result<Vec<Passkey>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM passkeys WHERE user_id = $1 ORDER BY id");
+        self.all(sqlx::query(sql).bind(user.to_string()), passkey).await
+    }
+
+    pub async fn passkey_of_credential(self, credential_id: &str) -> Result<Option<Passkey>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM passkeys WHERE credential_id = $1");
+        self.optional(sqlx::query(sql).bind(credential_id.to_owned()), passkey).await
+    }
+
+    /// Adds a passkey, with a line in the audit log if it is an account of the staff.
+    pub async fn add_passkey(
+        self,
+        user: &User,
+        new: &Passkey,
+        challenge: &AnsweredChallenge,
+    ) -> Result<PasskeyAddition, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        let id = user.id.to_string();
+        // Serializes additions to one account, and orders them with its deletion.
+        let lock = "UPDATE users SET role = role WHERE id = $1 AND deleted_at_ms IS NULL";
+        if sqlx::query(lock).bind(&id).execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(PasskeyAddition::TooMany);
+        }
+        if !spend(&mut tx, &challenge.id, challenge.expires_at).await? {
+            return Ok(PasskeyAddition::Spent);
+        }
+        let count = sqlx::query("SELECT COUNT(*) AS n FROM passkeys WHERE user_id = $1").bind(&id);
+        if row::int(&count.fetch_one(&mut *tx).await?, "n")? >= MAX_PASSKEYS_PER_USER {
+            return Ok(PasskeyAddition::TooMany);
+        }
+        let added = sqlx::query(
+            "INSERT INTO passkeys (id, user_id, credential_id, public_key, sign_count, name, created_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+        )
+        .bind(new.id.to_string())
+        .bind(&id)
+        .bind(&new.credential_id)
+        .bind(&new.public_key)
+        .bind(i64::from(new.sign_count))
+        .bind(&new.name)
+        .bind(new.created_at.as_millisecond())
+        .execute(&mut *tx)
+        .await?;
+        if added.rows_affected() == 0 {
+            return Ok(PasskeyAddition::Taken);
+        }
+        log_own_change(&mut tx, user, AuditAction::AddPasskey, now).await?;
+        tx.commit().await?;
+        Ok(PasskeyAddition::Added)
+    }
+
+    /// Removes a passkey of a user. Returns `false` if the user has no such passkey.
+    pub async fn remove_passkey(self, user: &User, id: Uuid) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        let query = sqlx::query("DELETE FROM passkeys WHERE user_id = $1 AND id = $2").bind(user.id.to_string());
+        if query.bind(id.to_string()).execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(false);
+        }
+        log_own_change(&mut tx, user, AuditAction::RemovePasskey, now).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Records a use: spends the challenge and sets the new counter, or changes nothing.
+    pub async fn use_passkey(
+        self,
+        id: Uuid,
+        sign_count: u32,
+        challenge: &AnsweredChallenge,
+    ) -> Result<PasskeyUse, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now.as_millisecond();
+        // Locks the row, so that two uses at once compare their counters one after the other.
+        let lock = "UPDATE passkeys SET used_at_ms = $2 WHERE id = $1 RETURNING sign_count";
+        let query = sqlx::query(lock).bind(id.to_string()).bind(now);
+        let Some(row) = query.fetch_optional(&mut *tx).await? else { return Ok(PasskeyUse::Gone) };
+        if !spend(&mut tx, &challenge.id, challenge.expires_at).await? {
+            return Ok(PasskeyUse::Spent);
+        }
+        let before = u32::try_from(row::int(&row, "sign_count")?).unwrap_or(u32::MAX);
+        if !has_advanced(before, sign_count) {
+            return Ok(PasskeyUse::Copied);
+        }
+        let count = "UPDATE passkeys SET sign_count = $2 WHERE id = $1";
+        sqlx::query(count).bind(id.to_string()).bind(i64::from(sign_count)).execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(PasskeyUse::Used)
+    }
+}
+
+// Counts of guesses that all processes share, by the generic cell rate algorithm ([`CellRate`]).
+
+/// A count of guesses: a key for what they have in common, and the allowed rate.
+#[derive(Debug, Clone)]
+pub struct GuessCount {
+    pub key: String,
+    /// The allowed rate. Its interval is in milliseconds.
+    pub rate: CellRate,
+}
+
+/// A count that allows no further guess for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuessLimitReached {
+    /// The index of the count in the list that the caller passed.
+    pub place: usize,
+    pub wait: Duration,
+}
+
+impl CredentialStore<'_> {
+    /// Adds a guess to each of the counts. If one of them allows no more, adds it to none.
+    pub async fn take_guess(self, counts: &[GuessCount]) -> Result<Option<GuessLimitReached>, StoreError> {
+        let mut tx = self.begin().await?;
+        for (place, count) in counts.iter().enumerate() {
+            let ahead = match count.rate.charge(lock_count(&mut tx, &count.key).await?) {
+                Ok(ahead) => i64::try_from(ahead).unwrap_or(i64::MAX),
+                Err(wait) => return Ok(Some(GuessLimitReached { place, wait: Duration::from_millis(wait) })),
+            };
+            set_count(&mut tx, &count.key, ahead).await?;
+        }
+        tx.commit().await?;
+        Ok(None)
+    }
+
+    /// Takes a guess out of each of the counts.
+    pub async fn give_back_guess(self, counts: &[GuessCount]) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        for count in counts {
+            let sql = "UPDATE guesses SET restored_at_ms = restored_at_ms - $2 WHERE key = $1";
+            let query = sqlx::query(sql).bind(count.key.clone()).bind(count.rate.interval as i64);
+            query.execute(&mut *tx).await?;
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Deletes counts that have their full allowance.
+    pub async fn purge_guesses(self) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now.as_millisecond();
+        sqlx::query("DELETE FROM guesses WHERE restored_at_ms <= $1").bind(now).execute(&mut *tx).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+/// The milliseconds until a count is zero. Locks the count's row, so that parallel attempts come one after the other.
+pub(super) async fn lock_count(tx: &mut Tx, key: &str) -> Result<u64, sqlx::Error> {
+    let now = tx.now.as_millisecond();
+    let sql = "INSERT INTO guesses (key, restored_at_ms) VALUES ($1, $2)
+         ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING restored_at_ms";
+    let row = sqlx::query(sql).bind(key.to_owned()).bind(now).fetch_one(&mut **tx).await?;
+    Ok(u64::try_from(row::int(&row, "restored_at_ms")? - now).unwrap_or_default())
+}
+
+/// Sets a count so that it is zero after this many milliseconds.
+pub(super) async fn set_count(tx: &mut Tx, key: &str, ahead_ms: i64) -> Result<(), sqlx::Error> {
+    let until = tx.now.as_millisecond().saturating_add(ahead_ms);
+    let query = sqlx::query("UPDATE guesses SET restored_at_ms = $2 WHERE key = $1").bind(key.to_owned());
+    query.bind(until).execute(&mut **tx).await?;
+    Ok(())
+}
+
+// Devices from which an account was used: kinds of browsers with their networks. They are stored only for accounts
+// with a verified address, to which mail about new devices is sent.
+
+/// A device that was not seen for this long counts as new again.
+const KEEP: Duration = Duration::from_secs(180 * 24 * 3600);
+
+/// The network under which a device is stored.
+fn network(address: &str) -> String {
+    address.parse::<IpAddr>().map_or_else(|_| address.to_owned(), |address| Network::of(address).site_text())
+}
+
+/// Remembers the device of a new session. If it is a new device, sends mail to the account's address.
+pub(super) async fn note(tx: &mut Tx, user: UserId, session: &NewSession) -> Result<(), sqlx::Error> {
+    let verified = "SELECT 1 FROM mail_addresses WHERE user_id = $1 AND address IS NOT NULL";
+    if sqlx::query(verified).bind(user.to_string()).fetch_optional(&mut **tx).await?.is_none() {
+        return Ok(());
+    }
+    if remember(tx, user, &session.agent, &session.address).await? {
+        let facts = json!({"agent": session.agent, "address": session.address});
+        mail::notify(tx, user, MailKind::NewDevice, facts).await?;
+    }
+    Ok(())
+}
+
+/// Remembers the devices of sessions that exist when an address is verified.
+pub(super) async fn remember_all(tx: &mut Tx, user: UserId, sessions: &[SessionRow]) -> Result<(), sqlx::Error> {
+    for session in sessions {
+        remember(tx, user, &session.agent, &session.address).await?;
+    }
+    Ok(())
+}
+
+/// Remembers a device. Returns whether it is new.
+pub(super) async fn remember(tx: &mut Tx, user: UserId, agent: &str, address: &str) -> Result<bool, sqlx::Error> {
+    let (user, now) = (user.to_string(), tx.now.as_millisecond());
+    let seen = "UPDATE known_devices SET seen_at_ms = $4 WHERE user_id = $1 AND agent = $2 AND network = $3";
+    let new = "INSERT INTO known_devices (user_id, agent, network, seen_at_ms) VALUES ($1, $2, $3, $4)
+         ON CONFLICT DO NOTHING";
+    for sql in [seen, new] {
+        let query = sqlx::query(sql).bind(user.clone()).bind(agent).bind(network(address)).bind(now);
+        if query.execute(&mut **tx).await?.rows_affected() == 1 {
+            return Ok(sql == new);
+        }
+    }
+    Ok(false)
+}
+
+impl AccountStore<'_> {
+    /// The known devices of an account, for its export.
+    pub(super) async fn known_devices_for_export(self, user: UserId) -> Result<Vec<Value>, StoreError> {
+        let sql = "SELECT agent, network, seen_at_ms FROM known_devices WHERE user_id = $1 ORDER BY agent, network";
+        let read = |row: &AnyRow| {
+            let (agent, network) = (row::text(row, "agent")?, row::text(row, "network")?);
+            Ok(json!({"agent": agent, "network": network, "seen_at": row::time(row, "seen_at_ms")?}))
+        };
+        self.all(sqlx::query(sql).bind(user.to_string()), read).await
+    }
+
+    pub(crate) async fn purge_known_devices(self, now: Timestamp) -> Result<(), StoreError> {
+        let sql = "DELETE FROM known_devices WHERE seen_at_ms < $1";
+        sqlx::query(sql).bind((now - KEEP).as_millisecond()).execute(&self.pool).await?;
+        Ok(())
+    }
+}
