@@ -1,39 +1,26 @@
 // A stand-in for Stripe with a state of its own. The official client signs its webhooks, and encodes every request of the
-// shop once more: what the shop sent has to be the same.
-//
-// It prints its port, and then answers each line of JSON on its standard input with a line: payers and staff act there,
-// webhooks are handed out there, and there it is told to lie. It ends with its input. Its arguments are the secret key, the
-// signing secret, and, for TLS, the folder with `server.pem` and `server.key`.
+// shop once more: what the shop sent has to be the same. Its arguments are the secret key, the signing secret, and, for TLS,
+// the folder with `server.pem` and `server.key`.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import { createInterface } from 'node:readline';
 import Stripe from 'stripe';
+import { Refused, faults, serve } from './stand_in.mjs';
 
-const [KEY, SECRET, TLS] = process.argv.slice(2);
+const [KEY, SECRET, tls] = process.argv.slice(2);
 const sessions = new Map();
 const intents = new Map();
 const refunds = [];
 /** Answers by idempotency key, with the form that they belong to. Stripe keeps faults, too. */
 const kept = new Map();
-/** What the shop does wrong. */
-const faults = [];
-let lies = [];
 let refundStatus = 'succeeded';
 let serial = 0;
 
 const id = (prefix) => `${prefix}_${String(++serial).padStart(6, '0')}`;
 const now = () => Math.floor(Date.now() / 1000);
 
-class Refused extends Error {
-  constructor(status, type, message, code) {
-    super(message);
-    Object.assign(this, { status, body: { error: { type, message, code } } });
-  }
-}
+const refusal = (status, type, message, code) => new Refused(status, { error: { type, message, code } });
 const refuse = (message, code) => {
-  throw new Refused(400, 'invalid_request_error', message, code);
+  throw refusal(400, 'invalid_request_error', message, code);
 };
 
 /** `a[b][0]=c` as nested objects. */
@@ -114,8 +101,8 @@ function refund(params) {
   return made;
 }
 
-async function answer(method, path, form, headers) {
-  if (headers.authorization !== `Bearer ${KEY}`) throw new Refused(401, 'invalid_request_error', `Invalid API Key provided: ${headers.authorization}`);
+async function answer({ method, url: path, text: form, headers }) {
+  if (headers.authorization !== `Bearer ${KEY}`) throw refusal(401, 'invalid_request_error', `Invalid API Key provided: ${headers.authorization}`);
   const [place, query] = path.split('?');
   const [, , ...parts] = place.split('/');
   const version = headers['stripe-version'];
@@ -157,38 +144,12 @@ function once(headers, form, make) {
   const key = headers['idempotency-key'];
   if (!key) faults.push('a request that makes something has no idempotency key');
   const known = kept.get(key);
-  if (known && known.form !== form) throw new Refused(400, 'idempotency_error', 'Keys for idempotent requests can only be used with the same parameters');
-  if (known?.fault) throw new Refused(500, 'api_error', 'a fault');
+  if (known && known.form !== form) throw refusal(400, 'idempotency_error', 'Keys for idempotent requests can only be used with the same parameters');
+  if (known?.fault) throw refusal(500, 'api_error', 'a fault');
   const made = known?.made ?? make();
   kept.set(key, { form, made });
   return made;
 }
-
-const handle = (request, response) => {
-  let form = '';
-  request.on('data', (part) => (form += part));
-  request.on('end', async () => {
-    const call = `${request.method} ${request.url}`;
-    const lie = lies.find(({ at, times }) => times > 0 && (call === at || (at.startsWith('/') && request.url.startsWith(at))));
-    if (lie) lie.times -= 1;
-    let [status, body] = [200, null];
-    try {
-      if (lie?.as === 429) throw new Refused(429, 'rate_limit_error', 'Too many requests');
-      if (lie?.as === 'lost') throw new Refused(500, 'api_error', 'a fault');
-      body = await answer(request.method, request.url, form, request.headers);
-    } catch (error) {
-      if (!(error instanceof Refused)) faults.push(String(error.stack));
-      [status, body] = [error.status ?? 500, error.body];
-    }
-    if (lie?.as === 500) {
-      kept.set(request.headers['idempotency-key'], { form, fault: true });
-      [status, body] = [500, { error: { type: 'api_error', message: 'a fault' } }];
-    }
-    if (lie?.as === 'drop') return request.socket.destroy();
-    if (lie?.as === 'hang') return;
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  });
-};
 
 /** A webhook, signed by the official client. */
 function signed(event, { secret = SECRET, at = now() } = {}) {
@@ -196,7 +157,7 @@ function signed(event, { secret = SECRET, at = now() } = {}) {
   const { webhooks } = new Stripe(KEY);
   const header = webhooks.generateTestHeaderString({ payload, secret, timestamp: at });
   assert.equal(webhooks.constructEvent(payload, header, secret, Infinity).id, event.id);
-  return { header, body: payload };
+  return { headers: { 'content-type': 'application/json', 'stripe-signature': header }, body: payload };
 }
 const event = (type, object) => ({
   id: id('evt'), object: 'event', api_version: Stripe.API_VERSION, created: now(), livemode: false, type, data: { object: structuredClone(object) },
@@ -204,7 +165,7 @@ const event = (type, object) => ({
 
 const commands = {
   /** The payer pays. A slow method is settled later. */
-  pay({ session: name, amount, slow }) {
+  pay({ payment: name, amount, slow }) {
     const session = sessions.get(name);
     if (session?.status !== 'open') return { refused: session?.status ?? 'unknown' };
     const intent = { id: id('pi'), object: 'payment_intent', amount: amount ?? session.amount_total, currency: session.currency, refunded: 0, metadata: intents.get(name) };
@@ -213,19 +174,19 @@ const commands = {
     return { events: [event('checkout.session.completed', session), ...(slow ? [] : [charged(intent)])] };
   },
   /** The outcome of a slow method. */
-  settle({ session: name, good }) {
+  settle({ payment: name, good }) {
     const session = sessions.get(name);
     if (good) session.payment_status = 'paid';
     return { events: [event(`checkout.session.async_payment_${good ? 'succeeded' : 'failed'}`, session)] };
   },
   /** The payer's card is refused; the session stays open. */
-  decline: ({ session: name }) => ({ events: [event('payment_intent.payment_failed', { object: 'payment_intent', metadata: intents.get(name) })] }),
-  dispute({ session: name }) {
+  decline: ({ payment: name }) => ({ events: [event('payment_intent.payment_failed', { object: 'payment_intent', metadata: intents.get(name) })] }),
+  dispute({ payment: name }) {
     const { amount, currency, id: payment_intent } = intents.get(sessions.get(name).payment_intent);
     return { events: [event('charge.dispute.created', { id: id('du'), object: 'dispute', amount, currency, payment_intent, reason: 'fraudulent', metadata: {} })] };
   },
   /** The merchant refunds at Stripe. */
-  refund: ({ session: name, amount }) => ({ events: [event('refund.created', refund({ payment_intent: sessions.get(name).payment_intent, amount }))] }),
+  refund: ({ payment: name, amount }) => ({ events: [event('refund.created', refund({ payment_intent: sessions.get(name).payment_intent, amount }))] }),
   /** How refunds end from now on. */
   refunds({ status }) {
     refundStatus = status;
@@ -238,13 +199,8 @@ const commands = {
     made.status = status;
     return { events: [event(status === 'failed' ? 'refund.failed' : 'refund.updated', made)] };
   },
-  /** Lies about such requests (`POST /path`, or all whose path begins so), so many times. */
-  lie({ at, as, times }) {
-    lies.push({ at, as, times });
-    return {};
-  },
   sign: ({ event, secret, at }) => signed(event, { secret, at }),
-  state: () => ({ sessions: [...sessions.values()], refunds, faults, requests: kept.size }),
+  state: () => ({ sessions: [...sessions.values()], refunds, requests: kept.size }),
 };
 
 function charged(intent) {
@@ -254,11 +210,11 @@ function charged(intent) {
   });
 }
 
-const read = (name) => readFileSync(`${TLS}/${name}`);
-const server = TLS ? createTlsServer({ cert: read('server.pem'), key: read('server.key') }, handle) : createServer(handle);
-server.listen(0, '127.0.0.1', () => console.log(server.address().port));
-for await (const line of createInterface({ input: process.stdin })) {
-  const { do: name, ...rest } = JSON.parse(line);
-  console.log(JSON.stringify(commands[name](rest)));
-}
-process.exit(0);
+await serve({
+  answer,
+  write: (body, status) => ({ headers: { 'content-type': 'application/json' }, text: JSON.stringify(body) }),
+  name: ({ method, url }) => `${method} ${url}`,
+  fault: ({ headers, text }) => kept.set(headers['idempotency-key'], { form: text, fault: true }),
+  commands,
+  tls,
+});

@@ -56,6 +56,7 @@ mod sign_in_pages;
 mod spending;
 mod spread;
 mod staff_accounts;
+mod stand_ins;
 mod step_up;
 mod strictness;
 mod stripe;

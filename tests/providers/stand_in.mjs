@@ -1,0 +1,76 @@
+// What the stand-ins of payment providers share: a server that lies on demand, and commands.
+//
+// It prints its port, and then answers each line of JSON on its standard input with a line: payers and staff act there,
+// notices are handed out there, and there it is told to lie. It ends with its input.
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { createInterface } from 'node:readline';
+
+/** What the shop does wrong. */
+export const faults = [];
+
+/** An answer that refuses a request. */
+export class Refused extends Error {
+  constructor(status, body) {
+    super(JSON.stringify(body));
+    Object.assign(this, { status, body });
+  }
+}
+
+/**
+ * `answer(request)` returns the body of an answer, or throws a `Refused`. `write(body, status, request)` returns what is
+ * sent, `headers` and `text`. `name(request)` is what lies call a request.
+ *
+ * The lies: `lost`, a fault before the request took effect; a number, that status before it; `500`, a fault after it;
+ * `drop` and `hang`, no answer after it. Others are left to `write`, as `request.lie`.
+ */
+export async function serve({ answer, write, name, commands, fault = () => {}, tls }) {
+  const lies = [];
+  const handle = (request, response) => {
+    let text = '';
+    request.setEncoding('utf8');
+    request.on('data', (part) => (text += part));
+    request.on('end', async () => {
+      const asked = { method: request.method, url: request.url, headers: request.headers, text };
+      const lie = lies.find(({ at, times }) => times > 0 && (name(asked) === at || (at.startsWith('/') && request.url.startsWith(at))));
+      if (lie) lie.times -= 1;
+      asked.lie = lie?.as;
+      let [status, body] = [200, null];
+      try {
+        if (lie?.as === 'lost') throw new Refused(500, {});
+        if (lie?.as > 400 && lie.as < 500) throw new Refused(lie.as, {});
+        body = await answer(asked);
+        if (body === undefined) status = 204;
+      } catch (error) {
+        if (!(error instanceof Refused)) faults.push(String(error.stack));
+        [status, body] = [error.status ?? 500, error.body ?? {}];
+      }
+      if (lie?.as === 500) {
+        fault(asked);
+        [status, body] = [500, {}];
+      }
+      if (lie?.as === 'drop') return request.socket.destroy();
+      if (lie?.as === 'hang') return;
+      const sent = write(body, status, asked);
+      response.writeHead(status, sent.headers).end(sent.text);
+    });
+  };
+  const all = {
+    ...commands,
+    /** Lies about such requests, so many times. */
+    lie({ at, as, times }) {
+      lies.push({ at, as, times });
+      return {};
+    },
+    state: () => ({ ...commands.state(), faults }),
+  };
+  const read = (file) => readFileSync(`${tls}/${file}`);
+  const server = tls ? createTlsServer({ cert: read('server.pem'), key: read('server.key') }, handle) : createServer(handle);
+  server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { do: command, ...rest } = JSON.parse(line);
+    console.log(JSON.stringify(all[command](rest)));
+  }
+  process.exit(0);
+}
