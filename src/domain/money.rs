@@ -40,6 +40,11 @@ impl Currency {
         Currency::parse(text).filter(|currency| currency.listed_digits().is_some())
     }
 
+    /// Every currency that exists.
+    pub fn all() -> impl Iterator<Item = Currency> {
+        CURRENCIES.iter().flat_map(|(_, codes)| codes.split(' ')).filter_map(Currency::parse)
+    }
+
     fn listed_digits(&self) -> Option<u32> {
         let is_listed = |codes: &str| codes.split(' ').any(|code| code == self.as_str());
         CURRENCIES.iter().find(|(_, codes)| is_listed(codes)).map(|(digits, _)| *digits)
@@ -123,7 +128,18 @@ impl Money {
         Some(Money { amount: self.amount.checked_mul(quantity.into())?, ..self })
     }
 
-    /// The amount in the major unit, for spreadsheets: `1999.00`.
+    /// Reads an amount in the major unit: `1999`, `1999.5`, `1999.00`. `None` for digits beyond the minor unit.
+    pub fn from_decimal(text: &str, currency: Currency) -> Option<Money> {
+        let digits = currency.digits() as usize;
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let is_numeric = whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !is_numeric || fraction.len() > digits {
+            return None;
+        }
+        format!("{whole}{fraction:0<digits$}").parse().ok().map(|amount| Money::new(amount, currency))
+    }
+
+    /// The amount in the major unit, for spreadsheets and providers: `1999.00`.
     pub fn decimal(self) -> String {
         let digits = self.currency.digits();
         let unit = 10_u64.pow(digits);
@@ -191,6 +207,27 @@ mod tests {
             ("1999.00".into(), "0.05".into(), "1500".into())
         );
         assert_eq!(show(-5, "CNY"), "-0.05");
+    }
+
+    /// Each currency, with amounts of every size.
+    #[test]
+    fn decimal_is_read_as_the_same_amount_in_every_currency() {
+        for currency in Currency::all() {
+            let sizes = (0..=18).map(|digits| 10_i64.pow(digits));
+            for amount in sizes.flat_map(|size| [size - 1, size, size + 1, size * 7 / 3]).chain([i64::MAX]) {
+                let money = Money::new(amount, currency);
+                let (text, digits) = (money.decimal(), currency.digits() as usize);
+                assert_eq!(Money::from_decimal(&text, currency), Some(money), "{text}");
+                assert_eq!(text.split_once('.').map_or(0, |(_, fraction)| fraction.len()), digits, "{text}");
+                let finer = if digits == 0 { format!("{text}.0") } else { format!("{text}0") };
+                assert_eq!(Money::from_decimal(&finer, currency), None, "{finer}");
+            }
+        }
+        let read = |text| Money::from_decimal(text, Currency::CNY).map(|money| money.amount);
+        assert_eq!([read("1999"), read("1999."), read("0.5")], [Some(199_900), Some(199_900), Some(50)]);
+        for wrong in ["", ".", ".5", "-1", "+1", " 1", "1,999", "1.999", "1e3", "¥5", "一", "99999999999999999999"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

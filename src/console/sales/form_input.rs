@@ -10,7 +10,7 @@ use domain::spread::advised_spread_ms;
 use domain::{Currency, EligibilityRules, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use web::shared::FieldError;
-use web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, price_text, time};
+use web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, time};
 
 /// All values as entered.
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -69,8 +69,8 @@ impl SaleForm {
         let ticked = |rule: bool| if rule { "yes".to_owned() } else { String::new() };
         SaleForm {
             goods_id: sale.goods_id.to_string(),
-            price: price_text(sale.price),
-            list_price: sale.list_price.map(price_text).unwrap_or_default(),
+            price: sale.price.decimal(),
+            list_price: sale.list_price.map(Money::decimal).unwrap_or_default(),
             currency: sale.price.currency.as_str().to_owned(),
             total: sale.total.to_string(),
             per_user_limit: sale.per_user_limit.to_string(),
@@ -91,7 +91,7 @@ impl SaleForm {
             one_per_contact: ticked(rules.one_per_contact),
             one_per_address: ticked(rules.one_per_address),
             invitation: ticked(rules.invitation),
-            deposit: rules.deposit.map(price_text).unwrap_or_default(),
+            deposit: rules.deposit.map(Money::decimal).unwrap_or_default(),
             version: sale.version.to_string(),
             ..SaleForm::default()
         }

@@ -64,6 +64,18 @@ mod tests {
                 assert_eq!(money(amount, &currency), Some(asked));
             }
         }
+        // Every currency, with amounts of every size. What Stripe takes, it tells back as the same amount.
+        let mut taken = 0;
+        for currency in Currency::all() {
+            let sizes = (0..=18).map(|digits| 10_i64.pow(digits));
+            for amount in sizes.flat_map(|size| [size - 1, size, size + 1, size * 7 / 3]).chain([i64::MAX]) {
+                let asked = Money::new(amount, currency);
+                let Some((told, code)) = in_stripe(asked) else { continue };
+                assert_eq!(money(told, &code), Some(asked), "{asked}");
+                taken += 1;
+            }
+        }
+        assert!(taken > 9_000, "{taken}");
         assert_eq!((money(150, "isk"), money(1, "zzz"), money(i64::MAX, "mga")), (None, None, None));
     }
 }

@@ -21,7 +21,7 @@ use web::problem::Problem;
 use web::shared::negotiation::personal;
 use web::shared::pagination::Cursor;
 use web::shared::paths::{eligibility_path, sale_path, wallet_path};
-use web::shared::validation::{price, price_text};
+use web::shared::validation::price;
 use web::shared::{FieldError, balance_of, goods_name_and_cover, set_aside, wallet_entries};
 
 #[derive(Deserialize)]
@@ -40,7 +40,7 @@ pub async fn show(
     let before = query.before.read("before")?;
     let goal = top_up_goal(&shop, visitor.locale, &query.sale).await?;
     let typed = match &goal {
-        Some(goal) => price_text(missing(&shop, session.user_id, goal.amount).await?),
+        Some(goal) => missing(&shop, session.user_id, goal.amount).await?.decimal(),
         None => String::new(),
     };
     let form = TopUpState { sale: goal.map(|goal| goal.sale), typed, errors: Vec::new() };
