@@ -52,7 +52,7 @@ use pages::Publisher;
 use pages::pictures::Pictures;
 use payments::provider::Provider;
 use payments::staff_refunds::StaffRefunds;
-use payments::{Payments, Providers, Sandbox, Stripe};
+use payments::{Payments, Providers, Sandbox, Stripe, WechatPay};
 use store::Store;
 use web::document::{Api, Document};
 use web::extract::client::UnnamedProxies;
@@ -167,7 +167,7 @@ impl Services {
             true => Some(Arc::new(Sandbox::new(store.clone(), &secret, &webhook_origin(config))?)),
             false => None,
         };
-        let providers = providers(config, &sandbox)?;
+        let providers = providers(config, &sandbox, &clock)?;
         let (master, replicas) = (backends.redis.as_ref().map(RedisStock::connection), backends.replicas);
         let health = Health::new(store.clone(), master, replicas.clone(), monitor.clone(), clock.clone());
         let probe = backends.redis.clone().map(|master| RedisProbe::new(master, replicas, clock.clone()));
@@ -364,20 +364,23 @@ impl Services {
 }
 
 /// The providers of the cashier, in its order, and those where only earlier payments end.
-fn providers(config: &Config, sandbox: &Option<Arc<Sandbox>>) -> anyhow::Result<Providers> {
-    let (offered, url) = (&config.payments.offered, &config.web.public_url);
-    let stripe = config.payments.stripe.as_ref();
-    let mut stripe = stripe.map(|stripe| Stripe::new(stripe, &config.tls, url).map(Arc::new)).transpose()?;
-    let mut providers = Providers::default();
-    for name in offered {
-        let provider = match name {
-            PaymentProvider::Sandbox => sandbox.clone().map(|sandbox| sandbox as Arc<dyn Provider>),
-            PaymentProvider::Stripe => stripe.take().map(|stripe| stripe as Arc<dyn Provider>),
-        };
-        providers.offered.extend(provider);
+fn providers(config: &Config, sandbox: &Option<Arc<Sandbox>>, clock: &Clock) -> anyhow::Result<Providers> {
+    let (keys, tls, url) = (&config.payments, &config.tls, &config.web.public_url);
+    let mut all: Vec<(PaymentProvider, Arc<dyn Provider>)> = Vec::new();
+    if let Some(sandbox) = sandbox {
+        all.push((PaymentProvider::Sandbox, sandbox.clone()));
     }
-    providers.retired.extend(stripe.map(|stripe| stripe as Arc<dyn Provider>));
-    Ok(providers)
+    if let Some(account) = &keys.stripe {
+        all.push((PaymentProvider::Stripe, Arc::new(Stripe::new(account, tls, url)?)));
+    }
+    if let Some(account) = &keys.wechatpay {
+        all.push((PaymentProvider::WechatPay, Arc::new(WechatPay::new(account, tls, url, clock)?)));
+    }
+    let place = |name: PaymentProvider| keys.offered.iter().position(|offered| *offered == name);
+    all.sort_by_key(|(name, _)| place(*name));
+    let (offered, retired): (Vec<_>, Vec<_>) = all.into_iter().partition(|(name, _)| place(*name).is_some());
+    let only = |of: Vec<(PaymentProvider, Arc<dyn Provider>)>| of.into_iter().map(|(_, provider)| provider).collect();
+    Ok(Providers { offered: only(offered), retired: only(retired) })
 }
 
 /// Where the sandbox provider delivers webhooks: the public URL, or the listen address if the public URL would need

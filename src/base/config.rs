@@ -14,13 +14,15 @@ use url::Url;
 
 mod addresses;
 mod cidr;
+mod payments;
 mod sections;
 mod source;
 
 pub use addresses::{RedisAddress, SentinelAddress, ServiceAddress};
 use addresses::{amqp_url, database_url, read_tls};
 pub use cidr::Cidr;
-pub use sections::{MailConfig, PaymentProvider, PaymentsConfig, StripeConfig};
+pub use payments::{PaymentProvider, PaymentsConfig, StripeConfig, WechatPayConfig};
+pub use sections::MailConfig;
 use sections::{log_format, log_levels};
 pub use source::{Source, check_variables, read_file};
 
@@ -92,8 +94,8 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     (
         "payments",
-        "Payment providers in the order of the cashier: stripe, sandbox, which asks for no money, or none [those with keys, or \
-         sandbox; behind https none]",
+        "Payment providers in the order of the cashier: stripe, wechatpay, sandbox, which asks for no money, or none \
+         [those with keys, or sandbox; behind https none]",
     ),
     ("stripe-secret-key", "Secret key of the account at Stripe: sk_live_…, or sk_test_… for its test mode [none]"),
     (
@@ -101,6 +103,14 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "Signing secret of the webhook endpoint at Stripe, whsec_…; two while one is replaced [none]",
     ),
     ("stripe-api", "Origin of Stripe's API [https://api.stripe.com]"),
+    ("wechatpay-mchid", "Number of the merchant at WeChat Pay [none]"),
+    ("wechatpay-appid", "App in whose name WeChat Pay takes the money, wx… [none]"),
+    ("wechatpay-key", "Private key of the merchant's API certificate at WeChat Pay, in PEM [none]"),
+    ("wechatpay-serial", "Number of the merchant's API certificate, in hexadecimal digits [none]"),
+    ("wechatpay-v3-key", "APIv3 key of the merchant at WeChat Pay, 32 characters [none]"),
+    ("wechatpay-public-key", "Public key of WeChat Pay, in PEM [none: its certificates are fetched]"),
+    ("wechatpay-public-key-id", "Id of WeChat Pay's public key, PUB_KEY_ID_… [none]"),
+    ("wechatpay-api", "Origin of WeChat Pay's API [https://api.mch.weixin.qq.com]"),
     (
         "draw-randomness",
         "Public randomness of draws: quicknet (drand; staff paste the round), sandbox, which anyone can compute, or none: the shop's \
@@ -264,7 +274,7 @@ impl Config {
             second_person_above: sections::second_person_above(source)?,
             free_registrations: sections::free_registrations(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
-            payments: sections::read_payments(source, &web)?,
+            payments: payments::read_payments(source, &web)?,
             mail: sections::read_mail(source, &tls, &web.public_url)?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
             time_zone: source.parse("time-zone", TimeZone::UTC, |name| {
@@ -436,6 +446,9 @@ mod tests {
             ("stripe_secret_key = 'sk_test_0123456789'", "SECKILL_STRIPE_WEBHOOK_SECRET"),
             ("stripe_webhook_secret = 'whsec_0123456789'", "SECKILL_STRIPE_SECRET_KEY"),
             ("stripe_api = 'http://stripe.example'", "SECKILL_STRIPE_API"),
+            ("wechatpay_mchid = '1900000001'", "SECKILL_WECHATPAY_APPID"),
+            ("wechatpay_public_key_id = 'PUB_KEY_ID_1'", "SECKILL_WECHATPAY_PUBLIC_KEY"),
+            ("wechatpay_api = 'http://wechat.example'", "SECKILL_WECHATPAY_API"),
             ("time_zone = 'Nowhere/Else'", "SECKILL_TIME_ZONE"),
             ("draw_randomness = 'dice'", "SECKILL_DRAW_RANDOMNESS"),
             ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),

@@ -12,6 +12,7 @@ pub mod counters;
 // Secrets, signatures and connections.
 pub mod cipher;
 pub mod private_files;
+pub mod rsa;
 pub mod signing;
 pub mod tls;
 

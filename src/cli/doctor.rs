@@ -21,7 +21,7 @@ use engine::pipeline::dead_letters::DeadLetters;
 use engine::pipeline::rabbit::Publisher;
 use engine::redis::connection::{self, RedisConnection};
 use mail::Transport;
-use payments::Stripe;
+use payments::{Stripe, WechatPay};
 use store::{SchemaState, Store};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -101,15 +101,7 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
         let repair = "start the mail server or correct SECKILL_SMTP_URL";
         findings.push(check("mail server", None, probe, repair).await.to(server));
     }
-    if let Some(stripe) = &config.payments.stripe {
-        let probe = async {
-            Stripe::new(stripe, &config.tls, &config.web.public_url)?.check().await?;
-            Ok(Vec::new())
-        };
-        let found = check("stripe", None, probe, "see Developers, API keys in Stripe's dashboard").await;
-        let note = stripe.is_test.then(|| "test mode: no money moves".to_owned());
-        findings.push(Finding { encrypted: Some(stripe.api.starts_with("https://")), note, ..found });
-    }
+    findings.extend(payment_providers(config).await);
     let rung = if config.amqp_url.is_some() {
         3
     } else if config.redis.is_some() {
@@ -129,6 +121,27 @@ pub async fn run(config: &Config) -> anyhow::Result<ExitCode> {
     }
     let ok = findings.iter().all(|finding| finding.problems.is_empty());
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether the payment providers accept the shop's keys.
+async fn payment_providers(config: &Config) -> Vec<Finding> {
+    let (keys, tls, url, clock) = (&config.payments, &config.tls, &config.web.public_url, Clock::system());
+    let mut findings = Vec::new();
+    let found = |is_test: bool, api: &str, found: Finding| {
+        let note = is_test.then(|| "test mode: no money moves".to_owned());
+        Finding { encrypted: Some(api.starts_with("https://")), note, ..found }
+    };
+    if let Some(account) = &keys.stripe {
+        let probe = async { Stripe::new(account, tls, url)?.check().await.map(|()| Vec::new()) };
+        let checked = check("stripe", None, probe, "see Developers, API keys in Stripe's dashboard").await;
+        findings.push(found(account.is_test, &account.api, checked));
+    }
+    if let Some(account) = &keys.wechatpay {
+        let probe = async { WechatPay::new(account, tls, url, &clock)?.check().await.map(|()| Vec::new()) };
+        let checked = check("wechatpay", None, probe, "see 账户中心, API安全 on WeChat Pay's merchant platform").await;
+        findings.push(found(account.is_test, &account.api, checked));
+    }
+    findings
 }
 
 fn encryption(finding: &Finding) -> &'static str {

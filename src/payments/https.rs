@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::body::Bytes;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -22,10 +22,11 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(4500);
 /// The largest answer that is read.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
-/// The status and the body of an answer.
+/// An answer as a whole.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
@@ -86,5 +87,5 @@ async fn answer(
     tasks.spawn(connection);
     let (head, body) = sender.send_request(request).await?.into_parts();
     let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| anyhow::anyhow!(error))?;
-    Ok(Answer { status: head.status, body: body.to_bytes() })
+    Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
 }

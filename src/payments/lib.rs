@@ -3,8 +3,8 @@
 //! applied once.
 //!
 //! [`provider`] is the boundary. A shop may have several providers, and a payment stays with the one where it began: the
-//! [`Sandbox`], which asks for no money, or [`Stripe`]. Payments from a wallet need no provider: the shop itself moves the money. Every
-//! payment at a provider ends: it is captured or closed ([`closing`]), and money that cannot be used is refunded
+//! [`Sandbox`], which asks for no money, [`Stripe`] or [`WechatPay`]. Payments from a wallet need no provider:
+//! the shop itself moves the money. Every payment at a provider ends: it is captured or closed ([`closing`]), and money that cannot be used is refunded
 //! ([`refunds`]). What the shop cannot settle by itself becomes a case for staff ([`reports`]). Refunds by staff beyond a
 //! limit wait for a second person ([`staff_refunds`]).
 
@@ -19,10 +19,13 @@ mod reports;
 
 mod delivery;
 mod https;
+mod numbers;
 mod sandbox;
 mod stripe;
 mod webhook;
+mod wechatpay;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +36,7 @@ use uuid::Uuid;
 
 pub use sandbox::{Notice, Sandbox, Settled};
 pub use stripe::Stripe;
+pub use wechatpay::WechatPay;
 
 use accounts::Signals;
 use base::metrics::Metrics;
@@ -104,6 +108,8 @@ pub struct PayerChoice {
     pub title: String,
     /// The shop's path to which the payer returns.
     pub return_path: String,
+    /// The address of a payer on a phone, which can open a provider's app. `None` on a computer.
+    pub phone: Option<IpAddr>,
 }
 
 /// A payment that was begun.
@@ -185,9 +191,9 @@ impl Payments {
         if !self.store.payments().add(&new, expires_at, now).await? {
             return Err(PaymentError::TooMany);
         }
-        let PayerChoice { title, return_path, .. } = choice;
+        let PayerChoice { title, return_path, phone, .. } = choice;
         let (subject, begun_at) = (purpose.to_string(), now);
-        let charge = Charge { payment, amount, subject, title, begun_at, expires_at, return_path };
+        let charge = Charge { payment, amount, subject, title, begun_at, expires_at, return_path, phone };
         let charged = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
         let (checkout, reference) = (charged.checkout, charged.reference.as_deref());
         if !self.store.payments().set_checkout(payment, &checkout, reference).await? {

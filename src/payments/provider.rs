@@ -3,6 +3,8 @@
 //! Every request may be sent twice, because an answer may be lost. Reports may be late, repeated, out of order, lost or
 //! wrong: the shop compares each with its own request, and asks the provider when it needs to be sure.
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
 use axum::http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
@@ -55,6 +57,11 @@ pub trait Provider: Send + Sync {
     fn accepted(&self) -> (StatusCode, &'static str) {
         (StatusCode::NO_CONTENT, "")
     }
+
+    /// The JSON with which the provider wants a report to be refused. `None`: it looks at the status only.
+    fn refused(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A payment that the provider shall take.
@@ -72,6 +79,8 @@ pub struct Charge {
     pub expires_at: Timestamp,
     /// The shop's path to which the payer returns.
     pub return_path: String,
+    /// The address of a payer on a phone, which can open the provider's app.
+    pub phone: Option<IpAddr>,
 }
 
 /// A payment that the provider opened.
@@ -104,7 +113,7 @@ pub enum RefundOutcome {
 }
 
 /// A webhook of a provider in the shop's terms.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Report {
     /// The id of the report, the same for every delivery.
     pub id: String,

@@ -27,6 +27,11 @@ impl Payments {
         Ok(provider.accepted())
     }
 
+    /// The JSON with which a provider wants a report to be refused.
+    pub fn refused(&self, provider: &str) -> Option<&'static str> {
+        self.provider(provider).ok()?.refused()
+    }
+
     async fn apply(&self, provider: &dyn Provider, mut report: Report) -> Result<(), PaymentError> {
         // The amount of a case is written down, so it is bounded first. The staff read it in the case.
         if let Some(amount) = report.amount.take_if(|amount| !(0..=MAX_REPORTED_AMOUNT).contains(&amount.amount)) {

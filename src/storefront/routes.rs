@@ -221,6 +221,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/wallet/top-ups"), post(wallet::page::top_up))
         .route(&at("/orders/{sale}/{order}"), get(orders::page::show))
         .route(&at("/payments/{payment}"), get(orders::payment_page::show))
+        .route(&at("/payments/{payment}/paid"), post(orders::payment_page::paid))
         .route(&at("/orders/{sale}/{order}/address"), get(orders::address_page::show))
         .route(&at("/orders/{sale}/{order}/cancel"), post(orders::page::cancel))
         .route(&at("/orders/{sale}/{order}/appeal"), post(orders::page::appeal))

@@ -157,13 +157,17 @@ texts! {
         test_console: "测试模式：支付渠道使用测试密钥，订单付款不会真正收钱。",
             "Test mode: the payment provider has test keys, so orders are paid without money.";
         pay_stripe: "银行卡等（Stripe）", "Card and more, by Stripe";
+        pay_wechatpay: "微信支付", "WeChat Pay";
         pay_sandbox: "测试付款", "Test payment";
         payment_title: "去付款", "Payment";
         payment_going: "正在前往付款页面：{}", "Taking you to the payment page: {}";
         payment_go: "继续付款", "Continue";
         payment_scan: "请扫码付款：{}", "Scan the code to pay: {}";
         payment_code: "付款二维码", "QR code of the payment";
-        payment_done: "我已付款，查看结果", "I have paid – show the result";
+        payment_paid: "我已付款", "I have paid";
+        payment_asked: "正在向支付平台查询：{}。查到付款后，本页会自动跳转。", "We are asking about your payment: {}. This page goes on by itself once it is found.";
+        payment_lost: "付了款，本页却没有变化？结果可能要过几分钟才到，请不要重复付款。扫不了码时，请换一台设备打开本页，或返回换一种付款方式。没有用上的款项会原路退回。",
+            "Paid, and nothing happens here? The result can take a few minutes; please don’t pay twice. If you can’t scan the code, open this page on another device, or go back and choose another way to pay. Money that isn’t used goes back to you.";
         cashier_title: "测试收银台", "Test checkout";
         cashier_mark: "测试环境：不会产生真实扣款", "Test mode: no real charge";
         cashier_text: "本页模拟支付平台，请选择支付结果。", "This page stands in for a payment provider. Choose the payment result.";

@@ -154,6 +154,7 @@ impl Text {
         match provider {
             "sandbox" => self.account.pay_sandbox,
             "stripe" => self.account.pay_stripe,
+            "wechatpay" => self.account.pay_wechatpay,
             _ => self.account.pay,
         }
     }

@@ -18,6 +18,9 @@ export class Refused extends Error {
   }
 }
 
+/** A key of `keys`, which are for tests alone. */
+export const key = (name) => readFileSync(new URL(`./keys/${name}`, import.meta.url), 'utf8');
+
 /**
  * `answer(request)` returns the body of an answer, or throws a `Refused`. `write(body, status, request)` returns what is
  * sent, `headers` and `text`. `name(request)` is what lies call a request.

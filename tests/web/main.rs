@@ -67,6 +67,7 @@ mod waiting_room_pages;
 mod waiting_rooms;
 mod waitlist;
 mod wallet;
+mod wechatpay;
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};

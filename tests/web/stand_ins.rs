@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::support::assert_audit_finds_nothing;
 use super::*;
-use domain::CaseKind;
+use domain::CaseKind::{self, UnexpectedRefund};
 
 pub const PRICE: i64 = 199_900;
 
@@ -69,6 +69,12 @@ impl Drop for StandIn {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// A key of the stand-ins.
+pub fn test_key(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/providers/keys");
+    std::fs::read_to_string(folder.join(name)).unwrap()
 }
 
 /// How a provider is told apart from the others.
@@ -276,6 +282,19 @@ impl Arena {
         self.all_refunds().await;
         assert_eq!((self.refunded(), status_of(&mei, &url).await), (vec![PRICE - 500, 500], "refunded".to_owned()));
         assert_audit_finds_nothing(&self.shop).await;
+    }
+
+    /// A refund by somebody at the provider is a case.
+    pub async fn refund_by_hand(&self) {
+        let admin = self.shop.admin().await;
+        let sale = self.shop.open_sale(&admin, 3).await;
+        let (_, _, payment) = self.begin("mei", &sale).await;
+        self.deliver(&self.pay(&payment).await[0]).await;
+        let refunded = self.fake.events(json!({"do": "refund", "payment": payment, "amount": 300}));
+        for _ in 0..2 {
+            assert_eq!(self.deliver(&refunded[0]).await.status, self.kind.accepted);
+        }
+        assert_eq!(self.shop.cases().await, [UnexpectedRefund]);
     }
 }
 

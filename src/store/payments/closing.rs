@@ -68,6 +68,14 @@ impl PaymentStore<'_> {
         Ok(())
     }
 
+    /// Makes the next question about a payment due at once, because its payer says that it is made.
+    pub async fn ask_now(self, id: PaymentId) -> Result<(), StoreError> {
+        let sql = "UPDATE payments SET ask_at_ms = $2 WHERE id = $1 AND ask_at_ms > $2";
+        let now = self.now().await?.as_millisecond();
+        sqlx::query(sql).bind(id.to_string()).bind(now).execute(&self.pool).await?;
+        Ok(())
+    }
+
     /// Records that a payer's attempt failed, and makes the payment due for closing at once.
     pub async fn decline(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET close_at_ms = 0, declined_at_ms = $2 WHERE id = $1 AND close_at_ms IS NOT NULL";

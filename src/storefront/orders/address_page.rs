@@ -13,6 +13,7 @@ use domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
 use orders::OrderRefusal;
 use store::{AddressRefusal, StoreError, WALLET};
 use web::Shop;
+use web::extract::client::PayingPhone;
 use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds};
@@ -111,6 +112,7 @@ pub async fn page(
 pub async fn choose(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    phone: PayingPhone,
     Form(input): Form<AddressInput>,
 ) -> Result<Response, Problem> {
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
@@ -145,7 +147,7 @@ pub async fn choose(
         }
     }
     if input.then == "pay" {
-        return pay_from(&shop, &session, &visitor, &order, &input.from).await;
+        return pay_from(&shop, &session, &visitor, &order, &input.from, phone).await;
     }
     Ok(see_other(&order_path(visitor.locale, sale, id)))
 }

@@ -7,6 +7,7 @@ use domain::{Locale, Order, PaymentId};
 use payments::{Begun, PayerChoice};
 use store::{Checkout, WALLET};
 use web::Shop;
+use web::extract::client::PayingPhone;
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
 use web::shared::goods_name_and_cover;
@@ -21,6 +22,7 @@ pub async fn pay_from(
     visitor: &Visitor,
     order: &Order,
     source: &str,
+    phone: PayingPhone,
 ) -> Result<Response, Problem> {
     let order_page = order_path(visitor.locale, order.sale_id, order.id);
     if source == WALLET {
@@ -29,7 +31,7 @@ pub async fn pay_from(
         paid.map_err(|error| Problem::from(error).back(&order_page))?;
         return Ok(see_other(&order_page));
     }
-    let choice = choice_for(shop, visitor.locale, order, source, order_page).await?;
+    let choice = choice_for(shop, visitor.locale, order, (source, phone), order_page).await?;
     let begun = shop.payments.start(order, choice).await?;
     Ok(redirect_to_checkout(shop, visitor.locale, &begun))
 }
@@ -39,12 +41,12 @@ pub async fn choice_for(
     shop: &Shop,
     locale: Locale,
     order: &Order,
-    provider: &str,
+    (provider, PayingPhone(phone)): (&str, PayingPhone),
     return_path: String,
 ) -> Result<PayerChoice, Problem> {
     let entry = shop.catalogue.entry(order.sale_id).await?;
     let (title, _) = goods_name_and_cover(entry.as_deref(), locale);
-    Ok(PayerChoice { provider: provider.to_owned(), title, return_path })
+    Ok(PayerChoice { provider: provider.to_owned(), title, return_path, phone })
 }
 
 /// The page of a payment that is made at a provider of another origin, or with a phone.

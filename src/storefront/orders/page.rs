@@ -23,6 +23,7 @@ use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;
 use orders::review::AppealRefusal;
 use web::Shop;
+use web::extract::client::PayingPhone;
 use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
@@ -273,11 +274,12 @@ pub struct PaymentForm {
 pub async fn pay(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    phone: PayingPhone,
     Form(form): Form<PaymentForm>,
 ) -> Result<Response, Problem> {
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     if !order.needs_address() {
-        return pay_from(&shop, &session, &visitor, &order, &form.from).await;
+        return pay_from(&shop, &session, &visitor, &order, &form.from, phone).await;
     }
     let saved = match form.address.parse() {
         Ok(id) => shop.store.accounts().address(session.user_id, id).await?,
@@ -290,7 +292,7 @@ pub async fn pay(
     let delivered = shop.orders.deliver_to(session.user_id, sale, id, &saved.address).await;
     let order =
         delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
-    pay_from(&shop, &session, &visitor, &order, &form.from).await
+    pay_from(&shop, &session, &visitor, &order, &form.from, phone).await
 }
 
 pub async fn cancel(

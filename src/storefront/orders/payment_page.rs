@@ -30,6 +30,10 @@ pub struct PaymentPage {
     pub checkout: Checkout,
     /// The page of what is paid for.
     pub back: String,
+    /// The address of this page.
+    pub here: String,
+    /// Whether the payer says that it is paid.
+    pub is_asked: bool,
 }
 
 impl PaymentPage {
@@ -37,6 +41,19 @@ impl PaymentPage {
     fn picture(&self, text: &str) -> String {
         qr_code(text).unwrap_or_default()
     }
+}
+
+/// The address that the page gets once its payer says that it is paid.
+const ASKED: &str = "asked=1";
+
+/// The payer says that the payment is made, so the provider is asked soon, and not only when it is time to.
+pub async fn paid(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    shop.store.payments().own_payment(session.user_id, id).await?.ok_or(Code::NotFound)?;
+    shop.store.payments().ask_now(id).await?;
+    Ok(see_other(&format!("{}?{ASKED}", payment_path(visitor.locale, id))))
 }
 
 /// The page for the owner. A payment that cannot be made any more leads back to what it was for.
@@ -52,9 +69,14 @@ pub async fn show(
             order_path(visitor.locale, order.sale_id, order.id)
         }
     };
+    let now = shop.clock.now();
+    let is_over = |checkout: &Checkout| matches!(checkout, Checkout::Scan { expires_at, .. } if *expires_at <= now);
     let checkout = own.checkout.filter(|_| own.payment.status == PaymentStatus::Created);
+    let checkout = checkout.filter(|checkout| !is_over(checkout));
     let Some(checkout) = checkout else { return Ok(see_other(&back)) };
-    let chrome = visitor.chrome_at(payment_path(visitor.locale, id));
+    let here = payment_path(visitor.locale, id);
+    let is_asked = visitor.path.ends_with(ASKED);
+    let (chrome, amount) = (visitor.chrome_at(here.clone()), own.payment.amount);
     let provider = chrome.text().pay_with(&own.payment.provider);
-    personal(StatusCode::OK, &PaymentPage { chrome, provider, amount: own.payment.amount, checkout, back })
+    personal(StatusCode::OK, &PaymentPage { chrome, provider, amount, checkout, back, here, is_asked })
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -18,6 +19,7 @@ use payments::{Begun, Notice, PaymentError};
 use store::{Checkout, OwnPayment, PaymentPurpose};
 use web::Shop;
 use web::cache_policy::Cache;
+use web::extract::client::PayingPhone;
 use web::extract::session::SignedIn;
 use web::extract::visitor::locale;
 use web::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
@@ -94,6 +96,7 @@ enum PaymentSource {
 pub async fn start(
     (State(shop), SignedIn(session)): UserCall,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
+    phone: PayingPhone,
     uri: Uri,
     headers: HeaderMap,
     content: Body,
@@ -114,7 +117,7 @@ pub async fn start(
     }
     let locale = locale(&uri, &headers);
     let return_path = order_path(locale, sale, order.id);
-    let choice = choice_for(&shop, locale, &order, &content.provider, return_path).await?;
+    let choice = choice_for(&shop, locale, &order, (&content.provider, phone), return_path).await?;
     let begun = shop.payments.start(&order, choice).await?;
     Ok(created(location(sale, order.id, begun.payment), StartedPayment::from(begun)))
 }
@@ -182,8 +185,19 @@ pub async fn webhook(
         Ok((status, "")) => Ok(status.into_response()),
         Ok(answer) => Ok(answer.into_response()),
         Err(PaymentError::NoProvider) => Err(Code::NotFound.into()),
-        Err(error) => Err(error.into()),
+        Err(error) => Ok(refusal(error.into(), shop.payments.refused(&provider))),
     }
+}
+
+/// The answer to a notification that was refused, with the body that its provider wants.
+fn refusal(problem: Problem, body: Option<&'static str>) -> Response {
+    let mut response = problem.into_response();
+    if let Some(body) = body {
+        *response.body_mut() = Body::from(body);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.headers_mut().remove(CONTENT_LENGTH);
+    }
+    response
 }
 
 web::operations! { "orders"

@@ -16,6 +16,7 @@ use payments::PayerChoice;
 use store::{Deposit, EntrySubject, PaymentPurpose, WalletEntry};
 use web::cache_policy::Cache;
 use web::extract;
+use web::extract::client::PayingPhone;
 use web::extract::session::SignedIn;
 use web::extract::visitor::locale;
 use web::extract::{PathIds, Query};
@@ -105,19 +106,21 @@ pub struct TopUpBody {
 }
 
 /// What the owner of a wallet asks for. An empty `provider` is the first that takes the payment.
-pub fn top_up_choice(locale: Locale, provider: &str, return_path: String) -> PayerChoice {
-    PayerChoice { provider: provider.to_owned(), title: text(locale).wallet.top_up.to_owned(), return_path }
+pub fn top_up_choice(locale: Locale, provider: &str, return_path: String, phone: PayingPhone) -> PayerChoice {
+    let (provider, title) = (provider.to_owned(), text(locale).wallet.top_up.to_owned());
+    PayerChoice { provider, title, return_path, phone: phone.0 }
 }
 
 /// Begins a payment into the wallet. The checkout returns the payer to the page of the wallet.
 pub async fn top_up(
     (State(shop), SignedIn(session)): UserCall,
+    phone: PayingPhone,
     uri: Uri,
     headers: HeaderMap,
     extract::Json(body): extract::Json<TopUpBody>,
 ) -> Result<Response, Problem> {
     let locale = locale(&uri, &headers);
-    let choice = top_up_choice(locale, &body.provider, wallet_path(locale));
+    let choice = top_up_choice(locale, &body.provider, wallet_path(locale), phone);
     let begun = shop.payments.top_up(session.user_id, body.amount, choice).await?;
     Ok(created(format!("/api/wallet/top-ups/{}", begun.payment), StartedPayment::from(begun)))
 }

@@ -14,6 +14,7 @@ use domain::{Locale, Money, SaleId, SaleState, UserId};
 use payments::PaymentError;
 use store::EntryCursor;
 use web::Shop;
+use web::extract::client::PayingPhone;
 use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::extract::{Form, Query};
@@ -133,6 +134,7 @@ pub struct TopUpForm {
 /// money is for.
 pub async fn top_up(
     (State(shop), SignedIn(session), visitor): UserVisit,
+    phone: PayingPhone,
     Form(form): Form<TopUpForm>,
 ) -> Result<Response, Problem> {
     let goal = top_up_goal(&shop, visitor.locale, &form.sale).await?;
@@ -140,7 +142,8 @@ pub async fn top_up(
     let code = match price(&form.amount, CURRENCY) {
         None => "bad_price",
         Some(amount) => {
-            match shop.payments.top_up(session.user_id, amount, top_up_choice(visitor.locale, &form.from, back)).await {
+            let choice = top_up_choice(visitor.locale, &form.from, back, phone);
+            match shop.payments.top_up(session.user_id, amount, choice).await {
                 Ok(begun) => return Ok(redirect_to_checkout(&shop, visitor.locale, &begun)),
                 Err(PaymentError::TopUp(refusal)) => refusal.code(),
                 Err(error) => return Err(error.into()),

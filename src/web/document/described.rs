@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, Uri};
 use schemars::JsonSchema;
 
 use crate::document::Operation;
-use crate::extract::client::{ClientAddress, ClientDevice};
+use crate::extract::client::{ClientAddress, ClientDevice, PayingPhone};
 use crate::extract::session::{Permission, SignedIn, Staff};
 use crate::extract::visitor::Visitor;
 use crate::extract::{Json, PathIds, Query, SalePath};
@@ -61,7 +61,7 @@ macro_rules! silent {
 }
 
 // What programs need not know, or what the operation's row says: a body that the handler reads itself.
-silent! { Body, ClientAddress, ClientDevice, HeaderMap, Request, Uri, Visitor }
+silent! { Body, ClientAddress, ClientDevice, HeaderMap, PayingPhone, Request, Uri, Visitor }
 
 impl<S> Described for State<S> {
     fn describe(_: &mut Operation<'_>) {}

@@ -30,6 +30,21 @@ impl FromRequestParts<Arc<Shop>> for ClientAddress {
     }
 }
 
+/// The address of a payer on a phone, whose browser can open the app of a payment provider. WeChat's own browser cannot.
+#[derive(Debug, Clone, Copy)]
+pub struct PayingPhone(pub Option<IpAddr>);
+
+impl FromRequestParts<Arc<Shop>> for PayingPhone {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
+        let ClientAddress(address) = ClientAddress::from_request_parts(parts, shop).await?;
+        let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let is_phone = ["iPhone", "Android"].iter().any(|system| agent.contains(system));
+        Ok(PayingPhone((is_phone && !agent.contains("MicroMessenger")).then_some(address)))
+    }
+}
+
 /// What is known of the client: its address, its program, and whether the account used it before.
 #[derive(Debug)]
 pub struct ClientDevice(pub Device);

@@ -1,0 +1,371 @@
+//! Payments by WeChat Pay (API v3): by a QR code on a computer (*Native*), at an address on a phone (*H5*).
+//!
+//! The shop's id of a payment, without hyphens, is WeChat's `out_trade_no`. So every report names the payment, and one
+//! whose begin was not answered can be closed all the same. An order is not closed by its `time_expire`, so the shop
+//! closes it. Requests are signed with the merchant's key, and answers with a key of the platform ([`signatures`]).
+
+mod notices;
+mod signatures;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use async_trait::async_trait;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use url::form_urlencoded::byte_serialize;
+
+use super::PaymentError;
+use super::https::{Answer, HttpsClient};
+use super::numbers::{self, in_china, number, shortened};
+use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use base::clock::Clock;
+use base::config::WechatPayConfig;
+use base::tls::ClientTls;
+use domain::{Currency, Money, PaymentId};
+use signatures::Signatures;
+use store::{Checkout, Payment, Refund};
+
+/// A QR code lasts two hours, and an order at least a minute. The second minute is for clocks that differ.
+const MIN_LIFETIME: Duration = Duration::from_secs(2 * 60);
+const MAX_LIFETIME: Duration = Duration::from_secs(2 * 3600);
+/// The longest name of what is paid for.
+const MAX_TITLE_BYTES: usize = 127;
+/// WeChat Pay refuses requests that name no program.
+const USER_AGENT: &str = concat!("seckill/", env!("CARGO_PKG_VERSION"));
+
+/// An account of a merchant at WeChat Pay.
+pub struct WechatPay {
+    mchid: String,
+    appid: String,
+    merchant: String,
+    signatures: Signatures,
+    api: String,
+    is_test: bool,
+    client: HttpsClient,
+    /// The origin of the shop.
+    shop: String,
+    clock: Clock,
+}
+
+/// What WeChat Pay says of an order.
+#[derive(Deserialize)]
+struct Transaction {
+    mchid: String,
+    appid: String,
+    out_trade_no: String,
+    trade_state: String,
+    /// What the shop wrote on the order.
+    attach: Option<String>,
+    amount: Option<Amount>,
+    payer: Option<Payer>,
+}
+
+#[derive(Deserialize)]
+struct Amount {
+    total: i64,
+    #[serde(default = "yuan")]
+    currency: String,
+}
+
+#[derive(Deserialize)]
+struct Payer {
+    #[serde(default)]
+    openid: String,
+}
+
+#[derive(Deserialize)]
+struct WechatRefund {
+    out_refund_no: String,
+    status: String,
+}
+
+/// Why WeChat Pay did not do what it was asked for. Asking again changes nothing.
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    code: String,
+    #[serde(default)]
+    message: String,
+}
+
+impl Refusal {
+    fn is_unknown_order(&self) -> bool {
+        matches!(self.code.as_str(), "ORDER_NOT_EXIST" | "ORDERNOTEXIST" | "RESOURCE_NOT_EXISTS")
+    }
+
+    fn error(self) -> anyhow::Error {
+        anyhow::anyhow!("WeChat Pay refused: {} ({})", self.message, self.code)
+    }
+}
+
+fn yuan() -> String {
+    Currency::CNY.as_str().to_owned()
+}
+
+impl Amount {
+    fn money(&self) -> Option<Money> {
+        Some(Money::new(self.total, Currency::known(&self.currency)?))
+    }
+}
+
+impl Transaction {
+    fn state(&self) -> anyhow::Result<ChargeState> {
+        Ok(match self.trade_state.as_str() {
+            // `REFUND`: paid, and something went back.
+            "SUCCESS" | "REFUND" => ChargeState::Captured(self.paid().context("an order without an amount")?),
+            "CLOSED" | "REVOKED" => ChargeState::Closed,
+            // `NOTPAY`, `USERPAYING`, and `PAYERROR`, after which the payer may try again.
+            _ => ChargeState::Open,
+        })
+    }
+
+    fn paid(&self) -> Option<Money> {
+        self.amount.as_ref().and_then(Amount::money)
+    }
+}
+
+impl WechatRefund {
+    fn outcome(&self) -> RefundOutcome {
+        outcome(&self.status)
+    }
+}
+
+/// The statuses of a refund, in answers and notices.
+fn outcome(status: &str) -> RefundOutcome {
+    match status {
+        "SUCCESS" => RefundOutcome::Done,
+        "CLOSED" => RefundOutcome::Failed("WeChat Pay closed the refund".to_owned()),
+        // The payer's card or account takes no money. The merchant pays it out on the merchant platform.
+        "ABNORMAL" => RefundOutcome::Failed("the payer's account does not take the money (ABNORMAL)".to_owned()),
+        _ => RefundOutcome::Pending,
+    }
+}
+
+impl WechatPay {
+    /// `shop` is the origin of the shop.
+    pub fn new(config: &WechatPayConfig, tls: &ClientTls, shop: &str, clock: &Clock) -> anyhow::Result<WechatPay> {
+        Ok(WechatPay {
+            mchid: config.mchid.clone(),
+            appid: config.appid.clone(),
+            merchant: merchant(&config.mchid, &config.appid),
+            signatures: Signatures::new(config)?,
+            api: config.api.clone(),
+            is_test: config.is_test,
+            client: HttpsClient::new(tls),
+            shop: shop.to_owned(),
+            clock: clock.clone(),
+        })
+    }
+
+    /// Checks that WeChat Pay accepts the merchant's key, and that its answers can be read.
+    pub async fn check(&self) -> anyhow::Result<()> {
+        if !self.signatures.has_public_key() {
+            self.fetch_certificates().await?;
+        }
+        self.transaction(PaymentId(uuid::Uuid::now_v7())).await.map(drop)
+    }
+
+    /// `Ok(Err)`: WeChat Pay refused, and nothing happened.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Result<T, Refusal>> {
+        let answer = self.send(method, path, body).await?;
+        // A refusal may come from a server before the one that signs.
+        if answer.status.is_success() || answer.headers.contains_key(signatures::SIGNATURE) {
+            let signed = self.verify(&answer.headers, &answer.body, self.clock.now()).await;
+            signed.with_context(|| format!("WeChat Pay's answer does not fit {}", self.signatures.key_in_words()))?;
+        }
+        match answer.status {
+            StatusCode::NO_CONTENT => Ok(Ok(serde_json::from_str("null")?)),
+            StatusCode::OK => Ok(Ok(serde_json::from_slice(&answer.body)?)),
+            status => refusal(status, &answer.body).map(Err),
+        }
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let signed = self.signatures.authorization(&method, path, self.clock.now(), &body)?;
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.api));
+        if !body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(id) = self.signatures.public_key_id() {
+            request = request.header(signatures::SERIAL, id);
+        }
+        request = request.header(header::ACCEPT, "application/json").header(header::USER_AGENT, USER_AGENT);
+        let mut signed = HeaderValue::from_str(&signed)?;
+        signed.set_sensitive(true);
+        self.client.send(&request.header(header::AUTHORIZATION, signed).body(Bytes::from(body))?).await
+    }
+
+    /// The order of a payment; `None` if WeChat Pay does not have it.
+    async fn transaction(&self, id: PaymentId) -> anyhow::Result<Option<Transaction>> {
+        let number = number(id.0);
+        let path = format!("/v3/pay/transactions/out-trade-no/{number}?mchid={}", self.mchid);
+        match self.ask::<Transaction>(Method::GET, &path, None).await? {
+            Ok(found) => {
+                let is_ours = found.mchid == self.mchid && found.appid == self.appid && found.out_trade_no == number;
+                ensure!(is_ours, "WeChat Pay answered about another order");
+                Ok(Some(found))
+            }
+            Err(refusal) if refusal.is_unknown_order() => Ok(None),
+            Err(refusal) => Err(refusal.error()),
+        }
+    }
+
+    /// Begins an order, by the address for a phone if there is one.
+    async fn begin(&self, charge: &Charge, phone: Option<IpAddr>) -> anyhow::Result<Result<Value, Refusal>> {
+        let ends = lifetime_end(charge);
+        let title = if charge.title.trim().is_empty() { &charge.subject } else { &charge.title };
+        let mut order = json!({
+            "appid": self.appid,
+            "mchid": self.mchid,
+            "description": shortened(title, MAX_TITLE_BYTES),
+            "out_trade_no": number(charge.payment.0),
+            "time_expire": in_china(ends, "%Y-%m-%dT%H:%M:%S+08:00"),
+            "attach": charge.subject,
+            "notify_url": self.notify_url(),
+            "amount": {"total": charge.amount.amount, "currency": charge.amount.currency},
+        });
+        let way = match phone {
+            Some(address) => {
+                order["scene_info"] = json!({"payer_client_ip": address, "h5_info": {"type": "Wap"}});
+                "h5"
+            }
+            None => "native",
+        };
+        self.ask(Method::POST, &format!("/v3/pay/transactions/{way}"), Some(&order)).await
+    }
+
+    fn notify_url(&self) -> String {
+        format!("{}/api/webhooks/payments/wechatpay", self.shop)
+    }
+}
+
+/// An account is a merchant together with the app in whose name it takes money.
+fn merchant(mchid: &str, appid: &str) -> String {
+    format!("{mchid} with {appid}")
+}
+
+fn lifetime_end(charge: &Charge) -> Timestamp {
+    charge.expires_at.clamp(charge.begun_at + MIN_LIFETIME, charge.begun_at + MAX_LIFETIME)
+}
+
+/// # Errors
+/// It is not known whether the request took effect.
+fn refusal(status: StatusCode, body: &[u8]) -> anyhow::Result<Refusal> {
+    match status {
+        StatusCode::UNAUTHORIZED => bail!(
+            "WeChat Pay does not accept SECKILL_WECHATPAY_KEY with SECKILL_WECHATPAY_SERIAL and SECKILL_WECHATPAY_MCHID"
+        ),
+        StatusCode::TOO_MANY_REQUESTS => bail!("WeChat Pay is busy ({status})"),
+        status if status.is_client_error() => Ok(serde_json::from_slice(body)?),
+        status => bail!("WeChat Pay answered {status}"),
+    }
+}
+
+#[async_trait]
+impl Provider for WechatPay {
+    fn name(&self) -> &'static str {
+        "wechatpay"
+    }
+
+    fn merchant(&self) -> &str {
+        &self.merchant
+    }
+
+    fn is_test(&self) -> bool {
+        self.is_test
+    }
+
+    fn takes(&self, amount: Money) -> bool {
+        numbers::is_yuan(amount)
+    }
+
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<Charged> {
+        let mut phone = charge.phone;
+        let begun = match self.begin(charge, phone).await? {
+            // The merchant did not apply for payments on phones, and nothing was begun.
+            Err(refusal) if phone.is_some() && refusal.code == "NO_AUTH" => {
+                phone = None;
+                self.begin(charge, phone).await?
+            }
+            begun => begun,
+        };
+        let begun = begun.map_err(Refusal::error)?;
+        let told =
+            |name: &str| begun[name].as_str().map(str::to_owned).with_context(|| format!("an order without {name}"));
+        let checkout = match phone {
+            None => Checkout::Scan { text: told("code_url")?, expires_at: lifetime_end(charge).min(charge.expires_at) },
+            Some(_) => {
+                let url = told("h5_url")?;
+                ensure!(url.starts_with("https://") || self.is_test, "an order with an address that is not https");
+                let back = format!("{}{}", self.shop, charge.return_path);
+                Checkout::Redirect(format!(
+                    "{url}&redirect_url={}",
+                    byte_serialize(back.as_bytes()).collect::<String>()
+                ))
+            }
+        };
+        Ok(Charged { checkout, reference: Some(number(charge.payment.0)) })
+    }
+
+    async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        self.transaction(payment.id).await?.map_or(Ok(ChargeState::Open), |found| found.state())
+    }
+
+    async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        let path = format!("/v3/pay/transactions/out-trade-no/{}/close", number(payment.id.0));
+        let refusal = match self.ask::<()>(Method::POST, &path, Some(&json!({"mchid": self.mchid}))).await? {
+            Ok(()) => return Ok(ChargeState::Closed),
+            Err(refusal) if refusal.is_unknown_order() => return Ok(ChargeState::Closed),
+            Err(refusal) => refusal,
+        };
+        // It was paid or closed before. What it became decides.
+        match self.transaction(payment.id).await?.map_or(Ok(ChargeState::Closed), |found| found.state())? {
+            ChargeState::Open => Err(refusal.error()),
+            ended => Ok(ended),
+        }
+    }
+
+    /// The same number of a refund is the same refund, so WeChat Pay makes it once and then tells what it became.
+    async fn refund(&self, refund: &Refund) -> anyhow::Result<RefundOutcome> {
+        let paid = self.transaction(refund.of.id).await?.context("WeChat Pay does not know the order")?.paid();
+        let paid = paid.context("an order without an amount")?;
+        let asked = refund.asked().unwrap_or(paid);
+        ensure!(asked.currency == paid.currency, "the order was paid in {}", paid.currency.as_str());
+        let body = json!({
+            "out_trade_no": number(refund.of.id.0),
+            "out_refund_no": number(refund.id.0),
+            "notify_url": self.notify_url(),
+            "amount": {"refund": asked.amount, "total": paid.amount, "currency": paid.currency},
+        });
+        match self.ask::<WechatRefund>(Method::POST, "/v3/refund/domestic/refunds", Some(&body)).await? {
+            Ok(made) => {
+                ensure!(made.out_refund_no == number(refund.id.0), "WeChat Pay answered about another refund");
+                Ok(made.outcome())
+            }
+            // The merchant's balance may be enough later.
+            Err(refusal) if refusal.code == "NOT_ENOUGH" => Err(refusal.error()),
+            Err(refusal) => Ok(RefundOutcome::Failed(refusal.message)),
+        }
+    }
+
+    async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError> {
+        self.verify(headers, body, now).await?;
+        self.report(body)
+    }
+
+    fn refused(&self) -> Option<&'static str> {
+        Some(r#"{"code":"FAIL","message":"not accepted"}"#)
+    }
+}
