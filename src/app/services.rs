@@ -52,7 +52,7 @@ use pages::Publisher;
 use pages::pictures::Pictures;
 use payments::provider::Provider;
 use payments::staff_refunds::StaffRefunds;
-use payments::{Payments, Providers, Sandbox, Stripe, WechatPay};
+use payments::{Alipay, Payments, Providers, Sandbox, Stripe, WechatPay};
 use store::Store;
 use web::document::{Api, Document};
 use web::extract::client::UnnamedProxies;
@@ -375,6 +375,9 @@ fn providers(config: &Config, sandbox: &Option<Arc<Sandbox>>, clock: &Clock) -> 
     }
     if let Some(account) = &keys.wechatpay {
         all.push((PaymentProvider::WechatPay, Arc::new(WechatPay::new(account, tls, url, clock)?)));
+    }
+    if let Some(account) = &keys.alipay {
+        all.push((PaymentProvider::Alipay, Arc::new(Alipay::new(account, tls, url, clock))));
     }
     let place = |name: PaymentProvider| keys.offered.iter().position(|offered| *offered == name);
     all.sort_by_key(|(name, _)| place(*name));

@@ -21,7 +21,7 @@ mod source;
 pub use addresses::{RedisAddress, SentinelAddress, ServiceAddress};
 use addresses::{amqp_url, database_url, read_tls};
 pub use cidr::Cidr;
-pub use payments::{PaymentProvider, PaymentsConfig, StripeConfig, WechatPayConfig};
+pub use payments::{AlipayConfig, PaymentProvider, PaymentsConfig, StripeConfig, WechatPayConfig};
 pub use sections::MailConfig;
 use sections::{log_format, log_levels};
 pub use source::{Source, check_variables, read_file};
@@ -94,7 +94,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     (
         "payments",
-        "Payment providers in the order of the cashier: stripe, wechatpay, sandbox, which asks for no money, or none \
+        "Payment providers in the order of the cashier: stripe, wechatpay, alipay, sandbox, which asks for no money, or none \
          [those with keys, or sandbox; behind https none]",
     ),
     ("stripe-secret-key", "Secret key of the account at Stripe: sk_live_…, or sk_test_… for its test mode [none]"),
@@ -111,6 +111,18 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("wechatpay-public-key", "Public key of WeChat Pay, in PEM [none: its certificates are fetched]"),
     ("wechatpay-public-key-id", "Id of WeChat Pay's public key, PUB_KEY_ID_… [none]"),
     ("wechatpay-api", "Origin of WeChat Pay's API [https://api.mch.weixin.qq.com]"),
+    ("alipay-app-id", "Number of the app at Alipay [none]"),
+    ("alipay-seller-id", "Number of the merchant at Alipay, 2088… [none]"),
+    ("alipay-key", "Private key of the app at Alipay, in PEM or as Alipay's tool writes it [none]"),
+    ("alipay-public-key", "Alipay's public key for the app, in PEM or as Alipay shows it [none]"),
+    (
+        "alipay-scan",
+        "A QR code on the shop's page for payers on a computer, instead of Alipay's page: true or false [false]",
+    ),
+    (
+        "alipay-api",
+        "Origin of Alipay's gateway; the sandbox is https://openapi-sandbox.dl.alipaydev.com [https://openapi.alipay.com]",
+    ),
     (
         "draw-randomness",
         "Public randomness of draws: quicknet (drand; staff paste the round), sandbox, which anyone can compute, or none: the shop's \
@@ -449,6 +461,9 @@ mod tests {
             ("wechatpay_mchid = '1900000001'", "SECKILL_WECHATPAY_APPID"),
             ("wechatpay_public_key_id = 'PUB_KEY_ID_1'", "SECKILL_WECHATPAY_PUBLIC_KEY"),
             ("wechatpay_api = 'http://wechat.example'", "SECKILL_WECHATPAY_API"),
+            ("alipay_key = 'MII'", "SECKILL_ALIPAY_APP_ID"),
+            ("alipay_scan = 'perhaps'", "SECKILL_ALIPAY_SCAN"),
+            ("alipay_api = 'alipay.example'", "SECKILL_ALIPAY_API"),
             ("time_zone = 'Nowhere/Else'", "SECKILL_TIME_ZONE"),
             ("draw_randomness = 'dice'", "SECKILL_DRAW_RANDOMNESS"),
             ("smtp_url = 'mail.example'", "SECKILL_SMTP_URL"),

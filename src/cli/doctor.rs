@@ -21,7 +21,7 @@ use engine::pipeline::dead_letters::DeadLetters;
 use engine::pipeline::rabbit::Publisher;
 use engine::redis::connection::{self, RedisConnection};
 use mail::Transport;
-use payments::{Stripe, WechatPay};
+use payments::{Alipay, Stripe, WechatPay};
 use store::{SchemaState, Store};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -139,6 +139,11 @@ async fn payment_providers(config: &Config) -> Vec<Finding> {
     if let Some(account) = &keys.wechatpay {
         let probe = async { WechatPay::new(account, tls, url, &clock)?.check().await.map(|()| Vec::new()) };
         let checked = check("wechatpay", None, probe, "see 账户中心, API安全 on WeChat Pay's merchant platform").await;
+        findings.push(found(account.is_test, &account.api, checked));
+    }
+    if let Some(account) = &keys.alipay {
+        let probe = async { Alipay::new(account, tls, url, &clock).check().await.map(|()| Vec::new()) };
+        let checked = check("alipay", None, probe, "see 开发设置 of the app on Alipay's open platform").await;
         findings.push(found(account.is_test, &account.api, checked));
     }
     findings

@@ -82,7 +82,11 @@ impl Payments {
     async fn close(&self, payment: &Payment) -> anyhow::Result<Option<CaptureOutcome>> {
         let id = payment.id;
         match answer(self.provider(&payment.provider)?.close(payment)).await? {
-            ChargeState::Open => anyhow::bail!("its outcome is under way at the provider"),
+            // Nobody can close it yet. The provider is asked about it until it expires, and then it is closed.
+            ChargeState::Open => match self.store.payments().close_at_expiry(id).await? {
+                true => Ok(None),
+                false => anyhow::bail!("its outcome is under way at the provider"),
+            },
             ChargeState::Closed => {
                 self.store.payments().close(id).await?;
                 info!(payment = %id, "payment closed");

@@ -3,7 +3,7 @@
 //! applied once.
 //!
 //! [`provider`] is the boundary. A shop may have several providers, and a payment stays with the one where it began: the
-//! [`Sandbox`], which asks for no money, [`Stripe`] or [`WechatPay`]. Payments from a wallet need no provider:
+//! [`Sandbox`], which asks for no money, [`Stripe`], [`WechatPay`] or [`Alipay`]. Payments from a wallet need no provider:
 //! the shop itself moves the money. Every payment at a provider ends: it is captured or closed ([`closing`]), and money that cannot be used is refunded
 //! ([`refunds`]). What the shop cannot settle by itself becomes a case for staff ([`reports`]). Refunds by staff beyond a
 //! limit wait for a second person ([`staff_refunds`]).
@@ -17,6 +17,7 @@ mod closing;
 mod refunds;
 mod reports;
 
+mod alipay;
 mod delivery;
 mod https;
 mod numbers;
@@ -34,6 +35,7 @@ use jiff::Timestamp;
 use tracing::info;
 use uuid::Uuid;
 
+pub use alipay::Alipay;
 pub use sandbox::{Notice, Sandbox, Settled};
 pub use stripe::Stripe;
 pub use wechatpay::WechatPay;

@@ -38,7 +38,8 @@ pub trait Provider: Send + Sync {
     async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState>;
 
     /// Closes a payment, so that it can no longer be made, unless it was already captured. Idempotent. A payment that
-    /// the provider does not know counts as closed. It is still open only if its outcome is under way.
+    /// the provider does not know counts as closed. It is still open only if its outcome is under way, or if the provider
+    /// cannot close it yet: it is closed again when it expires.
     async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState>;
 
     /// Returns money that was captured for a payment. Idempotent: a refund with the same id is made once.

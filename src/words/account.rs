@@ -154,10 +154,11 @@ texts! {
         reason_unpaid: "原因：超时未付款。", "Reason: not paid in time.";
         reason_by_owner: "原因：你取消了订单。", "Reason: you cancelled it.";
         test_cashier: "测试模式：付款不会扣款。", "Test mode: no money is taken.";
-        test_console: "测试模式：支付渠道使用测试密钥，订单付款不会真正收钱。",
-            "Test mode: the payment provider has test keys, so orders are paid without money.";
+        test_console: "测试模式：支付渠道使用测试密钥或沙箱，订单付款不会真正收钱。",
+            "Test mode: the payment provider has test keys or is a sandbox, so orders are paid without money.";
         pay_stripe: "银行卡等（Stripe）", "Card and more, by Stripe";
         pay_wechatpay: "微信支付", "WeChat Pay";
+        pay_alipay: "支付宝", "Alipay";
         pay_sandbox: "测试付款", "Test payment";
         payment_title: "去付款", "Payment";
         payment_going: "正在前往付款页面：{}", "Taking you to the payment page: {}";

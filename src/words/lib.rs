@@ -155,6 +155,7 @@ impl Text {
             "sandbox" => self.account.pay_sandbox,
             "stripe" => self.account.pay_stripe,
             "wechatpay" => self.account.pay_wechatpay,
+            "alipay" => self.account.pay_alipay,
             _ => self.account.pay,
         }
     }

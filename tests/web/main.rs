@@ -5,6 +5,7 @@ mod account_versions;
 mod accounts;
 mod addresses;
 mod administrators;
+mod alipay;
 mod approvals;
 mod archive;
 mod archive_pages;

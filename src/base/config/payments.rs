@@ -10,6 +10,9 @@ use domain::wire::wire_enum;
 
 const STRIPE_API: &str = "https://api.stripe.com";
 const WECHATPAY_API: &str = "https://api.mch.weixin.qq.com";
+const ALIPAY_API: &str = "https://openapi.alipay.com";
+/// The hosts of Alipay's sandbox end so.
+const ALIPAY_SANDBOX: &str = ".alipaydev.com";
 
 wire_enum! {
     /// A provider that takes payments and top-ups.
@@ -19,6 +22,7 @@ wire_enum! {
         /// Stripe Checkout.
         Stripe = "stripe",
         WechatPay = "wechatpay",
+        Alipay = "alipay",
     }
 }
 
@@ -30,6 +34,7 @@ pub struct PaymentsConfig {
     /// The accounts at providers. Earlier payments end at one that is not offered any more.
     pub stripe: Option<StripeConfig>,
     pub wechatpay: Option<WechatPayConfig>,
+    pub alipay: Option<AlipayConfig>,
 }
 
 impl PaymentsConfig {
@@ -68,12 +73,27 @@ pub struct WechatPayConfig {
     pub is_test: bool,
 }
 
+#[derive(Debug, Clone)]
+pub struct AlipayConfig {
+    pub app_id: String,
+    pub seller_id: String,
+    pub key: SigningKey,
+    pub alipay_key: VerifyingKey,
+    /// Whether payers on a computer scan a QR code on the shop's page, instead of going to Alipay's.
+    pub shows_code: bool,
+    /// The origin of the gateway.
+    pub api: String,
+    /// Whether it is Alipay's sandbox, or a stand-in on this machine.
+    pub is_test: bool,
+}
+
 /// The sandbox gives goods and wallet money away, so a shop behind https gets it only if the setting says so, and never
 /// beside a provider that takes money. By default a shop has the providers whose keys it has.
 pub(super) fn read_payments(source: &Source, web: &WebConfig) -> anyhow::Result<PaymentsConfig> {
-    use PaymentProvider::{Sandbox, Stripe, WechatPay};
+    use PaymentProvider::{Alipay, Sandbox, Stripe, WechatPay};
     let (stripe, wechatpay) = (read_stripe(source, web)?, read_wechatpay(source, web)?);
-    let with_keys = [(Stripe, stripe.is_some()), (WechatPay, wechatpay.is_some())];
+    let alipay = read_alipay(source, web)?;
+    let with_keys = [(Stripe, stripe.is_some()), (WechatPay, wechatpay.is_some()), (Alipay, alipay.is_some())];
     let mut default: Vec<PaymentProvider> = with_keys.iter().filter(|(_, has)| *has).map(|(name, _)| *name).collect();
     if default.is_empty() && !web.is_https() {
         default.push(Sandbox);
@@ -81,7 +101,7 @@ pub(super) fn read_payments(source: &Source, web: &WebConfig) -> anyhow::Result<
     let offered = source.parse("payments", default, |text| {
         let mut offered = Vec::new();
         for name in text.split(',').map(str::trim).filter(|_| text != "none") {
-            let expected = "expected stripe, wechatpay, sandbox, a list, or none";
+            let expected = "expected stripe, wechatpay, alipay, sandbox, a list, or none";
             let found = name.parse().map_err(|()| anyhow::anyhow!(expected))?;
             ensure!(!offered.contains(&found), "{name} stands in the list twice");
             ensure!(!with_keys.contains(&(found, false)), "{name} needs its keys, see docs/payments.md");
@@ -92,7 +112,7 @@ pub(super) fn read_payments(source: &Source, web: &WebConfig) -> anyhow::Result<
         ensure!(is_alone, "the sandbox gives goods away; behind https it cannot stand beside another provider");
         Ok(offered)
     })?;
-    Ok(PaymentsConfig { offered, stripe, wechatpay })
+    Ok(PaymentsConfig { offered, stripe, wechatpay, alipay })
 }
 
 /// Settings of which a provider needs all. `None` if none of them is given.
@@ -169,6 +189,30 @@ fn read_wechatpay(source: &Source, web: &WebConfig) -> anyhow::Result<Option<Wec
         )?,
         v3_key,
         public_key: public_key.transpose()?,
+        api,
+        is_test,
+    }))
+}
+
+fn read_alipay(source: &Source, web: &WebConfig) -> anyhow::Result<Option<AlipayConfig>> {
+    let (api, is_local) = read_api(source, "alipay-api", ALIPAY_API)?;
+    let shows_code = source.parse("alipay-scan", false, |text| text.parse().context("expected true or false"))?;
+    let keys = together(source, ["alipay-app-id", "alipay-seller-id", "alipay-key", "alipay-public-key"])?;
+    let Some([app_id, seller_id, key, alipay_key]) = keys else { return Ok(None) };
+    let is_test = is_local || Url::parse(&api)?.host_str().is_some_and(|host| host.ends_with(ALIPAY_SANDBOX));
+    ensure!(is_test || web.is_https(), "Alipay needs an https address in SECKILL_PUBLIC_URL, except for its sandbox");
+    let (is_app, is_seller) = (is_number(app_id.expose_secret()), is_number(seller_id.expose_secret()));
+    Ok(Some(AlipayConfig {
+        app_id: checked("alipay-app-id", &app_id, is_app, "the number of the app, such as 2021000000000001")?,
+        seller_id: checked(
+            "alipay-seller-id",
+            &seller_id,
+            is_seller,
+            "the number of the merchant, such as 2088000000000001",
+        )?,
+        key: read_key("alipay-key", &key, SigningKey::parse)?,
+        alipay_key: read_key("alipay-public-key", &alipay_key, VerifyingKey::parse)?,
+        shows_code,
         api,
         is_test,
     }))
@@ -273,6 +317,7 @@ mod tests {
     }
 
     const KEY: &str = include_str!("../../../tests/providers/keys/merchant.key");
+    const CERTIFICATE: &str = include_str!("../../../tests/providers/keys/platform_a.pem");
 
     fn wechatpay() -> String {
         format!(
@@ -281,18 +326,28 @@ mod tests {
         )
     }
 
+    fn alipay() -> String {
+        format!(
+            "alipay_app_id = '2021000000000001'\nalipay_seller_id = '2088000000000001'\nalipay_key = \"\"\"{KEY}\"\"\"\n\
+             alipay_public_key = \"\"\"{CERTIFICATE}\"\"\"\nalipay_api = 'https://openapi-sandbox.dl.alipaydev.com'"
+        )
+    }
+
     #[test]
-    fn wechat_pay_is_offered_with_all_its_keys() {
+    fn wechat_pay_and_alipay_are_offered_with_all_their_keys() {
         use PaymentProvider::*;
-        assert_eq!(offered(&format!("{}\n{KEYS}", wechatpay())), [Stripe, WechatPay]);
-        let read = Config::read_text(&wechatpay()).unwrap().payments;
-        assert!(read.wechatpay.as_ref().is_some_and(|account| !account.is_test));
-        let debug = format!("{read:?}");
+        assert_eq!(offered(&format!("{}\n{}\n{KEYS}", wechatpay(), alipay())), [Stripe, WechatPay, Alipay]);
+        let of = |file: &str| Config::read_text(file).unwrap().payments;
+        assert!(of(&wechatpay()).wechatpay.is_some_and(|account| !account.is_test));
+        assert!(of(&alipay()).alipay.is_some_and(|account| account.is_test), "the sandbox needs no https");
+        let live = format!("{HTTPS}\n{}", alipay().replace("openapi-sandbox.dl.alipaydev.com", "openapi.alipay.com"));
+        assert!(of(&live).alipay.is_some_and(|account| !account.is_test));
+        let debug = format!("{:?}", (of(&wechatpay()), of(&alipay())));
         assert!(!debug.contains("0123456789abcdef0") && !debug.contains("MII"), "{debug}");
     }
 
     #[test]
-    fn wrong_keys_of_wechat_pay_stop_the_start() {
+    fn wrong_keys_of_wechat_pay_and_alipay_stop_the_start() {
         let no_https = |file: String| file.replace("https://shop.example", "http://127.0.0.1:8080");
         for (file, words) in [
             (
@@ -317,7 +372,15 @@ mod tests {
                 "SECKILL_WECHATPAY_PUBLIC_KEY has a wrong value",
             ),
             (no_https(wechatpay()), "WeChat Pay needs an https address in SECKILL_PUBLIC_URL"),
-            ("payments = 'wechatpay'".to_owned(), "wechatpay needs its keys"),
+            (alipay().replace(CERTIFICATE, KEY), "SECKILL_ALIPAY_PUBLIC_KEY has a wrong value"),
+            (alipay().replace(KEY, CERTIFICATE), "SECKILL_ALIPAY_KEY has a wrong value"),
+            (alipay().replace("2088000000000001", "sesame"), "SECKILL_ALIPAY_SELLER_ID has a wrong value"),
+            (
+                alipay().replace("openapi-sandbox.dl.alipaydev.com", "alipaydev.com.example"),
+                "Alipay needs an https address",
+            ),
+            (format!("{}\nalipay_scan = 'perhaps'", alipay()), "SECKILL_ALIPAY_SCAN has a wrong value"),
+            ("payments = 'alipay'".to_owned(), "alipay needs its keys"),
         ] {
             let message = format!("{:#}", Config::read_text(&file).expect_err(words));
             assert!(message.contains(words) && !message.contains("sesame"), "{words}: {message}");

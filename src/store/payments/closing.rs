@@ -68,6 +68,15 @@ impl PaymentStore<'_> {
         Ok(())
     }
 
+    /// Postpones the closing of a payment that can still be made to the moment when it expires. Returns `false` if it has
+    /// expired.
+    pub async fn close_at_expiry(self, id: PaymentId) -> Result<bool, StoreError> {
+        let sql = "UPDATE payments SET close_at_ms = expires_at_ms
+             WHERE id = $1 AND close_at_ms IS NOT NULL AND expires_at_ms > $2";
+        let query = sqlx::query(sql).bind(id.to_string()).bind(self.now().await?.as_millisecond());
+        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+    }
+
     /// Makes the next question about a payment due at once, because its payer says that it is made.
     pub async fn ask_now(self, id: PaymentId) -> Result<(), StoreError> {
         let sql = "UPDATE payments SET ask_at_ms = $2 WHERE id = $1 AND ask_at_ms > $2";

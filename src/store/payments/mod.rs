@@ -79,6 +79,8 @@ pub struct Payment {
     /// The provider's own name of the payment. `None` if the provider needs none, or if its answer never came: then
     /// no payer knows where to pay.
     pub reference: Option<String>,
+    /// `None` for payments from wallets.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// Where a payment is made.
@@ -134,7 +136,7 @@ pub enum WalletPaymentOutcome {
 macro_rules! columns {
     () => {
         "id, order_id, user_id, provider, amount, currency, refunded_in_parts, reference, \
-         CASE WHEN status <> 'created' THEN status WHEN mismatched_at_ms IS NOT NULL THEN 'mismatched' \
+         expires_at_ms, CASE WHEN status <> 'created' THEN status WHEN mismatched_at_ms IS NOT NULL THEN 'mismatched' \
          WHEN closed_at_ms IS NOT NULL THEN 'closed' ELSE status END AS status"
     };
 }
@@ -156,6 +158,7 @@ fn payment(row: &AnyRow) -> Result<Payment, sqlx::Error> {
         refunded_in_parts: row::int(row, "refunded_in_parts")?,
         status: row::parsed(row, "status")?,
         reference: row.try_get("reference")?,
+        expires_at: row::optional_time(row, "expires_at_ms")?,
     })
 }
 

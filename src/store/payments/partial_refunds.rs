@@ -60,7 +60,7 @@ macro_rules! columns {
 macro_rules! refunds {
     () => {
         "SELECT r.id AS refund_id, r.amount AS refund_amount, r.via, p.id, p.order_id, p.user_id, p.provider, p.amount, \
-         p.currency, p.refunded_in_parts, p.reference, p.status FROM partial_refunds r JOIN payments p ON p.id = r.payment_id "
+         p.currency, p.refunded_in_parts, p.reference, p.expires_at_ms, p.status FROM partial_refunds r JOIN payments p ON p.id = r.payment_id "
     };
 }
 

@@ -1,0 +1,357 @@
+//! Payments by Alipay: on Alipay's page (*page pay*, on a phone *wap pay*), or by a QR code (*precreate*).
+//!
+//! The shop's id of a payment, without hyphens, is Alipay's `out_trade_no`. The address of a page is made here, without a
+//! request. Alipay has the trade once the payer opens the page or scans the code, so a trade that it does not have may
+//! still be paid until `time_expire`.
+//!
+//! Requests are signed over their sorted parameters, and answers over the raw text of the object that they have.
+
+mod notices;
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use async_trait::async_trait;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use url::form_urlencoded::Serializer;
+
+use super::PaymentError;
+use super::https::HttpsClient;
+use super::numbers::{in_china, is_yuan, number, shortened};
+use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use base::clock::Clock;
+use base::config::AlipayConfig;
+use base::rsa::{SigningKey, VerifyingKey};
+use base::tls::ClientTls;
+use domain::{Currency, Money, PaymentId};
+use store::{Checkout, Payment, Refund};
+
+/// How moments are written.
+const TIME: &str = "%Y-%m-%d %H:%M:%S";
+/// The longest name of what is paid for.
+const MAX_TITLE_BYTES: usize = 256;
+/// A trade lasts at least a minute, a QR code two hours.
+const MIN_LIFETIME: Duration = Duration::from_secs(60);
+const MAX_SCAN_LIFETIME: Duration = Duration::from_secs(2 * 3600);
+const MAX_LIFETIME: Duration = Duration::from_secs(14 * 24 * 3600);
+
+/// An app of a merchant at Alipay.
+pub struct Alipay {
+    app_id: String,
+    merchant: String,
+    key: SigningKey,
+    alipay_key: VerifyingKey,
+    gateway: String,
+    /// Whether payers on a computer scan a QR code on the shop's page.
+    shows_code: bool,
+    is_test: bool,
+    client: HttpsClient,
+    /// The origin of the shop.
+    shop: String,
+    clock: Clock,
+}
+
+#[derive(Deserialize)]
+struct Trade {
+    out_trade_no: String,
+    trade_status: String,
+    #[serde(default)]
+    total_amount: String,
+}
+
+#[derive(Deserialize)]
+struct Precreated {
+    qr_code: String,
+}
+
+#[derive(Deserialize)]
+struct Refunded {
+    /// `Y` if this request moved money.
+    #[serde(default)]
+    fund_change: String,
+}
+
+#[derive(Deserialize)]
+struct FoundRefund {
+    #[serde(default)]
+    refund_status: String,
+    #[serde(default)]
+    refund_amount: String,
+}
+
+/// What every answer has. `10000`: it was done. `40004`: it was refused, for the reason in `sub_code`.
+#[derive(Deserialize)]
+struct Outcome {
+    code: String,
+    #[serde(default)]
+    msg: String,
+    #[serde(default)]
+    sub_code: String,
+    #[serde(default)]
+    sub_msg: String,
+}
+
+/// Why Alipay did not do what it was asked for. Asking again changes nothing.
+#[derive(Debug)]
+struct Refusal {
+    code: String,
+    message: String,
+}
+
+impl Refusal {
+    fn is_unknown_trade(&self) -> bool {
+        self.code == "ACQ.TRADE_NOT_EXIST"
+    }
+
+    fn error(self) -> anyhow::Error {
+        anyhow::anyhow!("Alipay refused: {} ({})", self.message, self.code)
+    }
+}
+
+impl Trade {
+    fn state(&self) -> anyhow::Result<ChargeState> {
+        Ok(match self.trade_status.as_str() {
+            "TRADE_SUCCESS" | "TRADE_FINISHED" => ChargeState::Captured(self.paid()?),
+            // Never paid, or all of it went back.
+            "TRADE_CLOSED" => ChargeState::Closed,
+            _ => ChargeState::Open,
+        })
+    }
+
+    fn paid(&self) -> anyhow::Result<Money> {
+        yuan(&self.total_amount).context("a trade without an amount")
+    }
+}
+
+/// An amount as Alipay writes it, with two digits after the point.
+fn yuan(text: &str) -> Option<Money> {
+    Money::from_decimal(text, Currency::CNY)
+}
+
+impl Alipay {
+    /// `shop` is the origin of the shop.
+    pub fn new(config: &AlipayConfig, tls: &ClientTls, shop: &str, clock: &Clock) -> Alipay {
+        Alipay {
+            app_id: config.app_id.clone(),
+            merchant: merchant(&config.seller_id, &config.app_id),
+            key: config.key.clone(),
+            alipay_key: config.alipay_key.clone(),
+            gateway: format!("{}/gateway.do", config.api),
+            shows_code: config.shows_code,
+            is_test: config.is_test,
+            client: HttpsClient::new(tls),
+            shop: shop.to_owned(),
+            clock: clock.clone(),
+        }
+    }
+
+    /// Checks that Alipay accepts the key of the app, and that its own key fits its answers.
+    pub async fn check(&self) -> anyhow::Result<()> {
+        self.trade(PaymentId(uuid::Uuid::now_v7())).await.map(drop)
+    }
+
+    /// All parameters of a request with their signature.
+    fn signed(
+        &self,
+        method: &str,
+        content: &Value,
+        back: Option<&str>,
+    ) -> anyhow::Result<BTreeMap<&'static str, String>> {
+        let mut parameters = BTreeMap::from([
+            ("app_id", self.app_id.clone()),
+            ("method", method.to_owned()),
+            ("format", "JSON".to_owned()),
+            ("charset", "utf-8".to_owned()),
+            ("sign_type", "RSA2".to_owned()),
+            ("timestamp", in_china(self.clock.now(), TIME)),
+            ("version", "1.0".to_owned()),
+            ("notify_url", format!("{}/api/webhooks/payments/alipay", self.shop)),
+            ("biz_content", content.to_string()),
+        ]);
+        parameters.extend(back.map(|back| ("return_url", back.to_owned())));
+        let signature = self.key.sign(joined(&parameters).as_bytes())?;
+        parameters.insert("sign", signature);
+        Ok(parameters)
+    }
+
+    /// `Ok(Err)`: Alipay refused, and nothing happened.
+    async fn ask<T: DeserializeOwned>(&self, method: &str, content: &Value) -> anyhow::Result<Result<T, Refusal>> {
+        let mut parameters = self.signed(method, content, None)?;
+        // The gateway takes the content from the body. The rest stands in the address, where it looks for the charset.
+        let content = parameters.remove("biz_content").unwrap_or_default();
+        let request = Request::post(self.address(&parameters))
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded;charset=utf-8")
+            .body(Bytes::from(Serializer::new(String::new()).append_pair("biz_content", &content).finish()))?;
+        let answer = self.client.send(&request).await?;
+        ensure!(answer.status == StatusCode::OK, "Alipay answered {}", answer.status);
+        let parts: HashMap<String, Box<RawValue>> = serde_json::from_slice(&answer.body)?;
+        let told = parts.get(&format!("{}_response", method.replace('.', "_"))).or(parts.get("error_response"));
+        let told = told.context("an answer about something else")?.get();
+        let outcome: Outcome = serde_json::from_str(told)?;
+        // Answers about wrong keys are not signed.
+        if matches!(
+            outcome.sub_code.as_str(),
+            "isv.invalid-signature" | "isv.invalid-app-id" | "isv.missing-signature-key"
+        ) {
+            bail!("Alipay does not accept SECKILL_ALIPAY_KEY for SECKILL_ALIPAY_APP_ID ({})", outcome.sub_code);
+        }
+        let sign: String = parts.get("sign").map_or(Ok(String::new()), |sign| serde_json::from_str(sign.get()))?;
+        let is_signed = self.alipay_key.verifies(told.as_bytes(), &sign);
+        ensure!(is_signed, "the signature of Alipay's answer does not fit SECKILL_ALIPAY_PUBLIC_KEY");
+        match (outcome.code.as_str(), outcome.sub_code.as_str()) {
+            ("10000", _) => Ok(Ok(serde_json::from_str(told)?)),
+            // It may have happened all the same.
+            ("40004", code) if code.ends_with("SYSTEM_ERROR") => bail!("Alipay has a fault ({code})"),
+            ("40004", code) => Ok(Err(Refusal { code: code.to_owned(), message: outcome.sub_msg })),
+            (code, sub_code) => bail!("Alipay answered {code} {sub_code}: {} {}", outcome.msg, outcome.sub_msg),
+        }
+    }
+
+    fn address(&self, parameters: &BTreeMap<&str, String>) -> String {
+        format!("{}?{}", self.gateway, Serializer::new(String::new()).extend_pairs(parameters).finish())
+    }
+
+    /// The trade of a payment; `None` if Alipay does not have it.
+    async fn trade(&self, id: PaymentId) -> anyhow::Result<Option<Trade>> {
+        match self.ask::<Trade>("alipay.trade.query", &json!({"out_trade_no": number(id.0)})).await? {
+            Ok(trade) => {
+                ensure!(trade.out_trade_no == number(id.0), "Alipay answered about another trade");
+                Ok(Some(trade))
+            }
+            Err(refusal) if refusal.is_unknown_trade() => Ok(None),
+            Err(refusal) => Err(refusal.error()),
+        }
+    }
+
+    /// The amount of a refund that was made under this number, if there is one.
+    async fn made(&self, payment: &str, refund: &str) -> anyhow::Result<Option<Money>> {
+        let content = json!({"out_trade_no": payment, "out_request_no": refund});
+        match self.ask::<FoundRefund>("alipay.trade.fastpay.refund.query", &content).await? {
+            Ok(found) if found.refund_status == "REFUND_SUCCESS" => {
+                yuan(&found.refund_amount).map(Some).context("a refund without an amount")
+            }
+            Ok(_) => Ok(None),
+            Err(refusal) if refusal.is_unknown_trade() => Ok(None),
+            Err(refusal) => Err(refusal.error()),
+        }
+    }
+}
+
+/// An account is a merchant together with the app in whose name it takes money.
+fn merchant(seller_id: &str, app_id: &str) -> String {
+    format!("{seller_id} with {app_id}")
+}
+
+/// The text that is signed.
+fn joined<K: AsRef<str>>(parameters: &BTreeMap<K, String>) -> String {
+    let parts = parameters.iter().map(|(name, value)| format!("{}={value}", name.as_ref()));
+    parts.collect::<Vec<_>>().join("&")
+}
+
+#[async_trait]
+impl Provider for Alipay {
+    fn name(&self) -> &'static str {
+        "alipay"
+    }
+
+    fn merchant(&self) -> &str {
+        &self.merchant
+    }
+
+    fn is_test(&self) -> bool {
+        self.is_test
+    }
+
+    fn takes(&self, amount: Money) -> bool {
+        is_yuan(amount)
+    }
+
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<Charged> {
+        let number = number(charge.payment.0);
+        let ends = charge.expires_at.clamp(charge.begun_at + MIN_LIFETIME, charge.begun_at + MAX_LIFETIME);
+        let title = if charge.title.trim().is_empty() { &charge.subject } else { &charge.title };
+        let mut content = json!({
+            "out_trade_no": number,
+            "total_amount": charge.amount.decimal(),
+            "subject": shortened(title, MAX_TITLE_BYTES),
+            // Notices repeat it.
+            "body": charge.subject,
+            "time_expire": in_china(ends, TIME),
+        });
+        let back = format!("{}{}", self.shop, charge.return_path);
+        let page = |method: &str, content: &Value| {
+            anyhow::Ok(Checkout::Redirect(self.address(&self.signed(method, content, Some(&back))?)))
+        };
+        let checkout = if charge.phone.is_some() {
+            content["product_code"] = "QUICK_WAP_WAY".into();
+            content["quit_url"] = back.as_str().into();
+            page("alipay.trade.wap.pay", &content)?
+        } else if self.shows_code {
+            let begun = self.ask::<Precreated>("alipay.trade.precreate", &content).await?;
+            let text = begun.map_err(Refusal::error)?.qr_code;
+            Checkout::Scan { text, expires_at: charge.expires_at.min(charge.begun_at + MAX_SCAN_LIFETIME) }
+        } else {
+            content["product_code"] = "FAST_INSTANT_TRADE_PAY".into();
+            page("alipay.trade.page.pay", &content)?
+        };
+        Ok(Charged { checkout, reference: Some(number) })
+    }
+
+    async fn find(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        self.trade(payment.id).await?.map_or(Ok(ChargeState::Open), |trade| trade.state())
+    }
+
+    async fn close(&self, payment: &Payment) -> anyhow::Result<ChargeState> {
+        let content = json!({"out_trade_no": number(payment.id.0)});
+        let refusal = match self.ask::<Value>("alipay.trade.close", &content).await? {
+            Ok(_) => return Ok(ChargeState::Closed),
+            // A payer who has the address may still open it.
+            Err(refusal) if refusal.is_unknown_trade() => {
+                let is_over = payment.expires_at.is_none_or(|expires_at| expires_at <= self.clock.now());
+                return Ok(if is_over { ChargeState::Closed } else { ChargeState::Open });
+            }
+            Err(refusal) => refusal,
+        };
+        // It was paid or closed before. What it became decides.
+        match self.find(payment).await? {
+            ChargeState::Open => Err(refusal.error()),
+            ended => Ok(ended),
+        }
+    }
+
+    async fn refund(&self, refund: &Refund) -> anyhow::Result<RefundOutcome> {
+        let (payment, id) = (number(refund.of.id.0), number(refund.id.0));
+        if self.made(&payment, &id).await?.is_some() {
+            return Ok(RefundOutcome::Done);
+        }
+        let asked = match refund.asked() {
+            Some(amount) => amount,
+            None => self.trade(refund.of.id).await?.context("Alipay does not know the trade")?.paid()?,
+        };
+        ensure!(asked.currency == Currency::CNY, "a refund in another currency than yuan");
+        let content = json!({"out_trade_no": payment, "out_request_no": id, "refund_amount": asked.decimal()});
+        match self.ask::<Refunded>("alipay.trade.refund", &content).await? {
+            Ok(refunded) if refunded.fund_change == "Y" => Ok(RefundOutcome::Done),
+            Ok(_) => Ok(self.made(&payment, &id).await?.map_or(RefundOutcome::Pending, |_| RefundOutcome::Done)),
+            // The merchant's balance may be enough later.
+            Err(refusal) if refusal.code == "ACQ.SELLER_BALANCE_NOT_ENOUGH" => Err(refusal.error()),
+            // `ACQ.TRADE_HAS_FINISHED`: Alipay refunds for three months, or as long as the contract says.
+            Err(refusal) => Ok(RefundOutcome::Failed(format!("{} ({})", refusal.message, refusal.code))),
+        }
+    }
+
+    async fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Option<Report>, PaymentError> {
+        self.report(body).await
+    }
+
+    fn accepted(&self) -> (StatusCode, &'static str) {
+        (StatusCode::OK, "success")
+    }
+}
