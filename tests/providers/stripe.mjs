@@ -77,7 +77,7 @@ function createSession(params) {
   for (const url of [params.success_url, params.cancel_url]) if (!/^https?:\/\/[^/]+\//.test(url)) refuse('Not a valid URL');
   const name = id('cs_test');
   const session = {
-    id: name, object: 'checkout.session', url: `https://checkout.stripe.com/c/pay/${name}`, status: 'open', payment_status: 'unpaid',
+    id: name, object: 'checkout.session', url: `${process.env.STAND_IN_PAGES ?? 'https://checkout.stripe.com'}/c/pay/${name}`, status: 'open', payment_status: 'unpaid',
     amount_total: amount, currency: price.currency, payment_intent: null, client_reference_id: params.client_reference_id,
     metadata: params.metadata ?? {}, livemode: false, expires_at: Number(params.expires_at),
   };

@@ -67,7 +67,7 @@ function begin(way, order, now) {
   if (known && JSON.stringify(known.asked) !== JSON.stringify(order)) refuse(403, 'OUT_TRADE_NO_USED');
   if (!known) orders.set(order.out_trade_no, { asked: order, way, trade_state: 'NOTPAY', refunded: 0 });
   return way === 'h5'
-    ? { h5_url: `https://wx.tenpay.com/cgi-bin/mmpayweb-bin/checkmweb?prepay_id=${order.out_trade_no}&package=1` }
+    ? { h5_url: `${process.env.STAND_IN_PAGES ?? 'https://wx.tenpay.com'}/cgi-bin/mmpayweb-bin/checkmweb?prepay_id=${order.out_trade_no}&package=1` }
     : { code_url: `weixin://wxpay/bizpayurl?pr=${order.out_trade_no}` };
 }
 

@@ -1,0 +1,75 @@
+// The stand-ins of all providers, for a person who clicks through the cashier: `scripts/cashier`.
+//
+// It prints the settings of a shop that is paid there, and serves a page with the payments that wait to be made. There the
+// payer pays, and the provider tells the shop. Its argument is the address of the shop.
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import { createInterface } from 'node:readline';
+
+const [SHOP, PAGES] = process.argv.slice(2);
+const V3_KEY = '0123456789abcdef0123456789abcdef';
+const keys = new URL('./keys/', import.meta.url).pathname;
+
+async function start(script, ...rest) {
+  const child = spawn('node', [new URL(script, import.meta.url).pathname, ...rest], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, STAND_IN_PAGES: PAGES } });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const port = Number((await lines.next()).value);
+  let last = Promise.resolve();
+  const ask = (command) => (last = last.then(async () => {
+    child.stdin.write(`${JSON.stringify(command)}\n`);
+    return JSON.parse((await lines.next()).value);
+  }));
+  return { api: `http://127.0.0.1:${port}`, ask };
+}
+
+const stripe = await start('./stripe.mjs', 'sk_test_0123456789', 'whsec_0123456789');
+const wechatpay = await start('./wechatpay.mjs', '1900000001', 'wx0123456789abcdef', '1DDE55AD98ED71D6', V3_KEY);
+const alipay = await start('./alipay.mjs', '2021000000000001', '2088000000000001');
+const providers = { stripe, wechatpay, alipay };
+
+/** The payments that wait, as `{ provider, payment, amount }`. */
+async function open() {
+  const [cards, orders, trades] = await Promise.all([stripe, wechatpay, alipay].map(({ ask }) => ask({ do: 'state' })));
+  return [
+    ...cards.sessions.filter(({ status }) => status === 'open').map(({ id, amount_total }) => ({ provider: 'stripe', payment: id, amount: amount_total })),
+    ...orders.orders.filter(({ trade_state }) => trade_state === 'NOTPAY').map(({ asked }) => ({ provider: 'wechatpay', payment: asked.out_trade_no, amount: asked.amount.total })),
+    ...trades.trades.filter(({ trade_status }) => trade_status === 'WAIT_BUYER_PAY').map(({ out_trade_no, amount }) => ({ provider: 'alipay', payment: out_trade_no, amount })),
+    ...trades.codes.map((payment) => ({ provider: 'alipay', payment, amount: NaN, scan: true })),
+  ];
+}
+
+async function pay({ provider, payment, scan }) {
+  const { ask } = providers[provider];
+  if (scan) await ask({ do: 'scan', payment });
+  for (const event of (await ask({ do: 'pay', payment })).events ?? []) {
+    const { headers, body } = await ask({ do: 'sign', event, at: Math.floor(Date.now() / 1000) });
+    const answer = await fetch(`${SHOP}/api/webhooks/payments/${provider}`, { method: 'POST', headers, body });
+    console.error(`${provider}: the shop answered ${answer.status} to ${event.type ?? event.event_type ?? event.trade_status}`);
+  }
+}
+
+const page = (content) => `<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Stand-ins</title>
+<body style="font: 1.1rem sans-serif; max-width: 40rem; margin: 2rem auto"><h1>Payments that wait</h1>${content}<p><a href="/">Look again</a> · <a href="${SHOP}/en/orders">Back to the shop</a>`;
+
+const server = createServer(async (request, response) => {
+  const url = new URL(request.url, PAGES);
+  // Alipay's page: the payer opens the address with all that the shop signed.
+  if (url.pathname === '/alipay') await alipay.ask({ do: 'open', url: `${alipay.api}/gateway.do${url.search}` });
+  if (request.method === 'POST') {
+    await pay(Object.fromEntries(url.searchParams));
+    return response.writeHead(303, { location: '/' }).end();
+  }
+  const rows = (await open()).map(({ provider, payment, amount, scan = '' }) => `<form method="post" action="/?provider=${provider}&payment=${payment}&scan=${scan}">
+<p>${provider} ${Number.isNaN(amount) ? 'QR code' : (amount / 100).toFixed(2)} <button>Pay</button> <small>${payment}</small></form>`);
+  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page(rows.join('') || '<p>None.'));
+});
+server.listen(new URL(PAGES).port, '127.0.0.1', () => {
+  console.log(`export SECKILL_PUBLIC_URL=${SHOP}
+export SECKILL_PAYMENTS=wechatpay,alipay,stripe
+export SECKILL_STRIPE_SECRET_KEY=sk_test_0123456789 SECKILL_STRIPE_WEBHOOK_SECRET=whsec_0123456789 SECKILL_STRIPE_API=${stripe.api}
+export SECKILL_WECHATPAY_MCHID=1900000001 SECKILL_WECHATPAY_APPID=wx0123456789abcdef SECKILL_WECHATPAY_SERIAL=1DDE55AD98ED71D6
+export SECKILL_WECHATPAY_KEY_FILE=${keys}merchant.key SECKILL_WECHATPAY_V3_KEY=${V3_KEY} SECKILL_WECHATPAY_API=${wechatpay.api}
+export SECKILL_ALIPAY_APP_ID=2021000000000001 SECKILL_ALIPAY_SELLER_ID=2088000000000001 SECKILL_ALIPAY_API=${alipay.api}
+export SECKILL_ALIPAY_KEY_FILE=${keys}merchant.key SECKILL_ALIPAY_PUBLIC_KEY_FILE=${keys}platform_a.pem
+# ready`);
+});
