@@ -38,7 +38,8 @@ fn main() {
     let entries = (0..ENTRIES).map(entry).collect();
     let list = timed("sort the list", || EntryList::new(entries).expect("no entry is twice in it"));
     let csv = timed("write the list", || list.to_csv());
-    let proof = timed("make the proof", || Proof::new(&rules, &list, public.sandbox_randomness().as_ref(), &secret));
+    let proof =
+        timed("make the proof", || Proof::new(&rules, &[], &list, public.sandbox_randomness().as_ref(), &secret));
     let verification = timed("verify the proof, with the order", || proof.verify(csv.as_bytes()));
     assert!(verification.is_ok_and(|verification| verification.holds()), "the proof holds");
 }

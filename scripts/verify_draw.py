@@ -15,7 +15,14 @@ import re
 import sys
 
 GENESIS, PERIOD = 1_692_803_367, 3
-FIELDS = {"protocol", "rules", "n", "root", "excluded", "entries_sha256", "round", "signature", "secret", "seed"}
+# A round this late may be given up, for the first one that appears more than so long after its announcement.
+OVERDUE, NOTICE = 3_600, 600
+FIELDS = {
+    *("protocol", "rules", "n", "root", "excluded", "entries_sha256"),
+    *("changes", "round", "signature", "secret", "seed"),
+}
+TYPES_OF_CHANGE = {"from": int, "to": int, "at": str, "reason": str}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:[0-5]\d(\.\d{0,8}[1-9])?Z", re.ASCII)
 RULES = re.compile(
     r"seckill-draw/1\nsale [1-9]\d*\nunits \d+\ntickets 1\nopens_at (?P<opens_at>\S+)\ncloses_at (?P<closes_at>\S+)\n"
     r"window_s \d+\nrandomness (?:none|(?P<beacon>quicknet|sandbox) (?P<round>[1-9]\d*))\n"
@@ -46,8 +53,38 @@ def read_proof(text):
     proof = json.loads(text, object_pairs_hook=once)
     if not isinstance(proof, dict) or set(proof) - FIELDS:
         raise ValueError(f"not the fields of a proof: {sorted(set(proof) - FIELDS)}")
+    changes = proof.setdefault("changes", [])
+    if not isinstance(changes, list):
+        raise ValueError("changes are a list")
+    for change in changes:
+        if {field: type(value) for field, value in change.items()} != TYPES_OF_CHANGE:
+            raise ValueError(f"not the fields of a change: {change}")
+        if not TIME.fullmatch(change["at"]) or max(abs(change["from"]), abs(change["to"])) >> 63:
+            raise ValueError(f"not a change of the round: {change}")
     # A draw without public randomness has neither.
     return {"round": None, "signature": None} | proof
+
+
+def seconds(time):
+    """Rounds appear at whole seconds, so the whole seconds of a time suffice."""
+    return int(datetime.datetime.strptime(time[:19] + "+0000", "%Y-%m-%dT%H:%M:%S%z").timestamp())
+
+
+def due(number):
+    """When a round appears."""
+    return GENESIS + (number - 1) * PERIOD
+
+
+def changes_follow(rules, changes):
+    """Whether the changes lead from the announced round to the last one, each by the rule."""
+    number = rules["round"] and int(rules["round"])
+    for change in changes:
+        at = seconds(change["at"])
+        later = max(1, (at + NOTICE - GENESIS) // PERIOD + 2)
+        if number is None or (change["from"], change["to"]) != (number, later) or at - due(number) < OVERDUE:
+            return False
+        number = later
+    return True
 
 
 def read_list(csv):
@@ -82,7 +119,9 @@ def randomness(rules, proof):
     """The bytes of the round and of its random number, and whether they are right, as far as can be told here."""
     if rules["beacon"] is None:
         return bytes(8), bytes(32), (proof["round"], proof["signature"]) == (None, None)
-    number = int(rules["round"])
+    number = ([int(rules["round"])] + [change["to"] for change in proof["changes"]])[-1]
+    if number < 1:
+        return bytes(8), bytes(32), False
     signature = unhex(proof["signature"]) or b""
     holds = proof["round"] == number and signature != b""
     big_endian = number.to_bytes(8, "big")
@@ -92,11 +131,7 @@ def randomness(rules, proof):
 
 
 def appears_after_entries(rules):
-    """Rounds appear at whole seconds, so the whole seconds of the closing time suffice."""
-    if rules["beacon"] is None:
-        return True
-    closes_at = datetime.datetime.strptime(rules["closes_at"][:19] + "+0000", "%Y-%m-%dT%H:%M:%S%z")
-    return GENESIS + (int(rules["round"]) - 1) * PERIOD > closes_at.timestamp()
+    return rules["beacon"] is None or due(int(rules["round"])) > seconds(rules["closes_at"])
 
 
 def verify(proof, csv):
@@ -117,7 +152,9 @@ def verify(proof, csv):
     number, random, is_random = randomness(rules, proof)
     secret = unhex(proof["secret"])
     checks["the round appears after the last entry"] = appears_after_entries(rules)
-    checks["the randomness is that of the round in the rules"] = is_random
+    if proof["changes"]:
+        checks["each change of the round follows from its time"] = changes_follow(rules, proof["changes"])
+    checks["the randomness is that of the awaited round"] = is_random
     checks["the secret is the one that the rules commit to"] = sha256(secret or b"").hex() == rules["commitment"]
     if not is_random or secret is None:
         return checks, []
@@ -148,6 +185,8 @@ def main(proof_path, entries_path):
         print("note the signature of the drand round is not verified here: seckill verify-draw does")
     else:
         print("note without drand's randomness the shop must be trusted not to have chosen its secret or the entries")
+    for change in proof["changes"]:
+        print(f"note the shop says that round {change['from']} had not appeared at {change['at']}")
     for rank, entry in enumerate(order, 1):
         print(rank, entry.hex())
     return 0

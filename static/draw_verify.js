@@ -7,6 +7,15 @@ const BATCH = 2000;
 const HEADER = 'entry,status';
 const LINE = /^([0-9a-f]{32}),(in|excluded:[a-z_]+)$/;
 const PROTOCOL = 'seckill-draw/1';
+const FIELDS = ['protocol', 'rules', 'n', 'root', 'excluded', 'entries_sha256', 'changes', 'round', 'signature', 'secret', 'seed'];
+const FIELDS_OF_CHANGE = ['from', 'to', 'at', 'reason'];
+/** When round 1 appeared, and the time between two rounds. */
+const GENESIS_MS = 1692803367000;
+const PERIOD_MS = 3000;
+/** A round this late may be given up, for the first one that appears more than this long after its announcement. */
+const OVERDUE_MS = 3600000;
+const NOTICE_MS = 600000;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d*[1-9])?Z$/;
 
 // ---- bytes ----
 
@@ -100,9 +109,27 @@ async function merkleRoot(entries, work) {
 /** The value of a line of the rules. */
 const rule = (rules, name) => rules.split('\n').find((line) => line.startsWith(`${name} `))?.slice(name.length + 1) ?? '';
 
+const hasOnly = (value, fields) => Object.keys(value).every((field) => fields.includes(field));
+
+/** The number of the first round that appears after a time. */
+const firstAfter = (ms) => Math.floor((ms - GENESIS_MS) / PERIOD_MS) + 2;
+
+/** Whether the changes lead from the announced round to the last one, each by the rule. */
+function followsRule(changes, announced) {
+  let round = announced;
+  return changes.every(({ from, to, at }) => {
+    const due = GENESIS_MS + (round - 1) * PERIOD_MS;
+    const ms = TIME.test(at) ? Date.parse(at) : NaN;
+    const holds = from === round && ms - due >= OVERDUE_MS && to === firstAfter(ms + NOTICE_MS);
+    round = to;
+    return holds;
+  });
+}
+
 /** The finding about the round: the key of its words, and whether it holds. */
-async function roundOf(proof) {
-  const [source, round] = rule(proof.rules, 'randomness').split(' ');
+async function roundOf(proof, changes) {
+  const [source, announced] = rule(proof.rules, 'randomness').split(' ');
+  const round = String(changes.at(-1)?.to ?? announced);
   if (source === 'none') return ['round_none', proof.round === null && proof.signature === null];
   if (String(proof.round) !== round || !proof.signature) return ['round_wrong', false];
   if (source !== 'sandbox') return ['round_ok', true];
@@ -136,13 +163,16 @@ export async function check(csv, proof, { known, own = '', tell = () => {} }) {
   const seed = await seedOf(proof, root, taking.length);
   const excludedCount = Object.values(proof.excluded).reduce((sum, n) => sum + n, 0);
   const is = (name, holds, value) => ({ words: `${name}_${holds ? 'ok' : 'wrong'}`, holds, value });
-  const [words, holds] = await roundOf(proof);
+  const { changes = [] } = proof;
+  const [words, holds] = await roundOf(proof, changes);
   const findings = [
+    is('fields', hasOnly(proof, FIELDS) && changes.every((change) => hasOnly(change, FIELDS_OF_CHANGE))),
     is('rules', proof.protocol === PROTOCOL && proof.rules === known.rules),
     is('list', hex(await sha256(csv)) === proof.entries_sha256),
     is('count', proof.n === taking.length && excludedCount === excluded.size, taking.length),
     is('root', hex(root) === proof.root && proof.root === known.root),
     is('secret', hex(await sha256(unhex(proof.secret))) === rule(proof.rules, 'commitment')),
+    ...changes.length > 0 ? [is('changes', followsRule(changes, Number(rule(proof.rules, 'randomness').split(' ')[1])), changes.length)] : [],
     { words: holds ? words : 'round_wrong', holds },
     is('seed', hex(seed) === proof.seed),
   ];

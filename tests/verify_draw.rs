@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 const ENTRIES: &str = "tests/draw/entries.csv";
 /// Folders of `tests/draw`: the kinds of randomness.
-const GOLDEN: [&str; 3] = ["quicknet", "sandbox", "none"];
+const GOLDEN: [&str; 4] = ["quicknet", "sandbox", "none", "later"];
 
 fn rust(proof: &Path, entries: &Path, asked: &[&str]) -> Output {
     let mut program = Command::new(env!("CARGO_BIN_EXE_seckill"));
@@ -35,13 +35,11 @@ fn text(output: &Output) -> String {
 /// Exit code, the lines about checks without their details, and the first ten ranks.
 fn verdict(output: &Output) -> (Option<i32>, Vec<String>) {
     let text = text(output);
-    let lines = text.lines().filter_map(|line| {
-        let rank = line.strip_prefix("rank ").unwrap_or(line);
-        let is_rank = rank.starts_with(|digit: char| digit.is_ascii_digit());
-        let is_check = line.starts_with("ok  ") || line.starts_with("FAIL");
-        (is_check || is_rank).then(|| rank.split(':').next().unwrap_or_default().to_owned())
-    });
-    (output.status.code(), lines.take(9 + 10).collect())
+    let is_check = |line: &&str| line.starts_with("ok  ") || line.starts_with("FAIL");
+    let checks = text.lines().filter(is_check).map(|line| line.split(':').next().unwrap_or_default());
+    let ranks = text.lines().map(|line| line.strip_prefix("rank ").unwrap_or(line));
+    let ranks = ranks.filter(|line| line.starts_with(|digit: char| digit.is_ascii_digit()));
+    (output.status.code(), checks.chain(ranks.take(10)).map(str::to_owned).collect())
 }
 
 fn both(proof: &Path, entries: &Path) -> (Option<i32>, Vec<String>) {
@@ -105,7 +103,7 @@ fn failed_check_is_named_and_ends_with_1() {
         ("units 3", "units 4", "FAIL the seed follows from all of these"),
         ("closes_at 2023-08-23T15:10", "closes_at 2023-08-23T15:20", "FAIL the round appears after the last entry"),
         ("000102", "000103", "FAIL the secret is the one that the rules commit to"),
-        ("\"round\": 123", "\"round\": 124", "FAIL the randomness is that of the round in the rules"),
+        ("\"round\": 123", "\"round\": 124", "FAIL the randomness is that of the awaited round"),
         ("\"n\": 9", "\"n\": 8", "FAIL the numbers of entries are those of the list"),
         ("tickets 1", "tickets 9", "FAIL the rules are complete and canonical"),
     ] {
@@ -113,6 +111,23 @@ fn failed_check_is_named_and_ends_with_1() {
         let (code, lines) = both(&write(&dir, "proof.json", proof.replace(old, new)), Path::new(ENTRIES));
         assert_eq!(code, Some(1), "{lines:?}");
         assert!(lines.iter().any(|line| line == named), "{named}: {lines:?}");
+    }
+    let proof = fs::read_to_string(golden("later")).unwrap();
+    for (old, new, expected) in [
+        ("\"to\": 2413", "\"to\": 2414", 1),
+        ("\"from\": 2413", "\"from\": 2412", 1),
+        ("17:00:01.5Z", "16:10:00Z", 1),
+        ("17:00:01.5Z", "17:00:61Z", 2),
+        ("17:00:01.5Z", "17:00:01.50Z", 2),
+        ("\"from\": 123,", "\"from\": 123, \"by\": \"mei\",", 2),
+        ("\"from\": 123,", "", 2),
+        ("\"from\": 123,", "\"from\": true,", 2),
+    ] {
+        assert!(proof.contains(old), "{old}");
+        let (code, lines) = both(&write(&dir, "proof.json", proof.replace(old, new)), Path::new(ENTRIES));
+        assert_eq!(code, Some(expected), "{new}: {lines:?}");
+        let named = "FAIL each change of the round follows from its time".to_owned();
+        assert_eq!(lines.contains(&named), expected == 1, "{new}: {lines:?}");
     }
     let shorter = fs::read_to_string(ENTRIES).unwrap().replacen("13f3e4f432cda1f2183cfb0fbeb7cc79,in\n", "", 1);
     let (code, lines) = both(&golden("sandbox"), &write(&dir, "entries.csv", shorter));
@@ -184,7 +199,7 @@ fn generated_draws_verify_in_both_programs() {
         };
         let list = EntryList::new((0..n).map(|_| entry()).collect()).unwrap();
         let known = public.and_then(|public| public.sandbox_randomness());
-        let proof = Proof::new(&rules, &list, known.as_ref(), &secret);
+        let proof = Proof::new(&rules, &[], &list, known.as_ref(), &secret);
         let proof = write(&dir, "proof.json", serde_json::to_vec(&proof).unwrap());
         let (code, lines) = both(&proof, &write(&dir, "entries.csv.gz", gzip(list.to_csv().as_bytes())));
         assert_eq!(code, Some(0), "{lines:?}");

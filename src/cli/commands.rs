@@ -15,7 +15,7 @@ use crate::app::Services;
 use base::config::Config;
 use control::audit::{Audit, AuditCheck};
 use control::audit_file::AuditFile;
-use domain::draw::{EntryId, Proof, Verification};
+use domain::draw::{EntryId, Proof, RoundChange, Verification};
 use store::{AccountChange, User};
 
 /// Violations printed per invariant.
@@ -170,6 +170,9 @@ fn print_proof(proof: &Proof, verification: &Verification, asked: &[EntryId]) {
     }
     if let Some(caveat) = verification.caveat() {
         println!("note {caveat}");
+    }
+    for RoundChange { from, at, reason, .. } in &proof.changes {
+        println!("note the shop says that round {from} had not appeared at {at}: {reason:?}");
     }
     println!("note compare with what was published before entries opened, and before the round appeared:");
     if let Some(rules) = &verification.rules {

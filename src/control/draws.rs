@@ -48,11 +48,11 @@ impl Draws {
         self.store.draws().retire().await
     }
 
-    /// Tells entrants that their draw was called off, as many as a step has time for.
+    /// Tells entrants that their draw was called off or awaits a later round, as many as a step has time for.
     async fn tell(&self, sale: SaleId) -> Result<(), StoreError> {
         for _ in 0..MAX_OFFERS {
-            if self.store.draws().tell_called_off(sale).await? {
-                info!(%sale, "the entrants of a draw were told that it is called off");
+            if self.store.draws().tell_entrants(sale).await? {
+                info!(%sale, "the entrants of a draw were told that it is called off or awaits a later round");
                 break;
             }
         }
@@ -73,17 +73,19 @@ impl Draws {
     /// Ranks the locked list. `false` while the public round is not known.
     async fn hold(&self, draw: &Draw) -> anyhow::Result<bool> {
         let now = self.store.now().await?;
-        let randomness = match (draw.rules.randomness, draw.randomness()) {
+        let randomness = match (draw.round(), draw.randomness()) {
             (None, _) => None,
             (Some(_), Some(known)) => Some(known),
             (Some(round), None) => {
                 let Some(sandbox) = round.sandbox_randomness().filter(|_| round.at() <= now) else { return Ok(false) };
-                self.store.draws().give_randomness(draw.sale_id, &sandbox, "data control").await?;
+                if !self.store.draws().give_randomness(draw.sale_id, &sandbox, "data control").await? {
+                    return Ok(false);
+                }
                 Some(sandbox)
             }
         };
         let list = read_list(&self.store, draw.sale_id).await?;
-        let proof = Proof::new(&draw.rules, &list, randomness.as_ref(), &draw.secret);
+        let proof = Proof::new(&draw.rules, &draw.changes, &list, randomness.as_ref(), &draw.secret);
         anyhow::ensure!(draw.root.as_ref() == Some(&proof.root), "the locked list has changed");
         let entries = list.taking_part();
         let seed = hex::decode(&proof.seed).context("the seed is 32 bytes")?;
@@ -157,10 +159,7 @@ pub async fn dry_run(store: &Store, draw: &Draw) -> anyhow::Result<DryRun> {
 /// # Errors
 /// What is wrong with the pasted text, in words for staff.
 pub async fn paste_round(store: &Store, draw: &Draw, pasted: &str, actor: &str) -> Result<Randomness, PasteRefusal> {
-    let round = draw.rules.randomness.ok_or(PasteRefusal::NotAwaited)?;
-    if draw.state != DrawState::Locked || draw.signature.is_some() {
-        return Err(PasteRefusal::NotAwaited);
-    }
+    let round = draw.round().filter(|_| draw.awaits_round()).ok_or(PasteRefusal::NotAwaited)?;
     let given = round.verify(pasted)?;
     if store.draws().give_randomness(draw.sale_id, &given, actor).await? {
         Ok(given)

@@ -27,6 +27,8 @@ wire_enum! {
         Draw = "draw",
         /// Calls off a draw whose public round never came.
         CallOffDraw = "call-off-draw",
+        /// Lets a later public round decide a draw whose own never came.
+        ChangeRound = "change-round",
         MakeInvitations = "make-invitations",
         RevokeInvitations = "revoke-invitations",
         Archive = "archive",

@@ -37,6 +37,8 @@ wire_enum! {
         DrawWon = "draw_won",
         /// A draw that the reader entered was called off.
         DrawCalledOff = "draw_called_off",
+        /// A draw that the reader entered awaits a later public round.
+        DrawDelayed = "draw_delayed",
         /// A unit came back and is reserved for the reader until a certain time.
         UnitOffered = "unit_offered",
         /// Staff hold one of the reader's orders.

@@ -63,13 +63,14 @@ impl Letters {
                 format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
             }
             MailKind::DrawWon => self.draw_won(mail, about),
-            MailKind::DrawCalledOff => {
+            MailKind::DrawCalledOff | MailKind::DrawDelayed => {
                 let page = format!("{}/{}/sales/{}/entry", self.public_url, mail.locale, fact("sale"));
                 let reason = match fact("reason") {
                     reason if reason.is_empty() => reason,
                     reason => fill(text(mail.locale).mail.reason, reason) + "\n",
                 };
-                format!("{}\n{reason}\n{page}", fill(about, goods(mail)))
+                let about = fill(&fill(about, goods(mail)), utc(mail, "at"));
+                format!("{about}\n{reason}\n{page}")
             }
             MailKind::UnitOffered | MailKind::PaymentEnds => {
                 format!("{}\n\n{}", fill(about, utc(mail, "pay_by")), self.order_link(mail))
@@ -157,6 +158,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::RecoveryCodeUsed => (t.code_subject, t.code),
         MailKind::DrawWon => (t.draw_won_subject, t.draw_won),
         MailKind::DrawCalledOff => (t.draw_called_off_subject, t.draw_called_off),
+        MailKind::DrawDelayed => (t.draw_delayed_subject, t.draw_delayed),
         MailKind::UnitOffered => (t.offer_subject, t.offer),
         MailKind::OrderHeld => (t.held_subject, t.held),
         MailKind::HoldReleased => (t.released_subject, t.released),
@@ -176,7 +178,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::Verification | MailKind::AddressInUse | MailKind::Registration => t.ignore,
         MailKind::Recovery => t.ignore_recovery,
         MailKind::DrawWon | MailKind::SaleStarts | MailKind::TurnCalled | MailKind::PaymentEnds => return None,
-        MailKind::QuestionAnswered | MailKind::DrawCalledOff => return None,
+        MailKind::QuestionAnswered | MailKind::DrawCalledOff | MailKind::DrawDelayed => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
         kind if kind.is_review() => return None,

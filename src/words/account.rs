@@ -345,6 +345,9 @@ texts! {
         draw_won: "你中签了，「{}」已为你保留。", "You won in a draw, and {} is held for you.";
         draw_called_off_subject: "{}：抽签已取消", "{}: a draw was called off";
         draw_called_off: "你报名的「{}」抽签已取消，没有人中签。如有押金，将全额退回钱包。", "The draw for {} that you entered was called off, and nobody wins. If you paid a deposit, all of it goes back to your wallet.";
+        draw_delayed_subject: "{}：抽签延后", "{}: a draw is delayed";
+        draw_delayed: "你报名的「{}」抽签延后：公开随机数没有按时出现，改用 {} UTC 公布的一轮。你的报名仍然有效，无需操作。",
+            "The draw for {} that you entered is delayed: its public round did not appear in time. The round of {} UTC decides instead. Your entry stands, and there is nothing to do.";
         reason: "原因：“{}”", "The reason: “{}”";
         pay_by: "请在 {} UTC 前付款：", "Pay before {} UTC:";
         order_line: "订单：{}", "Order: {}";

@@ -123,6 +123,7 @@ static ACTIONS: [Row; AuditAction::ALL.len()] = [
     (AuditAction::Exclude, ["排除报名", "Exclude an entry"], ["从{subject}的抽签中排除了一份报名", "An entry was excluded from the draw of {subject}"]),
     (AuditAction::Draw, ["提供抽签随机数", "Give the draw’s randomness"], ["为{subject}的抽签提供了公开随机数", "The public randomness was given to the draw of {subject}"]),
     (AuditAction::CallOffDraw, ["取消抽签", "Call off a draw"], ["取消了{subject}的抽签", "The draw of {subject} was called off"]),
+    (AuditAction::ChangeRound, ["改用下一轮随机数", "Await a later round"], ["{subject}的抽签改用之后的一轮公开随机数", "The draw of {subject} awaits a later public round"]),
     (AuditAction::MakeInvitations, ["生成邀请码", "Make invitation codes"], ["为{subject}生成了邀请码", "Invitation codes were made for {subject}"]),
     (AuditAction::RevokeInvitations, ["作废邀请码", "Revoke invitation codes"], ["作废了{subject}的邀请码", "Invitation codes of {subject} were revoked"]),
     (AuditAction::Archive, ["归档", "Archive"], ["归档了{subject}", "{subject} was archived"]),

@@ -42,6 +42,8 @@ texts! {
         not_open: "报名尚未开放或已暂停。", "Entries are not open yet, or are paused.";
         missed: "报名已截止，你没有报名。", "Entries are closed, and you have not entered.";
         called_off: "抽签已取消，没有人中签。", "The draw was called off. Nobody wins.";
+        later_round: "公开随机数没有按时出现，抽签改用之后的一轮。报名仍然有效。原因：",
+            "The public round did not appear in time, so a later one decides. Entries stand. The reason:";
         won: "恭喜中签！请到订单页付款。", "You have won! Please pay on the page of your order.";
         won_paid: "恭喜中签！订单已付款。", "You have won, and your order is paid for.";
         won_lapsed: "你曾中签，但订单已取消或退款，商品已顺延给下一位。", "You had won, but the order was cancelled or refunded. The unit goes to the next in order.";
@@ -162,6 +164,11 @@ texts! {
         seconds: "{} 秒", "{} seconds";
         minutes: "{} 分钟", "{} minutes";
         hours: "{} 小时", "{} hours";
+        rule_late: "公开随机数逾期一小时仍未出现时，可改用宣布之后满十分钟的第一轮，或取消抽签；两者都会说明原因。",
+            "If the public round is an hour late, the first round that appears more than ten minutes after an announcement may decide instead, or the draw is called off. Either comes with its reason.";
+        round_changed: "第 {} 轮公开随机数没有按时出现，按规则改用第 {} 轮。宣布时间与原因：",
+            "Round {} did not appear in time, so by the rule round {} decides. When this was announced, and why:";
+        look_up: "查看第 {} 轮", "Look up round {}";
         facts_title: "已公布的数据", "What is published";
         opens: "报名开放", "Entries open";
         closes: "报名截止", "Entries close";
@@ -211,6 +218,10 @@ texts! {
         malformed: "名单不是规定的格式：第 {} 行。", "The list is not in the published form: line {}.";
         holds: "全部相符：名次由公布的数据得出。", "All of it holds: the order follows from what was published.";
         broken: "有不相符之处：这份结果没有得到证明。", "Something does not hold: this result is not proved.";
+        fields_ok: "证明只有规定的内容。", "The proof has what it should, and nothing else.";
+        fields_wrong: "证明有本页不认识的内容。", "The proof has content that this page does not know.";
+        changes_ok: "每次改轮都由规则得出：{}。", "Each change of the round follows from the rule: {}.";
+        changes_wrong: "改轮不符合规则。", "A change of the round does not follow from the rule.";
         list_ok: "名单就是证明所指的那一份。", "The list is the one that the proof names.";
         list_wrong: "名单与证明所指的不是同一份。", "The list is not the one that the proof names.";
         count_ok: "报名数与名单一致：{}。", "The number of entries is that of the list: {}.";
@@ -221,9 +232,9 @@ texts! {
         rules_wrong: "规则与本页公布的不一致。", "The rules are not those that this page publishes.";
         secret_ok: "密钥与报名前的承诺相符。", "The secret is the one that the rules commit to.";
         secret_wrong: "密钥与承诺不符。", "The secret is not the one that the rules commit to.";
-        round_ok: "随机数来自规则指定的那一轮（签名未在此验证）。",
-            "The round is the one that the rules name (its signature is not checked here).";
-        round_wrong: "随机数不是规则指定的那一轮。", "The round is not the one that the rules name.";
+        round_ok: "随机数来自应等待的那一轮（签名未在此验证）。",
+            "The round is the awaited one (its signature is not checked here).";
+        round_wrong: "随机数不是应等待的那一轮。", "The round is not the awaited one.";
         round_sandbox: "沙盒随机数正确，但可以事先算出：只能相信商店。",
             "The sandbox round is right, but could be computed beforehand: the shop must be trusted.";
         round_none: "规则没有公开随机数：只能相信商店。", "The rules have no public round: the shop must be trusted.";
@@ -267,6 +278,10 @@ texts! {
             "The public round is an hour overdue. If you call the draw off, nobody wins, all deposits go back and every entrant is told. This can’t be undone. If the round has appeared after all, anyone can see that.";
         call_off_reason: "原因（所有人可见）", "Reason (everyone can read it)";
         call_off_done: "抽签已取消，正在通知报名者。", "The draw was called off. Its entrants are being told.";
+        later_round: "改用之后的一轮", "Await a later round";
+        later_round_text: "公开随机数已逾期一小时。改用从现在起十分钟后的第一轮，由规则定出，谁也不能挑选。报名仍然有效，报名者会收到通知；不能撤销。若原来那一轮其实已经公布，任何人都能查到。",
+            "The public round is an hour overdue. The first round that appears more than ten minutes from now decides instead: the rule names it, nobody chooses. Entries stand, and every entrant is told. This can’t be undone. If the round has appeared after all, anyone can see that.";
+        later_round_done: "已改用之后的一轮，正在通知报名者。", "The draw awaits the later round. Its entrants are being told.";
         numbers: "数字", "Numbers";
         entries: "报名", "Entries";
         entries_many: "超过 {}", "more than {}";

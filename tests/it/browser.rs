@@ -372,7 +372,7 @@ async fn golden_draws_verify_in_the_script_of_the_page() {
         const {{ check }} = await import('file://{script}');
         const list = readFileSync('{draws}/entries.csv');
         const results = {{}};
-        for (const name of ['quicknet', 'sandbox', 'none']) {{
+        for (const name of ['quicknet', 'sandbox', 'none', 'later']) {{
             const proof = JSON.parse(readFileSync(`{draws}/${{name}}/proof.json`, 'utf8'));
             const order = readFileSync(`{draws}/${{name}}/order.txt`, 'utf8').trim().split('\n');
             const ranks = [];
@@ -386,6 +386,13 @@ async fn golden_draws_verify_in_the_script_of_the_page() {
             const broken = altered.findings.filter((finding) => !finding.holds).map((finding) => finding.words);
             results[name] = {{ ranks, findings: [...findings], broken }};
         }}
+        const proof = JSON.parse(readFileSync('{draws}/later/proof.json', 'utf8'));
+        const [first, ...rest] = proof.changes;
+        results.altered = [];
+        for (const change of [{{ to: 2414 }}, {{ from: 122 }}, {{ at: '2023-08-23T16:10:00Z' }}, {{ by: 'mei' }}]) {{
+            const found = await check(list, {{ ...proof, changes: [{{ ...first, ...change }}, ...rest] }}, {{ known: proof }});
+            results.altered.push(found.findings.filter((finding) => !finding.holds).map((finding) => finding.words));
+        }}
         console.log(JSON.stringify(results));
         "#,
         script = root.join("static/draw_verify.js").display(),
@@ -394,13 +401,21 @@ async fn golden_draws_verify_in_the_script_of_the_page() {
     let done = Command::new("node").args(["--input-type=module", "-e", &script]).output().await.unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let results: Value = serde_json::from_slice(&done.stdout).unwrap();
-    for (name, round) in [("quicknet", "round_ok"), ("sandbox", "round_sandbox"), ("none", "round_none")] {
+    for (name, rounds) in [
+        ("quicknet", &["round_ok"][..]),
+        ("sandbox", &["round_sandbox"]),
+        ("none", &["round_none"]),
+        ("later", &["changes_ok", "round_ok"]),
+    ] {
         let result = &results[name];
         assert_eq!(result["ranks"], json!((1..=9).collect::<Vec<_>>()), "{name}");
-        let names = ["rules_ok", "list_ok", "count_ok", "root_ok", "secret_ok", round, "seed_ok"];
-        assert_eq!(result["findings"], json!(names.map(|words| format!("{words} true"))), "{name}");
+        let names = [&["fields_ok", "rules_ok", "list_ok", "count_ok", "root_ok", "secret_ok"], rounds, &["seed_ok"]];
+        let names: Vec<String> = names.concat().iter().map(|words| format!("{words} true")).collect();
+        assert_eq!(result["findings"], json!(names), "{name}");
         assert_eq!(result["broken"], json!(["secret_wrong", "seed_wrong"]), "{name}");
     }
+    let wrong = json!([["changes_wrong"], ["changes_wrong"], ["changes_wrong"], ["fields_wrong"]]);
+    assert_eq!(results["altered"], wrong);
 }
 
 /// The page's script finds the same place in a waiting room as the server, in segments of all sizes.

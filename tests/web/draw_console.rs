@@ -6,7 +6,7 @@ use super::draw_pages::draw_among;
 use super::draws::*;
 use super::mail::mailed;
 use super::*;
-use domain::draw::Beacon;
+use domain::draw::{Beacon, PublicRound};
 
 fn console(sale: &str) -> String {
     format!("/admin/sales/{sale}/draw")
@@ -149,6 +149,100 @@ async fn draw_whose_round_never_comes_is_called_off_and_its_entrants_are_told_on
     let retired = shop.parts.store.sales().sales_retired_since(jiff::Timestamp::UNIX_EPOCH).await.unwrap();
     assert_eq!(retired.iter().map(|of| of.id).collect::<Vec<_>>(), [id(&sale)]);
     assert!(shop.parts.audit().check_once().await.unwrap().iter().all(|check| check.violations.is_empty()));
+}
+
+/// Round 657413 of quicknet is the first one that appears more than ten minutes after 2023-09-15T10:50:01Z.
+#[tokio::test]
+async fn draw_whose_round_never_comes_is_decided_by_the_later_round_that_the_rule_names() {
+    let signature = "b713718a38ae728dfd477991af2822e08d2f305e47718cef9f7848ce4050e7be41076862b98fad56e91a6b85b89cd97b";
+    let round_123 = "b75c69d0b72a5d906e854e808ba7e2accb1542ac355ae486d591aa9d43765482e26cd02df835d3546d23c4b13e0dfc92";
+    let (shop, clock) = shop_with_quicknet().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    mei.verify("mei@shop.example").await;
+    let sale = draw_awaiting_round_123(&shop, &clock, &admin, &mei).await;
+    let before = shop.mailed().await.len();
+    let path = format!("/api/admin/sales/{sale}/draw/later-round");
+    let refused = admin.post(&path, json!({"reason": "it rains"})).await;
+    assert_eq!(refused.problem(), problem(409, "round_not_overdue"));
+    assert!(!page(&admin, &sale).await.text().contains("draw/later-round"));
+
+    let wait = |until: &str| until.parse::<jiff::Timestamp>().unwrap().duration_since(clock.now()).unsigned_abs();
+    clock.advance(wait("2023-08-23T17:00:01Z"));
+    let form = format!("{}/later-round?lang=en", console(&sale));
+    assert!(page(&admin, &sale).await.text().contains("draw/later-round"));
+    assert_eq!(admin.send_form(&form, "reason=drand+is+silent").await.status, 422, "not confirmed");
+    let done = admin.send_form(&form, "reason=drand+is+silent&confirm=yes").await;
+    assert!(done.leads_to(&format!("{}?lang=en&done=later-round&from=", console(&sale))), "{done:?}");
+    let change = json!({"from": 123, "to": 2413, "at": "2023-08-23T17:00:01Z", "reason": "drand is silent"});
+    let logged = admin.get("/api/admin/audit-log").await.json()["entries"][0].clone();
+    assert_eq!((&logged["action"], &logged["after"]), (&json!("change-round"), &change));
+    assert!(page(&admin, &sale).await.text().contains("awaits round 2413 of quicknet"));
+    assert_eq!(admin.post(&path, json!({"reason": "again"})).await.problem(), problem(409, "round_not_overdue"));
+
+    // The round that was given up is too late, also for a request that read the draw before the change.
+    let late = admin.post(&format!("/api/admin/sales/{sale}/draw/round"), json!({"round": round_123})).await;
+    assert_eq!(late.status, 422);
+    let known = PublicRound { beacon: Beacon::Quicknet, round: 123 }.verify(round_123).unwrap();
+    assert!(!shop.parts.store.draws().give_randomness(id(&sale), &known, "mei").await.unwrap());
+
+    clock.advance(wait("2023-09-15T10:50:01Z"));
+    let again = async |name: &str| {
+        let user = shop.parts.store.accounts().user_named(name).await.unwrap().unwrap();
+        shop.open_session(&user, SignedDuration::ZERO).await
+    };
+    let (admin, mei) = (again("admin").await, again("mei").await);
+    assert_eq!(admin.post(&path, json!({"reason": "drand is still silent"})).await.status, 204);
+    for _ in 0..3 {
+        draws(&shop).step().await.unwrap();
+    }
+    assert_eq!(shop.mailed().await[before..], [mailed("draw_delayed", "mei@shop.example")], "of the latest change");
+    let letter = shop.letter(shop.mails().await.last().unwrap());
+    assert!(letter.text.contains("2023-09-15 11:00 UTC") && letter.text.contains("still silent"), "{}", letter.text);
+    let facts = shop.visitor().get(&format!("/api/sales/{sale}/draw")).await.json()["draw"].clone();
+    assert_eq!((&facts["stage"], &facts["until"]), (&json!("locked"), &json!("2023-09-15T11:00:03Z")));
+    assert_eq!((&facts["changes"][0], &facts["changes"][1]["to"]), (&change, &json!(657_413)));
+    for page in ["entry", "draw"] {
+        let shown = mei.get(&format!("/en/sales/{sale}/{page}")).await;
+        assert!(shown.is_page(200) && shown.text().contains("drand is still silent"), "{}", shown.text());
+    }
+
+    clock.advance(Duration::from_secs(700));
+    let given = admin.post(&format!("/api/admin/sales/{sale}/draw/round"), json!({"round": signature})).await;
+    assert_eq!(given.status, 204);
+    assert_eq!(admin.post(&path, json!({"reason": "no"})).await.problem(), problem(409, "round_not_overdue"));
+    draws(&shop).step().await.unwrap();
+    assert_eq!(own(&mei, &sale).await["rank"], 1);
+    let proof = shop.visitor().get(&format!("/api/sales/{sale}/draw/proof.json")).await.json();
+    assert_eq!((&proof["changes"], &proof["round"]), (&facts["changes"], &json!(657_413)));
+    assert!(shop.parts.audit().check_once().await.unwrap().iter().all(|check| check.violations.is_empty()));
+    // An audit proves the draw again: it sees a change that does not follow, and one that the proof has not.
+    shop.execute("UPDATE draws SET round_changes = NULL").await;
+    let checks = shop.parts.audit().check_once().await.unwrap();
+    assert_eq!(checks.iter().map(|check| check.violations.len()).sum::<usize>(), 1);
+}
+
+#[tokio::test]
+async fn round_that_arrives_while_staff_give_it_up_has_one_winner() {
+    let signature = "b75c69d0b72a5d906e854e808ba7e2accb1542ac355ae486d591aa9d43765482e26cd02df835d3546d23c4b13e0dfc92";
+    let (shop, clock) = shop_with_quicknet().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = draw_awaiting_round_123(&shop, &clock, &admin, &mei).await;
+    clock.advance(2 * HOUR);
+    let (round, later) =
+        (format!("/api/admin/sales/{sale}/draw/round"), format!("/api/admin/sales/{sale}/draw/later-round"));
+    let (given, changed) = tokio::join!(
+        admin.post(&round, json!({"round": signature})),
+        admin.post(&later, json!({"reason": "drand is silent"}))
+    );
+    assert_eq!(
+        [given.status, changed.status].iter().filter(|status| **status == 204).count(),
+        1,
+        "{given:?} {changed:?}"
+    );
+    draws(&shop).step().await.unwrap();
+    let facts = shop.visitor().get(&format!("/api/sales/{sale}/draw")).await.json()["draw"].clone();
+    let (state, changes) = if given.status == 204 { ("drawn", 0) } else { ("locked", 1) };
+    assert_eq!((&facts["state"], facts["changes"].as_array().unwrap().len()), (&json!(state), changes));
 }
 
 #[tokio::test]

@@ -32,7 +32,7 @@ pub struct ExclusionRequest {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CallOffRequest {
+pub struct MissingRoundRequest {
     /// Shown to entrants and visitors, as it is.
     reason: String,
 }
@@ -56,11 +56,24 @@ pub async fn give_round(
 /// Calls off a draw whose public round never came.
 pub async fn call_off(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
-    Json(CallOffRequest { reason }): Json<CallOffRequest>,
+    Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
 ) -> Result<Response, Problem> {
     let reason = check_review_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
+        true => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
+        false => Err(Code::RoundNotOverdue.into()),
+    }
+}
+
+/// Lets a later public round decide a draw whose own never came.
+pub async fn await_later_round(
+    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
+) -> Result<Response, Problem> {
+    let reason = check_review_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
+    match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
         true => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),
         false => Err(Code::RoundNotOverdue.into()),
     }
@@ -92,5 +105,11 @@ web::operations! { "administrators"
     /// No entry wins, deposits go back, and entrants are told the reason.
     POST "/api/admin/sales/{sale}/draw/call-off" callOffDraw = call_off;
         204 (), "Called off.";
+        refuses NoSuchDraw RoundNotOverdue;
+    /// Let a later public round decide a draw whose own is an hour overdue
+    ///
+    /// It is the first round that appears more than ten minutes from now. Entrants are told it and the reason.
+    POST "/api/admin/sales/{sale}/draw/later-round" awaitLaterRound = await_later_round;
+        204 (), "The draw awaits the later round; `changes` of the draw names it.";
         refuses NoSuchDraw RoundNotOverdue;
 }

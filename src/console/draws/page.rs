@@ -60,6 +60,7 @@ pub async fn show(
         "exclude" => Some(t.excluded_done),
         "round" => Some(t.round_done),
         "call-off" => Some(t.call_off_done),
+        "later-round" => Some(t.later_round_done),
         _ => None,
     };
     page(&shop, &visitor, sale, staff.may::<ManageSales>(), Shown { from, notice, ..Shown::default() }).await
@@ -83,6 +84,7 @@ async fn page(shop: &Shop, visitor: &Visitor, sale: SaleId, may_act: bool, shown
         orders: shop.store.orders().order_totals(&[sale]).await?.remove(&sale).unwrap_or_default(),
         may_exclude: may_act && draw.takes_exclusions(now),
         may_call_off: may_act && draw.may_be_called_off(now),
+        may_await_later_round: may_act && draw.may_await_later_round(now),
         may_act,
         draw,
         rows,
@@ -148,24 +150,49 @@ pub async fn give_round(
 }
 
 #[derive(Deserialize)]
-pub struct CallOffForm {
+pub struct MissingRoundForm {
     #[serde(default)]
     reason: String,
     #[serde(default)]
     confirm: String,
 }
 
+impl MissingRoundForm {
+    /// The reason of a confirmed form, or what the page says about it.
+    fn reason(&self, locale: Locale) -> Result<String, Shown> {
+        let invalid =
+            |warning| Shown { status: StatusCode::UNPROCESSABLE_ENTITY, warning: Some(warning), ..Shown::default() };
+        if self.confirm != "yes" {
+            return Err(invalid(words::problem("not_confirmed").text(locale)));
+        }
+        check_review_reason(&self.reason).map_err(|code| invalid(words::field_error(locale, code)))
+    }
+}
+
 /// Calls off a draw whose public round never came.
 pub async fn call_off(
     (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
-    Form(CallOffForm { reason, confirm }): Form<CallOffForm>,
+    Form(form): Form<MissingRoundForm>,
 ) -> Result<Response, Problem> {
-    let invalid = |warning| Shown { status: StatusCode::UNPROCESSABLE_ENTITY, warning, ..Shown::default() };
-    let shown = match check_review_reason(&reason) {
-        _ if confirm != "yes" => invalid(Some(words::problem("not_confirmed").text(visitor.locale))),
-        Err(code) => invalid(Some(words::field_error(visitor.locale, code))),
+    let shown = match form.reason(visitor.locale) {
+        Err(shown) => shown,
         Ok(reason) => match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
             true => return Ok(see_other(&done_path(visitor.locale, sale, "call-off", ""))),
+            false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
+        },
+    };
+    page(&shop, &visitor, sale, true, shown).await
+}
+
+/// Lets a later public round decide a draw whose own never came.
+pub async fn await_later_round(
+    (State(shop), staff, visitor, PathIds(sale)): StaffVisitTo<ManageSales, SaleId>,
+    Form(form): Form<MissingRoundForm>,
+) -> Result<Response, Problem> {
+    let shown = match form.reason(visitor.locale) {
+        Err(shown) => shown,
+        Ok(reason) => match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
+            true => return Ok(see_other(&done_path(visitor.locale, sale, "later-round", ""))),
             false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
         },
     };
@@ -237,6 +264,7 @@ pub struct AdminDrawPage {
     pub may_act: bool,
     pub may_exclude: bool,
     pub may_call_off: bool,
+    pub may_await_later_round: bool,
     pub rows: Vec<StaffEntry>,
     /// The first row of the next page.
     pub next: Option<StaffEntry>,
@@ -316,8 +344,7 @@ impl AdminDrawPage {
 
     /// The round of quicknet that is awaited.
     fn awaited(&self) -> Option<PublicRound> {
-        let is_awaited = self.draw.state == DrawState::Locked && self.draw.signature.is_none();
-        self.draw.rules.randomness.filter(|round| is_awaited && round.beacon == Beacon::Quicknet)
+        self.draw.round().filter(|round| self.draw.awaits_round() && round.beacon == Beacon::Quicknet)
     }
 
     fn wrong_round(&self) -> Option<String> {

@@ -4,6 +4,7 @@
 //! Before entries open the shop publishes the [`DrawRules`], with a commitment to a secret and the round of a public source
 //! of randomness. After the closing it locks the [`EntryList`] and publishes the Merkle [`root`] of its entries. Then the
 //! public round appears, the secret is revealed, and [`seed`] and [`ranking`] give the order. A [`Proof`] holds all of it.
+//! If the round does not appear, a later one that follows from a rule may decide instead ([`RoundChange`]).
 //!
 //! `docs/draw.md` has the protocol byte by byte, `scripts/verify_draw.py` a second implementation.
 
@@ -19,8 +20,7 @@ mod tests;
 pub use list::{EntryId, EntryStatus, Exclusion};
 pub use list::{EntryList, ListedEntry, WrongList};
 pub use merkle::{inclusion, root, root_of};
-pub use proof::{Check, Verification};
-pub use proof::{Proof, UnreadableProof};
+pub use proof::{Check, Proof, RoundChange, UnreadableProof, Verification};
 pub use randomness::{Beacon, PublicRound, Randomness, WrongRandomness};
 pub use rules::{DrawRules, WrongRules};
 pub use rules::{ranking, seed};

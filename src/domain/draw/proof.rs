@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::draw::{
-    Beacon, DrawRules, DrawSecret, EntryId, EntryList, Exclusion, PROTOCOL, Randomness, WrongList, ranking, root, seed,
+    Beacon, DrawRules, DrawSecret, EntryId, EntryList, Exclusion, PROTOCOL, PublicRound, Randomness, WrongList,
+    ranking, root, seed,
 };
 use crate::hex;
 
@@ -30,12 +34,60 @@ pub struct Proof {
     pub excluded: BTreeMap<Exclusion, u64>,
     /// SHA-256 of the list of entries, excluded ones included.
     pub entries_sha256: String,
+    /// The rounds that did not appear in time, and what replaced each. Absent if the announced round appeared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<RoundChange>,
     /// The round of the public randomness; `None` if the shop's secret alone decides.
     pub round: Option<i64>,
     pub signature: Option<String>,
     /// The shop's secret.
     pub secret: String,
     pub seed: String,
+}
+
+/// A public round that was given up, because it had not appeared an hour after its time, and the one that decides instead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoundChange {
+    /// The round that was given up.
+    #[schemars(range(min = 1))]
+    pub from: i64,
+    /// The first round that appears more than ten minutes after `at`: nobody chooses it.
+    #[schemars(range(min = 1))]
+    pub to: i64,
+    /// When it was announced.
+    #[serde(deserialize_with = "canonical_time")]
+    pub at: Timestamp,
+    /// In the words of the staff.
+    pub reason: String,
+}
+
+impl RoundChange {
+    /// The round that decides after all changes.
+    pub fn last(announced: PublicRound, changes: &[RoundChange]) -> PublicRound {
+        PublicRound { round: changes.last().map_or(announced.round, |change| change.to), ..announced }
+    }
+
+    /// Whether the changes lead from the announced round to the last one by the rule, each from the one before.
+    ///
+    /// # Errors
+    /// Names the change that does not follow.
+    pub fn check(announced: Option<PublicRound>, changes: &[RoundChange]) -> Result<(), String> {
+        changes.iter().try_fold(announced, |round, change| {
+            let later = round.filter(|round| round.round == change.from).and_then(|round| round.later(change.at));
+            let RoundChange { from, to, at, .. } = change;
+            let refused = || format!("the change from round {from} to round {to} at {at}");
+            later.filter(|later| later.round == *to).map(Some).ok_or_else(refused)
+        })?;
+        Ok(())
+    }
+}
+
+/// Reads a time in the form in which it is written, so that every program reads the same times.
+fn canonical_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let time = text.parse().ok().filter(|time: &Timestamp| time.to_string() == text);
+    time.ok_or_else(|| D::Error::custom(format!("not a time in UTC: {text:?}")))
 }
 
 /// The bytes are not a proof that this version knows.
@@ -48,7 +100,13 @@ pub enum UnreadableProof {
 }
 
 impl Proof {
-    pub fn new(rules: &DrawRules, list: &EntryList, randomness: Option<&Randomness>, secret: &DrawSecret) -> Proof {
+    pub fn new(
+        rules: &DrawRules,
+        changes: &[RoundChange],
+        list: &EntryList,
+        randomness: Option<&Randomness>,
+        secret: &DrawSecret,
+    ) -> Proof {
         let entries = list.taking_part();
         let (root, n) = (root(&entries), entries.len() as u64);
         Proof {
@@ -58,6 +116,7 @@ impl Proof {
             root: hex::encode(&root),
             excluded: list.excluded(),
             entries_sha256: hex::encode(&list.digest()),
+            changes: changes.to_vec(),
             round: randomness.map(|known| known.round),
             signature: randomness.map(Randomness::signature_hex),
             secret: secret.to_hex(),
@@ -144,8 +203,12 @@ impl Proof {
         }));
         let Ok(rules) = rules else { return Ok(Verification { checks, rules: None, order: Vec::new() }) };
         checks.push(holds("the round appears after the last entry", || appears_after_entries(&rules)));
+        if !self.changes.is_empty() {
+            let follows = || RoundChange::check(rules.randomness, &self.changes);
+            checks.push(holds("each change of the round follows from its time", follows));
+        }
         let randomness = self.randomness(&rules);
-        checks.push(holds("the randomness is that of the round in the rules", || {
+        checks.push(holds("the randomness is that of the awaited round", || {
             randomness.as_ref().map(drop).map_err(Clone::clone)
         }));
         let secret =
@@ -166,7 +229,8 @@ impl Proof {
     }
 
     fn randomness(&self, rules: &DrawRules) -> Result<Option<Randomness>, String> {
-        match (rules.randomness, self.round, &self.signature) {
+        let awaited = rules.randomness.map(|announced| RoundChange::last(announced, &self.changes));
+        match (awaited, self.round, &self.signature) {
             (None, None, None) => Ok(None),
             (Some(public), Some(round), Some(signature)) => {
                 same(&round.to_string(), &public.round.to_string())?;

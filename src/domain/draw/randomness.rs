@@ -4,7 +4,7 @@
 //! network's public key alone. So staff may paste it from any source, and the shop needs no outgoing connection.
 
 use drand_verify::{G2PubkeyRfc, Pubkey};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -23,6 +23,10 @@ const PERIOD_MS: i64 = 3_000;
 const SIGNATURE_BYTES: usize = 48;
 /// The longest pasted text that is read. The JSON of a round has some 300 characters.
 const MAX_PASTED: usize = 4_096;
+/// A round that is this late is not coming. Without the wait, staff could do without a round whose result they dislike.
+const OVERDUE_AFTER: SignedDuration = SignedDuration::from_hours(1);
+/// From the announcement of a later round until it appears at the earliest, so that nobody knows it when it is announced.
+const LATER_ROUND_NOTICE: SignedDuration = SignedDuration::from_mins(10);
 
 wire_enum! {
     /// A source of public randomness.
@@ -92,6 +96,17 @@ impl PublicRound {
     pub fn at(&self) -> Timestamp {
         let ms = self.round.saturating_sub(1).saturating_mul(PERIOD_MS).saturating_add(GENESIS_MS);
         Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Whether the round should have appeared long ago.
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        now.duration_since(self.at()) >= OVERDUE_AFTER
+    }
+
+    /// The round that decides instead if this one is given up at `now`. `None` if this one is not overdue.
+    pub fn later(&self, now: Timestamp) -> Option<PublicRound> {
+        let announced = now.saturating_add(LATER_ROUND_NOTICE).unwrap_or(Timestamp::MAX);
+        self.is_overdue(now).then(|| PublicRound::first_after(self.beacon, announced))
     }
 
     /// Where the round can be read once it is due. `None` for the sandbox, whose rounds are computed.

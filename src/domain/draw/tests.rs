@@ -7,11 +7,12 @@ use super::*;
 use crate::{SaleId, hex};
 
 const ENTRIES: &str = include_str!("../../../tests/draw/entries.csv");
-/// Proof and order with each kind of randomness.
-const GOLDEN: [(&str, &str); 3] = [
+/// Proof and order with each kind of randomness. The last one is of quicknet too, after two rounds were given up.
+const GOLDEN: [(&str, &str); 4] = [
     (include_str!("../../../tests/draw/quicknet/proof.json"), include_str!("../../../tests/draw/quicknet/order.txt")),
     (include_str!("../../../tests/draw/sandbox/proof.json"), include_str!("../../../tests/draw/sandbox/order.txt")),
     (include_str!("../../../tests/draw/none/proof.json"), include_str!("../../../tests/draw/none/order.txt")),
+    (include_str!("../../../tests/draw/later/proof.json"), include_str!("../../../tests/draw/later/order.txt")),
 ];
 /// Round 123 of quicknet, as drand's API gives it.
 const ROUND: &str = r#"{"round":123,"randomness":"@","signature":"b75c69d0b72a5d906e854e808ba7e2accb1542ac355ae486d591aa9d43765482e26cd02df835d3546d23c4b13e0dfc92"}"#;
@@ -31,7 +32,11 @@ fn golden_draws_hold_and_have_their_order() {
         assert!(verification.holds(), "{:?}", verification.checks);
         let ids: Vec<String> = verification.order.iter().map(|entry| format!("{entry}\n")).collect();
         assert_eq!(&ids.concat(), order);
-        assert_eq!(verification.caveat().is_none(), index == 0, "only quicknet's rounds are beyond the shop");
+        assert_eq!(
+            verification.caveat().is_none(),
+            [0, 3].contains(&index),
+            "only quicknet's rounds are beyond the shop"
+        );
     }
 }
 
@@ -41,8 +46,10 @@ fn proof_is_made_from_rules_list_randomness_and_secret() {
         let expected = golden(index);
         let rules: DrawRules = expected.rules.parse().unwrap();
         let list = EntryList::parse(ENTRIES.as_bytes()).unwrap();
-        let known = rules.randomness.map(|public| public.verify(expected.signature.as_deref().unwrap()).unwrap());
-        let proof = Proof::new(&rules, &list, known.as_ref(), &expected.secret.parse().unwrap());
+        let awaited = rules.randomness.map(|public| RoundChange::last(public, &expected.changes));
+        let known = awaited.map(|public| public.verify(expected.signature.as_deref().unwrap()).unwrap());
+        let secret = expected.secret.parse().unwrap();
+        let proof = Proof::new(&rules, &expected.changes, &list, known.as_ref(), &secret);
         assert_eq!(proof, expected);
         assert_eq!(Proof::parse(&serde_json::to_vec(&proof).unwrap()).unwrap(), proof);
     }
@@ -155,10 +162,72 @@ fn draw_of_a_round_that_was_known_before_the_closing_fails() {
     rules.closes_at = round(Beacon::Sandbox, 123).at();
     let known = rules.randomness.unwrap().sandbox_randomness();
     let list = EntryList::parse(ENTRIES.as_bytes()).unwrap();
-    let early = Proof::new(&rules, &list, known.as_ref(), &proof.secret.parse().unwrap());
+    let early = Proof::new(&rules, &[], &list, known.as_ref(), &proof.secret.parse().unwrap());
     let verification = early.verify(ENTRIES.as_bytes()).unwrap();
     let failed: Vec<_> = verification.checks.iter().filter(|check| check.failure.is_some()).collect();
     assert!(matches!(&failed[..], [check] if check.promise == "the round appears after the last entry"), "{failed:?}");
+}
+
+/// `golden(3)` with one of its changes altered. Round 123 is due at 15:15:33.
+fn altered(at: usize, alter: impl Fn(&mut RoundChange)) -> Proof {
+    let mut proof = golden(3);
+    alter(&mut proof.changes[at]);
+    proof
+}
+
+#[test]
+fn changed_round_follows_from_the_time_of_its_announcement() {
+    let failed = |proof: &Proof| {
+        let verification = proof.verify(ENTRIES.as_bytes()).unwrap();
+        assert!(verification.order.is_empty() || verification.holds());
+        let failed = verification.checks.iter().filter(|check| check.failure.is_some());
+        failed.map(|check| check.promise).collect::<Vec<_>>()
+    };
+    let at = |text: &str| text.parse::<Timestamp>().unwrap();
+    assert_eq!(failed(&altered(0, |change| change.at = at("2023-08-23T17:00:02.999Z"))), [""; 0], "the same round");
+    for broken in [
+        altered(0, |change| change.to = 2412),
+        altered(0, |change| change.to = 2414),
+        altered(0, |change| change.from = 122),
+        altered(0, |change| change.at = at("2023-08-23T17:00:03Z")),
+        altered(1, |change| change.from = 2412),
+        altered(1, |change| change.at = at("2023-08-23T18:00:00Z")),
+        Proof { changes: golden(3).changes[1..].to_vec(), ..golden(3) },
+    ] {
+        assert_eq!(failed(&broken), ["each change of the round follows from its time"], "{broken:?}");
+    }
+    // Given up a second before the hour is over.
+    let early = |seconds| RoundChange {
+        at: at("2023-08-23T16:15:32Z") + SignedDuration::from_secs(seconds),
+        ..golden(3).changes[0].clone()
+    };
+    let follows = |change: RoundChange| {
+        let to = PublicRound::first_after(Beacon::Quicknet, change.at + SignedDuration::from_mins(10)).round;
+        RoundChange::check(Some(round(Beacon::Quicknet, 123)), &[RoundChange { to, ..change }]).is_ok()
+    };
+    assert!(!follows(early(0)) && follows(early(1)));
+    let last = RoundChange { to: 123, ..golden(3).changes[0].clone() };
+    let without = Proof { changes: golden(3).changes[..1].to_vec(), ..golden(3) };
+    assert_eq!(failed(&without), ["the randomness is that of the awaited round"]);
+    assert_eq!(
+        failed(&Proof { changes: vec![last], ..golden(2) })[0],
+        "each change of the round follows from its time"
+    );
+}
+
+#[test]
+fn changes_of_a_proof_have_one_form() {
+    let proof = GOLDEN[3].0;
+    for (old, new) in [
+        ("\"reason\": \"drand", "\"by\": \"mei\", \"reason\": \"drand"),
+        ("17:00:01.5Z", "17:00:01.50Z"),
+        ("17:00:01.5Z", "18:00:01.5+01:00"),
+        ("\"to\": 2413", "\"to\": 2413.0"),
+        ("\"from\": 123,", ""),
+    ] {
+        assert!(Proof::parse(proof.as_bytes()).is_ok() && proof.contains(old), "{old}");
+        assert!(Proof::parse(proof.replacen(old, new, 1).as_bytes()).is_err(), "{new}");
+    }
 }
 
 #[test]
@@ -246,7 +315,7 @@ mod fuzz {
 
     #[test]
     fn only_golden_proofs_verify() {
-        let valid = GOLDEN.iter().skip(1).map(|(proof, _)| proof.as_bytes().to_vec()).collect();
+        let valid = GOLDEN.iter().skip(1).take(2).map(|(proof, _)| proof.as_bytes().to_vec()).collect();
         let known: Vec<Proof> = (1..GOLDEN.len()).map(golden).collect();
         inputs(valid, |bytes| {
             let Ok(proof) = Proof::parse(bytes) else { return };

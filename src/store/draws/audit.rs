@@ -71,8 +71,11 @@ fn contradictions(draw: &Draw, entries: &[DrawEntry]) -> Vec<String> {
         return vec!["the draw was held and has no readable proof".to_owned()];
     };
     let mut found = Vec::new();
-    if draw.root.as_deref() != Some(&*proof.root) || draw.rules.canonical() != proof.rules {
-        found.push("the proof has not the published root and rules".to_owned());
+    if draw.root.as_deref() != Some(&*proof.root)
+        || draw.rules.canonical() != proof.rules
+        || draw.changes != proof.changes
+    {
+        found.push("the proof has not the published root, rules and changes of the round".to_owned());
     }
     match proof.verify(list.to_csv().as_bytes()) {
         Ok(verification) => {

@@ -1,22 +1,22 @@
-//! Draws: their entries ([`entries`]), their steps from the lock of the list to the last order ([`steps`]), and draws that
-//! are called off ([`calling_off`]). A draw needs neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
+//! Draws: their entries ([`entries`]), their steps from the lock of the list to the last order ([`steps`]), and draws whose
+//! public round never comes ([`missing_round`]). A draw needs neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
 //!
 //! Transactions that change entries share the lock of the list, and a transaction that changes the draw holds it alone.
 //! So no entry changes after the list is closed.
 
 pub(super) mod announced;
 mod audit;
-mod calling_off;
 pub(super) mod entries;
+mod missing_round;
 pub(super) mod reading;
 pub(super) mod steps;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use super::{DrawStore, ListLock, StoreError, Tx, row};
-use domain::draw::{DrawRules, DrawSecret, Randomness};
+use domain::draw::{DrawRules, DrawSecret, PublicRound, Randomness, RoundChange};
 use domain::{DrawStage, DrawState, Sale, SaleId};
 
 /// A draw as stored.
@@ -34,6 +34,8 @@ pub struct Draw {
     pub root: Option<String>,
     /// Number of entries in the locked list.
     pub entries: Option<i64>,
+    /// What replaced public rounds that did not appear.
+    pub changes: Vec<RoundChange>,
     /// The signature of the public round, in hexadecimal digits.
     pub signature: Option<String>,
     pub drawn_at: Option<Timestamp>,
@@ -46,20 +48,27 @@ pub struct Draw {
     pub called_off_reason: Option<String>,
     /// The last entry whose owner was told that the draw is called off.
     told_until: Option<String>,
+    /// The last entry whose owner was told of the latest of the changes.
+    change_told_until: Option<String>,
 }
 
-/// A public round that is this late is not coming. Without the wait, staff could call off a draw whose result they dislike.
-const ROUND_OVERDUE_AFTER: SignedDuration = SignedDuration::from_hours(1);
+/// Changes of a draw's round, at most: a proof stays small enough to be read.
+const MAX_ROUND_CHANGES: usize = 10;
 
 impl Draw {
+    /// The public round that decides: the announced one, or the one that replaced it.
+    pub fn round(&self) -> Option<PublicRound> {
+        Some(RoundChange::last(self.rules.randomness?, &self.changes))
+    }
+
     /// The public round, once it is known. It was verified before it was stored.
     pub fn randomness(&self) -> Option<Randomness> {
-        self.rules.randomness?.verify(self.signature.as_deref()?).ok()
+        self.round()?.verify(self.signature.as_deref()?).ok()
     }
 
     /// When the public round appears. `None` if the draw needs none.
     pub fn round_due(&self) -> Option<Timestamp> {
-        self.rules.randomness.map(|round| round.at())
+        self.round().map(|round| round.at())
     }
 
     /// The stage of the draw, and when it ends if the clock decides that.
@@ -81,10 +90,19 @@ impl Draw {
         self.state == DrawState::Announced && now < self.lock_at
     }
 
+    /// Whether the draw waits for its public round.
+    pub fn awaits_round(&self) -> bool {
+        self.state == DrawState::Locked && self.signature.is_none()
+    }
+
     /// Whether staff may call the draw off: it waits for a public round that is overdue.
     pub fn may_be_called_off(&self, now: Timestamp) -> bool {
-        let is_awaited = self.state == DrawState::Locked && self.signature.is_none();
-        is_awaited && self.round_due().is_some_and(|due| now.duration_since(due) >= ROUND_OVERDUE_AFTER)
+        self.awaits_round() && self.round().is_some_and(|round| round.is_overdue(now))
+    }
+
+    /// Whether a later round may replace the public round.
+    pub fn may_await_later_round(&self, now: Timestamp) -> bool {
+        self.may_be_called_off(now) && self.changes.len() < MAX_ROUND_CHANGES
     }
 
     /// Whether the list was locked after its round had appeared. Entries could then have been chosen by the round.
@@ -95,8 +113,8 @@ impl Draw {
 
 macro_rules! columns {
     () => {
-        "sale_id, state, secret, rules, lock_at_ms, locked_at_ms, root, entries, signature, drawn_at_ms, proof, \
-         next_rank, called_off_at_ms, called_off_reason, told_until"
+        "sale_id, state, secret, rules, lock_at_ms, locked_at_ms, root, entries, round_changes, signature, \
+         drawn_at_ms, proof, next_rank, called_off_at_ms, called_off_reason, told_until, change_told_until"
     };
 }
 
@@ -114,6 +132,10 @@ pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
         locked_at: row::optional_time(row, "locked_at_ms")?,
         root: row.try_get("root")?,
         entries: row.try_get("entries")?,
+        changes: match row.try_get::<Option<&str>, _>("round_changes")? {
+            Some(changes) => serde_json::from_str(changes).map_err(|_| row::undecodable("round_changes"))?,
+            None => Vec::new(),
+        },
         signature: row.try_get("signature")?,
         drawn_at: row::optional_time(row, "drawn_at_ms")?,
         proof: row.try_get("proof")?,
@@ -121,6 +143,7 @@ pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
         called_off_at: row::optional_time(row, "called_off_at_ms")?,
         called_off_reason: row.try_get("called_off_reason")?,
         told_until: row.try_get("told_until")?,
+        change_told_until: row.try_get("change_told_until")?,
     })
 }
 

@@ -90,9 +90,14 @@ impl DrawStore<'_> {
         Ok(Some(locked))
     }
 
-    /// Stores the verified signature of the public round. Returns `false` if the draw does not wait for it.
+    /// Stores the verified signature of the public round. Returns `false` if the draw does not wait for it, or waits for
+    /// a later round by now.
     pub async fn give_randomness(self, id: SaleId, given: &Randomness, actor: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
+        let found = lock(&mut tx, ListLock::Exclusive, id).await?;
+        if found.and_then(|draw| draw.round()).is_none_or(|round| round.round != given.round) {
+            return Ok(false);
+        }
         let signature = given.signature_hex();
         let sql = "UPDATE draws SET signature = $2 WHERE sale_id = $1 AND state = 'locked' AND signature IS NULL";
         let updated = sqlx::query(sql).bind(id.0).bind(signature.clone()).execute(&mut *tx).await?;
@@ -132,8 +137,8 @@ impl DrawStore<'_> {
     pub async fn finish(self, id: SaleId, proof: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let sql =
-            "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3 WHERE sale_id = $1 AND state = 'locked'";
+        let sql = "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3, change_told_until = NULL
+             WHERE sale_id = $1 AND state = 'locked'";
         sqlx::query(sql).bind(id.0).bind(proof.to_owned()).bind(now.as_millisecond()).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(())

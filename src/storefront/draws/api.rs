@@ -16,7 +16,7 @@ use serde::Serialize;
 use tracing::error;
 
 use crate::json_response;
-use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof};
+use domain::draw::{Beacon, EntryId, Exclusion, ListedEntry, Proof, RoundChange};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, SaleId};
 use serde_json::{Map, Value};
 use store::{Draw, Store, StoreError};
@@ -127,6 +127,8 @@ struct DrawJson {
     root: Option<String>,
     /// `null` without public randomness. Then shoppers have to trust the shop.
     randomness: Option<RoundJson>,
+    /// Rounds that did not appear in time, and what replaced each.
+    changes: Vec<RoundChange>,
     drawn_at: Option<Timestamp>,
     /// When the draw was called off, and why.
     called_off: Option<CalledOffJson>,
@@ -160,12 +162,11 @@ pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Re
     let excluded = shop.store.draws().exclusions(sale).await?.into_iter().collect();
     let proof = draw.proof.as_deref().and_then(|proof| Proof::parse(proof.as_bytes()).ok());
     let (secret, seed) = proof.map(|proof| (proof.secret, proof.seed)).unzip();
-    let signature = draw.signature;
-    let randomness = draw.rules.randomness.map(|round| RoundJson {
+    let randomness = draw.round().map(|round| RoundJson {
         beacon: round.beacon,
         round: round.round,
         due_at: round.at(),
-        signature,
+        signature: draw.signature,
     });
     let draw = DrawJson {
         sale_id: sale,
@@ -181,6 +182,7 @@ pub async fn show(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Re
         excluded,
         root: draw.root,
         randomness,
+        changes: draw.changes,
         drawn_at: draw.drawn_at,
         called_off: draw.called_off_at.map(|at| CalledOffJson { at, reason: draw.called_off_reason }),
         secret,

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use crate::UserVisit;
 use crate::eligibility::page as eligibility;
-use domain::draw::{Beacon, EntryId, Exclusion, Proof};
+use domain::draw::{Beacon, EntryId, Exclusion, Proof, PublicRound};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, Locale, OrderId, OrderStatus, Phase, Picture, Sale, SaleId};
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
@@ -52,6 +52,7 @@ pub async fn show(
         picture,
         phase: known.sale.phase(now),
         draw: draw.state,
+        delay_reason: draw.changes.last().filter(|_| draw.awaits_round()).map(|change| change.reason.clone()),
         called_off_reason: draw.called_off_reason,
         receipt: entry.as_ref().map(|entry| shop.entries.receipt(sale, entry)).unwrap_or_default(),
         entry,
@@ -120,6 +121,8 @@ pub struct EntryPage {
     /// The phase of the sale.
     pub phase: Phase,
     pub draw: DrawState,
+    /// Why the draw awaits a later public round.
+    pub delay_reason: Option<String>,
     /// Why staff called the draw off.
     pub called_off_reason: Option<String>,
     pub stage: DrawStage,
@@ -272,6 +275,11 @@ impl DrawPage {
         source.into_iter().chain(self.draw.was_locked_late().then_some(t.late))
     }
 
+    /// Where a round that was given up can be looked up.
+    fn url(&self, round: &i64) -> Option<String> {
+        PublicRound { round: *round, ..self.draw.rules.randomness? }.url()
+    }
+
     fn secret(&self) -> Option<&str> {
         Some(&self.proof.as_ref()?.secret)
     }
@@ -281,7 +289,7 @@ impl DrawPage {
     }
 
     fn round_name(&self) -> Option<String> {
-        let round = self.draw.rules.randomness?;
+        let round = self.draw.round()?;
         Some(fill(&fill(self.chrome.text().draw_proof.round_of, round.beacon), round.round))
     }
 

@@ -116,7 +116,7 @@ domain::refusals! { problems! {
     NotLocked 409 "not_locked" "The list of entries is not locked yet.";
     NotDrawn 409 "not_drawn" "The draw has not been held yet.";
     EntriesLocked 409 "entries_locked" "The list of entries is locked, or the draw was called off. No entry can be excluded any more.";
-    RoundNotOverdue 409 "round_not_overdue" "Only a draw that waits for a public round that is an hour overdue can be called off.";
+    RoundNotOverdue 409 "round_not_overdue" "Only a draw that waits for a public round that is an hour overdue can be called off or await a later round.";
     RoundNotAwaited 409 "round_not_awaited" "The draw awaits no public round now.";
 
     BadCredentials 401 "bad_credentials" "The user name or the password is wrong.";
