@@ -76,7 +76,7 @@ use password::{HashRequest, Passwords};
 pub use password_rules::is_acceptable_for_admin;
 pub use refusal::AccountRefusal;
 use registration::{DEFAULT_FREE_REGISTRATIONS, RegistrationLimit};
-pub use registration::{Payment as RegistrationPayment, Price as RegistrationPrice};
+pub use registration::{DueProof, Proof as RegistrationProof};
 use revocations::Revocations;
 pub use second_factor::Enrolment;
 use second_factor::SecondFactors;

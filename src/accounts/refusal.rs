@@ -11,9 +11,9 @@ pub enum AccountRefusal {
     #[error("the user name or password is wrong")]
     BadCredentials,
     /// The network has registered many accounts lately: see
-    /// [`registration_price`](super::Accounts::registration_price).
+    /// [`due_proof`](super::Accounts::due_proof).
     #[error("a proof of work, or a wait, is due")]
-    PriceDue,
+    ProofDue,
     #[error("the user name is taken")]
     UsernameTaken,
     #[error("the user name is not valid")]

@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::{AccountRefusal, Accounts, Device, names, password_rules};
 use base::clock::Clock;
 use base::rate_limit::CellRate;
-use domain::proof_of_work::{MAX_BITS, is_solved, price};
+use domain::proof_of_work::{MAX_BITS, due_bits, is_solved};
 use domain::{Locale, MailAddress, Network, Role, SecurityClass, Signal, UserId};
 use store::{
     CountOutcome, GuessCount, RegisterOutcome, RegistrationContact, RegistrationCount, RegistrationDevice, StoreError,
@@ -30,7 +30,7 @@ impl Accounts {
         device: &Device,
         username: &str,
         password: SecretString,
-        paid: &Payment,
+        proof: &Proof,
     ) -> Result<Session, AccountRefusal> {
         self.registrations.admit(device).await?;
         let username = &*names::normalized(username);
@@ -40,23 +40,23 @@ impl Accounts {
             (true, false) => return Err(AccountRefusal::WeakPassword),
             (false, false) => return Err(AccountRefusal::BadNameAndPassword),
         }
-        let paid = self.check_payment(device, paid).await?;
+        let proof = self.check_proof(device, proof).await?;
         // Hashed before the look-up, so that probing for taken names costs a hash and waits for a slot.
         let request = HashRequest::new(Lane::Registration, device.address);
         let hash = self.passwords.hash(password, request).await?;
         if self.is_name_taken(username).await? {
             return Err(AccountRefusal::UsernameTaken);
         }
-        self.take_payment(device, paid.as_ref()).await?;
+        self.spend_proof(device, proof.as_ref()).await?;
         let user = User::new(UserId(Uuid::now_v7()), username, hash, Role::User, self.clock.now());
-        let contact = paid.as_ref().and_then(|paid| paid.contact.as_ref());
+        let contact = proof.as_ref().and_then(|proof| proof.contact.as_ref());
         let address = device.address.to_string();
         let known = RegistrationDevice { agent: &device.agent, address: &address };
         let contact = contact.map(|contact| (contact, known));
         match self.store.accounts().register_user(&user, &self.signals_of(device), contact).await? {
             RegisterOutcome::Added => {}
             RegisterOutcome::NameTaken => return Err(AccountRefusal::UsernameTaken),
-            RegisterOutcome::ContactTaken => return Err(AccountRefusal::PriceDue),
+            RegisterOutcome::ContactTaken => return Err(AccountRefusal::ProofDue),
         }
         if contact.is_some() {
             self.note(SecurityClass::MailAddressChanged, &user, device, "verified");
@@ -104,7 +104,7 @@ impl Accounts {
         locale: Locale,
     ) -> Result<MailAddress, AccountRefusal> {
         let address = MailAddress::parse(typed).ok_or(AccountRefusal::BadMailAddress)?;
-        let issued = self.issued_to(device, challenge, self.store.now().await?).ok_or(AccountRefusal::PriceDue)?;
+        let issued = self.issued_to(device, challenge, self.store.now().await?).ok_or(AccountRefusal::ProofDue)?;
         self.count_contact(device, &address).await?;
         let contact = RegistrationContact {
             expires_at: issued.expires_at(),
@@ -211,7 +211,7 @@ const WAITED_RATE: CellRate = CellRate { interval: 10_000, burst: 30 };
 
 /// What a network has to do for its next account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Price {
+pub struct DueProof {
     /// A signed text. It belongs to the network and is good for one account.
     pub challenge: String,
     /// Difficulty: zero bits in each part of the puzzle.
@@ -225,7 +225,7 @@ pub struct Price {
 /// The proof of work that a client sends: a challenge, and the numbers that solve its puzzle. A client that waited or
 /// verified a mail address sends no numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Payment {
+pub struct Proof {
     pub challenge: String,
     pub numbers: Vec<u32>,
 }
@@ -256,7 +256,7 @@ impl Issued {
 impl Accounts {
     /// What this network has to do for its next account; `None` if nothing. The challenge `kept` is returned again if
     /// it is still good.
-    pub async fn registration_price(&self, device: &Device, kept: &str) -> Result<Option<Price>, StoreError> {
+    pub async fn due_proof(&self, device: &Device, kept: &str) -> Result<Option<DueProof>, StoreError> {
         if device.address.is_loopback() {
             return Ok(None);
         }
@@ -267,26 +267,22 @@ impl Accounts {
             let contact = self.verified_contact(&issued).await?.map(|contact| contact.address.as_str().to_owned());
             if contact.is_some() || issued.is_of(device) && issued.bits + 1 >= bits {
                 let (challenge, free_at) = (kept.to_owned(), issued.at + WAIT);
-                return Ok(Some(Price { challenge, bits: issued.bits, free_at, contact }));
+                return Ok(Some(DueProof { challenge, bits: issued.bits, free_at, contact }));
             }
         }
         let site = Network::of(device.address).site;
         let payload = format!("{} {} {bits} {site}", Uuid::new_v4().simple(), now.as_millisecond());
-        Ok(Some(Price { challenge: self.challenges.sign(&payload), bits, free_at: now + WAIT, contact: None }))
+        Ok(Some(DueProof { challenge: self.challenges.sign(&payload), bits, free_at: now + WAIT, contact: None }))
     }
 
     /// Verifies the client's proof of work before a password is hashed for it. `None` if the account needs none. A
     /// verified address is returned in any case, because the account gets it.
-    pub(super) async fn check_payment(
-        &self,
-        device: &Device,
-        paid: &Payment,
-    ) -> Result<Option<Issued>, AccountRefusal> {
+    pub(super) async fn check_proof(&self, device: &Device, proof: &Proof) -> Result<Option<Issued>, AccountRefusal> {
         if device.address.is_loopback() {
             return Ok(None);
         }
         let now = self.store.now().await?;
-        let issued = match self.issued(&paid.challenge, now) {
+        let issued = match self.issued(&proof.challenge, now) {
             None => None,
             Some(issued) => match self.verified_contact(&issued).await? {
                 Some(contact) => return Ok(Some(Issued { bits: MAX_BITS, contact: Some(contact), ..issued })),
@@ -295,7 +291,7 @@ impl Accounts {
         };
         let counts = self.store.accounts().registrations(&self.registration_counts(device)).await?;
         let Some(bits) = self.bits(&counts) else { return Ok(None) };
-        let issued = issued.filter(|issued| issued.is_of(device)).ok_or(AccountRefusal::PriceDue)?;
+        let issued = issued.filter(|issued| issued.is_of(device)).ok_or(AccountRefusal::ProofDue)?;
         if issued.at + WAIT <= now {
             return match self.store.credentials().take_guess(&[self.count_of_waited(device)]).await? {
                 Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
@@ -303,25 +299,25 @@ impl Accounts {
             };
         }
         if issued.bits + 1 < bits {
-            return Err(AccountRefusal::PriceDue);
+            return Err(AccountRefusal::ProofDue);
         }
-        let (bits, Payment { challenge, numbers }) = (issued.bits, paid.clone());
+        let (bits, Proof { challenge, numbers }) = (issued.bits, proof.clone());
         let solved = tokio::task::spawn_blocking(move || is_solved(&challenge, bits, &numbers)).await;
-        if solved.is_ok_and(|solved| solved) { Ok(Some(issued)) } else { Err(AccountRefusal::PriceDue) }
+        if solved.is_ok_and(|solved| solved) { Ok(Some(issued)) } else { Err(AccountRefusal::ProofDue) }
     }
 
-    /// Counts an account that is about to be added, and spends the challenge that [`Accounts::check_payment`] verified.
+    /// Counts an account that is about to be added, and spends the challenge that [`Accounts::check_proof`] verified.
     /// An account that needed no work then may need some now.
-    pub(super) async fn take_payment(&self, device: &Device, paid: Option<&Issued>) -> Result<(), AccountRefusal> {
+    pub(super) async fn spend_proof(&self, device: &Device, proof: Option<&Issued>) -> Result<(), AccountRefusal> {
         if device.address.is_loopback() {
             return Ok(());
         }
-        let is_paid =
-            |counts: &[u64]| self.bits(counts).is_none_or(|bits| paid.is_some_and(|paid| paid.bits + 1 >= bits));
-        let proof = paid.map(|paid| (paid.id.as_str(), paid.expires_at()));
-        match self.store.accounts().count_registration(&self.registration_counts(device), is_paid, proof).await? {
+        let is_enough =
+            |counts: &[u64]| self.bits(counts).is_none_or(|bits| proof.is_some_and(|proof| proof.bits + 1 >= bits));
+        let spent = proof.map(|proof| (proof.id.as_str(), proof.expires_at()));
+        match self.store.accounts().count_registration(&self.registration_counts(device), is_enough, spent).await? {
             CountOutcome::Counted => Ok(()),
-            CountOutcome::TooCheap | CountOutcome::Spent => Err(AccountRefusal::PriceDue),
+            CountOutcome::TooEasy | CountOutcome::Spent => Err(AccountRefusal::ProofDue),
         }
     }
 
@@ -329,7 +325,7 @@ impl Accounts {
     fn bits(&self, counts: &[u64]) -> Option<u32> {
         let free = u64::from(self.rules.free_registrations);
         let frees = [free, free * u64::from(HOSTS_OF_A_SITE)];
-        counts.iter().zip(frees).filter_map(|(count, free)| price(*count, free)).max()
+        counts.iter().zip(frees).filter_map(|(count, free)| due_bits(*count, free)).max()
     }
 
     /// A challenge that was issued to the client's network and is still good.

@@ -1,4 +1,4 @@
-mod registration_price;
+mod proof_of_work;
 mod second_factor;
 
 use std::net::IpAddr;
@@ -29,8 +29,8 @@ async fn role(accounts: &Accounts, session: &Session) -> Option<Role> {
 }
 
 /// An empty proof of work, for accounts that need none.
-fn free() -> RegistrationPayment {
-    RegistrationPayment::default()
+fn free() -> RegistrationProof {
+    RegistrationProof::default()
 }
 
 fn secret(text: &str) -> SecretString {

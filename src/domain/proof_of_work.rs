@@ -18,7 +18,7 @@ pub const MAX_BITS: u32 = 7;
 
 /// Zero bits of the proof of work for the next event after `count` events. The first `free` events need no proof
 /// (`None`). The work doubles whenever the count does, up to [`MAX_BITS`].
-pub fn price(count: u64, free: u64) -> Option<u32> {
+pub fn due_bits(count: u64, free: u64) -> Option<u32> {
     let times = count / free.max(1);
     (times > 0).then(|| (MIN_BITS + times.ilog2()).min(MAX_BITS))
 }
@@ -50,11 +50,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn price_doubles_with_the_count_up_to_a_ceiling() {
-        let prices = [0, 9, 10, 19, 20, 39, 40, 80, 159, 160, 1_000_000].map(|count| price(count, 10));
+    fn due_bits_double_with_the_count_up_to_a_ceiling() {
+        let due = [0, 9, 10, 19, 20, 39, 40, 80, 159, 160, 1_000_000].map(|count| due_bits(count, 10));
         let bits = [0, 0, 3, 3, 4, 4, 5, 6, 6, 7, 7];
-        assert_eq!(prices.map(Option::unwrap_or_default), bits);
-        assert_eq!(price(5, 0), Some(5), "nothing is free");
+        assert_eq!(due.map(Option::unwrap_or_default), bits);
+        assert_eq!(due_bits(5, 0), Some(5), "nothing is free");
     }
 
     #[test]

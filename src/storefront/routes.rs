@@ -77,7 +77,7 @@ fn public_api() -> Routes {
         .route("/api/sales/{sale}/draw/proof.json", get(draws::api::proof))
         .route("/api/sales/{sale}/draw/entries.csv", get(draws::api::entries))
         .route("/api/register", post(sign_in::api::register))
-        .route("/api/register/price", get(sign_in::api::registration_price))
+        .route("/api/register/price", get(sign_in::api::due_proof))
         .route("/api/register/contact", post(sign_in::api::request_contact))
         .route("/api/register/contact/verify", post(sign_in::api::verify_contact))
         .route("/api/login", post(sign_in::api::log_in))

@@ -97,9 +97,9 @@ texts! {
         register_agree: "注册即同意本店的购买条款和隐私说明", "By creating an account you agree to the shop’s terms and privacy notice";
         register_button: "注册并登录", "Create account";
         username_help: "3 到 32 个字母、数字或 _ - . 字符", "3 to 32 letters, digits, dots, hyphens or underscores";
-        price_wait: "你的网络最近注册了很多账号，请填好表单，在此时间之后提交：",
+        proof_wait: "你的网络最近注册了很多账号，请填好表单，在此时间之后提交：",
             "Many accounts were just created from your network. Fill in the form now, and send it after";
-        price_computing: "正在核验浏览器，只需几秒…", "Checking your browser. This takes a few seconds…";
+        proof_computing: "正在核验浏览器，只需几秒…", "Checking your browser. This takes a few seconds…";
         show_password: "显示密码", "Show password";
         rule_length: "至少 12 个字符", "At least 12 characters";
         rule_varied: "不是重复的字符、连续的按键或用户名", "Not a repetition, a row of keys or your username";

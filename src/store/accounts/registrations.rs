@@ -22,7 +22,7 @@ pub struct RegistrationCount {
 pub enum CountOutcome {
     Counted,
     /// The counts have grown since the challenge was issued, and its proof of work is too small for them.
-    TooCheap,
+    TooEasy,
     /// The proof was already spent on another account.
     Spent,
 }
@@ -40,11 +40,11 @@ impl AccountStore<'_> {
         Ok(counts)
     }
 
-    /// Counts a registration and spends its proof, if `is_paid` says that the proof is enough for the counts before it.
+    /// Counts a registration and spends its proof, if `is_enough` says that the proof is enough for the counts before it.
     pub async fn count_registration(
         self,
         of: &[RegistrationCount],
-        is_paid: impl Fn(&[u64]) -> bool,
+        is_enough: impl Fn(&[u64]) -> bool,
         proof: Option<(&str, Timestamp)>,
     ) -> Result<CountOutcome, StoreError> {
         let mut tx = self.begin().await?;
@@ -55,8 +55,8 @@ impl AccountStore<'_> {
             let next = ahead.saturating_add(count.interval_ms).min(count.interval_ms * count.most);
             set_count(&mut tx, &count.key, next).await?;
         }
-        if !is_paid(&counts) {
-            return Ok(CountOutcome::TooCheap);
+        if !is_enough(&counts) {
+            return Ok(CountOutcome::TooEasy);
         }
         if let Some((id, expires_at)) = proof
             && !spend(&mut tx, id, expires_at).await?

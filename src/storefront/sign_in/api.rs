@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::recovery::api::TokenBody;
-use accounts::{RegistrationPayment, RegistrationPrice, Session};
+use accounts::{DueProof, RegistrationProof, Session};
 use domain::UserId;
 use domain::proof_of_work::{ITERATIONS, PARTS};
 use web::Shop;
@@ -28,7 +28,7 @@ pub struct RegistrationBody {
     username: String,
     #[schemars(length(min = 12, max = 256))]
     password: Secret,
-    /// The challenge that [`registration_price`] answered, once it is solved or its waiting time is over.
+    /// The challenge that [`due_proof`] answered, once it is solved or its waiting time is over.
     #[serde(default)]
     challenge: String,
     /// They solve its parts. Left out after a wait, or with a verified address.
@@ -40,11 +40,11 @@ pub struct RegistrationBody {
 #[derive(Serialize, JsonSchema)]
 struct RegistrationJson {
     /// The proof of work; `null` while an account needs none.
-    price: Option<PriceJson>,
+    price: Option<DueProofJson>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct PriceJson {
+struct DueProofJson {
     challenge: String,
     bits: u32,
     parts: usize,
@@ -54,12 +54,9 @@ struct PriceJson {
 }
 
 /// The proof of work that registering from the client's network needs now.
-pub async fn registration_price(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-) -> Result<Response, Problem> {
-    let price = shop.accounts.registration_price(&device, "").await?;
-    let price = price.map(|RegistrationPrice { challenge, bits, free_at, .. }| PriceJson {
+pub async fn due_proof(State(shop): State<Arc<Shop>>, ClientDevice(device): ClientDevice) -> Result<Response, Problem> {
+    let due = shop.accounts.due_proof(&device, "").await?;
+    let price = due.map(|DueProof { challenge, bits, free_at, .. }| DueProofJson {
         challenge,
         bits,
         parts: PARTS,
@@ -139,8 +136,8 @@ pub async fn register(
     headers: HeaderMap,
     Json(body): Json<RegistrationBody>,
 ) -> Result<Response, Problem> {
-    let paid = RegistrationPayment { challenge: body.challenge, numbers: body.numbers };
-    let session = shop.accounts.register(&device, &body.username, body.password.0, &paid).await?;
+    let proof = RegistrationProof { challenge: body.challenge, numbers: body.numbers };
+    let session = shop.accounts.register(&device, &body.username, body.password.0, &proof).await?;
     shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
     Ok(([(LOCATION, "/api/me")], session_response(&shop, StatusCode::CREATED, &session)).into_response())
 }
@@ -192,7 +189,7 @@ web::operations! { "accounts"
         204 (), "Verified: the challenge needs no numbers.";
         refuses BadLink;
     /// What an account costs the network of the client now
-    GET "/api/register/price" readRegistrationPrice = registration_price;
-        200 RegistrationJson, "The price. A challenge pays for one account, within an hour.";
+    GET "/api/register/price" readRegistrationPrice = due_proof;
+        200 RegistrationJson, "The proof of work. A solved challenge is good for one account, within an hour.";
         refuses RequestTimeout;
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::account::mail_address::TokenForm;
 use crate::recovery::page::LinkToken;
-use crate::sign_in::page::{ContactPage, ContactStep, PriceField, SignInPage, beside};
+use crate::sign_in::page::{ContactPage, ContactStep, ProofField, SignInPage, beside};
 use accounts::AccountRefusal;
 use web::Shop;
 use web::extract::Form;
@@ -60,14 +60,14 @@ pub async fn show(
         let address = contact.address.as_str().to_owned();
         return page(&shop, &visitor, StatusCode::OK, path, ContactStep::Confirm { token, address });
     }
-    let price = shop.accounts.registration_price(&device, &contact.challenge).await?;
+    let due = shop.accounts.due_proof(&device, &contact.challenge).await?;
     let form = SignInPage {
         chrome: visitor.chrome_at(path),
         register: true,
         username: String::new(),
         next: String::new(),
         errors: Vec::new(),
-        price: PriceField { price, ..PriceField::default() },
+        proof: ProofField { due, ..ProofField::default() },
         takes_passkeys: false,
         beside: beside(&shop, visitor.locale, ""),
     };

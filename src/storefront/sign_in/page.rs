@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use accounts::{AccountRefusal, RegistrationPayment, RegistrationPrice, Session};
+use accounts::{AccountRefusal, DueProof, RegistrationProof, Session};
 use domain::proof_of_work::{ITERATIONS, PARTS};
 use domain::{Locale, Money, Phase, Picture, SaleId};
 use engine::catalogue::CatalogueEntry;
@@ -76,7 +76,7 @@ pub async fn registration(
     if visitor.session.is_some() {
         return Ok(see_other(&destination(&visitor, &query.next)));
     }
-    let price = shop.accounts.registration_price(&device, "").await?;
+    let due = shop.accounts.due_proof(&device, "").await?;
     form(
         &shop,
         &visitor,
@@ -84,11 +84,11 @@ pub async fn registration(
         String::new(),
         &query.next,
         Vec::new(),
-        Some(PriceField { price, ..PriceField::default() }),
+        Some(ProofField { due, ..ProofField::default() }),
     )
 }
 
-/// The form of a registration or a log-in. Only a registration has a `price`, its proof of work.
+/// The form of a registration or a log-in. Only a registration has a proof of work.
 fn form(
     shop: &Shop,
     visitor: &Visitor,
@@ -96,14 +96,14 @@ fn form(
     username: String,
     next: &str,
     errors: Vec<&'static str>,
-    price: Option<PriceField>,
+    proof: Option<ProofField>,
 ) -> Result<Response, Problem> {
     let next = own_path(next).unwrap_or_default();
     // Without the rest of the query: the language switch links to this path.
     let login = login_path(visitor.locale, next);
-    let register = price.is_some();
+    let register = proof.is_some();
     let path = if register { login.replacen("login", "register", 1) } else { login };
-    let price = PriceField { takes_mail: shop.sends_mail, ..price.unwrap_or_default() };
+    let proof = ProofField { takes_mail: shop.sends_mail, ..proof.unwrap_or_default() };
     let chrome = visitor.chrome_at(path);
     let page = SignInPage {
         chrome,
@@ -111,7 +111,7 @@ fn form(
         username,
         next: next.to_owned(),
         errors,
-        price,
+        proof,
         takes_passkeys: shop.accounts.takes_passkeys(),
         beside: beside(shop, visitor.locale, next),
     };
@@ -180,16 +180,16 @@ pub async fn register(
 ) -> Result<Response, Problem> {
     let RegistrationForm { username, password, next, challenge, proof } = form;
     let numbers = proof.split(',').filter_map(|number| number.parse().ok()).collect();
-    let paid = RegistrationPayment { challenge, numbers };
-    let result = shop.accounts.register(&device, &username, password.0, &paid).await;
-    let mut price = PriceField::default();
+    let sent = RegistrationProof { challenge, numbers };
+    let result = shop.accounts.register(&device, &username, password.0, &sent).await;
+    let mut field = ProofField::default();
     if let Err(refusal) = &result {
-        price.price = shop.accounts.registration_price(&device, &paid.challenge).await?;
+        field.due = shop.accounts.due_proof(&device, &sent.challenge).await?;
         // The computed proof of work stays in the form, unless it was refused.
-        let is_kept = price.price.as_ref().is_some_and(|price| price.challenge == paid.challenge);
-        price.proof = if is_kept && !matches!(refusal, AccountRefusal::PriceDue) { proof } else { String::new() };
+        let is_kept = field.due.as_ref().is_some_and(|due| due.challenge == sent.challenge);
+        field.solution = if is_kept && !matches!(refusal, AccountRefusal::ProofDue) { proof } else { String::new() };
     }
-    respond(&shop, &visitor, (username, next), result, Some(price)).await
+    respond(&shop, &visitor, (username, next), result, Some(field)).await
 }
 
 #[derive(Deserialize)]
@@ -240,7 +240,7 @@ async fn respond(
     visitor: &Visitor,
     (username, next): (String, String),
     result: Result<Session, AccountRefusal>,
-    price: Option<PriceField>,
+    proof: Option<ProofField>,
 ) -> Result<Response, Problem> {
     let (errors, refusal) = match result {
         Ok(session) => {
@@ -257,7 +257,7 @@ async fn respond(
             (vec![problem.code().as_str()], problem)
         }
     };
-    form(shop, visitor, refusal.code().status(), username, &next, errors, price)
+    form(shop, visitor, refusal.code().status(), username, &next, errors, proof)
 }
 
 fn destination(visitor: &Visitor, next: &str) -> String {
@@ -283,7 +283,7 @@ pub struct SignInPage {
     pub next: String,
     /// Problem codes; several when name and password are both refused.
     pub errors: Vec<&'static str>,
-    pub price: PriceField,
+    pub proof: ProofField,
     /// Whether browsers offer passkeys at the shop's address.
     pub takes_passkeys: bool,
     pub beside: Beside,
@@ -360,24 +360,24 @@ impl SaleBeside {
 
 /// The proof of work that a registration needs, and its solution if there is one.
 #[derive(Debug, Default)]
-pub struct PriceField {
+pub struct ProofField {
     /// `None` if no proof of work is needed.
-    pub price: Option<RegistrationPrice>,
+    pub due: Option<DueProof>,
     /// The numbers of the solution, separated by commas.
-    pub proof: String,
+    pub solution: String,
     /// Whether a verified mail address can replace the proof of work, which needs a mail server.
     pub takes_mail: bool,
 }
 
-impl PriceField {
+impl ProofField {
     /// The verified mail address that replaces the proof of work.
     fn contact(&self) -> Option<&str> {
-        self.price.as_ref().and_then(|price| price.contact.as_deref())
+        self.due.as_ref().and_then(|due| due.contact.as_deref())
     }
 
     /// The proof of work, unless a verified address replaces it.
-    fn open(&self) -> Option<&RegistrationPrice> {
-        self.price.as_ref().filter(|price| price.contact.is_none())
+    fn open(&self) -> Option<&DueProof> {
+        self.due.as_ref().filter(|due| due.contact.is_none())
     }
 }
 
@@ -387,8 +387,8 @@ impl SignInPage {
     }
 
     /// What the worker needs besides the challenge, as JSON.
-    fn puzzle(&self, price: &RegistrationPrice) -> String {
-        format!(r#"{{"bits":{},"parts":{PARTS},"iterations":{ITERATIONS}}}"#, price.bits)
+    fn puzzle(&self, due: &DueProof) -> String {
+        format!(r#"{{"bits":{},"parts":{PARTS},"iterations":{ITERATIONS}}}"#, due.bits)
     }
 
     fn error_text(&self, code: &'static str) -> &'static str {
@@ -476,7 +476,7 @@ mod tests {
             username: hostile.into(),
             next: hostile.into(),
             errors: vec!["bad_credentials"],
-            price: PriceField::default(),
+            proof: ProofField::default(),
             takes_passkeys: false,
             beside: Beside { sale: None, payment_minutes: None },
         };

@@ -139,7 +139,7 @@ impl From<AccountRefusal> for Problem {
     fn from(refusal: AccountRefusal) -> Self {
         match refusal {
             AccountRefusal::BadCredentials => Code::BadCredentials.into(),
-            AccountRefusal::PriceDue => Code::ProofNeeded.into(),
+            AccountRefusal::ProofDue => Code::ProofNeeded.into(),
             AccountRefusal::UsernameTaken => Code::UsernameTaken.into(),
             AccountRefusal::BadUsername => Code::BadUsername.into(),
             AccountRefusal::WeakPassword => Code::WeakPassword.into(),
