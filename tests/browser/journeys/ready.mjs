@@ -4,7 +4,7 @@ import { exampleAddress, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
 
 /** Enough time to look at the page in its last seconds. */
-const OPENS_IN_MS = 30_000;
+const OPENS_IN_MS = 20_000;
 
 export default async function ready(run) {
   await readyBeforeTheRush(run);
@@ -107,6 +107,8 @@ async function lastSeconds(run) {
   const visitor = await (await run.visit()).logInAsNewUser();
   const moving = await (await run.visit({ motion: true })).logInAs(visitor.account);
   const { page, labels } = visitor;
+  // On a phone the button stays along the bottom anyway.
+  await page.setViewportSize({ width: 1280, height: 900 });
   await moving.go(`/sales/${sale}`);
   await visitor.go(`/sales/${sale}`);
   await visitor.slot('remind').click();
@@ -131,7 +133,7 @@ async function lastSeconds(run) {
   const before = await place();
   await visitor.button(labels.buy).waitFor({ timeout: 2 * OPENS_IN_MS });
   await visitor.slot('note').waitFor({ state: 'hidden' });
-  if (visitor.width > 500) same(await place(), before, 'the button moved at the opening');
+  same(await place(), before, 'the button moved at the opening');
   await visitor.inspect('opened');
 }
 

@@ -3,9 +3,9 @@
 
 import { ok } from '../lib/check.mjs';
 
-const SPREAD_MS = 90_000;
+const SPREAD_MS = 60_000;
 /** Long enough to see the page before the moment, short enough to wait for it. */
-const WAIT_MS = [20_000, 40_000];
+const WAIT_MS = [12_000, 24_000];
 
 export default async function spread(run) {
   const sale = await run.shop.openSale({ total: 50, spread: SPREAD_MS });
