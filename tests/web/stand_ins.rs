@@ -89,6 +89,9 @@ pub struct Kind {
     pub refunding: &'static str,
 }
 
+/// A place of a notice, another value there, and what becomes of it: a case or nothing, or the status of a refusal.
+pub type OtherNotice = (&'static str, Value, Result<Option<CaseKind>, u16>);
+
 /// A shop that is paid by one provider.
 pub struct Arena {
     pub kind: &'static Kind,
@@ -186,7 +189,7 @@ impl Arena {
 
     /// Each notice differs from a true one in one place, and pays nothing: it is the case of the row or ignored, or it is
     /// malformed. Then the true one pays.
-    pub async fn compare(&self, rows: &[(&str, Value, Result<Option<CaseKind>, u16>)]) {
+    pub async fn compare(&self, rows: &[OtherNotice]) {
         let admin = self.shop.admin().await;
         let sale = self.shop.open_sale(&admin, 3).await;
         let (mei, url, payment) = self.begin("mei", &sale).await;
