@@ -35,6 +35,7 @@ pub fn document(api: &mut Api) {
         orders::api::document,
         orders::changes_api::document,
         orders::csv::document,
+        orders::parcels::document,
         packets::api::document,
         payment_cases::api::document,
         questions::api::document,
@@ -98,6 +99,8 @@ fn api() -> Routes {
         .route("/api/admin/orders/{order}/hold", post(linked_accounts::api::hold))
         .route("/api/admin/orders/{order}/release", post(linked_accounts::api::release))
         .route("/api/admin/orders/{order}/recipient", post(orders::api::recipient))
+        .route("/api/admin/orders/{order}/parcel", post(orders::parcels::move_parcel))
+        .route("/api/admin/orders/parcels", post(orders::parcels::import))
         .route("/api/admin/payment-cases", get(payment_cases::api::list))
         .route("/api/admin/payment-cases/{case}", get(payment_cases::api::show))
         .route("/api/admin/approvals", get(approvals::api::list))
@@ -197,10 +200,16 @@ fn pages() -> Routes {
         .route("/admin/orders/payments", get(payment_cases::page::list))
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::page::settle))
         .route("/admin/orders/bulk", post(lists::bulk::orders::summary))
+        .route("/admin/orders/bulk/pack", post(lists::bulk::orders::pack))
+        .route("/admin/orders/bulk/ship", post(lists::bulk::orders::ship))
+        .route("/admin/orders/bulk/deliver", post(lists::bulk::orders::deliver))
         .route("/admin/orders/bulk/cancel", post(lists::bulk::orders::cancel))
         .route("/admin/orders/bulk/hold", post(lists::bulk::orders::hold))
         .route("/admin/orders/bulk/release", post(lists::bulk::orders::release))
+        .route("/admin/orders/parcels", get(orders::parcels::show).merge(post(orders::parcels::check)))
+        .route("/admin/orders/parcels/apply", post(orders::parcels::apply))
         .route("/admin/orders/{order}", get(orders::page::show))
+        .route("/admin/orders/{order}/parcel", post(orders::parcels::move_by_form))
         .route("/admin/orders/{order}/cancel", post(orders::page::cancel))
         .route("/admin/orders/{order}/hold", post(linked_accounts::review::hold))
         .route("/admin/orders/{order}/release", post(linked_accounts::review::release))

@@ -45,6 +45,9 @@ wire_enum! {
         Hold = "hold",
         ReleaseHold = "release-hold",
         UpholdHold = "uphold-hold",
+        MoveParcel = "move-parcel",
+        /// Another carrier or number on a parcel.
+        CorrectParcel = "correct-parcel",
         /// A first answer to a question, or a changed one.
         Answer = "answer",
         HideQuestion = "hide-question",

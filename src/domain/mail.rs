@@ -56,6 +56,11 @@ wire_enum! {
         TurnCalled = "turn_called",
         /// The time to pay an order ends soon.
         PaymentEnds = "payment_ends",
+        /// A parcel is on its way, or has another number.
+        ParcelShipped = "parcel_shipped",
+        ParcelDelivered = "parcel_delivered",
+        ParcelLost = "parcel_lost",
+        ParcelReturned = "parcel_returned",
     }
 }
 
@@ -85,11 +90,18 @@ impl MailKind {
         matches!(self, OrderHeld | HoldReleased | HoldUpheld | HoldRefunded | HoldCancelled)
     }
 
-    /// Whether the message is also pushed to subscribed browsers. Only messages that cannot wait until the reader opens
-    /// the mailbox are.
+    /// Whether the message is also pushed to subscribed browsers: what cannot wait until the reader opens the mailbox,
+    /// and a parcel, which somebody has to be at home for.
     pub fn is_pushed(self) -> bool {
         use MailKind::{DrawWon, PaymentEnds, SaleStarts, TurnCalled, UnitOffered};
         matches!(self, DrawWon | UnitOffered | SaleStarts | TurnCalled | PaymentEnds)
+            || matches!(self, MailKind::ParcelShipped | MailKind::ParcelDelivered)
+    }
+
+    /// Whether the message is about the parcel of an order.
+    pub fn is_parcel(self) -> bool {
+        use MailKind::{ParcelDelivered, ParcelLost, ParcelReturned, ParcelShipped};
+        matches!(self, ParcelShipped | ParcelDelivered | ParcelLost | ParcelReturned)
     }
 
     /// Whether the message has a link that does something.

@@ -58,7 +58,7 @@ impl ConsoleList {
         match self {
             ConsoleList::Sales => &["q", "state"],
             ConsoleList::Goods => &["q", "category", "archived", "sort"],
-            ConsoleList::Orders => &["order", "user", "sale", "status", "held", "from", "to", "sort", "hide"],
+            ConsoleList::Orders => &["order", "user", "sale", "status", "parcel", "held", "from", "to", "sort", "hide"],
             ConsoleList::Packets => &["hide"],
             ConsoleList::Users => &["q", "sort", "hide"],
             ConsoleList::Log => &["actor", "action", "subject", "from", "to", "zone", "sort"],

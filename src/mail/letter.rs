@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use accounts::{ContactLink, MailLink, MailLinks};
 use domain::mail::masked;
-use domain::{MailKind, UserId};
+use domain::{MailKind, ParcelLabel, UserId};
 use store::Mail;
 use words::{MailText, fill, text};
 
@@ -92,10 +92,31 @@ impl Letters {
                 let order = fill(text(mail.locale).mail.order_line, self.order_link(mail));
                 format!("{}\n\n{order}", fill(about, fact("reason")))
             }
+            kind if kind.is_parcel() => self.parcel(mail, about),
             kind if kind.has_link() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
             kind if kind.has_link() => fill(about, &mail.recipient),
             _ => format!("{about}\n{time}"),
         }
+    }
+
+    /// Where the parcel is, who carries it under which number with the carrier's page, and the link to the order.
+    fn parcel(&self, mail: &Mail, about: &str) -> String {
+        let t = &text(mail.locale).mail;
+        let fact = |name: &str| mail.facts[name].as_str().map(str::to_owned);
+        let label = ParcelLabel { carrier: fact("carrier"), number: fact("number") };
+        let mut parts = vec![about.to_owned()];
+        if let Some(carrier) = label.carrier_name(mail.locale).filter(|_| mail.kind == MailKind::ParcelShipped) {
+            let carried = fill(&fill(t.shipped_by, carrier), label.number.as_deref().unwrap_or_default());
+            parts.push(
+                [Some(carried.trim().to_owned()), label.tracking_url()]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            );
+        }
+        parts.push(fill(t.order_line, self.order_link(mail)));
+        parts.join("\n\n")
     }
 
     /// The goods, the time until when to pay, and the link to the order, whose page asks for the log-in.
@@ -169,6 +190,10 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::TurnCalled => (t.turn_called_subject, t.turn_called),
         MailKind::PaymentEnds => (t.payment_ends_subject, t.payment_ends),
         MailKind::QuestionAnswered => (t.question_subject, t.question),
+        MailKind::ParcelShipped => (t.shipped_subject, t.shipped),
+        MailKind::ParcelDelivered => (t.delivered_subject, t.delivered),
+        MailKind::ParcelLost => (t.lost_subject, t.lost),
+        MailKind::ParcelReturned => (t.returned_subject, t.returned),
     }
 }
 
@@ -181,7 +206,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::QuestionAnswered | MailKind::DrawCalledOff | MailKind::DrawDelayed => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
-        kind if kind.is_review() => return None,
+        kind if kind.is_review() || kind.is_parcel() => return None,
         _ => t.react,
     })
 }
@@ -290,6 +315,19 @@ mod tests {
         let text = letters().letter(&mail, LinkView::Shown).text;
         assert!(text.contains("The reason: “one address, many accounts”"), "{text}");
         assert!(text.contains("Order: https://shop.example/en/orders/7/o-1\n") && text.contains("answer every appeal"));
+    }
+
+    #[test]
+    fn buyer_reads_who_carries_the_parcel_and_where_it_is_shown() {
+        let mut mail = mail(MailKind::ParcelShipped, Locale::Zh);
+        mail.facts = json!({"sale": "7", "order": "o-1", "carrier": "sf", "number": "SF1234567"});
+        let text = letters().letter(&mail, LinkView::Shown).text;
+        let carried = "顺丰速运 SF1234567\nhttps://www.sf-express.com/chn/sc/waybill/waybill-detail/SF1234567\n\n";
+        assert!(text.contains(carried) && text.contains("订单：https://shop.example/zh/orders/7/o-1\n"), "{text}");
+        assert!(!text.contains("修改密码"), "nothing happened to the account");
+        mail.facts = json!({"sale": "7", "order": "o-1", "carrier": null, "number": null});
+        let text = letters().letter(&mail, LinkView::Shown).text;
+        assert!(text.contains("你的订单已发货。\n\n订单："), "{text}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod expiry;
 pub mod linked_accounts;
+pub mod parcels;
 mod receipt;
 pub mod review;
 pub mod support;

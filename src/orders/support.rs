@@ -12,7 +12,7 @@ const MAX_REASON_CHARS: usize = 500;
 const MAX_MESSAGE_CHARS: usize = 300;
 
 /// Why staff end an order, and what its owner reads about it. Both texts are within their bounds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StaffActionReason {
     note: String,
     message: String,

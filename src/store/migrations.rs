@@ -80,6 +80,7 @@ const MIGRATIONS: [(i64, &str, &str); 62] = [
     (74, "shop secret", include_str!("../../migrations/0074_shop_secret.sql")),
     (75, "payment providers", include_str!("../../migrations/0075_payment_providers.sql")),
     (80, "later rounds", include_str!("../../migrations/0080_later_rounds.sql")),
+    (76, "parcels", include_str!("../../migrations/0076_parcels.sql")),
 ];
 
 /// The migration that creates `schema_floor`.

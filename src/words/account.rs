@@ -372,5 +372,14 @@ texts! {
         payment_ends_subject: "{}：付款时间快到了", "{}: your time to pay ends soon";
         payment_ends: "你的订单将于 {} UTC 取消，请在此之前付款：", "Your order will be cancelled at {} UTC. Please pay before then:";
         code: "你账号的一个恢复码刚刚被使用。", "A recovery code of your account was just used.";
+        shipped_subject: "{}：订单已发货", "{}: your order is on its way";
+        shipped: "你的订单已发货。", "Your order is on its way.";
+        shipped_by: "{} {}", "{} {}";
+        delivered_subject: "{}：订单已送达", "{}: your order was delivered";
+        delivered: "你的订单已送达。如果没有收到，请联系商店。", "Your order was delivered. If you don’t have it, please contact the shop.";
+        lost_subject: "{}：包裹丢失", "{}: your parcel is lost";
+        lost: "你的包裹在运输途中丢失了，商店会与你联系处理。", "Your parcel got lost on its way. The shop will sort it out with you.";
+        returned_subject: "{}：包裹已退回商店", "{}: your parcel came back to the shop";
+        returned: "你的包裹已退回商店。", "Your parcel is back at the shop.";
     }
 }

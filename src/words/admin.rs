@@ -208,6 +208,10 @@ texts! {
         orders_refund: "全额退款，库存退回场次。大额退款须另一位员工批准。不可撤销。",
             "Refunds paid orders in full. Their units go back on sale, and large sums wait for a second person. This can’t be undone.";
         orders_hold: "订单暂缓发货，买家会收到原因，并可以申诉。", "Nothing is shipped until they are released. Buyers are told why and can appeal.";
+        orders_pack: "标记为已打包。", "Marks them as packed.";
+        orders_ship: "标记为已发货，不带运单号；买家会收到邮件和通知。要带运单号，请导入 CSV。", "Marks them as sent, without tracking numbers, and tells the customers. To add numbers, import a CSV file.";
+        orders_deliver: "标记为已送达，买家会收到邮件和通知。", "Marks them as delivered and tells the customers.";
+        is_so: "已是如此", "is so already";
         orders_release: "订单照常发货，申诉一并答复。", "The orders ship as usual. This answers any appeal.";
         users_block: "立即退出所有设备，不能再登录和购买。已有订单不受影响。", "Logs them out of all devices. They can no longer log in or buy. Existing orders aren’t affected.";
         users_unblock: "恢复后可重新登录和购买。", "They can log in and buy again.";

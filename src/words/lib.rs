@@ -41,7 +41,7 @@ pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_clas
 pub use cockpit::CockpitText;
 pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, DrawText};
 pub use goods::{CategoriesText, GoodsText, QuestionsText};
-pub use orders::{OrdersText, ReviewText, SupportText};
+pub use orders::{OrdersText, ParcelsText, ReviewText, SupportText};
 pub use packets::PacketsText;
 pub use payments::{ApprovalsText, BooksText, CasesText, WalletText};
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
@@ -54,7 +54,7 @@ pub use waiting_rooms::{
 use domain::ledger::TransferKind;
 use domain::packet::PacketPhase;
 use domain::sale::SaleMove;
-use domain::{Alarm, Locale, OrderStatus, Phase, Role, SaleState};
+use domain::{Alarm, Locale, OrderStatus, ParcelState, Phase, Role, SaleState};
 
 /// Declares [`Text`] from one list of tables, with its value in each language.
 macro_rules! tables {
@@ -109,6 +109,7 @@ tables! {
     cockpit: CockpitText,
     computing: ComputingText,
     orders: OrdersText,
+    parcels: ParcelsText,
     outcome: OutcomeText,
     support: SupportText,
     tables: TablesText,
@@ -192,6 +193,39 @@ impl Text {
             OrderStatus::RefundPending => self.orders.means_refunding_by_shop,
             OrderStatus::Refunded => self.orders.means_refunded_by_shop,
             other => self.status_means(other),
+        }
+    }
+
+    /// Where the parcel of a paid order is.
+    pub fn parcel(&self, state: &ParcelState) -> &'static str {
+        match state {
+            ParcelState::Packed => self.parcels.packed,
+            ParcelState::Shipped => self.parcels.shipped,
+            ParcelState::Delivered => self.parcels.delivered,
+            ParcelState::Lost => self.parcels.lost,
+            ParcelState::Returned => self.parcels.returned,
+        }
+    }
+
+    /// The same for the owner of the order, in one sentence.
+    pub fn parcel_means(&self, state: &ParcelState) -> &'static str {
+        match state {
+            ParcelState::Packed => self.parcels.means_packed,
+            ParcelState::Shipped => self.parcels.means_shipped,
+            ParcelState::Delivered => self.parcels.means_delivered,
+            ParcelState::Lost => self.parcels.means_lost,
+            ParcelState::Returned => self.parcels.means_returned,
+        }
+    }
+
+    /// What staff press to move a parcel there.
+    pub fn parcel_verb(&self, to: &ParcelState) -> &'static str {
+        match to {
+            ParcelState::Packed => self.parcels.pack,
+            ParcelState::Shipped => self.parcels.ship,
+            ParcelState::Delivered => self.parcels.deliver,
+            ParcelState::Lost => self.parcels.lose,
+            ParcelState::Returned => self.parcels.take_back,
         }
     }
 

@@ -87,6 +87,62 @@ texts! {
 }
 
 texts! {
+    /// Parcels of paid orders, in the console and for the owners of orders.
+    ParcelsText {
+        title: "包裹", "Parcel";
+        to_pack: "待打包", "To pack";
+        to_ship: "待发货", "To ship";
+        packed: "已打包", "Packed";
+        shipped: "已发货", "On its way";
+        delivered: "已送达", "Delivered";
+        lost: "已丢失", "Lost";
+        returned: "已退回", "Returned";
+        means_packed: "商品已打包，等待发出。", "Your order is packed and about to be sent.";
+        means_shipped: "包裹已发出，正在送往你的收货地址。", "Your parcel is on its way to your address.";
+        means_delivered: "包裹已送达。", "Your parcel was delivered.";
+        means_lost: "包裹在运输途中丢失，商店会与你联系处理。", "Your parcel got lost on its way. The shop will sort it out with you.";
+        means_returned: "包裹已退回商店。", "Your parcel is back at the shop.";
+        carrier: "承运商", "Carrier";
+        number: "运单号", "Tracking number";
+        track: "查看物流", "Track parcel";
+        confirm: "确认收货", "I have it";
+        confirm_question: "收到包裹了吗？", "Do you have your parcel?";
+        confirm_text: "确认后，订单显示为已送达。", "Your order is then shown as delivered.";
+        by_carrier: "选择或填写承运商，可留空", "Pick or type a carrier. May stay empty";
+        pack: "标记已打包", "Mark as packed";
+        ship: "发货", "Mark as sent";
+        deliver: "标记已送达", "Mark as delivered";
+        lose: "标记丢失", "Mark as lost";
+        take_back: "标记退回", "Mark as returned";
+        ship_text: "买家会收到邮件和通知，附承运商、运单号和物流链接。", "The customer is told by email and notification, with the carrier, the number and a link.";
+        correct: "更正运单", "Correct carrier or number";
+        corrected: "更正", "Corrected";
+        correct_text: "操作日志会记录更改前后的内容；已发货的订单，买家会再次收到通知。", "The audit log keeps the old and the new one. If the parcel was sent, the customer is told again.";
+        ended: "订单已退款：请不要发货，把商品从包裹中取出。", "The order is refunded. Don’t send the parcel: take the goods out again.";
+        held: "订单审核中，放行后才能打包和发货。", "The order is held. Release it before packing or sending it.";
+        away: "商品不在店里，不能整单退款（库存会退回场次）；请用部分退款，或等包裹退回。", "The goods are away, so the order can’t be refunded as a whole, which would put its units back on sale. Refund a part, or wait until the parcel is back.";
+        unsent: "尚未打包。", "Not packed yet.";
+        done: "包裹已更新。", "Parcel updated.";
+        any: "全部", "Any";
+        file: "导入运单", "Import tracking numbers";
+        file_lead: "上传 CSV 文件，三列依次为订单号、承运商、运单号；每行的订单标记为已发货。先检查，确认后才会处理；只要有一行不能处理，就全部不处理。",
+            "A CSV file with the columns order ID, carrier, tracking number. Each line marks an order as sent. It is checked first, and nothing happens until you confirm. If one line can’t be done, none is.";
+        file_max: "最多 {} 行。完整的订单号见“导出 CSV”。", "At most {} lines. “Export CSV” has the full order IDs.";
+        file_choose: "CSV 文件", "CSV file";
+        file_check: "检查", "Check the file";
+        file_apply: "确认发货：{} 笔", "Mark as sent: {}";
+        file_ready: "可以发货：{} 笔；已是如此：{} 笔。", "Ready to be marked as sent: {}. Already so: {}.";
+        file_refused: "有 {} 行不能处理，因此未处理任何一行。请改正后重新上传。", "Lines that can’t be done: {}. So none was. Correct the file and upload it again.";
+        file_done: "已发货：{} 笔；之前已是如此：{} 笔。", "Marked as sent: {}. Already so before: {}.";
+        file_none: "没有可处理的内容：所有订单都已是如此。", "There is nothing to do: all orders are so already.";
+        line: "行", "Line";
+        line_new: "将标记为已发货", "will be marked as sent";
+        line_same: "已是如此", "already so";
+        line_done: "已发货", "marked as sent";
+    }
+}
+
+texts! {
     /// The console's pages about orders.
     SupportText {
         title: "订单", "Orders";

@@ -174,9 +174,11 @@ texts! {
         draw_won: "中签了：{}，请尽快付款", "You won the draw: {}. Please pay soon";
         unit_offered: "候补到货，已为你保留，请尽快付款", "A unit came back and is held for you. Please pay soon";
         payment_ends: "付款时间还剩不到 5 分钟", "Less than five minutes left to pay";
+        parcel_shipped: "你的订单已发货", "Your order is on its way";
+        parcel_delivered: "你的订单已送达", "Your order was delivered";
         head: "推送通知", "Notifications";
-        text: "开抢提醒、等候室叫号、候补到货、付款快超时：即使没有打开本店，也会通知到这台设备。",
-            "Sales you set a reminder for, your turn in a waiting room, units that come back, time to pay running out: this device tells you even while the shop is closed.";
+        text: "开抢提醒、等候室叫号、候补到货、付款快超时、包裹动态：即使没有打开本店，也会通知到这台设备。",
+            "Sales you set a reminder for, your turn in a waiting room, units that come back, time to pay running out, where your parcel is: this device tells you even while the shop is closed.";
         on: "在这台设备上开启", "Turn on for this device";
         off: "在这台设备上关闭", "Turn off for this device";
         brief_on: "已开启", "On";

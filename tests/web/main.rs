@@ -35,6 +35,7 @@ mod overview;
 mod own_payments;
 mod packet_pages;
 mod packets;
+mod parcels;
 mod partial_refunds;
 mod passkeys;
 mod payment_cases;

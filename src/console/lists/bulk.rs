@@ -15,9 +15,9 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use domain::SaleState;
 use domain::sale::SaleMove;
 use domain::wire::wire_enum;
+use domain::{ParcelState, SaleState};
 use pages::{Chrome, filters};
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
@@ -109,6 +109,9 @@ fn missing(visitor: &Visitor, id: &impl ToString, list: &str) -> BulkItem {
 wire_enum! {
     /// What staff do with several orders.
     pub enum BulkOrderAction {
+        Pack = "pack",
+        Ship = "ship",
+        Deliver = "deliver",
         Cancel = "cancel",
         Refund = "refund",
         Hold = "hold",
@@ -176,6 +179,9 @@ impl BulkSaleAction {
 impl BulkOrderAction {
     pub fn verb(self, t: &Text) -> &'static str {
         match self {
+            BulkOrderAction::Pack => t.parcels.pack,
+            BulkOrderAction::Ship => t.parcels.ship,
+            BulkOrderAction::Deliver => t.parcels.deliver,
             BulkOrderAction::Cancel => t.support.cancel,
             BulkOrderAction::Refund => t.support.refund,
             BulkOrderAction::Hold => t.review.hold,
@@ -185,6 +191,9 @@ impl BulkOrderAction {
 
     pub fn words(self, t: &Text) -> &'static str {
         match self {
+            BulkOrderAction::Pack => t.bulk.orders_pack,
+            BulkOrderAction::Ship => t.bulk.orders_ship,
+            BulkOrderAction::Deliver => t.bulk.orders_deliver,
             BulkOrderAction::Cancel => t.bulk.orders_cancel,
             BulkOrderAction::Refund => t.bulk.orders_refund,
             BulkOrderAction::Hold => t.bulk.orders_hold,
@@ -195,9 +204,23 @@ impl BulkOrderAction {
     /// The opposite action.
     pub fn undo(self) -> Option<BulkOrderAction> {
         match self {
-            BulkOrderAction::Cancel | BulkOrderAction::Refund => None,
             BulkOrderAction::Hold => Some(BulkOrderAction::Release),
             BulkOrderAction::Release => Some(BulkOrderAction::Hold),
+            _ => None,
+        }
+    }
+
+    pub fn ends_orders(self) -> bool {
+        matches!(self, BulkOrderAction::Cancel | BulkOrderAction::Refund)
+    }
+
+    /// Where the action says that the parcels are.
+    pub fn parcel(self) -> Option<ParcelState> {
+        match self {
+            BulkOrderAction::Pack => Some(ParcelState::Packed),
+            BulkOrderAction::Ship => Some(ParcelState::Shipped),
+            BulkOrderAction::Deliver => Some(ParcelState::Delivered),
+            _ => None,
         }
     }
 

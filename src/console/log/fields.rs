@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use domain::{ApprovalStatus, CaseKind, Currency, ModeName, Money, OrderStatus, QuestionStatus, RefundKind, SaleState};
-use domain::{PaymentStatus, Role};
+use domain::{ParcelState, PaymentStatus, Role};
 use words::{AuditText, Text, fill};
 
 /// How the value of a field reads.
@@ -30,6 +30,7 @@ pub(crate) enum FieldKind {
     RefundKind,
     CaseKind,
     Role,
+    Parcel,
     /// Ids that lead to a page.
     Goods,
     Category,
@@ -112,6 +113,9 @@ static FIELDS: &[Row] = &{
         ("", "one_per_address", |t| t.f_one_per_address, Flag, MAIN),
         ("", "invitation", |t| t.f_invitation, Flag, MAIN),
         ("", "deposit", |t| t.f_deposit, Money, MAIN),
+        ("", "parcel", |t| t.f_parcel, Parcel, MAIN),
+        ("", "carrier", |t| t.f_carrier, Plain, MAIN),
+        ("", "number", |t| t.f_number, Plain, MAIN),
         ("", "state", |t| t.f_state, SaleState, MAIN),
         ("", "status", |t| t.f_status, OrderStatus, MAIN),
         ("", "user_id", |t| t.f_owner, User, MAIN),
@@ -175,6 +179,7 @@ pub(crate) fn value_words(text: &Text, kind: FieldKind, value: &Value) -> String
         FieldKind::Approval => named(stored.parse::<ApprovalStatus>().ok().map(|s| text.approval_status(&s))),
         FieldKind::RefundKind => named(stored.parse::<RefundKind>().ok().map(|kind| text.refund_kind(&kind))),
         FieldKind::CaseKind => named(stored.parse::<CaseKind>().ok().map(|kind| text.case_kind(&kind).0)),
+        FieldKind::Parcel => named(stored.parse::<ParcelState>().ok().map(|state| text.parcel(&state))),
         FieldKind::Role => named(stored.parse::<Role>().ok().map(|role| text.role(&role))),
         FieldKind::Plain
         | FieldKind::Time

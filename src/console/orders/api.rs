@@ -26,7 +26,7 @@ use web::extract::{Json, PathIds, Query};
 use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::approvals::{self, ApprovalJson};
-use web::shared::orders::{OrderJson, OrderList, PartialRefundJson};
+use web::shared::orders::{OrderJson, OrderList, ParcelJson, PartialRefundJson};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FoundOrderJson {
@@ -44,10 +44,14 @@ pub(crate) struct FoundOrderJson {
 pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Result<Vec<FoundOrderJson>, StoreError> {
     let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
     let refunded = store.payments().refunded_amounts(&ids).await?;
-    let json = |FoundOrder { order, username, held_at }: FoundOrder| {
+    let with_parcel = found.iter().filter(|found| found.parcel.is_some()).map(|found| found.order.id);
+    let parcels = store.orders().parcels_of(&with_parcel.collect::<Vec<_>>()).await?;
+    let json = |FoundOrder { order, username, held_at, .. }: FoundOrder| {
         let back = refunded.get(&order.id).copied().unwrap_or_default();
         let refunded = Money::new(back, order.amount.currency);
-        FoundOrderJson { user_id: order.user_id, username, held_at, refunded, order: OrderJson::masked(order) }
+        let (user_id, parcel) = (order.user_id, parcels.get(&order.id).map(ParcelJson::from));
+        let order = OrderJson { parcel, ..OrderJson::masked(order) };
+        FoundOrderJson { user_id, username, held_at, refunded, order }
     };
     Ok(found.into_iter().map(json).collect())
 }
@@ -138,7 +142,8 @@ pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem
     let payments = shop.store.payments().payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
     let approvals = shop.store.payments().approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
     let username = shop.store.accounts().user(order.user_id).await?.map(|user| user.username);
-    let found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at }]).await?.remove(0);
+    let parcel = shop.store.orders().parcel_of(id).await?.map(|parcel| parcel.state());
+    let found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at, parcel }]).await?.remove(0);
     let order = OrderDetail { found, history, payments, approvals };
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }

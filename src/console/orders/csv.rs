@@ -24,7 +24,7 @@ use web::problem::Problem;
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 25] = [
+const HEADER: [&str; 28] = [
     "order_id",
     "placed_at",
     "confirmed_at",
@@ -50,6 +50,9 @@ const HEADER: [&str; 25] = [
     "paid_at",
     "refunded",
     "held",
+    "parcel",
+    "carrier",
+    "tracking_number",
 ];
 
 pub async fn export(
@@ -108,13 +111,17 @@ impl Export {
         let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
         let paid = self.store.orders().paid_at(&ids).await?;
         let refunded = self.store.payments().refunded_amounts(&ids).await?;
+        let parcels = self.store.orders().parcels_of(&ids).await?;
         let records = found.iter().map(|found| {
             let FoundOrder { order, .. } = found;
             let paid_at = paid.get(&order.id).map(ToString::to_string).unwrap_or_default();
             let back = refunded.get(&order.id).copied().unwrap_or_default();
             let back = Money::new(back, order.amount.currency).decimal();
             let held = found.held_at.is_some().to_string();
-            self.cells(found).into_iter().chain([paid_at, back, held]).collect()
+            let parcel = parcels.get(&order.id).map(|parcel| (parcel.state().to_string(), parcel.label().clone()));
+            let (state, label) = parcel.unwrap_or_default();
+            let (carrier, number) = (label.carrier.unwrap_or_default(), label.number.unwrap_or_default());
+            self.cells(found).into_iter().chain([paid_at, back, held, state, carrier, number]).collect()
         });
         Ok(Some((records.collect(), self)))
     }

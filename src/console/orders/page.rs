@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::linked_accounts::review::ReviewFormState;
 use crate::lists::saved_views::list_bar;
+use crate::orders::parcels::ParcelFormState;
 use crate::orders::reveal::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::orders::view::{
@@ -87,6 +88,7 @@ pub(crate) struct OrderPageState {
     form: StaffActionFormState,
     review: ReviewFormState,
     part: PartialRefundFormState,
+    parcel: ParcelFormState,
     reveal: RevealFormState,
     /// The recipient in full, shown only in this answer.
     recipient: Option<Address>,
@@ -101,6 +103,11 @@ impl OrderPageState {
     /// Shows the form of a hold, a release or an appeal again.
     pub(crate) fn of_review(review: ReviewFormState) -> OrderPageState {
         OrderPageState { may_act: true, review, ..OrderPageState::default() }
+    }
+
+    /// Shows the form of carrier and number again.
+    pub(crate) fn of_parcel(parcel: ParcelFormState) -> OrderPageState {
+        OrderPageState { may_act: true, parcel, ..OrderPageState::default() }
     }
 
     /// Shows the form of a partial refund again.
@@ -138,6 +145,8 @@ pub(crate) async fn page(
         form: state.form,
         part: state.part,
         holds: shop.store.orders().holds_of(order_id).await?,
+        parcel: shop.store.orders().parcel_of(order_id).await?,
+        label: state.parcel,
         review: state.review,
     };
     personal(status, &page)

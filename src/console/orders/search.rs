@@ -12,6 +12,9 @@ use web::shared::orders::parse_statuses;
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE, MAX_PAGE_SIZE};
 use web::shared::validation::{optional, time};
 
+/// The value of the filter by parcel for paid orders of which nothing was packed.
+pub const TO_PACK: &str = "to_pack";
+
 /// The query of a search, as entered. Every field may be missing.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -26,6 +29,9 @@ pub struct OrderSearchQuery {
     pub sale: String,
     /// Statuses, separated by commas.
     pub status: String,
+    /// Where the parcel is: `to_pack` for paid orders without one, `packed` (to be sent), `shipped`, `delivered`, `lost` or
+    /// `returned`.
+    pub parcel: String,
     /// `true` for orders that staff hold, `false` for the others.
     pub held: String,
     /// Placed at or after this time.
@@ -61,13 +67,14 @@ pub struct ParsedOrderSearch {
 impl OrderSearchQuery {
     /// The filters that were filled in, by name, for the audit log.
     pub fn given(&self) -> BTreeMap<&'static str, &str> {
-        let OrderSearchQuery { order, user, username, sale, status, held, from, to, .. } = self;
+        let OrderSearchQuery { order, user, username, sale, status, parcel, held, from, to, .. } = self;
         let fields = [
             ("order", order),
             ("user", user),
             ("username", username),
             ("sale", sale),
             ("status", status),
+            ("parcel", parcel),
             ("held", held),
             ("from", from),
             ("to", to),
@@ -119,6 +126,10 @@ impl OrderSearchQuery {
             Some(statuses) => search.statuses = statuses,
             None => errors.push(FieldError::new("status", "bad_status")),
         }
+        match optional(&self.parcel, |text| if text == TO_PACK { Some(None) } else { text.parse().ok().map(Some) }) {
+            Some(parcel) => search.parcel = parcel,
+            None => errors.push(FieldError::new("parcel", "bad_state")),
+        }
         match optional(&self.held, |text| text.parse().ok()) {
             Some(held) => search.held = held,
             None => errors.push(FieldError::new("held", "bad_boolean")),
@@ -163,6 +174,7 @@ mod tests {
             order: "1".into(),
             sale: "x".into(),
             status: "lost".into(),
+            parcel: "eaten".into(),
             held: "perhaps".into(),
             from: "soon".into(),
             to: "later".into(),
@@ -170,7 +182,7 @@ mod tests {
             ..serde_json::from_str(r#"{"before": "x"}"#).unwrap()
         };
         let fields: Vec<_> = wrong.parse().unwrap_err().iter().map(|error| error.field).collect();
-        assert_eq!(fields, ["order", "sale", "before", "status", "held", "from", "to", "limit"]);
+        assert_eq!(fields, ["order", "sale", "before", "status", "parcel", "held", "from", "to", "limit"]);
         let reversed = OrderSearchQuery {
             from: "2026-11-21T12:00".into(),
             to: "2026-11-21T11:00".into(),

@@ -5,10 +5,15 @@ use askama::Template;
 use crate::linked_accounts::review::{ReviewForm, ReviewFormState};
 use crate::lists::bulk::BulkOrderAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
-use crate::orders::search::OrderSearchQuery;
+use crate::orders::parcels::ParcelFormState;
+use crate::orders::search::{OrderSearchQuery, TO_PACK};
 use crate::sales::form::for_time_field;
 use domain::order::OrderStep;
-use domain::{ApprovalStatus, Money, Order, OrderHold, OrderStatus, PaymentStatus, RefundTarget, SaleId, ledger};
+use domain::parcel::{CARRIERS, ParcelStep, staff_steps};
+use domain::{
+    ApprovalStatus, Money, Order, OrderHold, OrderStatus, Parcel, ParcelState, PaymentStatus, RefundTarget, SaleId,
+    ledger,
+};
 use pages::filters::{self, grouped};
 use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
 use web::shared::FieldError;
@@ -61,7 +66,7 @@ impl AdminOrdersPage {
         self.bar.sort(self.chrome.text().support.col_at, "oldest", Some(""))
     }
 
-    fn bulk_actions(&self) -> [(BulkOrderAction, &'static str); 4] {
+    fn bulk_actions(&self) -> [(BulkOrderAction, &'static str); 7] {
         BulkOrderAction::ALL.map(|action| (action, action.verb(self.chrome.text())))
     }
 
@@ -76,10 +81,18 @@ impl AdminOrdersPage {
 
     /// The query of links that preserve the search; empty without one.
     fn link_query(&self) -> String {
-        let OrderSearchQuery { order, user, sale, status, held, from, to, .. } = &self.query;
-        let places = [("order", order), ("user", user), ("sale", sale), ("status", status), ("held", held)];
-        let [order, user, sale, status, held] = places.map(|(name, value)| (name, value.as_str()));
-        link_query([order, user, sale, status, held, ("from", from), ("to", to)])
+        let OrderSearchQuery { order, user, sale, status, parcel, held, from, to, .. } = &self.query;
+        let fields = [
+            ("order", order),
+            ("user", user),
+            ("sale", sale),
+            ("status", status),
+            ("parcel", parcel),
+            ("held", held),
+            ("from", from),
+            ("to", to),
+        ];
+        link_query(fields.map(|(name, value)| (name, value.as_str())))
     }
 
     /// The path of the export of the search.
@@ -106,6 +119,20 @@ impl AdminOrdersPage {
 
     fn is_held(&self, held: &str) -> bool {
         self.query.held == held
+    }
+
+    fn is_parcel(&self, parcel: &str) -> bool {
+        self.query.parcel == parcel
+    }
+
+    /// What the filter of parcels offers: the value, and its words.
+    fn parcel_choices(&self) -> Vec<(&'static str, &'static str)> {
+        let t = self.chrome.text();
+        let states = ParcelState::ALL.into_iter().map(|state| match state {
+            ParcelState::Packed => (state.as_str(), t.parcels.to_ship),
+            state => (state.as_str(), t.parcel(&state)),
+        });
+        std::iter::once((TO_PACK, t.parcels.to_pack)).chain(states).collect()
     }
 
     fn is_status(&self, status: &OrderStatus) -> bool {
@@ -183,9 +210,84 @@ pub struct AdminOrderPage {
     /// Oldest first.
     pub holds: Vec<OrderHold>,
     pub review: ReviewFormState,
+    pub parcel: Option<Parcel>,
+    pub label: ParcelFormState,
 }
 
 impl AdminOrderPage {
+    fn parcel_state(&self) -> Option<ParcelState> {
+        self.parcel.as_ref().map(Parcel::state)
+    }
+
+    fn parcel_version(&self) -> i64 {
+        self.parcel.as_ref().map_or(0, Parcel::version)
+    }
+
+    /// The steps, and whether each moved the parcel. The others corrected its label.
+    fn parcel_timeline(&self) -> Vec<(&ParcelStep, bool)> {
+        let Some(parcel) = &self.parcel else { return Vec::new() };
+        let mut before = None;
+        let is_move = |step: &ParcelStep| before.replace(step.state) != Some(step.state);
+        let moves: Vec<bool> = parcel.steps.iter().map(is_move).collect();
+        parcel.steps.iter().zip(moves).collect()
+    }
+
+    /// Whether there is anything to show or to do about the parcel.
+    fn has_parcel(&self) -> bool {
+        self.parcel.is_some() || self.order.status == OrderStatus::Paid
+    }
+
+    /// Whether the money goes back while the parcel is still in the shop: it must not be sent.
+    fn is_to_unpack(&self) -> bool {
+        self.order.status != OrderStatus::Paid && self.parcel_state() == Some(ParcelState::Packed)
+    }
+
+    /// Whether the goods are not in the shop, so that their units cannot go back on sale.
+    fn is_away(&self) -> bool {
+        self.order.status == OrderStatus::Paid && self.parcel_state().is_some_and(|state| !state.is_with_shop())
+    }
+
+    /// Where staff may say that the parcel is.
+    fn parcel_steps(&self) -> Vec<ParcelState> {
+        staff_steps(self.order.status, self.lasting_hold().is_some(), self.parcel_state())
+    }
+
+    /// The same without the step that asks for carrier and number.
+    fn plain_steps(&self) -> Vec<ParcelState> {
+        self.parcel_steps().into_iter().filter(|to| *to != ParcelState::Shipped).collect()
+    }
+
+    fn carrier(&self) -> Option<&str> {
+        self.parcel.as_ref()?.label().carrier_name(self.chrome.locale)
+    }
+
+    fn known_carriers(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let locale = self.chrome.locale;
+        CARRIERS.iter().map(move |carrier| carrier.name(locale))
+    }
+
+    /// The forms that ask for carrier and number: the state to which each leads, its verb and its explanation.
+    fn label_forms(&self) -> Vec<(ParcelState, &'static str, &'static str)> {
+        let t = &self.chrome.text().parcels;
+        let sends = self.parcel_steps().contains(&ParcelState::Shipped);
+        let correct = self.parcel_state().filter(|_| self.order.status == OrderStatus::Paid);
+        let ship = sends.then_some((ParcelState::Shipped, t.ship, t.ship_text));
+        ship.into_iter().chain(correct.map(|state| (state, t.correct, t.correct_text))).collect()
+    }
+
+    /// The carrier and the number that the form begins with.
+    fn entered_label(&self) -> (String, String) {
+        if !self.label.errors.is_empty() {
+            return (self.label.carrier.clone(), self.label.number.clone());
+        }
+        let number = self.parcel.as_ref().and_then(|parcel| parcel.label().number.clone());
+        (self.carrier().unwrap_or_default().to_owned(), number.unwrap_or_default())
+    }
+
+    fn label_error(&self, field: &str) -> Option<&'static str> {
+        self.text_of(&self.label.errors, field)
+    }
+
     /// The hold that has not ended.
     fn lasting_hold(&self) -> Option<&OrderHold> {
         self.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
@@ -255,6 +357,7 @@ impl AdminOrderPage {
             "hold" => Some(self.chrome.text().review.done_one_hold),
             "release" => Some(self.chrome.text().review.done_one_release),
             "uphold" => Some(self.chrome.text().review.done_uphold),
+            "parcel" => Some(self.chrome.text().parcels.done),
             _ => None,
         }
     }

@@ -135,6 +135,8 @@ fn payload(mail: &Mail) -> Value {
         MailKind::TurnCalled => fill(t.turn_called, goods),
         MailKind::DrawWon => fill(t.draw_won, goods),
         MailKind::UnitOffered => t.unit_offered.to_owned(),
+        MailKind::ParcelShipped => t.parcel_shipped.to_owned(),
+        MailKind::ParcelDelivered => t.parcel_delivered.to_owned(),
         _ => t.payment_ends.to_owned(),
     };
     let path = match mail.kind {

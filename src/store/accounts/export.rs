@@ -11,7 +11,7 @@ use crate::{
 };
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
 use domain::packet::{Giver, Packet};
-use domain::{OrderHold, UserId, WaitingRoomPlace};
+use domain::{OrderHold, Parcel, UserId, WaitingRoomPlace};
 
 /// Rows per query.
 const PAGE: i64 = 500;
@@ -90,6 +90,7 @@ impl AccountStore<'_> {
         let mut before = None;
         loop {
             let page = self.orders().orders_of(id, &[], before, PAGE).await?;
+            let parcels = self.orders().parcels_of(&page.iter().map(|order| order.id).collect::<Vec<_>>()).await?;
             for order in &page {
                 exported.push(json!({
                     "id": order.id, "sale_id": order.sale_id, "quantity": order.quantity, "amount": order.amount,
@@ -97,6 +98,7 @@ impl AccountStore<'_> {
                     "message": order.message, "reserved_at": order.reserved_at,
                     "history": self.orders().history(order).await?,
                     "holds": self.orders().holds_of(order.id).await?.iter().map(hold_json).collect::<Vec<_>>(),
+                    "parcel": parcels.get(&order.id).map(parcel_json),
                     "payments": self.payments().payments_of(order.id).await?.iter().map(payment_json).collect::<Vec<_>>(),
                 }));
             }
@@ -230,6 +232,13 @@ impl AccountStore<'_> {
 }
 
 /// A hold as the order's owner sees it, without the names of the staff.
+fn parcel_json(parcel: &Parcel) -> Value {
+    let steps = parcel.steps.iter().map(
+        |step| json!({"state": step.state, "carrier": step.label.carrier, "number": step.label.number, "at": step.at}),
+    );
+    steps.collect()
+}
+
 fn hold_json(hold: &OrderHold) -> Value {
     let appeals = hold.appeals.iter().map(|appeal| {
         let answer = appeal.answer.as_ref();

@@ -4,6 +4,7 @@ pub(super) mod changes;
 pub(super) mod holds;
 pub(super) mod intake;
 pub(super) mod open_payments;
+pub(super) mod parcels;
 pub(super) mod releases;
 pub(super) mod search;
 pub(super) mod staff_actions;

@@ -10,7 +10,7 @@ use crate::orders::{columns, order};
 use crate::{AnyQuery, OrderStore, StoreError, bind_ids, list, padded, row};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
-use domain::{Money, Order, OrderId, OrderStatus, SaleId, UserId};
+use domain::{Money, Order, OrderId, OrderStatus, ParcelState, SaleId, UserId};
 
 /// A search over orders. Every field is optional; an order must match all that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct OrderSearch {
     pub sale: Option<SaleId>,
     /// The order has one of these statuses. Empty matches every status.
     pub statuses: Vec<OrderStatus>,
+    /// Only orders whose parcel is there: `Some(None)` for paid orders of which nothing was packed.
+    pub parcel: Option<Option<ParcelState>>,
     /// `true` for only orders that staff hold, `false` for only the others.
     pub held: Option<bool>,
     /// Only orders that were reserved at this time or later.
@@ -57,6 +59,8 @@ pub struct FoundOrder {
     pub username: Option<String>,
     /// When staff held the order; `None` if it is not held now.
     pub held_at: Option<Timestamp>,
+    /// Where its parcel is; `None` if nothing was packed.
+    pub parcel: Option<ParcelState>,
 }
 
 /// The fields of an unpaid or paid order that sums need.
@@ -69,7 +73,7 @@ pub struct LiveOrder {
     pub has_open_appeal: bool,
 }
 
-const OTHER_COLUMNS: &str = "(SELECT username FROM users WHERE users.id = orders.user_id) AS username,
+const OTHER_COLUMNS: &str = "parcel, (SELECT username FROM users WHERE users.id = orders.user_id) AS username,
      (SELECT held_at_ms FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS held_at_ms";
 /// Selects holds that have not ended. Combine it with [`LIVE`], because the hold of an ended order does not count.
 const HOLDS: &str = "SELECT order_id AS held_id FROM order_holds WHERE ended_at_ms IS NULL";
@@ -80,7 +84,9 @@ const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHERE shadow =
 fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
     let (order, username) = (order(row)?, row.try_get("username")?);
     let held_at = row::optional_time(row, "held_at_ms")?.filter(|_| order.status.is_live());
-    Ok(FoundOrder { order, username, held_at })
+    let parcel: Option<String> = row.try_get("parcel")?;
+    let parcel = parcel.map(|state| state.parse().map_err(|()| row::undecodable("parcel"))).transpose()?;
+    Ok(FoundOrder { order, username, held_at, parcel })
 }
 
 fn live_order(row: &AnyRow) -> Result<(UserId, LiveOrder), sqlx::Error> {
@@ -127,6 +133,10 @@ impl OrderSearch {
         let narrowed = self.order.is_some() || self.number.is_some() || self.user.is_some() || self.sale.is_some();
         let status = if narrowed { STATUS_UNINDEXED } else { "status" };
         conditions.extend(status_condition(status, &self.statuses));
+        conditions.extend(self.parcel.map(|state| match state {
+            Some(state) => format!("parcel = '{state}'"),
+            None => "status = 'paid' AND parcel IS NULL".to_owned(),
+        }));
         conditions.extend(self.held.map(|held| match held {
             true => format!("orders.id = held_id AND {LIVE}"),
             false => format!("NOT (id IN ({HOLDS}) AND {LIVE})"),
@@ -350,6 +360,15 @@ mod tests {
             (OrderSearch { sale: Some(SaleId(1)), before: Some(id), ..by(&[]) }, "orders_by_sale (sale_id=? AND id<?"),
             (OrderSearch { sale: Some(SaleId(1)), ..by(&[OrderStatus::Paid]) }, "orders_by_sale (sale_id=?"),
             (OrderSearch { before: Some(id), ..by(&[OrderStatus::Paid]) }, "orders_by_status (status=? AND id<?"),
+            (OrderSearch { parcel: Some(None), before: Some(id), ..by(&[]) }, "orders_to_pack (status=? AND id<?"),
+            (
+                OrderSearch { parcel: Some(None), oldest_first: true, before: Some(id), ..by(&[]) },
+                "orders_to_pack (status=? AND id>?",
+            ),
+            (
+                OrderSearch { parcel: Some(Some(ParcelState::Packed)), before: Some(id), ..by(&[]) },
+                "orders_by_parcel (parcel=? AND id<?",
+            ),
             (OrderSearch { from: Some(now), to: Some(now), ..by(&[]) }, "(id>? AND id<?"),
             (OrderSearch { before: Some(id), ..by(&[]) }, "(id<?"),
             (OrderSearch { before: Some(id), oldest_first: true, ..by(&[]) }, "(id>?"),

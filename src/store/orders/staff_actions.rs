@@ -16,7 +16,8 @@ use domain::{AuditAction, HoldOutcome, OrderId, OrderStatus, SaleId};
 pub enum StaffAction {
     /// `unpaid → cancelled`.
     Cancel,
-    /// `paid → refund_pending`. The refund job then returns the money.
+    /// `paid → refund_pending`. The refund job then returns the money. The units go back on sale, so the parcel has to be
+    /// with the shop.
     Refund,
     /// Like `Cancel` and `Refund`, but only if the order is held at this moment.
     CancelHeld,
@@ -93,7 +94,8 @@ pub(crate) async fn apply(
     debug_assert!(from.may_become(to), "{from} never becomes {to}");
     let updated = sqlx::query(concat!(
         "UPDATE orders SET status = $1, reason = 'by_shop', message = $2
-         WHERE id = $3 AND sale_id = $4 AND status = $5 RETURNING ",
+         WHERE id = $3 AND sale_id = $4 AND status = $5
+           AND (parcel IS NULL OR parcel IN ('packed', 'returned')) RETURNING ",
         held_columns!()
     ))
     .bind(to.as_str())

@@ -17,7 +17,7 @@ use crate::{UserCall, json_response};
 use accounts::Session;
 use domain::claim::Claim;
 use domain::order::OrderEvent;
-use domain::{Address, AddressId, OrderHold, OrderId, OrderStatus, Refusal, SaleId};
+use domain::{Address, AddressId, Order, OrderHold, OrderId, OrderStatus, Refusal, SaleId};
 use engine::gate::AdmissionRequest;
 use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;
@@ -27,7 +27,7 @@ use web::extract;
 use web::extract::session::SignedIn;
 use web::extract::{PathIds, Query, SalePath, from_json, json_body};
 use web::problem::{Code, Problem, refused_purchase};
-use web::shared::orders::{HoldJson, OrderJson, OrderList, PartialRefundJson, parse_statuses};
+use web::shared::orders::{HoldJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, parse_statuses};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 
 /// How long a replay waits for the status of its order. Without the database a read would take seconds.
@@ -165,7 +165,8 @@ pub async fn show(
             let payment_declined = shop.orders.is_declined(&order).await?;
             let hold =
                 shop.orders.hold(&order).await?.map(|OrderHold { held_at, reason, .. }| HoldJson { held_at, reason });
-            OrderJson { partial_refunds, payment_declined, hold, ..OrderJson::of(order, Some(history)) }
+            let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.get(&id).map(ParcelJson::from);
+            OrderJson { partial_refunds, payment_declined, hold, parcel, ..OrderJson::of(order, Some(history)) }
         }
         OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = shop.catalogue.entry(sale_id).await?;
@@ -181,6 +182,7 @@ pub async fn show(
                 message: None,
                 address: None,
                 history: Some(held.into()),
+                parcel: None,
                 hold: None,
                 payment_declined: false,
                 partial_refunds: Vec::new(),
@@ -213,7 +215,10 @@ pub async fn list(
 ) -> Result<Response, Problem> {
     let (statuses, before) = (query.statuses()?, query.before.read("before")?);
     let page = shop.orders.list(session.user_id, &statuses, before, DEFAULT_PAGE_SIZE).await?;
-    let orders = page.items.into_iter().map(|order| OrderJson::of(order, None)).collect();
+    let parcels = shop.orders.parcels(&page.items).await?;
+    let json =
+        |order: Order| OrderJson { parcel: parcels.get(&order.id).map(ParcelJson::from), ..OrderJson::of(order, None) };
+    let orders = page.items.into_iter().map(json).collect();
     Ok((Cache::Private, Json(OrderList { orders, next: page.next })).into_response())
 }
 
@@ -223,6 +228,17 @@ pub async fn cancel(
 ) -> Result<Response, Problem> {
     let order = shop.orders.cancel(session.user_id, sale, order).await?;
     Ok(Json(OwnOrderResponse { order: OrderJson::of(order, None) }).into_response())
+}
+
+/// The owner confirms that the parcel came.
+pub async fn confirm_receipt(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+) -> Result<Response, Problem> {
+    shop.orders.confirm_receipt(session.user_id, sale, id).await??;
+    let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
+    let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.get(&id).map(ParcelJson::from);
+    Ok(Json(OwnOrderResponse { order: OrderJson { parcel, ..OrderJson::of(order, None) } }).into_response())
 }
 
 /// A saved address, or a new one: exactly one of the two.
@@ -273,6 +289,12 @@ web::operations! { "orders"
     PUT "/api/sales/{sale}/orders/{order}/address" setAddress = set_address;
         200 OwnOrderResponse, "The order, with a copy of the address.";
         refuses AddressFixed OtherAddress;
+    /// Confirm that the parcel of an order came
+    ///
+    /// Safe to repeat. The parcel has to be on its way, or lost.
+    POST "/api/sales/{sale}/orders/{order}/received" confirmReceipt = confirm_receipt;
+        200 OwnOrderResponse, "The parcel is delivered.";
+        refuses NotPaid NotPayable OrderEnded NoSuchStep;
     /// Cancel an unpaid order
     POST "/api/sales/{sale}/orders/{order}/cancel" cancelOrder = cancel;
         200 OwnOrderResponse, "Cancelled; the units go back on sale.";

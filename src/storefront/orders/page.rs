@@ -104,11 +104,13 @@ pub async fn list(
     let statuses = parse_statuses(&query.status).unwrap_or_default();
     let page = shop.orders.list(session.user_id, &statuses, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
     let declined = shop.orders.declined_among(&page.items).await?;
+    let mut parcels = shop.orders.parcels(&page.items).await?;
     let mut cards = Vec::with_capacity(page.items.len());
     for order in page.items {
         let entry = shop.catalogue.entry(order.sale_id).await?;
         let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), visitor.locale);
-        cards.push(OrderCard { payment_declined: declined.contains(&order.id), order, goods_name, picture });
+        let (payment_declined, parcel) = (declined.contains(&order.id), parcels.remove(&order.id));
+        cards.push(OrderCard { payment_declined, parcel, order, goods_name, picture });
     }
     let older = page.next.map(|id| id.to_string());
     let statuses = shop.store.orders().order_statuses_of(session.user_id, MAX_COUNTED_ORDERS + 1).await?;
@@ -222,6 +224,7 @@ async fn view(
             partial_refunds: shop.orders.partial_refunds(&order).await?,
             payment_declined: shop.orders.is_declined(&order).await?,
             holds: shop.store.orders().holds_of(id).await?,
+            parcel: shop.orders.parcels(std::slice::from_ref(&order)).await?.remove(&id),
             id,
             sale_id,
             goods_name,
@@ -253,6 +256,7 @@ async fn view(
                 payment_declined: false,
                 partial_refunds: Vec::new(),
                 holds: Vec::new(),
+                parcel: None,
             })
         }
         OrderLookup::NotFound => Err(Code::NotFound.into()),
@@ -301,6 +305,17 @@ pub async fn cancel(
 ) -> Result<Response, Problem> {
     shop.orders.cancel(session.user_id, sale, order).await?;
     Ok(see_other(&order_path(visitor.locale, sale, order)))
+}
+
+/// The owner confirms that the parcel came.
+pub async fn confirm_receipt(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
+) -> Result<Response, Problem> {
+    let path = order_path(visitor.locale, sale, order);
+    let confirmed = shop.orders.confirm_receipt(session.user_id, sale, order).await?;
+    confirmed.map_err(|refusal| Problem::from(refusal).back(path.clone()))?;
+    Ok(see_other(&path))
 }
 
 #[derive(Deserialize)]

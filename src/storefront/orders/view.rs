@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use crate::addresses::page::AddressCard;
 use domain::hold::MAX_APPEAL_CHARS;
 use domain::order::OrderEvent;
-use domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Picture, SaleId};
+use domain::parcel::{ParcelMover, may_step};
+use domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, Picture, SaleId};
 use pages::filters;
 use pages::onward::OnwardSale;
 use store::{PartialRefund, WALLET};
@@ -22,9 +23,28 @@ pub struct OrderCard {
     pub picture: Option<Picture>,
     /// Whether the last attempt to pay was declined.
     pub payment_declined: bool,
+    pub parcel: Option<Parcel>,
+}
+
+/// The status whose colour an order has: a parcel that is lost or came back looks like an order that did.
+fn tone(status: OrderStatus, parcel: Option<ParcelState>) -> OrderStatus {
+    match parcel {
+        Some(ParcelState::Lost) => OrderStatus::Rejected,
+        Some(ParcelState::Returned) => OrderStatus::RefundPending,
+        _ => status,
+    }
 }
 
 impl OrderCard {
+    fn tone(&self) -> OrderStatus {
+        tone(self.order.status, self.parcel_state())
+    }
+
+    /// Where the parcel of a paid order is.
+    fn parcel_state(&self) -> Option<ParcelState> {
+        self.parcel.as_ref().map(Parcel::state).filter(|_| self.order.status == OrderStatus::Paid)
+    }
+
     fn is_unpaid(&self) -> bool {
         self.order.status == OrderStatus::Unpaid
     }
@@ -104,6 +124,7 @@ pub struct OrderView {
     pub partial_refunds: Vec<PartialRefund>,
     /// Holds by staff. Oldest first.
     pub holds: Vec<OrderHold>,
+    pub parcel: Option<Parcel>,
 }
 
 /// The form of an appeal, as entered.
@@ -172,9 +193,34 @@ impl OrderPage {
         self.is(OrderStatus::Cancelled) || self.is(OrderStatus::Rejected)
     }
 
-    /// Whether the shop sends what was bought.
+    /// Whether the shop is about to send what was bought.
     fn goes_out(&self) -> bool {
-        self.is(OrderStatus::Paid) && self.hold().is_none()
+        let is_here = matches!(self.parcel_state(), None | Some(ParcelState::Packed));
+        self.is(OrderStatus::Paid) && self.hold().is_none() && is_here
+    }
+
+    /// Where the parcel of a paid order is.
+    fn parcel_state(&self) -> Option<ParcelState> {
+        self.order.parcel.as_ref().map(Parcel::state).filter(|_| self.is(OrderStatus::Paid))
+    }
+
+    fn carrier(&self) -> Option<&str> {
+        self.order.parcel.as_ref()?.label().carrier_name(self.chrome.locale)
+    }
+
+    /// Whether the owner may say that the parcel came.
+    fn takes_receipt(&self) -> bool {
+        let from = self.parcel_state();
+        from.is_some() && may_step(from, ParcelState::Delivered, ParcelMover::Owner)
+    }
+
+    fn tone(&self) -> OrderStatus {
+        tone(self.order.status, self.parcel_state())
+    }
+
+    fn headline(&self) -> &'static str {
+        let t = self.chrome.text();
+        self.parcel_state().map_or_else(|| t.status(&self.order.status), |state| t.parcel(&state))
     }
 
     fn onward_title(&self) -> &'static str {
@@ -209,6 +255,9 @@ impl OrderPage {
             (Some(_), OrderStatus::Paid) => return t.review.means_paid,
             (Some(_), _) => return t.review.means_unpaid,
             (None, _) => {}
+        }
+        if let Some(state) = self.parcel_state() {
+            return t.parcel_means(&state);
         }
         match self.order.reason.as_deref() {
             Some("by_shop") => t.status_means_by_shop(&self.order.status),

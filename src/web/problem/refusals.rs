@@ -6,6 +6,7 @@ use crate::problem::{Code, FieldProblem, Problem};
 use crate::questions::{ASK_INTERVAL, AskRefusal};
 use accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
 use base::revalidating_cache::ComputationError;
+use domain::parcel::ParcelRefusal;
 use domain::{GalleryRefusal, Ineligible, Locale, Phase, Refusal};
 use engine::batching::Unavailable;
 use engine::eligibility::{EligibilityRefusal, RedeemRefusal};
@@ -211,6 +212,19 @@ impl From<OrderRefusal> for Problem {
             OrderRefusal::Unknown => Code::Unavailable.into(),
             OrderRefusal::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<ParcelRefusal> for Problem {
+    fn from(refusal: ParcelRefusal) -> Self {
+        Problem::new(match refusal {
+            ParcelRefusal::NoSuchOrder => Code::NotFound,
+            ParcelRefusal::NotPaid => Code::NotPaid,
+            ParcelRefusal::OrderEnded => Code::OrderEnded,
+            ParcelRefusal::OrderHeld => Code::OrderHeld,
+            ParcelRefusal::NoSuchStep => Code::NoSuchStep,
+            ParcelRefusal::ChangedMeanwhile => Code::ChangedMeanwhile,
+        })
     }
 }
 

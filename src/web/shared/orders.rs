@@ -1,7 +1,9 @@
 //! Orders as shoppers and the staff read them.
 
 use domain::order::OrderEvent;
-use domain::{Address, Money, Order, OrderId, OrderStatus, RefundId, RefundTarget, SaleId};
+use domain::{
+    Address, Money, Order, OrderId, OrderStatus, Parcel, ParcelLabel, ParcelState, RefundId, RefundTarget, SaleId,
+};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,6 +28,9 @@ pub struct OrderJson {
     pub address: Option<Box<Address>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<OrderEvent>>,
+    /// The parcel. Left out until something is packed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parcel: Option<ParcelJson>,
     /// While staff hold the order: it is not delivered until they have looked at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<HoldJson>,
@@ -35,6 +40,42 @@ pub struct OrderJson {
     /// What the shop gave back while the order stayed paid. Left out where there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partial_refunds: Vec<PartialRefundJson>,
+}
+
+/// The parcel of a paid order.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ParcelJson {
+    pub state: ParcelState,
+    /// The code of a carrier that the shop knows (`sf`, `zto`, `yto`, `jd`, `ems`, `ups`, `dhl`, `fedex`), or the name of
+    /// another one.
+    pub carrier: Option<String>,
+    pub number: Option<String>,
+    /// Where a known carrier shows the parcel.
+    pub tracking_url: Option<String>,
+    /// Rises with every change. A correction names the one that was seen.
+    pub version: i64,
+    pub history: Vec<ParcelMoveJson>,
+}
+
+/// When a parcel got somewhere.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ParcelMoveJson {
+    pub at: Timestamp,
+    pub state: ParcelState,
+}
+
+impl From<&Parcel> for ParcelJson {
+    fn from(parcel: &Parcel) -> Self {
+        let ParcelLabel { carrier, number } = parcel.label().clone();
+        ParcelJson {
+            state: parcel.state(),
+            tracking_url: parcel.label().tracking_url(),
+            carrier,
+            number,
+            version: parcel.version(),
+            history: parcel.moves().map(|step| ParcelMoveJson { at: step.at, state: step.state }).collect(),
+        }
+    }
 }
 
 /// A hold as the owner of the order sees it.
@@ -87,6 +128,7 @@ impl OrderJson {
             message: order.message,
             address: order.address,
             history,
+            parcel: None,
             hold: None,
             payment_declined: false,
             partial_refunds: Vec::new(),

@@ -59,6 +59,7 @@ macro_rules! contract_tests {
             reviews::linked_orders_are_held_appealed_released_and_refunded,
             reviews::hold_against_payment_cancellation_and_refund_has_one_end,
             reviews::unpaid_held_order_expires_in_its_time,
+            reviews::parcel_is_sent_or_its_order_refunded_and_never_both,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }
     };

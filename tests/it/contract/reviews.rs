@@ -1,4 +1,5 @@
-//! Holds of orders by staff: appealed, released, refunded, and in races with payments, cancellations and the expiry.
+//! Holds of orders by staff: appealed, released, refunded, and in races with payments, cancellations and the expiry. Parcels in
+//! races with refunds.
 
 use std::time::Duration;
 
@@ -136,5 +137,38 @@ pub async fn unpaid_held_order_expires_in_its_time(rung: Rung) {
     let end = shopper.wait_for_status(&sale, &order, "cancelled").await;
     assert_eq!((&end["reason"], &end["hold"]), (&"unpaid".into(), &Value::Null));
     shop.wait_for_sold(&sale, 0, TIMEOUT).await;
+    shop.audit_is_clean().await;
+}
+
+/// A refund puts the units back on sale, so it and the sending of the parcel exclude each other.
+pub async fn parcel_is_sent_or_its_order_refunded_and_never_both(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(RACES as i64)).await;
+    let admin = shop.admin().await;
+    let mut sent = 0;
+    for n in 0..RACES {
+        let shopper = shop.shopper(n);
+        let order = paid_order(&shopper, &sale).await;
+        let (refund, parcel) =
+            (format!("/api/admin/orders/{order}/refund"), format!("/api/admin/orders/{order}/parcel"));
+        let send = json!({"state": "shipped", "carrier": "sf", "number": "SF1234567"});
+        let (refunded, shipped) = match n % 2 {
+            0 => tokio::join!(admin.post(&refund, json!({"reason": "x"})), admin.post(&parcel, send)),
+            _ => {
+                let (shipped, refunded) =
+                    tokio::join!(admin.post(&parcel, send), admin.post(&refund, json!({"reason": "x"})));
+                (refunded, shipped)
+            }
+        };
+        match (refunded.status, shipped.status) {
+            (409, 200) => sent += 1,
+            (200, 409) => drop(shopper.wait_for_status(&sale, &order, "refunded").await),
+            other => panic!("{other:?}"),
+        }
+        let seen = shopper.order(&sale, &order).await.expect(200).json()["order"].take();
+        assert_eq!(seen["status"] == "paid", seen["parcel"]["state"] == "shipped", "{seen}");
+    }
+    println!("{sent} were sent before their refund");
+    shop.wait_for_sold(&sale, sent, TIMEOUT).await;
     shop.audit_is_clean().await;
 }

@@ -188,9 +188,11 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, {id}, 'x', '1', 'CN', 'x', 'x', 'x', '', '1', 1, 1",
         ),
         rows(
-            "orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms)",
-            "{id}, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000",
+            "orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms, parcel)",
+            "{id}, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000,
+             CASE WHEN i % 100 = 1 THEN 'packed' WHEN i % 10 BETWEEN 1 AND 6 AND i % 100 <> 2 THEN 'delivered' END",
         ),
+        rows("parcel_steps (order_id, step, state, at_ms, actor)", "{id}, 1, 'packed', i, 'admin'"),
         // Groups of ten accounts share an address. All accounts of a sale share a network, which links none of them.
         rows(
             "account_signals (user_id, sale_id, kind, digest, at_ms)",

@@ -1,4 +1,4 @@
-//! Several orders: cancelled, refunded, held, released.
+//! Several orders: packed, sent, delivered, cancelled, refunded, held, released.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -11,11 +11,12 @@ use crate::lists::bulk::{
     size_warning,
 };
 use domain::hold::check_review_reason;
-use domain::{Order, OrderId, OrderStatus, RefundId};
+use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, decide};
+use domain::{Order, OrderId, OrderStatus, ParcelState, RefundId};
 use orders::review::{ReviewAction, ReviewOutcome};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
-use store::{AuditReason, IfDisputed, RefundRefusal, StaffRefund, StoreError};
+use store::{AuditReason, IfDisputed, ParcelActor, RefundRefusal, StaffRefund, StoreError};
 use web::Shop;
 use web::extract::session::{Staff, SupportShoppers};
 use web::extract::visitor::Visitor;
@@ -54,10 +55,14 @@ async fn summary_of(
             Some(order) => {
                 let is_held = shop.orders.hold(&order).await?.is_some();
                 let is_own = order.user_id == staff.session.user_id;
-                let verdict = match obstacle(visitor, action, &order, is_held, is_own) {
-                    Some(why) => BulkVerdict::WillNot(why),
-                    None => BulkVerdict::Will,
+                let why = match action.parcel() {
+                    Some(to) => parcel_obstacle(shop, visitor, &order, is_held, to).await?,
+                    None => match obstacle(visitor, action, &order, is_held, is_own) {
+                        None if action == BulkOrderAction::Refund => away(shop, visitor, &order).await?,
+                        obstacle => obstacle,
+                    },
                 };
+                let verdict = why.map_or(BulkVerdict::Will, BulkVerdict::WillNot);
                 item(visitor, &order, verdict)
             }
             None => missing(visitor, id, LIST),
@@ -66,13 +71,45 @@ async fn summary_of(
     Ok(page(visitor, action, items, Some(format!("{BULK}/{action}"))))
 }
 
+fn wanted(order: &Order, to: ParcelState) -> ParcelMove {
+    ParcelMove { order: order.id, to, label: ParcelLabel::default(), seen: None }
+}
+
+fn parcel_refusal(visitor: &Visitor, refusal: ParcelRefusal) -> String {
+    words::problem(refusal.as_str()).text(visitor.locale).to_owned()
+}
+
+/// Why an order cannot be refunded as a whole although it is paid.
+async fn away(shop: &Shop, visitor: &Visitor, order: &Order) -> Result<Option<String>, StoreError> {
+    let parcel = shop.store.orders().parcel_of(order.id).await?;
+    let is_away = parcel.is_some_and(|parcel| !parcel.state().is_with_shop());
+    Ok(is_away.then(|| words::text(visitor.locale).parcels.away.to_owned()))
+}
+
+/// Why the parcel of an order cannot be moved.
+async fn parcel_obstacle(
+    shop: &Shop,
+    visitor: &Visitor,
+    order: &Order,
+    is_held: bool,
+    to: ParcelState,
+) -> Result<Option<String>, StoreError> {
+    let parcel = shop.store.orders().parcel_of(order.id).await?;
+    let decided = decide((order.status, is_held), parcel.as_ref(), &wanted(order, to), ParcelMover::Staff);
+    Ok(match decided {
+        Ok(ParcelChange::Step(_)) => None,
+        Ok(ParcelChange::Unchanged) => Some(words::text(visitor.locale).bulk.is_so.to_owned()),
+        Err(refusal) => Some(parcel_refusal(visitor, refusal)),
+    })
+}
+
 /// Why the action cannot apply to an order.
 fn obstacle(visitor: &Visitor, action: BulkOrderAction, order: &Order, is_held: bool, is_own: bool) -> Option<String> {
     let t = words::text(visitor.locale);
     let has_status = match action {
         BulkOrderAction::Cancel => order.status == OrderStatus::Unpaid,
         BulkOrderAction::Refund => order.status == OrderStatus::Paid,
-        BulkOrderAction::Hold | BulkOrderAction::Release => order.status.is_live(),
+        _ => order.status.is_live(),
     };
     if is_own {
         Some(t.bulk.own_order.to_owned())
@@ -97,11 +134,27 @@ fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: 
     let chrome = visitor.chrome_at(format!("{LIST}?lang={}", visitor.locale));
     BulkPage {
         undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
-        fields: if action.is_review() { BulkFields::Reason } else { BulkFields::ReasonAndMessage },
+        fields: match action {
+            action if action.is_review() => BulkFields::Reason,
+            action if action.parcel().is_some() => BulkFields::None,
+            _ => BulkFields::ReasonAndMessage,
+        },
         reason_label: t.review.reason,
-        is_dangerous: !action.is_review(),
+        is_dangerous: action.ends_orders(),
         ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
     }
+}
+
+pub async fn pack(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+    act(visit, BulkOrderAction::Pack, form).await
+}
+
+pub async fn ship(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+    act(visit, BulkOrderAction::Ship, form).await
+}
+
+pub async fn deliver(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
+    act(visit, BulkOrderAction::Deliver, form).await
 }
 
 pub async fn cancel(visit: Visit, Form(form): Form<BulkForm>) -> Result<Response, Problem> {
@@ -150,17 +203,31 @@ async fn act(
     answer(page(&visitor, action, items, None))
 }
 
-/// Checks the reason in the same way as the action on one order.
+/// Checks the reason in the same way as the action on one order. Parcels are moved without one.
 fn checked_reason(
     action: BulkOrderAction,
     form: &BulkForm,
 ) -> Result<StaffActionReason, Vec<(&'static str, &'static str)>> {
+    if action.parcel().is_some() {
+        return Ok(StaffActionReason::default());
+    }
     if !action.is_review() {
         return StaffActionReason::check(&form.reason, &form.message);
     }
     // The buyer reads the reason of a hold or release.
     let reason = check_review_reason(&form.reason).map_err(|code| vec![("reason", code)])?;
     StaffActionReason::check(&reason, &reason)
+}
+
+async fn move_parcel(
+    shop: &Shop,
+    staff: &Staff<SupportShoppers>,
+    visitor: &Visitor,
+    order: &Order,
+    to: ParcelState,
+) -> Result<BulkVerdict, StoreError> {
+    let moved = shop.orders.move_parcel(&wanted(order, to), ParcelActor::Staff(staff.actor())).await?;
+    Ok(moved.map_or_else(|refusal| BulkVerdict::NotDone(parcel_refusal(visitor, refusal)), |_| BulkVerdict::Done))
 }
 
 async fn one(
@@ -173,7 +240,7 @@ async fn one(
 ) -> Result<BulkVerdict, StoreError> {
     let t = &words::text(visitor.locale).bulk;
     let (by, audit): (_, AuditReason<'_>) = (staff.session.user_id, reason.by(staff.actor()));
-    if !action.is_review() && shop.orders.hold(order).await?.is_some() && audit.message.is_none() {
+    if action.ends_orders() && shop.orders.hold(order).await?.is_some() && audit.message.is_none() {
         return Ok(BulkVerdict::NotDone(t.held_needs_message.to_owned()));
     }
     let review = match action {
@@ -199,6 +266,9 @@ async fn one(
                 },
             );
         }
+        BulkOrderAction::Pack => return move_parcel(shop, staff, visitor, order, ParcelState::Packed).await,
+        BulkOrderAction::Ship => return move_parcel(shop, staff, visitor, order, ParcelState::Shipped).await,
+        BulkOrderAction::Deliver => return move_parcel(shop, staff, visitor, order, ParcelState::Delivered).await,
         BulkOrderAction::Hold => ReviewAction::Hold,
         BulkOrderAction::Release => ReviewAction::Release,
     };

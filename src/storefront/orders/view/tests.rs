@@ -59,6 +59,7 @@ fn view(status: OrderStatus, goods_name: &str) -> OrderView {
         payment_declined: false,
         partial_refunds: Vec::new(),
         holds: Vec::new(),
+        parcel: None,
     }
 }
 
@@ -131,6 +132,7 @@ fn list_of_orders_links_orders_and_the_next_page() {
         goods_name: "Phone".into(),
         picture: None,
         payment_declined: false,
+        parcel: None,
     };
     let full = OrdersPage {
         chrome: test_chrome(Locale::En, "/en/orders"),
@@ -155,8 +157,13 @@ fn list_of_orders_links_orders_and_the_next_page() {
 #[test]
 fn unpaid_row_counts_down_and_pays() {
     for status in OrderStatus::ALL {
-        let card =
-            OrderCard { order: order(status), goods_name: "Phone".into(), picture: None, payment_declined: false };
+        let card = OrderCard {
+            order: order(status),
+            goods_name: "Phone".into(),
+            picture: None,
+            payment_declined: false,
+            parcel: None,
+        };
         let page = OrdersPage {
             chrome: test_chrome(Locale::En, "/en/orders"),
             orders: vec![card],

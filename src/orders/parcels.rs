@@ -1,0 +1,190 @@
+//! Parcels of paid orders: staff move them one by one, several at once, or by a file; owners confirm the receipt. The rule is
+//! [`domain::parcel::decide`].
+
+use std::collections::HashMap;
+
+use csv::{ReaderBuilder, StringRecord, Trim};
+use tracing::info;
+
+use super::{OrderRefusal, Orders};
+use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove, ParcelRefusal};
+use domain::{Order, OrderId, OrderStatus, Parcel, ParcelState, SaleId, UserId};
+use store::{ParcelActor, StoreError};
+
+/// Lines of one file. All of it is one transaction, and other writers of SQLite wait for it.
+pub const MAX_LINES: usize = 200;
+/// What the first cell of a header may be.
+const HEADERS: [&str; 5] = ["order_id", "order id", "order", "订单号", "订单编号"];
+
+/// One line of a file: what happens with it, or the field that is wrong with the code that says how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParcelLine {
+    /// Counted from 1, as a spreadsheet does.
+    pub line: u64,
+    /// The first cell, as it was entered.
+    pub order: String,
+    pub outcome: Result<ParcelChange, (&'static str, &'static str)>,
+}
+
+/// What becomes of a file of parcels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParcelReport {
+    pub lines: Vec<ParcelLine>,
+    /// Whether all lines were carried out. Otherwise none was.
+    pub is_done: bool,
+}
+
+impl ParcelReport {
+    pub fn is_refused(&self) -> bool {
+        self.lines.iter().any(|line| line.outcome.is_err())
+    }
+
+    /// The lines with this change.
+    pub fn count(&self, is_change: fn(&ParcelChange) -> bool) -> usize {
+        self.lines.iter().filter(|line| line.outcome.as_ref().is_ok_and(is_change)).count()
+    }
+}
+
+impl Orders {
+    /// Moves a parcel, or corrects its label.
+    pub async fn move_parcel(
+        &self,
+        wanted: &ParcelMove,
+        actor: ParcelActor<'_>,
+    ) -> Result<Result<ParcelChange, ParcelRefusal>, StoreError> {
+        let mut outcomes = self.store.orders().move_parcels(std::slice::from_ref(wanted), actor, false).await?;
+        let outcome = outcomes.pop().unwrap_or(Err(ParcelRefusal::NoSuchOrder));
+        info!(order = %wanted.order, to = %wanted.to, ?actor, ?outcome, "parcel asked to move");
+        Ok(outcome)
+    }
+
+    /// The parcels of these orders. Unpaid orders have none, and are not looked up.
+    pub async fn parcels(&self, of: &[Order]) -> Result<HashMap<OrderId, Parcel>, StoreError> {
+        let may_have = |order: &&Order| !matches!(order.status, OrderStatus::Unpaid | OrderStatus::Rejected);
+        let ids: Vec<OrderId> = of.iter().filter(may_have).map(|order| order.id).collect();
+        self.store.orders().parcels_of(&ids).await
+    }
+
+    /// The owner of an order confirms that its parcel came.
+    pub async fn confirm_receipt(
+        &self,
+        user: UserId,
+        sale: SaleId,
+        id: OrderId,
+    ) -> Result<Result<ParcelChange, ParcelRefusal>, OrderRefusal> {
+        let order = self.find_persisted(user, sale, id).await?;
+        let (to, label) = (ParcelState::Delivered, ParcelLabel::default());
+        let wanted = ParcelMove { order: order.id, to, label, seen: None };
+        Ok(self.move_parcel(&wanted, ParcelActor::Owner(user)).await?)
+    }
+
+    /// Reads a file of sent parcels: order id, carrier, number. Unless `is_rehearsed`, and if no line is refused, carries out
+    /// all lines; otherwise none. An error is the code of what is wrong with the whole file.
+    pub async fn import_parcels(
+        &self,
+        text: &str,
+        actor: &str,
+        is_rehearsed: bool,
+    ) -> Result<Result<ParcelReport, &'static str>, StoreError> {
+        let read = match read_lines(text) {
+            Ok(read) => read,
+            Err(code) => return Ok(Err(code)),
+        };
+        let moves: Vec<ParcelMove> = read.iter().filter_map(|line| line.wanted.as_ref().ok().cloned()).collect();
+        let is_rehearsed = is_rehearsed || moves.len() < read.len();
+        let outcomes = self.store.orders().move_parcels(&moves, ParcelActor::Staff(actor), is_rehearsed).await?;
+        let mut outcomes = outcomes.into_iter();
+        let mut judged = |line: ReadLine| ParcelLine {
+            line: line.line,
+            order: line.order,
+            outcome: line.wanted.and_then(|_| {
+                let outcome = outcomes.next().unwrap_or(Err(ParcelRefusal::NoSuchOrder));
+                outcome.map_err(|refusal| ("order", refusal.as_str()))
+            }),
+        };
+        let lines: Vec<ParcelLine> = read.into_iter().map(&mut judged).collect();
+        let mut report = ParcelReport { lines, is_done: false };
+        report.is_done = !is_rehearsed && !report.is_refused();
+        info!(lines = report.lines.len(), is_done = report.is_done, actor, "file of parcels read");
+        Ok(Ok(report))
+    }
+}
+
+struct ReadLine {
+    line: u64,
+    order: String,
+    wanted: Result<ParcelMove, (&'static str, &'static str)>,
+}
+
+/// The lines of a file, without its header and empty lines. Spreadsheets of some countries separate cells with semicolons.
+fn read_lines(text: &str) -> Result<Vec<ReadLine>, &'static str> {
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+    let first = text.lines().next().unwrap_or_default();
+    let separator = [b',', b';', b'\t'].into_iter().find(|mark| first.as_bytes().contains(mark)).unwrap_or(b',');
+    let mut reader = ReaderBuilder::new();
+    let reader = reader.delimiter(separator).flexible(true).has_headers(false).trim(Trim::All);
+    let mut lines = Vec::new();
+    for record in reader.from_reader(text.as_bytes()).records() {
+        let record = record.map_err(|_| "bad_csv")?;
+        let is_header = lines.is_empty() && HEADERS.contains(&cell(&record, 0).to_lowercase().as_str());
+        if is_header || record.iter().all(str::is_empty) {
+            continue;
+        }
+        if lines.len() == MAX_LINES {
+            return Err("too_many_lines");
+        }
+        let line = record.position().map_or(0, csv::Position::line);
+        lines.push(ReadLine { line, order: cell(&record, 0).to_owned(), wanted: read_line(&record) });
+    }
+    if lines.is_empty() { Err("required") } else { Ok(lines) }
+}
+
+/// A cell without the apostrophe that keeps a spreadsheet from taking a number for one.
+fn cell(record: &StringRecord, at: usize) -> &str {
+    record.get(at).unwrap_or_default().trim_start_matches('\'')
+}
+
+fn read_line(record: &StringRecord) -> Result<ParcelMove, (&'static str, &'static str)> {
+    let order = cell(record, 0).to_ascii_lowercase().parse().map_err(|_| ("order", "bad_id"))?;
+    for (at, field) in [(1, "carrier"), (2, "number")] {
+        if cell(record, at).is_empty() {
+            return Err((field, "required"));
+        }
+    }
+    let label = ParcelLabel::check(cell(record, 1), cell(record, 2)).map_err(|errors| errors[0])?;
+    Ok(ParcelMove { order, to: ParcelState::Shipped, label, seen: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDER: &str = "0198c0de-0000-7000-8000-000000000001";
+
+    fn read(text: &str) -> Vec<(u64, Result<String, (&'static str, &'static str)>)> {
+        let number = |wanted: ParcelMove| wanted.label.number.unwrap_or_default();
+        read_lines(text).unwrap().into_iter().map(|line| (line.line, line.wanted.map(number))).collect()
+    }
+
+    #[test]
+    fn lines_are_read_as_spreadsheets_write_them() {
+        let number = || Ok("SF1234567".to_owned());
+        assert_eq!(
+            read(&format!("\u{feff}order_id,carrier,number\r\n{ORDER}, 顺丰 ,SF1234567\r\n\r\n")),
+            [(2, number())]
+        );
+        assert_eq!(read(&format!("订单号;承运商;单号\n{};sf;'sf1234567\n", ORDER.to_uppercase())), [(2, number())]);
+        assert_eq!(read(&format!("{ORDER}\tsf\tSF1234567")), [(1, number())]);
+    }
+
+    #[test]
+    fn each_wrong_line_says_what_is_wrong() {
+        let text = format!("x,sf,SF1234567\n{ORDER},,SF1234567\n{ORDER},sf\n{ORDER},sf,1.23E+12\n");
+        let expected =
+            [("order", "bad_id"), ("carrier", "required"), ("number", "required"), ("number", "bad_tracking_number")];
+        assert_eq!(read(&text).into_iter().map(|line| line.1.unwrap_err()).collect::<Vec<_>>(), expected);
+        let code = |text: &str| read_lines(text).err();
+        assert_eq!((code(""), code("order_id,carrier,number\n")), (Some("required"), Some("required")));
+        assert_eq!(code(&format!("{ORDER},sf,SF1234567\n").repeat(MAX_LINES + 1)), Some("too_many_lines"));
+    }
+}

@@ -1,0 +1,164 @@
+//! Parcels of orders. A change locks the order's row, so it comes before or after a refund, a hold and another change, and
+//! the second transaction sees the first. The rule is [`decide`].
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::audit_log::log;
+use crate::pool::Connection;
+use crate::{OrderStore, StoreError, Tx, bind_ids, list, mail, padded, row};
+use domain::parcel::{Parcel, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, ParcelStep, decide};
+use domain::{AuditAction, MailKind, OrderId, OrderStatus, ParcelState, SaleId, UserId};
+
+/// Who changes a parcel.
+#[derive(Debug, Clone, Copy)]
+pub enum ParcelActor<'a> {
+    /// A member of the staff, by the name in the audit log.
+    Staff(&'a str),
+    /// The owner of the order.
+    Owner(UserId),
+}
+
+/// What became of each request, in their order.
+pub type ParcelOutcomes = Vec<Result<ParcelChange, ParcelRefusal>>;
+
+impl OrderStore<'_> {
+    /// The parcels of these orders. Orders of which nothing was packed are missing.
+    pub async fn parcels_of(self, orders: &[OrderId]) -> Result<HashMap<OrderId, Parcel>, StoreError> {
+        match orders {
+            [] => Ok(HashMap::new()),
+            orders => Ok(parcels(&mut self.pool.acquire().await?, orders).await?),
+        }
+    }
+
+    /// The parcel of one order.
+    pub async fn parcel_of(self, order: OrderId) -> Result<Option<Parcel>, StoreError> {
+        Ok(self.parcels_of(&[order]).await?.remove(&order))
+    }
+
+    /// Carries out all of these requests or, if one of them is refused, none. With `is_rehearsed` none in any case: the
+    /// outcomes say what would be done.
+    pub async fn move_parcels(
+        self,
+        moves: &[ParcelMove],
+        actor: ParcelActor<'_>,
+        is_rehearsed: bool,
+    ) -> Result<ParcelOutcomes, StoreError> {
+        let mut tx = self.begin().await?;
+        // The same order in all transactions, so that two of them cannot wait for each other.
+        let mut by_order: Vec<(usize, &ParcelMove)> = moves.iter().enumerate().collect();
+        by_order.sort_by_key(|(at, wanted)| (wanted.order, *at));
+        let mut outcomes = Vec::with_capacity(moves.len());
+        for (at, wanted) in by_order {
+            outcomes.push((at, move_one(&mut tx, wanted, actor).await?));
+        }
+        if !is_rehearsed && outcomes.iter().all(|(_, outcome)| outcome.is_ok()) {
+            tx.commit().await?;
+        }
+        outcomes.sort_by_key(|(at, _)| *at);
+        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+    }
+}
+
+async fn move_one(
+    tx: &mut Tx,
+    wanted: &ParcelMove,
+    actor: ParcelActor<'_>,
+) -> Result<Result<ParcelChange, ParcelRefusal>, sqlx::Error> {
+    let id = wanted.order;
+    let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status";
+    let Some(locked) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await? else {
+        return Ok(Err(ParcelRefusal::NoSuchOrder));
+    };
+    let (sale, owner): (_, UserId) = (SaleId(row::int(&locked, "sale_id")?), row::parsed(&locked, "user_id")?);
+    let by = match actor {
+        ParcelActor::Staff(_) => ParcelMover::Staff,
+        ParcelActor::Owner(user) if user == owner => ParcelMover::Owner,
+        ParcelActor::Owner(_) => return Ok(Err(ParcelRefusal::NoSuchOrder)),
+    };
+    let status: OrderStatus = row::parsed(&locked, "status")?;
+    let held = "SELECT 1 FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
+    let is_held = sqlx::query(held).bind(id.to_string()).fetch_optional(&mut **tx).await?.is_some();
+    let parcel = parcels(tx, &[id]).await?.remove(&id);
+    let change = decide((status, is_held), parcel.as_ref(), wanted, by);
+    if let Ok(ParcelChange::Step(label)) = &change {
+        add_step(tx, (sale, id, owner), parcel.as_ref(), (wanted.to, label), actor).await?;
+    }
+    Ok(change)
+}
+
+/// Writes the step, the line of the audit log, and the message to the owner.
+async fn add_step(
+    tx: &mut Tx,
+    (sale, id, owner): (SaleId, OrderId, UserId),
+    before: Option<&Parcel>,
+    (state, label): (ParcelState, &ParcelLabel),
+    actor: ParcelActor<'_>,
+) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE orders SET parcel = $2 WHERE id = $1";
+    sqlx::query(sql).bind(id.to_string()).bind(state.as_str()).execute(&mut **tx).await?;
+    let now = tx.now;
+    let name = match actor {
+        ParcelActor::Staff(name) => Some(name.to_owned()),
+        ParcelActor::Owner(_) => None,
+    };
+    let sql = "INSERT INTO parcel_steps (order_id, step, state, carrier, number, at_ms, actor)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let query = sqlx::query(sql).bind(id.to_string()).bind(before.map_or(0, Parcel::version) + 1).bind(state.as_str());
+    let query = query.bind(label.carrier.clone()).bind(label.number.clone()).bind(now.as_millisecond());
+    query.bind(name.clone()).execute(&mut **tx).await?;
+    tx.changes.edited(id);
+    let is_moved = before.map(Parcel::state) != Some(state);
+    if let Some(name) = name {
+        let action = if is_moved { AuditAction::MoveParcel } else { AuditAction::CorrectParcel };
+        let old = before.map(|parcel| record(parcel.state(), parcel.label()));
+        log(tx, &name, action, &format!("order {id}"), old.as_ref(), Some(&record(state, label)), now).await?;
+        if let Some(kind) = mail_of(state, is_moved) {
+            let facts = json!({"sale": sale, "order": id, "carrier": label.carrier, "number": label.number});
+            mail::notify(tx, owner, kind, facts).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What the owner is told. A corrected number is told only while it is of use.
+fn mail_of(state: ParcelState, is_moved: bool) -> Option<MailKind> {
+    match state {
+        ParcelState::Shipped => Some(MailKind::ParcelShipped),
+        ParcelState::Delivered => Some(MailKind::ParcelDelivered).filter(|_| is_moved),
+        ParcelState::Lost => Some(MailKind::ParcelLost).filter(|_| is_moved),
+        ParcelState::Returned => Some(MailKind::ParcelReturned).filter(|_| is_moved),
+        ParcelState::Packed => None,
+    }
+}
+
+fn record(state: ParcelState, label: &ParcelLabel) -> Value {
+    json!({"parcel": state, "carrier": label.carrier, "number": label.number})
+}
+
+async fn parcels(connection: &mut Connection, orders: &[OrderId]) -> Result<HashMap<OrderId, Parcel>, sqlx::Error> {
+    let mut steps: HashMap<OrderId, Vec<ParcelStep>> = HashMap::new();
+    for chunk in padded(orders) {
+        let sql = format!(
+            "SELECT order_id, state, carrier, number, at_ms, actor FROM parcel_steps WHERE order_id IN {}
+             ORDER BY order_id, step",
+            list(chunk.len(), 0)
+        );
+        for found in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&mut *connection).await? {
+            steps.entry(row::parsed(&found, "order_id")?).or_default().push(step(&found)?);
+        }
+    }
+    Ok(steps.into_iter().filter_map(|(id, steps)| Some((id, Parcel::of(steps)?))).collect())
+}
+
+fn step(row: &AnyRow) -> Result<ParcelStep, sqlx::Error> {
+    Ok(ParcelStep {
+        at: row::time(row, "at_ms")?,
+        state: row::parsed(row, "state")?,
+        label: ParcelLabel { carrier: row.try_get("carrier")?, number: row.try_get("number")? },
+        actor: row.try_get("actor")?,
+    })
+}
