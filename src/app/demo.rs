@@ -151,7 +151,7 @@ const DEMOS: [Demo; 6] = [
 ];
 
 /// What visitors of a demo read about the shop.
-const PAGES: [(ShopPageName, &str, &str); 5] = [
+const PAGES: [(ShopPageName, &str, &str); 6] = [
     (
         ShopPageName::Returns,
         "这是演示店铺，不会真的发货，也不会真的收款。\n\n正式的店铺在这里写明配送时间、运费和退货方式。",
@@ -171,6 +171,11 @@ const PAGES: [(ShopPageName, &str, &str); 5] = [
         ShopPageName::Privacy,
         "正式的店铺在这里写明保存哪些个人信息、保存多久，以及如何查阅和删除。",
         "A real shop writes here which personal data it keeps, for how long, and how to see and delete them.",
+    ),
+    (
+        ShopPageName::Seller,
+        "正式的店铺在这里写明经营者名称、地址和税号。",
+        "A real shop names its owner, address and tax number here.",
     ),
     (
         ShopPageName::Licence,

@@ -57,6 +57,7 @@ pub mod approvals {
     pub mod page;
 }
 pub mod books;
+pub mod invoices;
 pub mod orders;
 pub mod packets {
     pub mod api;

@@ -6,8 +6,8 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 
 use crate::{
-    approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, linked_accounts, lists, log,
-    orders, packets, payment_cases, questions, report, sales, security, site, step_up, users, waiting_room,
+    approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, invoices, linked_accounts, lists,
+    log, orders, packets, payment_cases, questions, report, sales, security, site, step_up, users, waiting_room,
 };
 use web::document::Api;
 use web::router::{Routes, delete, get, patch, post, put};
@@ -30,6 +30,7 @@ pub fn document(api: &mut Api) {
         draws::api::document,
         goods::api::document,
         invitations::api::document,
+        invoices::document,
         linked_accounts::api::document,
         log::api::document,
         orders::api::document,
@@ -101,6 +102,8 @@ fn api() -> Routes {
         .route("/api/admin/orders/{order}/recipient", post(orders::api::recipient))
         .route("/api/admin/orders/{order}/parcel", post(orders::parcels::move_parcel))
         .route("/api/admin/orders/parcels", post(orders::parcels::import))
+        .route("/api/admin/invoices", get(invoices::list))
+        .route("/api/admin/invoices/{order}/issued", post(invoices::issue))
         .route("/api/admin/payment-cases", get(payment_cases::api::list))
         .route("/api/admin/payment-cases/{case}", get(payment_cases::api::show))
         .route("/api/admin/approvals", get(approvals::api::list))
@@ -197,6 +200,8 @@ fn pages() -> Routes {
         .route("/admin/orders/books", get(books::page::show))
         .route("/admin/orders/approvals", get(approvals::page::list))
         .route("/admin/orders/approvals/{approval}/decline", post(approvals::page::decline))
+        .route("/admin/orders/invoices", get(invoices::show))
+        .route("/admin/orders/invoices/issued", post(invoices::issue_ticked))
         .route("/admin/orders/payments", get(payment_cases::page::list))
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::page::settle))
         .route("/admin/orders/bulk", post(lists::bulk::orders::summary))
@@ -210,6 +215,7 @@ fn pages() -> Routes {
         .route("/admin/orders/parcels/apply", post(orders::parcels::apply))
         .route("/admin/orders/{order}", get(orders::page::show))
         .route("/admin/orders/{order}/parcel", post(orders::parcels::move_by_form))
+        .route("/admin/orders/{order}/receipt", get(invoices::receipt))
         .route("/admin/orders/{order}/cancel", post(orders::page::cancel))
         .route("/admin/orders/{order}/hold", post(linked_accounts::review::hold))
         .route("/admin/orders/{order}/release", post(linked_accounts::review::release))
@@ -258,6 +264,7 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/approvals/{approval}/approve", post(approvals::api::approve))
         .route("/admin/orders/approvals/{approval}/approve", post(approvals::page::approve))
         .route("/api/admin/orders.csv", get(orders::csv::export))
+        .route("/api/admin/invoices.csv", get(invoices::export))
         .route("/api/admin/books/journal.csv", get(books::journal_csv::export))
         .route("/api/admin/staff-policy", put(users::api::set_policy))
         .route("/api/admin/staff/{user}", patch(users::api::set_role).merge(delete(users::api::dismiss)))

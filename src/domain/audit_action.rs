@@ -45,6 +45,8 @@ wire_enum! {
         Hold = "hold",
         ReleaseHold = "release-hold",
         UpholdHold = "uphold-hold",
+        IssueInvoice = "issue-invoice",
+        ExportInvoices = "export-invoices",
         MoveParcel = "move-parcel",
         /// Another carrier or number on a parcel.
         CorrectParcel = "correct-parcel",

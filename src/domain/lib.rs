@@ -18,6 +18,7 @@ pub mod eligibility;
 pub mod evenness;
 pub mod goods;
 pub mod hold;
+pub mod invoice;
 pub mod ledger;
 pub mod linked_accounts;
 pub mod mail;

@@ -93,6 +93,8 @@ wire_enum! {
         Contact = "contact",
         Terms = "terms",
         Privacy = "privacy",
+        /// Name, address and tax number of the shop's owner. Receipts begin with it.
+        Seller = "seller",
         /// The licence line of a business, and the licences of what it uses.
         Licence = "licence",
     }

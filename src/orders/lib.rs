@@ -22,6 +22,7 @@ use base::metrics::Metrics;
 use base::rate_limit::UserLimit;
 use base::signing::ShopSecret;
 use domain::claim::Claim;
+use domain::invoice::Invoice;
 use domain::order::{OrderEvent, generated_at};
 use domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
 use engine::eligibility::Eligibility;
@@ -225,6 +226,16 @@ impl Orders {
             return Err(OrderRefusal::AddressFixed);
         }
         self.store.orders().get(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)
+    }
+
+    /// The invoice that the owner of a paid order asked for. Unpaid orders are not looked up.
+    pub async fn invoice(&self, of: &Order) -> Result<Option<Invoice>, StoreError> {
+        match of.status {
+            OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
+                self.store.orders().invoice_of(of.id).await
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Cancels an unpaid order for its owner. Its units go back on sale.

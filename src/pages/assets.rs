@@ -90,6 +90,7 @@ embed! {
     "push_switch.js"
     "questions.css"
     "ready.js"
+    "receipt.css"
     "regions.js"
     "register.js"
     "reminder.js"

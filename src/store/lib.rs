@@ -113,6 +113,7 @@ pub use migrations::SchemaState;
 pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
 pub use orders::holds::{AppealOutcome, HoldChange};
 pub use orders::intake::{Demand, PersistedOrder};
+pub use orders::invoices::{FoundInvoice, InvoiceOutcome};
 pub use orders::parcels::{ParcelActor, ParcelOutcomes};
 pub use orders::releases::HeldUnits;
 pub use orders::search::{FoundOrder, FoundTotals, LiveOrder, OrderSearch};

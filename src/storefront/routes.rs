@@ -40,6 +40,7 @@ pub fn document(api: &mut Api) {
         draws::api::document,
         eligibility::api::document,
         orders::api::document,
+        orders::invoice::document,
         orders::payments_api::document,
         packets::api::document,
         passkeys::document,
@@ -138,6 +139,7 @@ fn shopper_api() -> Routes {
         .route("/api/sales/{sale}/orders/{order}", get(orders::api::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::api::cancel))
         .route("/api/sales/{sale}/orders/{order}/received", post(orders::api::confirm_receipt))
+        .route("/api/sales/{sale}/orders/{order}/invoice", put(orders::invoice::put))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::api::set_address))
         .route("/api/sales/{sale}/orders/{order}/payments/{payment}", get(orders::payments_api::show))
         .route("/api/wallet/top-ups/{payment}", get(wallet::api::show_top_up))
@@ -226,6 +228,8 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/orders/{sale}/{order}/address"), get(orders::address_page::show))
         .route(&at("/orders/{sale}/{order}/cancel"), post(orders::page::cancel))
         .route(&at("/orders/{sale}/{order}/received"), post(orders::page::confirm_receipt))
+        .route(&at("/orders/{sale}/{order}/receipt"), get(orders::invoice::receipt))
+        .route(&at("/orders/{sale}/{order}/invoice"), post(orders::invoice::ask_by_form))
         .route(&at("/orders/{sale}/{order}/appeal"), post(orders::page::appeal))
         .route(&at("/account/addresses"), get(addresses::page::list))
         .route(&at("/account/addresses/new"), get(addresses::page::blank))

@@ -8,6 +8,7 @@
 //! cache headers. What the crates above have in common is in [`shared`] and [`views`].
 
 pub mod questions;
+pub mod receipts;
 
 pub mod router;
 

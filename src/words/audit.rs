@@ -92,6 +92,8 @@ texts! {
         f_until: "到", "Until";
         f_masked: "收货信息已隐去", "Recipients masked";
         f_answer: "答复", "Answer";
+        f_title: "发票抬头", "Invoice title";
+        all_invoices: "发票", "The invoices";
         f_parcel: "包裹", "Parcel";
         f_carrier: "承运商", "Carrier";
         f_number: "运单号", "Tracking number";
@@ -143,6 +145,8 @@ static ACTIONS: [Row; AuditAction::ALL.len()] = [
     (AuditAction::Hold, ["暂缓发货", "Hold"], ["{subject}暂缓发货", "{subject} was held"]),
     (AuditAction::ReleaseHold, ["放行", "Release"], ["放行了{subject}", "{subject} was released"]),
     (AuditAction::UpholdHold, ["维持审核", "Uphold the hold"], ["{subject}的申诉未获支持，继续审核", "The appeal about {subject} was turned down; it stays held"]),
+    (AuditAction::IssueInvoice, ["标记已开票", "Mark an invoice as issued"], ["{subject}的发票已开具", "The invoice of {subject} was issued"]),
+    (AuditAction::ExportInvoices, ["导出发票", "Export invoices"], ["导出了{subject}", "{subject} were exported"]),
     (AuditAction::MoveParcel, ["更新包裹", "Move a parcel"], ["更新了{subject}的包裹", "The parcel of {subject} was moved on"]),
     (AuditAction::CorrectParcel, ["更正运单", "Correct a parcel"], ["更正了{subject}的运单", "Carrier or number of {subject} were corrected"]),
     (AuditAction::Answer, ["答复提问", "Answer a question"], ["答复了{subject}", "{subject} was answered"]),

@@ -41,7 +41,7 @@ pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_clas
 pub use cockpit::CockpitText;
 pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, DrawText};
 pub use goods::{CategoriesText, GoodsText, QuestionsText};
-pub use orders::{OrdersText, ParcelsText, ReviewText, SupportText};
+pub use orders::{InvoicesText, OrdersText, ParcelsText, ReviewText, SupportText};
 pub use packets::PacketsText;
 pub use payments::{ApprovalsText, BooksText, CasesText, WalletText};
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
@@ -110,6 +110,7 @@ tables! {
     computing: ComputingText,
     orders: OrdersText,
     parcels: ParcelsText,
+    invoices: InvoicesText,
     outcome: OutcomeText,
     support: SupportText,
     tables: TablesText,

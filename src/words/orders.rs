@@ -143,6 +143,42 @@ texts! {
 }
 
 texts! {
+    /// Receipts and invoices of paid orders, in the console and for the owners of orders.
+    InvoicesText {
+        receipt: "收据", "Receipt";
+        to_receipt: "查看收据", "See the receipt";
+        item: "商品", "Item";
+        price: "单价", "Price";
+        total: "合计", "Total";
+        payments: "付款方式", "Paid by";
+        at: "时间", "Time";
+        refund: "退款", "Refund";
+        rest: "实付", "Paid in total";
+        no_invoice: "本收据不是发票。", "This receipt is not a tax invoice (fapiao).";
+        heading: "发票", "Invoice (fapiao)";
+        title: "发票抬头", "Made out to";
+        title_help: "公司或个人名称", "The name of a company or a person";
+        tax_number: "税号", "Tax number";
+        tax_number_help: "统一社会信用代码（18 位）；个人留空", "Unified social credit code, 18 characters. Leave it empty for a person";
+        ask: "申请开票", "Ask for an invoice";
+        change: "更改抬头", "Change it";
+        ask_text: "商店通过税务系统开票，开具前可以更改。", "The shop has it issued by the tax office’s service. You can change it until then.";
+        asked: "已申请，等待开具。", "Asked for. It will be issued.";
+        issued: "已开具", "Issued";
+        list: "发票", "Invoices";
+        lead: "买家申请的发票。在税务系统开具后，在这里标记。", "Invoices that customers asked for. Have them issued by the tax office’s service, then mark them here.";
+        open: "待开具", "To issue";
+        done: "已标记 {} 张。", "Marked as issued: {}.";
+        none: "没有发票。", "No invoices.";
+        none_text: "买家在已付款订单的页面申请发票。", "Customers ask for them on the page of a paid order.";
+        refunded: "已退款", "Refunded";
+        asked_at: "申请时间", "Asked for";
+        mark: "标记为已开具", "Mark as issued";
+        older: "更早的", "Older";
+    }
+}
+
+texts! {
     /// The console's pages about orders.
     SupportText {
         title: "订单", "Orders";

@@ -125,12 +125,13 @@ texts! {
         terms: "服务条款", "Terms of service";
         privacy: "隐私政策", "Privacy policy";
         licence: "证照与许可", "Licences";
+        seller_page: "经营者", "Seller";
         seller: "由{}销售", "Sold by {}";
         none: "本店还没有填写这些页面。", "This shop has not written these pages yet.";
         updated: "更新于", "Updated";
         console: "店铺页面", "Shop pages";
-        console_lead: "条款、隐私、退换、联系方式、证照。填写后出现在每页底部的“关于本店”里；支持 Markdown。",
-            "Terms, privacy, returns, contact, licences. What is written appears under “About this shop” at the foot of every page. Markdown works.";
+        console_lead: "条款、隐私、退换、联系方式、经营者、证照。经营者的名称和税号印在收据上。填写后出现在每页底部的“关于本店”里；支持 Markdown。",
+            "Terms, privacy, returns, contact, seller, licences. Receipts begin with the seller: name and tax number. What is written appears under “About this shop” at the foot of every page. Markdown works.";
         text_zh: "中文", "Chinese";
         text_en: "英文", "English";
         unwritten: "未填写", "Not written";
@@ -149,6 +150,7 @@ impl AboutText {
             ShopPageName::Contact => self.contact,
             ShopPageName::Terms => self.terms,
             ShopPageName::Privacy => self.privacy,
+            ShopPageName::Seller => self.seller_page,
             ShopPageName::Licence => self.licence,
         }
     }

@@ -24,6 +24,7 @@ mod file_modes;
 mod goods;
 mod goods_versions;
 mod idempotency;
+mod invoices;
 mod known_devices;
 mod linked_accounts;
 mod mail;

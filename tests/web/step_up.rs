@@ -20,6 +20,7 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
     let admin = shop.admin().await;
     let operations = [
         ("GET", "/api/admin/orders.csv".to_owned(), 200),
+        ("GET", "/api/admin/invoices.csv".to_owned(), 200),
         ("GET", "/api/admin/books/journal.csv".to_owned(), 200),
         ("POST", format!("/api/admin/orders/{NOBODY}/refund"), 422),
         ("POST", format!("/api/admin/orders/{NOBODY}/refund-part"), 422),

@@ -26,7 +26,7 @@ use web::extract::{Json, PathIds, Query};
 use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::approvals::{self, ApprovalJson};
-use web::shared::orders::{OrderJson, OrderList, ParcelJson, PartialRefundJson};
+use web::shared::orders::{InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FoundOrderJson {
@@ -143,7 +143,9 @@ pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem
     let approvals = shop.store.payments().approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
     let username = shop.store.accounts().user(order.user_id).await?.map(|user| user.username);
     let parcel = shop.store.orders().parcel_of(id).await?.map(|parcel| parcel.state());
-    let found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at, parcel }]).await?.remove(0);
+    let invoice = shop.orders.invoice(&order).await?.map(InvoiceJson::from);
+    let mut found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at, parcel }]).await?.remove(0);
+    found.order.invoice = invoice;
     let order = OrderDetail { found, history, payments, approvals };
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }

@@ -147,6 +147,7 @@ pub(crate) async fn page(
         holds: shop.store.orders().holds_of(order_id).await?,
         parcel: shop.store.orders().parcel_of(order_id).await?,
         label: state.parcel,
+        invoice: shop.store.orders().invoice_of(order_id).await?,
         review: state.review,
     };
     personal(status, &page)

@@ -8,6 +8,7 @@ use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
 use crate::orders::parcels::ParcelFormState;
 use crate::orders::search::{OrderSearchQuery, TO_PACK};
 use crate::sales::form::for_time_field;
+use domain::invoice::Invoice;
 use domain::order::OrderStep;
 use domain::parcel::{CARRIERS, ParcelStep, staff_steps};
 use domain::{
@@ -212,11 +213,16 @@ pub struct AdminOrderPage {
     pub review: ReviewFormState,
     pub parcel: Option<Parcel>,
     pub label: ParcelFormState,
+    pub invoice: Option<Invoice>,
 }
 
 impl AdminOrderPage {
     fn parcel_state(&self) -> Option<ParcelState> {
         self.parcel.as_ref().map(Parcel::state)
+    }
+
+    fn was_paid(&self) -> bool {
+        self.steps.iter().any(|step| step.event.status == OrderStatus::Paid)
     }
 
     fn parcel_version(&self) -> i64 {

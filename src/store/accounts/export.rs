@@ -9,6 +9,7 @@ use crate::{
     AccountStore, EntryCursor, FoundQuestion, PartialRefund, PaymentRecord, Revocation, StoreError, Tx, WalletEntry,
     deposits, reminders, row, wallet,
 };
+use domain::invoice::Invoice;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
 use domain::packet::{Giver, Packet};
 use domain::{OrderHold, Parcel, UserId, WaitingRoomPlace};
@@ -99,6 +100,7 @@ impl AccountStore<'_> {
                     "history": self.orders().history(order).await?,
                     "holds": self.orders().holds_of(order.id).await?.iter().map(hold_json).collect::<Vec<_>>(),
                     "parcel": parcels.get(&order.id).map(parcel_json),
+                    "invoice": self.orders().invoice_of(order.id).await?.map(invoice_json),
                     "payments": self.payments().payments_of(order.id).await?.iter().map(payment_json).collect::<Vec<_>>(),
                 }));
             }
@@ -231,7 +233,13 @@ impl AccountStore<'_> {
     }
 }
 
-/// A hold as the order's owner sees it, without the names of the staff.
+fn invoice_json(invoice: Invoice) -> Value {
+    json!({
+        "title": invoice.to.title, "tax_number": invoice.to.tax_number, "asked_at": invoice.asked_at,
+        "issued_at": invoice.issued.map(|(at, _)| at),
+    })
+}
+
 fn parcel_json(parcel: &Parcel) -> Value {
     let steps = parcel.steps.iter().map(
         |step| json!({"state": step.state, "carrier": step.label.carrier, "number": step.label.number, "at": step.at}),
@@ -239,6 +247,7 @@ fn parcel_json(parcel: &Parcel) -> Value {
     steps.collect()
 }
 
+/// A hold as the order's owner sees it, without the names of the staff.
 fn hold_json(hold: &OrderHold) -> Value {
     let appeals = hold.appeals.iter().map(|appeal| {
         let answer = appeal.answer.as_ref();
@@ -358,6 +367,8 @@ impl AccountStore<'_> {
             "UPDATE questions SET user_id = NULL WHERE user_id = $1",
             "UPDATE hold_appeals SET text = '' WHERE hold_id IN (SELECT id FROM order_holds WHERE order_id IN
                (SELECT id FROM orders WHERE user_id = $1))",
+            // An issued invoice is a record of the shop's taxes.
+            "DELETE FROM invoices WHERE issued_at_ms IS NULL AND order_id IN (SELECT id FROM orders WHERE user_id = $1)",
             // Stored responses contain addresses and amounts.
             "DELETE FROM idempotency_keys WHERE user_id = $1",
         ] {

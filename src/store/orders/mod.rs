@@ -3,6 +3,7 @@
 pub(super) mod changes;
 pub(super) mod holds;
 pub(super) mod intake;
+pub(super) mod invoices;
 pub(super) mod open_payments;
 pub(super) mod parcels;
 pub(super) mod releases;

@@ -27,7 +27,7 @@ use web::extract;
 use web::extract::session::SignedIn;
 use web::extract::{PathIds, Query, SalePath, from_json, json_body};
 use web::problem::{Code, Problem, refused_purchase};
-use web::shared::orders::{HoldJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, parse_statuses};
+use web::shared::orders::{HoldJson, InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, parse_statuses};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 
 /// How long a replay waits for the status of its order. Without the database a read would take seconds.
@@ -166,7 +166,15 @@ pub async fn show(
             let hold =
                 shop.orders.hold(&order).await?.map(|OrderHold { held_at, reason, .. }| HoldJson { held_at, reason });
             let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.get(&id).map(ParcelJson::from);
-            OrderJson { partial_refunds, payment_declined, hold, parcel, ..OrderJson::of(order, Some(history)) }
+            let invoice = shop.orders.invoice(&order).await?.map(InvoiceJson::from);
+            OrderJson {
+                partial_refunds,
+                payment_declined,
+                hold,
+                parcel,
+                invoice,
+                ..OrderJson::of(order, Some(history))
+            }
         }
         OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = shop.catalogue.entry(sale_id).await?;
@@ -183,6 +191,7 @@ pub async fn show(
                 address: None,
                 history: Some(held.into()),
                 parcel: None,
+                invoice: None,
                 hold: None,
                 payment_declined: false,
                 partial_refunds: Vec::new(),

@@ -3,6 +3,7 @@ pub mod api;
 pub mod cashier;
 pub mod cashier_view;
 pub mod checkout;
+pub mod invoice;
 pub mod page;
 pub mod payment_page;
 pub mod payments_api;

@@ -12,6 +12,7 @@ use crate::orders::address_page as order_address;
 use crate::orders::address_page::OrderAddressState;
 use crate::orders::api::too_early;
 use crate::orders::checkout::pay_from;
+use crate::orders::invoice::InvoiceFormState;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 use crate::sales::api::purchase_token;
 use accounts::Session;
@@ -140,15 +141,22 @@ pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds((sale, order)): PathIds<(SaleId, OrderId)>,
 ) -> Result<Response, Problem> {
-    page(&shop, &session, &visitor, (sale, order), AppealFormState::default()).await
+    page(&shop, &session, &visitor, (sale, order), OrderPageForms::default()).await
 }
 
-async fn page(
+/// The forms of the page, as entered.
+#[derive(Default)]
+pub struct OrderPageForms {
+    pub appeal: AppealFormState,
+    pub invoice: InvoiceFormState,
+}
+
+pub async fn page(
     shop: &Shop,
     session: &Session,
     visitor: &Visitor,
     (sale, order): (SaleId, OrderId),
-    appeal: AppealFormState,
+    forms: OrderPageForms,
 ) -> Result<Response, Problem> {
     let found = shop.orders.find(session.user_id, sale, order).await?;
     let (needs_address, accepts_wallet) = match &found {
@@ -169,10 +177,12 @@ async fn page(
         wallet = Some(money(balance.amount + deposit.map_or(0, |deposit| deposit.amount)));
     }
     let offers = shop.payments.offers(order.amount);
-    let status = if appeal.error.is_some() { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
+    let OrderPageForms { appeal, invoice } = forms;
+    let is_refused = appeal.error.is_some() || !invoice.errors.is_empty();
+    let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let chrome = visitor.chrome_at(order_path(visitor.locale, order.sale_id, order.id));
     let now = shop.clock.now();
-    personal(status, &OrderPage { chrome, order, proposed, wallet, deposit, offers, sale, now, appeal })
+    personal(status, &OrderPage { chrome, order, proposed, wallet, deposit, offers, sale, now, appeal, invoice })
 }
 
 /// The deposit for a sale. It is returned once the order is paid.
@@ -225,6 +235,7 @@ async fn view(
             payment_declined: shop.orders.is_declined(&order).await?,
             holds: shop.store.orders().holds_of(id).await?,
             parcel: shop.orders.parcels(std::slice::from_ref(&order)).await?.remove(&id),
+            invoice: shop.orders.invoice(&order).await?,
             id,
             sale_id,
             goods_name,
@@ -257,6 +268,7 @@ async fn view(
                 partial_refunds: Vec::new(),
                 holds: Vec::new(),
                 parcel: None,
+                invoice: None,
             })
         }
         OrderLookup::NotFound => Err(Code::NotFound.into()),
@@ -334,8 +346,9 @@ pub async fn appeal(
     let checked = match check_appeal(&text) {
         Ok(checked) => checked,
         Err(code) => {
-            let state = AppealFormState { text, error: Some(code) };
-            return page(&shop, &session, &visitor, (sale, order), state).await;
+            let appeal = AppealFormState { text, error: Some(code) };
+            let forms = OrderPageForms { appeal, ..OrderPageForms::default() };
+            return page(&shop, &session, &visitor, (sale, order), forms).await;
         }
     };
     match shop.orders.appeal(session.user_id, order, &checked).await {

@@ -4,7 +4,9 @@ use askama::Template;
 use jiff::Timestamp;
 
 use crate::addresses::page::AddressCard;
+use crate::orders::invoice::InvoiceFormState;
 use domain::hold::MAX_APPEAL_CHARS;
+use domain::invoice::Invoice;
 use domain::order::OrderEvent;
 use domain::parcel::{ParcelMover, may_step};
 use domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, Picture, SaleId};
@@ -12,7 +14,7 @@ use pages::filters;
 use pages::onward::OnwardSale;
 use store::{PartialRefund, WALLET};
 use web::shared::orders::parse_statuses;
-use web::views::{AddressView, Chrome, ReviewEvent, review_events};
+use web::views::{AddressView, Chrome, ReviewEvent, error_text, review_events};
 use words::field_error;
 
 /// One order in the list.
@@ -125,6 +127,7 @@ pub struct OrderView {
     /// Holds by staff. Oldest first.
     pub holds: Vec<OrderHold>,
     pub parcel: Option<Parcel>,
+    pub invoice: Option<Invoice>,
 }
 
 /// The form of an appeal, as entered.
@@ -154,6 +157,7 @@ pub struct OrderPage {
     pub sale: Option<SaleOfOrder>,
     pub now: Timestamp,
     pub appeal: AppealFormState,
+    pub invoice: InvoiceFormState,
 }
 
 /// What the page of an order says about its sale.
@@ -197,6 +201,30 @@ impl OrderPage {
     fn goes_out(&self) -> bool {
         let is_here = matches!(self.parcel_state(), None | Some(ParcelState::Packed));
         self.is(OrderStatus::Paid) && self.hold().is_none() && is_here
+    }
+
+    /// Whether the order was paid, so that it has a receipt.
+    fn has_receipt(&self) -> bool {
+        self.order.history.iter().any(|event| event.status == OrderStatus::Paid)
+    }
+
+    /// Whether an invoice can be asked for, or changed.
+    fn takes_invoice(&self) -> bool {
+        self.is(OrderStatus::Paid) && self.order.invoice.as_ref().is_none_or(|invoice| invoice.issued.is_none())
+    }
+
+    /// The title and the number that the form of the invoice begins with.
+    fn entered_invoice(&self) -> (&str, &str) {
+        match &self.order.invoice {
+            Some(known) if self.invoice.errors.is_empty() => {
+                (&known.to.title, known.to.tax_number.as_deref().unwrap_or_default())
+            }
+            _ => (&self.invoice.title, &self.invoice.tax_number),
+        }
+    }
+
+    fn invoice_error(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.invoice.errors, field)
     }
 
     /// Where the parcel of a paid order is.

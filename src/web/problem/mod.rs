@@ -146,6 +146,7 @@ domain::refusals! { problems! {
     NoMailAddress 409 "no_mail_address" "The account has no verified mail address.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
     NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded; as a whole only while its parcel is with the shop, because its units go back on sale. Refund a sent one in part.";
+    InvoiceIssued 409 "invoice_issued" "The invoice was issued, and cannot be changed any more.";
     NotPaid 409 "not_paid" "The order is not paid yet.";
     OrderEnded 409 "order_ended" "The order was cancelled or its money goes back, so nothing is sent.";
     OrderHeld 409 "order_held" "The order is held. Release it before its parcel is packed or sent.";

@@ -1,5 +1,6 @@
 //! Orders as shoppers and the staff read them.
 
+use domain::invoice::Invoice;
 use domain::order::OrderEvent;
 use domain::{
     Address, Money, Order, OrderId, OrderStatus, Parcel, ParcelLabel, ParcelState, RefundId, RefundTarget, SaleId,
@@ -31,6 +32,9 @@ pub struct OrderJson {
     /// The parcel. Left out until something is packed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parcel: Option<ParcelJson>,
+    /// The invoice that was asked for. Left out unless one order is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invoice: Option<InvoiceJson>,
     /// While staff hold the order: it is not delivered until they have looked at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<HoldJson>,
@@ -75,6 +79,24 @@ impl From<&Parcel> for ParcelJson {
             version: parcel.version(),
             history: parcel.moves().map(|step| ParcelMoveJson { at: step.at, state: step.state }).collect(),
         }
+    }
+}
+
+/// An invoice (发票) that the owner of an order asked for.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct InvoiceJson {
+    pub title: String,
+    /// `null` for a person.
+    pub tax_number: Option<String>,
+    pub asked_at: Timestamp,
+    /// When the shop marked it as issued.
+    pub issued_at: Option<Timestamp>,
+}
+
+impl From<Invoice> for InvoiceJson {
+    fn from(Invoice { to, asked_at, issued }: Invoice) -> Self {
+        let issued_at = issued.map(|(at, _)| at);
+        InvoiceJson { title: to.title, tax_number: to.tax_number, asked_at, issued_at }
     }
 }
 
@@ -129,6 +151,7 @@ impl OrderJson {
             address: order.address,
             history,
             parcel: None,
+            invoice: None,
             hold: None,
             payment_declined: false,
             partial_refunds: Vec::new(),

@@ -12,18 +12,54 @@ const REASON = { zh: '顾客来电要求', en: 'They rang and asked' };
 export default async function support(run) {
   const { shop } = run;
   const sale = await shop.openSale({ total: 5 });
-  const [payer, waverer] = await Promise.all([shop.register(), shop.register()]);
-  const [paid, unpaid] = await Promise.all([payer.buy(sale), waverer.buy(sale)]);
-  await payer.pay(paid);
+  const [payer, waverer, receiver] = await Promise.all([shop.register(), shop.register(), shop.register()]);
+  const [paid, unpaid, sent] = await Promise.all([payer.buy(sale), waverer.buy(sale), receiver.buy(sale)]);
+  await Promise.all([payer.pay(paid), receiver.pay(sent)]);
   const visitor = await (await run.visit()).logInAs(shop.admin);
 
+  await sendParcel(run, visitor, sent, receiver);
   await refundPart(run, visitor, paid, payer);
   await endOrder(visitor, { order: paid, of: payer, verb: visitor.labels.refundOrder, leads: /refund/ });
   await endOrder(visitor, { order: unpaid, of: waverer, verb: visitor.labels.dropOrder, leads: /cancelled/ });
-  await download(visitor, sale, [paid, unpaid]);
+  await download(visitor, sale, [paid, unpaid, sent]);
   await readTheLog(visitor, sale, [paid, unpaid]);
   await blockAndUnblock(visitor, waverer);
   await addColleague(run, visitor);
+}
+
+/** Packs and sends an order. Its owner sees where it is, asks for an invoice, and confirms the receipt. */
+async function sendParcel(run, visitor, order, of) {
+  const { page, labels, locale } = visitor;
+  await page.goto(`/admin/orders/${order.id}?lang=${locale}`);
+  await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: labels.pack, exact: true }).click()]);
+  await isConfirmed(visitor);
+  await confirmAction(visitor, page.locator('.case'), labels.ship, 'admin-order-ship', async (dialog) => {
+    await dialog.locator('[name="carrier"]').fill('SF');
+    await dialog.locator('[name="number"]').fill('SF1234567890');
+  });
+  await visitor.goAdmin('/orders/parcels');
+  await visitor.inspect('admin-parcels');
+
+  const owner = await (await run.visit()).logInAs(of);
+  const path = `/${locale}/orders/${order.sale_id}/${order.id}`;
+  await owner.page.goto(path);
+  await owner.page.locator('.parcel a[href*="SF1234567890"]').waitFor();
+  await owner.inspect('order-shipped');
+  const dialog = owner.page.getByRole('dialog');
+  await owner.page.getByRole('button', { name: labels.askInvoice, exact: true }).click();
+  await dialog.locator('[name="title"]').fill('某某公司');
+  await dialog.locator('[name="tax_number"]').fill('91350100M000100Y43');
+  await Promise.all([owner.page.waitForEvent('load'), dialog.getByRole('button', { name: labels.askInvoice, exact: true }).click()]);
+  await owner.page.goto(`${path}/receipt`);
+  await owner.page.locator('.receipt', { hasText: '91350100M000100Y43' }).waitFor();
+  await owner.inspect('receipt');
+  await owner.page.goto(path);
+  await owner.page.getByRole('button', { name: labels.received, exact: true }).click();
+  await Promise.all([owner.page.waitForEvent('load'), dialog.getByRole('button', { name: labels.received, exact: true }).click()]);
+  await owner.page.locator('.parcel .timeline li').nth(2).waitFor();
+  await visitor.goAdmin('/orders/invoices');
+  await page.locator('tbody tr', { hasText: '91350100M000100Y43' }).waitFor();
+  await visitor.inspect('admin-invoices');
 }
 
 /** Gives a part of the money into the owner's wallet, who reads why on the page of the order. */

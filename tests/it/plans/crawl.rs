@@ -30,6 +30,8 @@ const SEARCHES: &[&str] = &[
     "/admin/orders?sort=oldest&user=mei",
     "/admin/orders?held=true",
     "/admin/orders?parcel=to_pack&held=false",
+    "/admin/orders/invoices",
+    "/admin/orders/invoices?issued=true",
     "/admin/orders?parcel=packed&held=false",
     "/admin/orders?parcel=packed&sort=oldest",
     "/admin/search?q=me",

@@ -192,6 +192,10 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000,
              CASE WHEN i % 100 = 1 THEN 'packed' WHEN i % 10 BETWEEN 1 AND 6 AND i % 100 <> 2 THEN 'delivered' END",
         ),
+        rows(
+            "invoices (order_id, title, asked_at_ms, issued_at_ms, issued_by)",
+            "{id}, 'x', i, CASE WHEN i % 100 <> 0 THEN i END, CASE WHEN i % 100 <> 0 THEN 'admin' END",
+        ),
         rows("parcel_steps (order_id, step, state, at_ms, actor)", "{id}, 1, 'packed', i, 'admin'"),
         // Groups of ten accounts share an address. All accounts of a sale share a network, which links none of them.
         rows(

@@ -1,5 +1,6 @@
 //! Pages of orders from samples.
 
+use crate::orders::invoice::InvoiceFormState;
 use crate::orders::view::*;
 use domain::{Currency, Locale, UserId};
 use web::views::test_chrome;
@@ -60,6 +61,7 @@ fn view(status: OrderStatus, goods_name: &str) -> OrderView {
         partial_refunds: Vec::new(),
         holds: Vec::new(),
         parcel: None,
+        invoice: None,
     }
 }
 
@@ -76,6 +78,7 @@ fn order_page_offers_the_actions_of_its_status() {
             sale: Some(sale_of_order(status)),
             now: at(450),
             appeal: AppealFormState::default(),
+            invoice: InvoiceFormState::default(),
         };
         let html = page.render().unwrap();
         let unpaid = status == OrderStatus::Unpaid;
@@ -109,6 +112,7 @@ fn order_page_escapes_names() {
         sale,
         now: at(0),
         appeal,
+        invoice: InvoiceFormState::default(),
     };
     assert_eq!(page.render().unwrap().matches("<script").count(), 1);
 }

@@ -1,0 +1,255 @@
+//! Invoices (发票) that customers asked for: listed, exported for the tax office's service, and marked as issued. And the receipt
+//! of an order for staff.
+
+use askama::Template;
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::lists::csv::{Record, download};
+use crate::orders::api::existing_order;
+use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
+use domain::{AuditAction, Money, OrderId, OrderStatus, Page, SaleId, SecurityClass};
+use pages::{Chrome, filters};
+use store::{FoundInvoice, Store, StoreError};
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::client::ClientAddress;
+use web::extract::session::{SupportShoppers, ViewConsole};
+use web::extract::{LongForm, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::receipts;
+use web::shared::negotiation::{personal, see_other};
+use web::shared::orders::InvoiceJson;
+use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use words::fill;
+
+const PATH: &str = "/admin/orders/invoices";
+/// Rows in memory at once.
+const BATCH_SIZE: i64 = 500;
+const HEADER: [&str; 10] = [
+    "order_id",
+    "sale_id",
+    "title",
+    "tax_number",
+    "amount",
+    "refunded",
+    "currency",
+    "order_status",
+    "asked_at",
+    "issued_at",
+];
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct InvoicesQuery {
+    /// `true` for the invoices that were marked as issued instead of those that are still to be.
+    issued: bool,
+    before: Cursor,
+    /// How many the page reports as marked.
+    #[schemars(skip)]
+    done: String,
+    /// The language of the page.
+    #[schemars(skip)]
+    lang: String,
+}
+
+/// An invoice with what went back of its order.
+#[derive(Debug)]
+struct InvoiceRow {
+    found: FoundInvoice,
+    refunded: Money,
+}
+
+async fn rows(store: &Store, issued: bool, before: Option<OrderId>, limit: i64) -> Result<Vec<InvoiceRow>, StoreError> {
+    let found = store.orders().invoices(issued, before, limit).await?;
+    let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
+    let refunded = store.payments().refunded_amounts(&ids).await?;
+    let row = |found: FoundInvoice| {
+        let back = refunded.get(&found.order.id).copied().unwrap_or_default();
+        InvoiceRow { refunded: Money::new(back, found.order.amount.currency), found }
+    };
+    Ok(found.into_iter().map(row).collect())
+}
+
+async fn page_of(shop: &Shop, query: &InvoicesQuery) -> Result<Page<InvoiceRow, OrderId>, Problem> {
+    let before = query.before.read("before")?;
+    let found = rows(&shop.store, query.issued, before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    Ok(Page::cut(found, LARGE_PAGE_SIZE, |row| row.found.order.id))
+}
+
+#[derive(Serialize, JsonSchema)]
+struct InvoiceList {
+    invoices: Vec<ListedInvoice>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<OrderId>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ListedInvoice {
+    order_id: OrderId,
+    sale_id: SaleId,
+    amount: Money,
+    /// What was refunded of it, in parts and as a whole.
+    refunded: Money,
+    order_status: OrderStatus,
+    #[serde(flatten)]
+    invoice: InvoiceJson,
+}
+
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<InvoicesQuery>,
+) -> Result<Response, Problem> {
+    let Page { items, next } = page_of(&shop, &query).await?;
+    let listed = |InvoiceRow { found: FoundInvoice { order, invoice }, refunded }: InvoiceRow| ListedInvoice {
+        order_id: order.id,
+        sale_id: order.sale_id,
+        amount: order.amount,
+        refunded,
+        order_status: order.status,
+        invoice: invoice.into(),
+    };
+    let invoices = items.into_iter().map(listed).collect();
+    Ok((Cache::Private, Answer(InvoiceList { invoices, next })).into_response())
+}
+
+#[derive(Serialize, JsonSchema)]
+struct IssuedInvoice {
+    invoice: InvoiceJson,
+}
+
+pub async fn issue(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+) -> Result<Response, Problem> {
+    shop.store.orders().issue_invoices(&[id], staff.actor()).await?;
+    let invoice = shop.store.orders().invoice_of(id).await?.ok_or(Code::NotFound)?.into();
+    Ok(Answer(IssuedInvoice { invoice }).into_response())
+}
+
+pub async fn export(
+    (State(shop), staff): StaffCall<ViewConsole>,
+    ClientAddress(client): ClientAddress,
+    Query(query): Query<InvoicesQuery>,
+) -> Result<Response, Problem> {
+    let now = shop.clock.now();
+    let details = json!({"issued": query.issued});
+    shop.store.audit_log().log_event(staff.actor(), AuditAction::ExportInvoices, "invoices", &details, now).await?;
+    shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "invoices");
+    let day = now.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
+    let export = Export { store: shop.store.clone(), issued: query.issued, before: None, is_over: false };
+    Ok(download(&format!("invoices-{day}.csv"), &HEADER, stream::try_unfold(export, Export::next_batch)))
+}
+
+struct Export {
+    store: Store,
+    issued: bool,
+    before: Option<OrderId>,
+    is_over: bool,
+}
+
+impl Export {
+    /// The next records; `None` after the last.
+    async fn next_batch(mut self) -> Result<Option<(Vec<Record>, Export)>, StoreError> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let found = rows(&self.store, self.issued, self.before, BATCH_SIZE).await?;
+        self.before = found.last().map(|row| row.found.order.id);
+        self.is_over = (found.len() as i64) < BATCH_SIZE;
+        Ok(Some((found.into_iter().map(cells).collect(), self)))
+    }
+}
+
+fn cells(InvoiceRow { found: FoundInvoice { order, invoice }, refunded }: InvoiceRow) -> Record {
+    vec![
+        order.id.to_string(),
+        order.sale_id.to_string(),
+        invoice.to.title,
+        invoice.to.tax_number.unwrap_or_default(),
+        order.amount.decimal(),
+        refunded.decimal(),
+        order.amount.currency.as_str().to_owned(),
+        order.status.to_string(),
+        invoice.asked_at.to_string(),
+        invoice.issued.map(|(at, _)| at.to_string()).unwrap_or_default(),
+    ]
+}
+
+#[derive(Debug, Template)]
+#[template(path = "orders/console_invoices.html")]
+struct InvoicesPage {
+    chrome: Chrome,
+    rows: Vec<InvoiceRow>,
+    issued: bool,
+    older: Option<OrderId>,
+    may_act: bool,
+    notice: Option<String>,
+}
+
+impl InvoicesPage {
+    fn may_mark(&self) -> bool {
+        self.may_act && !self.issued
+    }
+
+    fn export_path(&self) -> String {
+        format!("/api/admin/invoices.csv?lang={}&issued={}", self.chrome.locale, self.issued)
+    }
+}
+
+pub async fn show(
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<InvoicesQuery>,
+) -> Result<Response, Problem> {
+    let Page { items, next } = page_of(&shop, &query).await?;
+    let page = InvoicesPage {
+        chrome: visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale)),
+        rows: items,
+        issued: query.issued,
+        older: next,
+        may_act: staff.may::<SupportShoppers>(),
+        notice: query.done.parse::<usize>().ok().map(|done| fill(words::text(visitor.locale).invoices.done, done)),
+    };
+    personal(StatusCode::OK, &page)
+}
+
+/// Marks the ticked invoices as issued.
+pub async fn issue_ticked(
+    (State(shop), staff, visitor): StaffVisit<SupportShoppers>,
+    LongForm(fields): LongForm<Vec<(String, String)>>,
+) -> Result<Response, Problem> {
+    let ids = fields.iter().filter(|(name, _)| name == "id").map(|(_, id)| id.parse());
+    let ids: Vec<OrderId> = ids.collect::<Result<_, _>>().map_err(|_| Problem::invalid_field("id", "bad_id"))?;
+    let done = shop.store.orders().issue_invoices(&ids, staff.actor()).await?;
+    Ok(see_other(&format!("{PATH}?lang={}&done={done}", visitor.locale)))
+}
+
+pub async fn receipt(
+    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, OrderId>,
+) -> Result<Response, Problem> {
+    let order = existing_order(&shop, id).await?;
+    let lang = visitor.locale;
+    let (path, back) = (format!("/admin/orders/{id}/receipt?lang={lang}"), format!("/admin/orders/{id}?lang={lang}"));
+    receipts::page(&shop, &visitor, order, &path, back).await
+}
+
+web::operations! { "administrators"
+    /// Invoices that customers asked for, of the newest orders first
+    GET "/api/admin/invoices" listInvoices = list;
+        200 InvoiceList, "Those that are still to be issued, or with `issued` the others.";
+    /// The same as CSV, without a size limit; noted in the audit log
+    GET "/api/admin/invoices.csv" exportInvoices = export, without_key("before"), csv;
+        200 String, "UTF-8 with a byte order mark. An aborted transfer is incomplete.";
+        refuses StepUpNeeded;
+    /// Mark the invoice of an order as issued
+    ///
+    /// Safe to repeat.
+    POST "/api/admin/invoices/{order}/issued" issueInvoice = issue;
+        200 IssuedInvoice, "It cannot be changed any more.";
+}

@@ -1,0 +1,119 @@
+//! Invoices that owners of paid orders ask for, and that staff mark as issued.
+
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::audit_log::log;
+use crate::{OrderStore, StoreError, bind_ids, list, orders, padded, row};
+use domain::invoice::{Invoice, InvoiceTitle};
+use domain::{AuditAction, Order, OrderId, UserId};
+use serde_json::json;
+
+/// The outcome of asking for an invoice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvoiceOutcome {
+    Asked,
+    /// It was issued already, to this or another title.
+    Issued,
+    /// The order is not paid.
+    NotPaid,
+}
+
+/// An invoice with its order.
+#[derive(Debug, Clone)]
+pub struct FoundInvoice {
+    pub order: Order,
+    pub invoice: Invoice,
+}
+
+macro_rules! columns {
+    () => {
+        "title, tax_number, asked_at_ms, issued_at_ms, issued_by"
+    };
+}
+
+fn invoice(row: &AnyRow) -> Result<Invoice, sqlx::Error> {
+    let issued_by: Option<String> = row.try_get("issued_by")?;
+    Ok(Invoice {
+        to: InvoiceTitle { title: row::text(row, "title")?, tax_number: row.try_get("tax_number")? },
+        asked_at: row::time(row, "asked_at_ms")?,
+        issued: row::optional_time(row, "issued_at_ms")?.zip(issued_by),
+    })
+}
+
+impl OrderStore<'_> {
+    pub async fn invoice_of(self, order: OrderId) -> Result<Option<Invoice>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM invoices WHERE order_id = $1");
+        self.optional(sqlx::query(sql).bind(order.to_string()), invoice).await
+    }
+
+    /// Asks for an invoice, or changes its title until it is issued.
+    pub async fn ask_invoice(
+        self,
+        order: OrderId,
+        owner: UserId,
+        to: &InvoiceTitle,
+    ) -> Result<InvoiceOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = "UPDATE orders SET reason = reason WHERE id = $1 AND user_id = $2 AND status = 'paid' RETURNING id";
+        let paid = sqlx::query(sql).bind(order.to_string()).bind(owner.to_string());
+        if paid.fetch_optional(&mut *tx).await?.is_none() {
+            return Ok(InvoiceOutcome::NotPaid);
+        }
+        let sql = "INSERT INTO invoices (order_id, title, tax_number, asked_at_ms) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (order_id) DO UPDATE SET title = excluded.title, tax_number = excluded.tax_number,
+               asked_at_ms = excluded.asked_at_ms WHERE invoices.issued_at_ms IS NULL";
+        let query = sqlx::query(sql).bind(order.to_string()).bind(to.title.clone()).bind(to.tax_number.clone());
+        if query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected() == 0 {
+            return Ok(InvoiceOutcome::Issued);
+        }
+        tx.commit().await?;
+        Ok(InvoiceOutcome::Asked)
+    }
+
+    /// Invoices that are issued or are still to be, of the newest orders first, before an order.
+    pub async fn invoices(
+        self,
+        issued: bool,
+        before: Option<OrderId>,
+        limit: i64,
+    ) -> Result<Vec<FoundInvoice>, StoreError> {
+        let condition = if issued { "IS NOT NULL" } else { "IS NULL" };
+        let sql = format!(
+            concat!(
+                "SELECT {}, ",
+                columns!(),
+                " FROM invoices JOIN orders ON orders.id = order_id WHERE issued_at_ms {} AND order_id < $1
+                 ORDER BY order_id DESC LIMIT $2"
+            ),
+            orders::columns!(),
+            condition
+        );
+        // "g" sorts after every UUID.
+        let before = before.map_or_else(|| "g".to_owned(), |id| id.to_string());
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(before).bind(limit);
+        self.all(query, |row| Ok(FoundInvoice { order: orders::order(row)?, invoice: invoice(row)? })).await
+    }
+
+    /// Marks invoices as issued, each with its line in the audit log. Returns how many were not before.
+    pub async fn issue_invoices(self, of: &[OrderId], actor: &str) -> Result<usize, StoreError> {
+        let mut tx = self.begin().await?;
+        let (now, mut count) = (tx.now, 0);
+        for chunk in padded(of) {
+            let sql = format!(
+                "UPDATE invoices SET issued_at_ms = $1, issued_by = $2
+                 WHERE issued_at_ms IS NULL AND order_id IN {} RETURNING order_id, title",
+                list(chunk.len(), 2)
+            );
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(now.as_millisecond()).bind(actor.to_owned());
+            for issued in bind_ids(query, &chunk).fetch_all(&mut *tx).await? {
+                let (order, after) = (row::text(&issued, "order_id")?, json!({"title": row::text(&issued, "title")?}));
+                let subject = format!("order {order}");
+                log(&mut tx, actor, AuditAction::IssueInvoice, &subject, None, Some(&after), now).await?;
+                count += 1;
+            }
+        }
+        tx.commit().await?;
+        Ok(count)
+    }
+}

@@ -1,0 +1,110 @@
+//! The receipt of an order, and the invoice that its owner asks for.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::orders::page::{self, OrderPageForms};
+use crate::{UserCall, UserVisit};
+use domain::invoice::InvoiceTitle;
+use domain::{OrderId, SaleId, UserId};
+use store::InvoiceOutcome;
+use web::Shop;
+use web::extract::session::SignedIn;
+use web::extract::{Form, Json, PathIds};
+use web::problem::{Code, Problem};
+use web::receipts;
+use web::shared::FieldError;
+use web::shared::negotiation::see_other;
+use web::shared::orders::InvoiceJson;
+use web::shared::paths::order_path;
+
+/// To whom an invoice is made out.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InvoiceRequest {
+    #[schemars(length(min = 1, max = 100))]
+    title: String,
+    /// The unified social credit code of a company, 18 characters with a right check digit. Left out for a person.
+    #[serde(default)]
+    tax_number: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct InvoiceAnswer {
+    invoice: InvoiceJson,
+}
+
+/// Asks for an invoice of a paid order of the user.
+async fn ask(shop: &Shop, user: UserId, (sale, id): (SaleId, OrderId), to: &InvoiceTitle) -> Result<(), Problem> {
+    let order = shop.orders.find_persisted(user, sale, id).await?;
+    match shop.store.orders().ask_invoice(order.id, user, to).await? {
+        InvoiceOutcome::Asked => Ok(()),
+        InvoiceOutcome::Issued => Err(Code::InvoiceIssued.into()),
+        InvoiceOutcome::NotPaid => Err(Code::NotPaid.into()),
+    }
+}
+
+pub async fn put(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    Json(request): Json<InvoiceRequest>,
+) -> Result<Response, Problem> {
+    let to = InvoiceTitle::check(&request.title, &request.tax_number).map_err(Problem::invalid)?;
+    ask(&shop, session.user_id, (sale, id), &to).await?;
+    let invoice = shop.store.orders().invoice_of(id).await?.ok_or(Code::NotFound)?.into();
+    Ok(Answer(InvoiceAnswer { invoice }).into_response())
+}
+
+/// The form of an invoice.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct InvoiceForm {
+    title: String,
+    tax_number: String,
+}
+
+/// The form of an invoice, as entered.
+#[derive(Debug, Default)]
+pub struct InvoiceFormState {
+    pub title: String,
+    pub tax_number: String,
+    pub errors: Vec<FieldError>,
+}
+
+pub async fn ask_by_form(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+    Form(form): Form<InvoiceForm>,
+) -> Result<Response, Problem> {
+    let path = order_path(visitor.locale, sale, id);
+    let to = match InvoiceTitle::check(&form.title, &form.tax_number) {
+        Ok(to) => to,
+        Err(errors) => {
+            let errors = errors.into_iter().map(|(field, code)| FieldError { field, code }).collect();
+            let invoice = InvoiceFormState { title: form.title, tax_number: form.tax_number, errors };
+            let forms = OrderPageForms { invoice, ..OrderPageForms::default() };
+            return page::page(&shop, &session, &visitor, (sale, id), forms).await;
+        }
+    };
+    ask(&shop, session.user_id, (sale, id), &to).await.map_err(|problem| problem.back(path.clone()))?;
+    Ok(see_other(&format!("{path}#invoice")))
+}
+
+pub async fn receipt(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds((sale, id)): PathIds<(SaleId, OrderId)>,
+) -> Result<Response, Problem> {
+    let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
+    let back = order_path(visitor.locale, sale, id);
+    receipts::page(&shop, &visitor, order, &format!("{back}/receipt"), back.clone()).await
+}
+
+web::operations! { "orders"
+    /// Ask for an invoice (发票) of a paid order, or change its title
+    PUT "/api/sales/{sale}/orders/{order}/invoice" askInvoice = put;
+        200 InvoiceAnswer, "Asked for. It can be changed until the shop marks it as issued.";
+        refuses NotPaid NotPayable InvoiceIssued;
+}

@@ -1,0 +1,89 @@
+//! The receipt of a paid order, which prints on one sheet, for the order's owner and for staff.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::Timestamp;
+
+use crate::Shop;
+use crate::extract::visitor::Visitor;
+use crate::problem::{Code, Problem};
+use crate::shared::goods_name_and_cover;
+use crate::shared::negotiation::personal;
+use domain::invoice::Invoice;
+use domain::staff::ShopPageName;
+use domain::{Money, Order, PaymentStatus};
+use pages::{Chrome, filters};
+use store::{PaymentRecord, WALLET};
+
+#[derive(Debug, Template)]
+#[template(path = "orders/receipt.html")]
+struct ReceiptPage {
+    chrome: Chrome,
+    /// What the shop's page about the seller says in this language, in Markdown.
+    seller: String,
+    order: Order,
+    goods_name: String,
+    /// The payments whose money came.
+    payments: Vec<PaymentRecord>,
+    invoice: Option<Invoice>,
+    /// The path of the order's page.
+    back: String,
+}
+
+/// Money that went back, or is on its way.
+struct Refund {
+    amount: Money,
+    /// `None` while it is on its way.
+    made_at: Option<Timestamp>,
+}
+
+impl ReceiptPage {
+    fn unit_price(&self) -> Money {
+        Money { amount: self.order.amount.amount / i64::from(self.order.quantity.max(1)), ..self.order.amount }
+    }
+
+    fn refunds(&self) -> Vec<Refund> {
+        let mut refunds = Vec::new();
+        for record in &self.payments {
+            let parts = record.partial_refunds.iter();
+            refunds.extend(parts.map(|part| Refund { amount: part.amount, made_at: part.refunded_at }));
+            let rest = record.payment.refundable();
+            if record.payment.status != PaymentStatus::Captured && rest.amount > 0 {
+                refunds.push(Refund { amount: rest, made_at: record.refunded_at });
+            }
+        }
+        refunds
+    }
+
+    /// What was paid and did not go back.
+    fn rest(&self) -> Money {
+        let paid: i64 = self.payments.iter().map(|record| record.payment.amount.amount).sum();
+        let back: i64 = self.refunds().iter().map(|refund| refund.amount.amount).sum();
+        Money { amount: paid - back, ..self.order.amount }
+    }
+}
+
+/// The page of an order at `path`. An order that was never paid has no receipt.
+pub async fn page(shop: &Shop, visitor: &Visitor, order: Order, path: &str, back: String) -> Result<Response, Problem> {
+    let mut payments = shop.store.payments().payments_of(order.id).await?;
+    payments.retain(|record| {
+        use PaymentStatus::{Captured, RefundPending, Refunded};
+        record.captured_at.is_some() && matches!(record.payment.status, Captured | RefundPending | Refunded)
+    });
+    if payments.is_empty() {
+        return Err(Code::NotFound.into());
+    }
+    let seller = shop.store.shop_pages().get(ShopPageName::Seller).await?;
+    let entry = shop.catalogue.entry(order.sale_id).await?;
+    let page = ReceiptPage {
+        chrome: visitor.chrome_at(path.to_owned()),
+        seller: seller.map(|page| page.text.get(visitor.locale).to_owned()).unwrap_or_default(),
+        goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
+        invoice: shop.store.orders().invoice_of(order.id).await?,
+        payments,
+        order,
+        back,
+    };
+    personal(StatusCode::OK, &page)
+}
