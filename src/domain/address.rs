@@ -1,6 +1,6 @@
 //! Delivery addresses. Chinese and western addresses have the same fields; only the order of the printed lines differs.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
@@ -42,6 +42,40 @@ pub struct Address {
     #[serde(default)]
     #[schemars(length(max = 12))]
     pub postal_code: String,
+}
+
+/// What the API's document says about an address in a request. Addresses in answers may be masked, so the schema of
+/// [`Address`] asks for less.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct GivenAddress {
+    #[schemars(length(min = 1, max = 60))]
+    pub recipient: String,
+    /// 6 to 15 digits.
+    #[schemars(length(max = 24), regex(pattern = r"^[-+() ]*([0-9][-+() ]*){6,15}$"))]
+    pub phone: String,
+    /// Two letters of ISO 3166.
+    #[schemars(transform = limit_to_countries)]
+    pub country: String,
+    /// Province or state; required in some countries.
+    #[serde(default)]
+    #[schemars(length(max = 60))]
+    pub region: String,
+    #[schemars(length(min = 1, max = 60))]
+    pub city: String,
+    /// District, street and house.
+    #[schemars(length(min = 1, max = 120))]
+    pub line1: String,
+    #[serde(default)]
+    #[schemars(length(max = 120))]
+    pub line2: String,
+    #[serde(default)]
+    #[schemars(length(max = 12))]
+    pub postal_code: String,
+}
+
+fn limit_to_countries(schema: &mut Schema) {
+    schema.insert("enum".to_owned(), COUNTRIES.into());
 }
 
 /// An invalid field and the code of its problem.

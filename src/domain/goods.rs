@@ -1,7 +1,9 @@
 //! Goods, the catalogue items of the shop, in both of its languages.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::{CategoryId, GoodsId, Locale};
@@ -12,6 +14,29 @@ use crate::{CategoryId, GoodsId, Locale};
 pub struct Bilingual {
     pub zh: String,
     pub en: String,
+}
+
+/// What the API's document says about [`Bilingual`] texts in a request: the bounds of both, in characters.
+pub struct BoundedBilingual<const MIN: u32, const MAX: u32>;
+
+impl<const MIN: u32, const MAX: u32> JsonSchema for BoundedBilingual<MIN, MAX> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Bilingual{MIN}To{MAX}").into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let text = json_schema!({"type": "string", "minLength": MIN, "maxLength": MAX});
+        json_schema!({
+            "type": "object",
+            "properties": {"zh": text, "en": text},
+            "required": ["zh", "en"],
+            "additionalProperties": false
+        })
+    }
 }
 
 impl Bilingual {

@@ -39,7 +39,7 @@ pub mod staff;
 pub mod waiting_room;
 pub mod waitlist;
 
-pub use address::Address;
+pub use address::{Address, GivenAddress};
 pub use audit_action::AuditAction;
 pub use audit_action::SecurityClass;
 pub use audit_action::{Alarm, AlarmEvent};
@@ -48,7 +48,7 @@ pub use claim::{Refusal, RefusalClass};
 pub use draw::sale::{DrawEntry, DrawPlan, DrawStage, DrawState, EntryState};
 pub use eligibility::InvitationCode;
 pub use eligibility::{EligibilityChange, EligibilityRule, EligibilityRules, GroupKind, Ineligible};
-pub use goods::{Bilingual, Goods};
+pub use goods::{Bilingual, BoundedBilingual, Goods};
 pub use goods::{Category, MAX_CATEGORIES, category_of};
 pub use goods::{GalleryChange, GalleryRefusal, Picture};
 pub use hold::{Appeal, AppealAnswer, HoldOutcome, OrderHold};

@@ -76,16 +76,14 @@ impl Currency {
 }
 
 impl JsonSchema for Currency {
-    fn inline_schema() -> bool {
-        true
-    }
-
     fn schema_name() -> Cow<'static, str> {
         "Currency".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[A-Z]{3}$", "description": "A currency of ISO 4217."})
+        let codes: Vec<&str> = CURRENCIES.iter().flat_map(|(_, codes)| codes.split(' ')).collect();
+        let pattern = format!("^({})$", codes.join("|"));
+        json_schema!({"type": "string", "pattern": pattern, "description": "A currency of ISO 4217."})
     }
 }
 
@@ -108,8 +106,6 @@ impl<'de> Deserialize<'de> for Currency {
 pub struct Money {
     /// In minor units.
     pub amount: i64,
-    /// A currency of ISO 4217.
-    #[schemars(regex(pattern = r"^[A-Z]{3}$"))]
     pub currency: Currency,
 }
 

@@ -34,7 +34,7 @@ const MAX_NAME_CHARS: usize = 60;
 /// Bytes in base64url.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
-#[schemars(inline)]
+#[schemars(inline, extend("pattern" = r"^([A-Za-z0-9_-]{4})*([A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?$"))]
 struct Bytes(Vec<u8>);
 
 impl TryFrom<String> for Bytes {

@@ -64,7 +64,7 @@ pub async fn approve(
 #[serde(deny_unknown_fields)]
 pub struct DeclineRequest {
     /// Read by the person who asked.
-    #[schemars(length(max = 500))]
+    #[schemars(length(min = 1, max = 500))]
     reason: String,
 }
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{StaffCall, StaffCallTo};
-use domain::{Bilingual, Category, CategoryId};
+use domain::{Bilingual, BoundedBilingual, Category, CategoryId};
 use store::{CategoryDraft, RequestId};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -24,6 +24,7 @@ use web::shared::validation::check_category_name;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CategoryName {
+    #[schemars(with = "BoundedBilingual<1, 40>")]
     name: Bilingual,
 }
 

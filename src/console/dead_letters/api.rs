@@ -55,6 +55,7 @@ pub struct ReplayRequest {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DiscardRequest {
+    #[schemars(length(min = 1))]
     id: String,
 }
 

@@ -34,6 +34,7 @@ pub struct ExclusionRequest {
 #[serde(deny_unknown_fields)]
 pub struct MissingRoundRequest {
     /// Shown to entrants and visitors, as it is.
+    #[schemars(length(min = 1, max = 300))]
     reason: String,
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sales::definition_api::present;
 use crate::{StaffCall, StaffCallTo};
-use domain::{Bilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
+use domain::{Bilingual, BoundedBilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
 use pages::pictures;
 use store::GoodsDraft;
 use web::extract::session::{ManageSales, ViewConsole};
@@ -23,20 +23,25 @@ use web::shared::validation::{check_description, check_name, check_variant};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewGoods {
+    #[schemars(with = "BoundedBilingual<1, 200>")]
     name: Bilingual,
+    #[schemars(with = "BoundedBilingual<0, 10000>")]
     description: Bilingual,
     /// The category
     category_id: Option<CategoryId>,
     /// The goods of which these are a variant.
     variant_of: Option<GoodsId>,
     /// What tells it from other variants; empty texts where nothing does
+    #[schemars(with = "Option<BoundedBilingual<0, 30>>")]
     variant: Option<Bilingual>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoodsEdit {
+    #[schemars(with = "Option<BoundedBilingual<1, 200>>")]
     name: Option<Bilingual>,
+    #[schemars(with = "Option<BoundedBilingual<0, 10000>>")]
     description: Option<Bilingual>,
     /// `null` takes the goods out of their category.
     #[serde(default, deserialize_with = "present")]
@@ -45,6 +50,7 @@ pub struct GoodsEdit {
     #[serde(default, deserialize_with = "present")]
     variant_of: Option<Option<GoodsId>>,
     /// What tells it from other variants; empty texts where nothing does
+    #[schemars(with = "Option<BoundedBilingual<0, 30>>")]
     variant: Option<Bilingual>,
 }
 

@@ -157,6 +157,7 @@ fn being_computed() -> Problem {
 #[serde(deny_unknown_fields)]
 pub struct ReviewRequest {
     /// Shown to the owner of the order, as it is.
+    #[schemars(length(min = 1, max = 300))]
     reason: String,
 }
 

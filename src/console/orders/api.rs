@@ -184,7 +184,7 @@ pub async fn recipient(
 #[serde(deny_unknown_fields)]
 pub struct StaffActionRequest {
     /// Visible to staff only.
-    #[schemars(length(max = 500))]
+    #[schemars(length(min = 1, max = 500))]
     reason: String,
     /// Shown to the owner of the order.
     #[serde(default)]
@@ -235,7 +235,7 @@ pub struct PartialRefundRequest {
     /// `payer`, which is the default: in the way it was paid. `wallet`: into the wallet of the order's owner.
     to: Option<RefundTarget>,
     /// Visible to staff only.
-    #[schemars(length(max = 500))]
+    #[schemars(length(min = 1, max = 500))]
     reason: String,
     /// Shown to the owner of the order.
     #[serde(default)]

@@ -40,7 +40,7 @@ pub struct OrderSearchQuery {
     pub to: String,
     pub before: Cursor,
     /// Orders per page; 50 by default, at most 200.
-    #[schemars(with = "u32")]
+    #[schemars(with = "u32", range(min = 1, max = 200))]
     limit: String,
     /// `oldest` for the oldest first. Only the page reads it.
     #[schemars(skip)]

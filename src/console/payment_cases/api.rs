@@ -134,7 +134,7 @@ fn answer(case: PaymentCase) -> Result<Response, Problem> {
 #[serde(deny_unknown_fields)]
 pub struct CaseRequest {
     /// Kept with the case and in the audit log.
-    #[schemars(length(max = 500))]
+    #[schemars(length(min = 1, max = 500))]
     reason: String,
     /// Of a refund: whether it is made although the payment is disputed.
     #[serde(default)]

@@ -116,7 +116,7 @@ pub async fn user((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, UserId
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockRequest {
-    #[schemars(length(max = 500))]
+    #[schemars(length(min = 1, max = 500))]
     reason: String,
 }
 
@@ -166,6 +166,7 @@ pub async fn staff((State(shop), _): StaffCall<ManageStaff>) -> Result<Response,
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewStaffMember {
+    #[schemars(length(min = 3, max = 32))]
     username: String,
     #[schemars(extend("enum" = ["admin", "operator", "support", "viewer"]))]
     role: String,

@@ -38,11 +38,13 @@ pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response
 #[serde(deny_unknown_fields)]
 pub struct SubscriptionBody {
     /// An https address at the browser's push service, on the usual port and the public internet.
-    #[schemars(length(max = 1024))]
+    #[schemars(length(max = 1024), regex(pattern = r"^https://"))]
     endpoint: String,
-    /// The browser's public key, in base64url.
+    /// The browser's public key, in base64url: 65 bytes.
+    #[schemars(regex(pattern = r"^B[A-P][A-Za-z0-9_-]{84}[AEIMQUYcgkosw048]$"))]
     p256dh: String,
-    /// The browser's authentication secret, in base64url.
+    /// The browser's authentication secret, in base64url: 16 bytes.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9_-]{21}[AQgw]$"))]
     auth: String,
     /// The language of messages.
     locale: Locale,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
-use domain::{Address, AddressId};
+use domain::{Address, AddressId, GivenAddress};
 use store::{AddressEdit, SavedAddress};
 use web::cache_policy::Cache;
 use web::extract::session::SignedIn;
@@ -21,6 +21,7 @@ use web::shared::negotiation::created;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddressBody {
+    #[schemars(with = "GivenAddress")]
     address: Address,
     #[serde(default)]
     is_default: bool,

@@ -17,7 +17,7 @@ use crate::{UserCall, json_response};
 use accounts::Session;
 use domain::claim::Claim;
 use domain::order::OrderEvent;
-use domain::{Address, AddressId, Order, OrderHold, OrderId, OrderStatus, Refusal, SaleId};
+use domain::{Address, AddressId, GivenAddress, Order, OrderHold, OrderId, OrderStatus, Refusal, SaleId};
 use engine::gate::AdmissionRequest;
 use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;
@@ -255,6 +255,7 @@ pub async fn confirm_receipt(
 #[serde(deny_unknown_fields)]
 pub struct DeliveryBody {
     address_id: Option<AddressId>,
+    #[schemars(with = "Option<GivenAddress>")]
     address: Option<Address>,
 }
 

@@ -21,7 +21,7 @@ use web::problem::Problem;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MailAddressBody")]
 pub struct AddressBody {
-    #[schemars(length(max = 254))]
+    #[schemars(email, length(max = 254))]
     address: String,
     password: Secret,
 }

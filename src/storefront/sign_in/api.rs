@@ -25,6 +25,7 @@ use web::problem::Problem;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegistrationBody {
+    #[schemars(length(min = 3, max = 32))]
     username: String,
     #[schemars(length(min = 12, max = 256))]
     password: Secret,
@@ -72,6 +73,7 @@ pub struct ContactBody {
     /// Of `GET /api/register/price`.
     challenge: String,
     /// The account's address from then on.
+    #[schemars(email, length(max = 254))]
     address: String,
 }
 

@@ -22,7 +22,7 @@ use crate::shared::paths::packet_share_url;
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PacketAmount {
-    Units(i64),
+    Units(#[schemars(range(min = 1))] i64),
     Money(Money),
 }
 
