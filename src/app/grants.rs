@@ -57,7 +57,10 @@ impl ServeGrants {
             metrics: services.metrics.clone(),
             process: services.member.clone(),
         };
-        retry_without_database(|| async { Ok(grants.store.processes().report(&grants.process).await?) }).await?;
+        retry_without_database(&services.waiting, || async {
+            Ok(grants.store.processes().report(&grants.process).await?)
+        })
+        .await?;
         Ok(Some(grants))
     }
 

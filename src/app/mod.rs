@@ -7,17 +7,22 @@ mod grants;
 mod pipeline;
 mod roles;
 mod services;
+mod starting;
 mod startup;
 
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
+use tracing::info;
 
 pub use self::services::{Services, document};
-pub use self::startup::{connect_database, has_other_secret, max_connections, open_database};
+use self::starting::Starting;
+pub use self::startup::{Waiting, connect_database, has_other_secret, max_connections, open_database};
+use base::clock::Clock;
 use base::config::{Config, ProcessRole};
-use base::lifecycle::Lifecycle;
+use base::lifecycle::{Lifecycle, signalled};
 
 /// A stop may take ten seconds in all, and tasks already have nine of them.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -26,13 +31,27 @@ const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(500);
 pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCode> {
     check_roles(roles, &config)?;
     let fresh = !config.data_dir.exists();
-    let services = Services::build(&config).await?;
-    services.prepare(fresh, roles).await?;
-    // Only `serve` has clients behind a load balancer.
-    let drain = if roles.contains(&ProcessRole::Serve) { config.web.drain } else { Duration::ZERO };
-    let mut lifecycle = Lifecycle::draining_for(drain);
-    services.spawn_roles(roles, &mut lifecycle).await?;
-    let code = lifecycle.run().await;
+    let waiting = Waiting::default();
+    let starting = Starting::begin(roles, &config, &waiting);
+    let mut signal = pin!(signalled());
+    let start = async {
+        let services = Services::build_for(&config, Clock::system(), waiting).await?;
+        services.prepare(fresh, roles).await?;
+        // Only `serve` has clients behind a load balancer.
+        let drain = if roles.contains(&ProcessRole::Serve) { config.web.drain } else { Duration::ZERO };
+        let mut lifecycle = Lifecycle::draining_for(drain);
+        services.spawn_roles(roles, starting, &mut lifecycle).await?;
+        anyhow::Ok((services, lifecycle))
+    };
+    let (services, lifecycle) = tokio::select! {
+        started = Box::pin(start) => started?,
+        // The start may wait for the database for hours, and nothing was accepted yet.
+        () = &mut signal => {
+            info!("signal received during the start; ending");
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
+    let code = lifecycle.run(signal).await;
     // Write the security events of the last requests. They are lost if the database does not answer.
     let _ = tokio::time::timeout(LAST_WRITE_TIMEOUT, services.security.write(&services.store)).await;
     services.store.close().await;

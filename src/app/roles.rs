@@ -8,20 +8,24 @@ use tracing::{info, warn};
 
 use super::Services;
 use super::grants::ServeGrants;
+use super::starting::{MAX_OPS_CONNECTIONS, Starting, StartingAddress};
 use super::startup::max_connections;
 use base::config::{PaymentProvider, ProcessRole};
 use base::lifecycle::Lifecycle;
 use pages::pictures::cleanup;
 use web::server::address_limit::AddressLimit;
 use web::server::limits::{ConnectionLimiter, ConnectionLimits};
-use web::server::{Listen, serve_on};
-
-/// Open connections to the operators' address, at most.
-const MAX_OPS_CONNECTIONS: usize = 256;
+use web::server::serve_on;
 
 impl Services {
     /// Starts the roles that have work on this rung.
-    pub(super) async fn spawn_roles(&self, roles: &[ProcessRole], lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
+    pub(super) async fn spawn_roles(
+        &self,
+        roles: &[ProcessRole],
+        starting: Starting,
+        lifecycle: &mut Lifecycle,
+    ) -> anyhow::Result<()> {
+        let Starting { ops, mut shop } = starting;
         let stop = lifecycle.stop_token();
         let (catalogue, directory) = (self.catalogue.clone(), self.directory.clone());
         lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
@@ -30,10 +34,13 @@ impl Services {
         lifecycle.spawn_loop("clock", |stop| async move { health.follow_clock(metrics, stop).await });
         let (security, store) = (self.security.clone(), self.store.clone());
         lifecycle.spawn_loop("security events", |stop| async move { security.follow(store, stop).await });
-        let ops = Listen { address: self.config.web.ops_listen, setting: "SECKILL_OPS_LISTEN" }.bind()?;
         for role in roles {
             match role {
-                ProcessRole::Serve => self.spawn_serve(lifecycle).await?,
+                ProcessRole::Serve => {
+                    if let Some(address) = shop.take() {
+                        self.spawn_serve(address, lifecycle).await?;
+                    }
+                }
                 ProcessRole::Relay => {
                     if let (Some(relay), Some(sweep)) = (self.relay(), self.sweep()) {
                         lifecycle.spawn("relay", relay.run(stop.clone()));
@@ -57,22 +64,21 @@ impl Services {
         let ops_router = web::ops::router(self.health.clone(), self.metrics.clone(), lifecycle.shutdown().draining);
         let limiter =
             ConnectionLimiter::new(ConnectionLimits::of(MAX_OPS_CONNECTIONS), Gauge::default(), Counter::default());
-        lifecycle.spawn("ops", serve_on(ops, ops_router, limiter, lifecycle.shutdown()));
+        lifecycle.spawn("ops", serve_on(ops.take_over().await?, ops_router, limiter, lifecycle.shutdown()));
         Ok(())
     }
 
-    async fn spawn_serve(&self, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
-        let listener = Listen { address: self.config.web.listen, setting: "SECKILL_LISTEN" }.bind()?;
+    async fn spawn_serve(&self, address: StartingAddress, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {
         let limits = ConnectionLimits::of(self.config.web.connections.min(max_connections()));
         let limiter =
             ConnectionLimiter::new(limits, self.metrics.connections.clone(), self.metrics.turned_away.clone());
         let web = &self.config.web;
         let limiter = limiter.with_address_limit(AddressLimit::new(web.connections_per_address, &web.trusted_proxies));
         let limiter = limiter.with_events(self.security.clone());
-        let serve = serve_on(listener, self.router(), limiter, lifecycle.shutdown());
         let (batcher, packets, cockpit) = (self.batcher.clone(), self.packets.clone(), self.cockpit.clone());
         let rooms = self.waiting_rooms.clone();
         let grants = ServeGrants::begin(self).await?;
+        let serve = serve_on(address.take_over().await?, self.router(), limiter, lifecycle.shutdown());
         lifecycle.spawn("serve", async move {
             let all_answered = CancellationToken::new();
             let serve = async {

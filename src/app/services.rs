@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::app::backends::Backends;
-use crate::app::startup::{open_database, shop_secret};
+use crate::app::startup::{Waiting, open_database, shop_secret};
 use accounts::security_events::SecurityEvents;
 use accounts::{AccountRules, Accounts, MailLinks};
 use base::clock::Clock;
@@ -95,6 +95,7 @@ pub struct Services {
     probe: Option<RedisProbe>,
     /// The name of this process, unique among all processes.
     pub(super) member: String,
+    pub(super) waiting: Waiting,
 }
 
 impl Services {
@@ -104,10 +105,15 @@ impl Services {
     }
 
     pub async fn build_with(config: &Config, clock: Clock) -> anyhow::Result<Services> {
+        Services::build_for(config, clock, Waiting::default()).await
+    }
+
+    /// Says in `waiting` what the start waits for.
+    pub(super) async fn build_for(config: &Config, clock: Clock, waiting: Waiting) -> anyhow::Result<Services> {
         std::fs::create_dir_all(&config.data_dir)
             .with_context(|| format!("SECKILL_DATA_DIR ({}) cannot be created", config.data_dir.display()))?;
         let secret = shop_secret(config)?;
-        let store = open_database(config, config.migrate).await?.with_clock(&clock);
+        let store = open_database(config, config.migrate, &waiting).await?.with_clock(&clock);
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
@@ -200,6 +206,7 @@ impl Services {
             pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
             health,
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
+            waiting,
             gate,
             eligibility,
             waiting_rooms: Arc::new(waiting_rooms),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use secrecy::SecretString;
+use tokio::sync::watch;
 use tracing::{info, warn};
 use uuid::Uuid;
 
@@ -32,9 +33,29 @@ const DEMO_LEASE_DURATION: Duration = Duration::from_secs(60);
 /// Further attempts after a migration failed although the database is available.
 const MAX_MIGRATION_RETRIES: u32 = 2;
 
+/// What a start waits for, in words for operators; `None` until it has to wait.
+#[derive(Debug, Clone, Default)]
+pub struct Waiting(watch::Sender<Option<String>>);
+
+impl Waiting {
+    pub fn watch(&self) -> watch::Receiver<Option<String>> {
+        self.0.subscribe()
+    }
+
+    fn for_database(&self, error: &dyn std::fmt::Display) {
+        warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
+        self.0.send_replace(Some(format!("waiting for the database (SECKILL_DATABASE_URL): {error}")));
+    }
+
+    fn for_migrations(&self, pending: usize) {
+        warn!(pending, "waiting for the migrations of the database; run: seckill migrate");
+        self.0.send_replace(Some(format!("waiting for {pending} migrations of the database; run: seckill migrate")));
+    }
+}
+
 /// Opens the database, and waits until it has the schema of this program: `migrate` says who brings it up to date.
-pub async fn open_database(config: &Config, migrate: MigratePolicy) -> anyhow::Result<Store> {
-    let store = connect_database(config).await?;
+pub async fn open_database(config: &Config, migrate: MigratePolicy, waiting: &Waiting) -> anyhow::Result<Store> {
+    let store = connect_database(config, waiting).await?;
     // SQLite has no lock around migrations. If several processes start together, one succeeds, and the others find the
     // schema migrated when they retry.
     let mut retries = 0;
@@ -50,33 +71,27 @@ pub async fn open_database(config: &Config, migrate: MigratePolicy) -> anyhow::R
             Ok(SchemaState { pending, .. }) => match migrate {
                 MigratePolicy::Auto => match store.migrate().await {
                     Ok(()) => continue,
-                    Err(error @ StoreError::Unavailable(_)) => waiting(&error),
+                    Err(error @ StoreError::Unavailable(_)) => waiting.for_database(&error),
                     Err(error) if retries == MAX_MIGRATION_RETRIES => {
                         return Err(error).context("the schema cannot be migrated");
                     }
                     Err(_) => retries += 1,
                 },
-                MigratePolicy::Wait => {
-                    warn!(pending = pending.len(), "waiting for the migrations of the database; run: seckill migrate");
-                }
+                MigratePolicy::Wait => waiting.for_migrations(pending.len()),
                 MigratePolicy::Off => {
                     let count = pending.len();
                     bail!("the database lacks {count} migrations, and SECKILL_MIGRATE is off; run: seckill migrate")
                 }
             },
-            Err(error @ StoreError::Unavailable(_)) => waiting(&error),
+            Err(error @ StoreError::Unavailable(_)) => waiting.for_database(&error),
             Err(error) => return Err(error).context("the schema of the database cannot be read"),
         }
         tokio::time::sleep(RETRY_DELAY).await;
     }
 }
 
-fn waiting(error: &StoreError) {
-    warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
-}
-
 /// Opens the database as it is. Waits while it is unavailable.
-pub async fn connect_database(config: &Config) -> anyhow::Result<Store> {
+pub async fn connect_database(config: &Config, waiting: &Waiting) -> anyhow::Result<Store> {
     if let Some(file) = sqlite_file(&config.database_url) {
         restrict_to_owner(&file);
     }
@@ -89,7 +104,7 @@ pub async fn connect_database(config: &Config) -> anyhow::Result<Store> {
                 Some(repair) => {
                     bail!("the database (SECKILL_DATABASE_URL) cannot be reached by TLS: {repair}: {error}")
                 }
-                None => waiting(&error),
+                None => waiting.for_database(&error),
             },
         }
         tokio::time::sleep(RETRY_DELAY).await;
@@ -150,13 +165,12 @@ async fn check_service(service: &str, probe: impl AsyncFn() -> anyhow::Result<()
 
 /// Repeats a step while the database is not available.
 pub(super) async fn retry_without_database<F: Future<Output = anyhow::Result<()>>>(
+    waiting: &Waiting,
     step: impl Fn() -> F,
 ) -> anyhow::Result<()> {
     loop {
         match step().await {
-            Err(error) if is_unavailable(&error) => {
-                warn!(%error, "waiting for the database (SECKILL_DATABASE_URL)");
-            }
+            Err(error) if is_unavailable(&error) => waiting.for_database(&error),
             outcome => return outcome,
         }
         tokio::time::sleep(RETRY_DELAY).await;
@@ -231,7 +245,7 @@ impl Services {
     pub(super) async fn prepare(&self, fresh: bool, roles: &[ProcessRole]) -> anyhow::Result<()> {
         check_admin_password(&self.config)?;
         self.check_services().await?;
-        retry_without_database(|| self.prepare_once(fresh, roles)).await
+        retry_without_database(&self.waiting, || self.prepare_once(fresh, roles)).await
     }
 
     /// Asks every configured service, so that a wrong setting ends the start. A service that is away does not: pages,
@@ -391,12 +405,12 @@ mod tests {
             let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
             files.map(|metadata| metadata.permissions().mode() & 0o777).collect::<Vec<_>>()
         };
-        let store = open_database(&config, MigratePolicy::Auto).await.unwrap();
+        let store = open_database(&config, MigratePolicy::Auto, &Waiting::default()).await.unwrap();
         assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
         store.close().await;
         // An earlier version left the database readable by everyone.
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-        let _store = open_database(&config, MigratePolicy::Auto).await.unwrap();
+        let _store = open_database(&config, MigratePolicy::Auto, &Waiting::default()).await.unwrap();
         assert!(modes().iter().all(|mode| *mode == 0o600), "{:?}", modes());
         assert_eq!(sqlite_file("sqlite::memory:"), None);
         assert_eq!(sqlite_file("sqlite:///srv/shop.db?mode=rwc"), Some("/srv/shop.db".into()));

@@ -91,12 +91,12 @@ impl Lifecycle {
         });
     }
 
-    /// Waits for a signal or for a task to end, then for all tasks to finish. The exit code is a failure if a task
-    /// failed or did not finish in time.
-    pub async fn run(mut self) -> ExitCode {
+    /// Waits for the first signal or for a task to end, then for all tasks to finish. The exit code is a failure if a
+    /// task failed or did not finish in time.
+    pub async fn run(mut self, first_signal: impl Future<Output = ()>) -> ExitCode {
         let mut healthy = true;
         tokio::select! {
-            () = signalled() => self.drain().await,
+            () = first_signal => self.drain().await,
             Some(ended) = self.tasks.join_next() => healthy = self.report(ended),
         }
         let timeout = self.shutdown.time_to_finish();

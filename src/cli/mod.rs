@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tracing_subscriber::prelude::*;
 
-use crate::app::{self, Services};
+use crate::app::{self, Services, Waiting};
 use crate::cli::command_line::Task;
 use base::config::{Config, MigratePolicy};
 use control::audit_file::AuditFile;
@@ -38,7 +38,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
     match task {
         Task::Doctor => doctor::run(&config).await,
         Task::Migrate { dry_run: false } => {
-            app::open_database(&config, MigratePolicy::Auto).await?;
+            app::open_database(&config, MigratePolicy::Auto, &Waiting::default()).await?;
             println!("the schema is up to date");
             Ok(ExitCode::SUCCESS)
         }
@@ -71,7 +71,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
 
 /// Prints the migrations that the database lacks, and changes nothing.
 async fn list_migrations(config: &Config) -> anyhow::Result<ExitCode> {
-    let schema = app::connect_database(config).await?.schema().await?;
+    let schema = app::connect_database(config, &Waiting::default()).await?.schema().await?;
     if let Some(problem) = schema.problem {
         anyhow::bail!(problem);
     }

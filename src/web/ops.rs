@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use base::metrics::Metrics;
@@ -28,6 +29,15 @@ pub fn router(health: Health, metrics: Arc<Metrics>, draining: CancellationToken
         .route("/healthz", get(health_report))
         .route("/metrics", get(metrics_text))
         .with_state(Arc::new(Ops { health, metrics, draining }))
+}
+
+/// The operators' address of a process whose start waits: it lives, and is not ready for this reason.
+pub fn starting_router(reason: watch::Receiver<Option<String>>) -> Router {
+    let not_ready = async move || {
+        let problem = reason.borrow().clone().unwrap_or_else(|| "the start is under way".to_owned());
+        answer(vec![Part { name: "start", problem: Some(problem), is_usable: false }])
+    };
+    Router::new().route("/livez", get(async || "alive\n")).fallback(not_ready)
 }
 
 #[derive(Serialize)]

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::Request;
 use axum::handler::Handler;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, Uri};
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, on};
 use futures::future::BoxFuture;
 use tower::ServiceBuilder;
 
 use crate::Shop;
 use crate::problem::{Code, Problem};
+use domain::Locale;
 
 /// Routes before the middleware.
 pub type Routes = Router<Arc<Shop>>;
@@ -28,6 +31,30 @@ pub fn router(shop: Arc<Shop>, routes: Routes) -> Router {
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
         .layer(middleware)
         .with_state(shop)
+}
+
+/// The shop of a process whose start waits for the database. Nothing is known yet, also not who asks in which language.
+pub fn starting_router() -> Router {
+    let unavailable = async |uri: Uri| {
+        let mut response = Problem::new(Code::Unavailable).into_response();
+        if !uri.path().starts_with("/api/") {
+            let words = words::problem(Code::Unavailable.as_str());
+            let (zh, en) = (words.text(Locale::Zh), words.text(Locale::En));
+            let page = format!(
+                "<!doctype html><html lang=\"zh\"><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"5\">\
+                 <title>503</title><p>{zh}<p lang=\"en\">{en}</html>"
+            );
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+            *response.body_mut() = page.into();
+        }
+        let headers = [
+            (CACHE_CONTROL, "no-store"),
+            (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        ];
+        (headers, response)
+    };
+    Router::new().fallback(unavailable)
 }
 
 // `get`, `post` and so on, for handlers whose type is erased.

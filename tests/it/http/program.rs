@@ -265,6 +265,49 @@ async fn process_without_redis_and_rabbitmq_serves_pages_and_log_in() {
     assert!(!log.contains("sesame") && !log.contains('\u{1b}'), "no secrets and no colours: {log}");
 }
 
+/// A process whose start waits, and what it says about that at both of its addresses.
+async fn waits_for(shop: &mut Shop, reason: &str) {
+    eventually("it says what it waits for", TIMEOUT, async || {
+        shop.processes[0].check();
+        let ready = shop.ops(0).request(Method::GET, "/readyz").try_send().await?;
+        if ready.status == 503 && ready.text().contains(reason) { Ok(()) } else { Err(ready.text()) }
+    })
+    .await;
+    shop.ops(0).get("/livez").await.expect(200);
+    shop.ops(0).request(Method::GET, "/healthz").send().await.expect(503);
+    let client = shop.client();
+    let page =
+        eventually("the shop answers", TIMEOUT, async || client.request(Method::GET, "/zh/").try_send().await).await;
+    let page = page.expect(503);
+    assert!(page.headers.contains_key("retry-after"), "{page:?}");
+    for words in ["商店的某项服务暂时不可用，你", "One of our services is down. Y"] {
+        assert!(page.text().contains(words), "{}", page.text());
+    }
+    client.request(Method::GET, "/api/sales").send().await.expect_problem(503, "unavailable");
+}
+
+/// A start that waits for the database can be seen, and ended at once. `1` is no port of a database.
+#[tokio::test]
+async fn process_without_database_says_what_it_waits_for_and_ends_at_once() {
+    let url = "postgres://shop:sesame@127.0.0.1:1/shop";
+    let mut shop = Plan::on(Rung::Sqlite).await.set("SECKILL_DATABASE_URL", url).launch();
+    waits_for(&mut shop, "waiting for the database (SECKILL_DATABASE_URL)").await;
+    let ready = shop.ops(0).request(Method::GET, "/readyz").send().await.text();
+    assert!(!ready.contains("sesame"), "{ready}");
+    shop.processes[0].terminate();
+    assert!(shop.processes[0].ended(TIMEOUT).await.success());
+    assert!(shop.processes[0].log().contains("signal received during the start"));
+}
+
+#[tokio::test]
+async fn process_that_waits_for_migrations_says_so_and_then_opens() {
+    let mut shop = Plan::on(Rung::Sqlite).await.set("SECKILL_MIGRATE", "wait").launch();
+    waits_for(&mut shop, "run: seckill migrate").await;
+    assert!(shop.run(&["migrate"]).await.status.success());
+    shop.wait_until_ready().await;
+    shop.client().get("/en/").await.expect(200);
+}
+
 /// A program of an older version goes on until a migration says that it cannot.
 #[tokio::test]
 async fn newer_schema_is_named_and_stops_only_those_that_cannot_work_with_it() {
