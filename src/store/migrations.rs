@@ -17,7 +17,7 @@ use crate::{Store, StoreError, row};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 63] = [
+const MIGRATIONS: [(i64, &str, &str); 64] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -79,9 +79,9 @@ const MIGRATIONS: [(i64, &str, &str); 63] = [
     (FLOOR_VERSION, "schema floor", include_str!("../../migrations/0073_schema_floor.sql")),
     (74, "shop secret", include_str!("../../migrations/0074_shop_secret.sql")),
     (75, "payment providers", include_str!("../../migrations/0075_payment_providers.sql")),
-    (80, "later rounds", include_str!("../../migrations/0080_later_rounds.sql")),
     (76, "parcels", include_str!("../../migrations/0076_parcels.sql")),
     (77, "invoices", include_str!("../../migrations/0077_invoices.sql")),
+    (78, "later rounds", include_str!("../../migrations/0078_later_rounds.sql")),
 ];
 
 /// The migration that creates `schema_floor`.
