@@ -3,7 +3,7 @@
 //! - `names` and `password_rules`: which names and passwords may be chosen.
 //! - `registration`: a new account, how often a network may ask for one, and the proof of work of a network that
 //!   registers many; a verified mail address can take its place.
-//! - `signals`: digests of what accounts have in common; they show which accounts are linked.
+//! - `link_digests`: digests of what accounts have in common; they show which accounts are linked.
 //! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
 //! - `keyed_limit`: counts per key, in one process and in all together. `throttle`: limits on wrong guesses.
 //! - `session`: the session cookie. `device`: the address and browser of a session.
@@ -32,9 +32,9 @@ mod session;
 mod throttle;
 
 mod device;
+mod link_digests;
 mod passkeys;
 mod second_factor;
-mod signals;
 
 pub mod administration;
 mod mail_address;
@@ -69,6 +69,7 @@ use webauthn::RelyingParty;
 use device::KnownDevices;
 pub use device::{Device, KnownDevice};
 use fair_queue::Lane;
+pub use link_digests::LinkDigests;
 pub use mail_address::{ContactLink, MailLink, MailLinks};
 use passkeys::Passkeys;
 pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
@@ -83,7 +84,6 @@ use second_factor::SecondFactors;
 pub use self_service::{DeletionRefusal, DeletionRequest};
 use session::Sessions;
 pub use session::{SESSION_LIFETIME, Session, hint_cookie};
-pub use signals::Signals;
 pub use staff_policy::StaffDuty;
 use throttle::GuessLimits;
 
@@ -147,7 +147,7 @@ pub struct Accounts {
     factors: SecondFactors,
     passkeys: Passkeys,
     links: MailLinks,
-    signals: Signals,
+    link_digests: LinkDigests,
     /// Last uses of sessions that are not written to the database yet.
     seen: Mutex<HashMap<Uuid, Timestamp>>,
     /// Whether only staff with a second factor may use the console, as last read.
@@ -170,7 +170,7 @@ impl Accounts {
             factors: SecondFactors::new(secret),
             passkeys: Passkeys::new(secret),
             links: MailLinks::new(secret),
-            signals: Signals::new(secret),
+            link_digests: LinkDigests::new(secret),
             seen: Mutex::default(),
             rules: AccountRules::default(),
             second_factor_required: AtomicBool::new(false),

@@ -17,7 +17,7 @@ use crate::{AccountRefusal, Accounts, Device, names, password_rules};
 use base::clock::Clock;
 use base::rate_limit::CellRate;
 use domain::proof_of_work::{MAX_BITS, due_bits, is_solved};
-use domain::{Locale, MailAddress, Network, Role, SecurityClass, Signal, UserId};
+use domain::{LinkDigest, Locale, MailAddress, Network, Role, SecurityClass, UserId};
 use store::{
     CountOutcome, GuessCount, RegisterOutcome, RegistrationContact, RegistrationCount, RegistrationDevice, StoreError,
     User,
@@ -53,7 +53,7 @@ impl Accounts {
         let address = device.address.to_string();
         let known = RegistrationDevice { agent: &device.agent, address: &address };
         let contact = contact.map(|contact| (contact, known));
-        match self.store.accounts().register_user(&user, &self.signals_of(device), contact).await? {
+        match self.store.accounts().register_user(&user, &self.links_of(device), contact).await? {
             RegisterOutcome::Added => {}
             RegisterOutcome::NameTaken => return Err(AccountRefusal::UsernameTaken),
             RegisterOutcome::ContactTaken => return Err(AccountRefusal::ProofDue),
@@ -66,10 +66,10 @@ impl Accounts {
 
     /// Digests of the network that the account is registered from. A loopback address gives none: it belongs to tests,
     /// or to a proxy that is not trusted.
-    fn signals_of(&self, device: &Device) -> Vec<Signal> {
+    fn links_of(&self, device: &Device) -> Vec<LinkDigest> {
         match device.address.is_loopback() {
             true => Vec::new(),
-            false => self.signals.of_network(Network::of(device.address)),
+            false => self.link_digests.of_network(Network::of(device.address)),
         }
     }
 

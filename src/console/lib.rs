@@ -41,8 +41,8 @@ pub mod draws {
 }
 pub mod linked_accounts {
     pub mod api;
+    pub mod holds;
     pub mod page;
-    pub mod review;
 }
 pub mod report {
     pub mod computing;

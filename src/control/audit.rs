@@ -64,7 +64,7 @@ enum Part {
     Eligibility,
     Releases,
     Waitlists,
-    Reviews,
+    HeldOrders,
     Holds,
     PacketShares,
     WaitingRoom,
@@ -85,7 +85,7 @@ const PARTS: [Part; 18] = [
     Part::Eligibility,
     Part::Releases,
     Part::Waitlists,
-    Part::Reviews,
+    Part::HeldOrders,
     Part::Holds,
     Part::PacketShares,
     Part::WaitingRoom,
@@ -108,7 +108,7 @@ impl Part {
             Part::Eligibility => "eligibility",
             Part::Releases => "releases",
             Part::Waitlists => "waitlists",
-            Part::Reviews => "reviews",
+            Part::HeldOrders => "reviews",
             Part::Holds => "holds",
             Part::PacketShares => "packet_shares",
             Part::WaitingRoom => "queue",
@@ -246,12 +246,9 @@ impl Audit {
                 let passed_over = self.snapshot().await?.passed_over_waiters().await?;
                 vec![check("units that come back go to those who wait, in their order", passed_over)]
             }
-            Part::Reviews => {
-                let unexplained = self.snapshot().await?.unexplained_reviews().await?;
-                vec![check(
-                    "every held order has a reason and a person, and what a review ended is logged",
-                    unexplained,
-                )]
+            Part::HeldOrders => {
+                let unexplained = self.snapshot().await?.unexplained_held_orders().await?;
+                vec![check("every held order has a reason and a person, and what ended a hold is logged", unexplained)]
             }
             Part::Holds => match &self.stock_sync {
                 Some(stock_sync) => self.redis_matches_database(stock_sync).await?,

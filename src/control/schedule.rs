@@ -97,7 +97,7 @@ pub async fn purge(store: Store) -> Result<(), StoreError> {
     while store.mail().purge().await? {}
     while store.reminders().purge().await? {}
     while store.eligibility().purge_groups().await? {}
-    while store.linked_accounts().purge_signals().await? {}
+    while store.linked_accounts().purge_links().await? {}
     Ok(())
 }
 

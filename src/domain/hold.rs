@@ -12,7 +12,7 @@ use super::wire::wire_enum;
 /// Characters of an appeal.
 pub const MAX_APPEAL_CHARS: usize = 1_000;
 /// Characters of what the owner of an order reads about a hold.
-pub const MAX_REVIEW_REASON_CHARS: usize = 300;
+pub const MAX_HOLD_REASON_CHARS: usize = 300;
 
 wire_enum! {
     /// How staff ended a hold.
@@ -98,8 +98,8 @@ pub fn check_appeal(text: &str) -> Result<String, &'static str> {
 }
 
 /// The reason of a hold, its release, or the answer to an appeal, tidied; or the code of what is wrong with it.
-pub fn check_review_reason(text: &str) -> Result<String, &'static str> {
-    check(&tidy(text), MAX_REVIEW_REASON_CHARS)
+pub fn check_hold_reason(text: &str) -> Result<String, &'static str> {
+    check(&tidy(text), MAX_HOLD_REASON_CHARS)
 }
 
 fn check(text: &str, max_chars: usize) -> Result<String, &'static str> {
@@ -120,9 +120,9 @@ mod tests {
         assert_eq!(check_appeal(" \n "), Err("required"));
         assert_eq!(check_appeal(&"字".repeat(MAX_APPEAL_CHARS)).map(|text| text.len()), Ok(3 * MAX_APPEAL_CHARS));
         assert_eq!(check_appeal(&"字".repeat(MAX_APPEAL_CHARS + 1)), Err("too_long"));
-        assert_eq!(check_review_reason(" many\norders "), Ok("many orders".to_owned()));
-        assert_eq!(check_review_reason("\u{202e}"), Err("required"));
-        assert_eq!(check_review_reason(&"x".repeat(MAX_REVIEW_REASON_CHARS + 1)), Err("too_long"));
+        assert_eq!(check_hold_reason(" many\norders "), Ok("many orders".to_owned()));
+        assert_eq!(check_hold_reason("\u{202e}"), Err("required"));
+        assert_eq!(check_hold_reason(&"x".repeat(MAX_HOLD_REASON_CHARS + 1)), Err("too_long"));
     }
 
     #[test]

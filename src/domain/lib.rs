@@ -53,7 +53,7 @@ pub use goods::{Category, MAX_CATEGORIES, category_of};
 pub use goods::{GalleryChange, GalleryRefusal, Picture};
 pub use hold::{Appeal, AppealAnswer, HoldOutcome, OrderHold};
 pub use ids::{AddressId, CategoryId, GoodsId, OrderId, PacketId, PaymentId, QuestionId, RefundId, SaleId, UserId};
-pub use linked_accounts::{AccountSignal, LinkReason, LinkedAccounts, Signal, SignalKind};
+pub use linked_accounts::{AccountLink, LinkDigest, LinkKind, LinkReason, LinkedAccounts};
 pub use mail::{MailAddress, MailKind, MailState};
 pub use money::{Currency, Money};
 pub use network::Network;

@@ -9,7 +9,7 @@
 //! carrier, a campus or an office puts strangers behind one address. A street alone says nothing either, because
 //! neighbours buy the same thing. A network with more than [`MAX_NETWORK_ACCOUNTS`] accounts of the sale is ignored.
 //!
-//! Time and memory are linear in the number of [`Signal`]s, except that sorting adds a logarithm.
+//! Time and memory are linear in the number of [`LinkDigest`]s, except that sorting adds a logarithm.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,8 +24,8 @@ pub const SIGN_UP_WINDOW: SignedDuration = SignedDuration::from_mins(10);
 pub const MAX_NETWORK_ACCOUNTS: usize = 100;
 
 wire_enum! {
-    /// What a [`Signal`] is the digest of.
-    pub enum SignalKind {
+    /// What a [`LinkDigest`] is the digest of.
+    pub enum LinkKind {
         /// The delivery address: country, region, city, street and house.
         Address = "address",
         /// The delivery address without numbers and without the second address line.
@@ -54,16 +54,16 @@ wire_enum! {
 
 /// A digest of something that accounts may have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Signal {
-    pub kind: SignalKind,
+pub struct LinkDigest {
+    pub kind: LinkKind,
     pub digest: String,
 }
 
 /// Something that one account has, to be compared with other accounts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccountSignal {
+pub struct AccountLink {
     pub user: UserId,
-    pub signal: Signal,
+    pub link: LinkDigest,
     /// When the account was registered. Only networks use it.
     pub at: Timestamp,
 }
@@ -125,30 +125,30 @@ impl Links {
 }
 
 /// The groups of linked accounts of a sale, the largest first.
-pub fn groups(signals: &[AccountSignal]) -> Vec<LinkedAccounts> {
-    let users: BTreeSet<UserId> = signals.iter().map(|signal| signal.user).collect();
+pub fn groups(noted: &[AccountLink]) -> Vec<LinkedAccounts> {
+    let users: BTreeSet<UserId> = noted.iter().map(|noted| noted.user).collect();
     let users: Vec<UserId> = users.into_iter().collect();
     let numbers: HashMap<UserId, usize> = users.iter().enumerate().map(|(number, user)| (*user, number)).collect();
     let mut links = Links { sets: Sets::of(users.len()), linked: BTreeMap::new() };
     let mut streets: HashMap<usize, Vec<&str>> = HashMap::new();
-    let mut networks: HashMap<(SignalKind, &str), Vec<(Timestamp, usize)>> = HashMap::new();
+    let mut networks: HashMap<(LinkKind, &str), Vec<(Timestamp, usize)>> = HashMap::new();
     let mut first_with: HashMap<(LinkReason, &str), usize> = HashMap::new();
-    for AccountSignal { user, signal, at } in signals {
+    for AccountLink { user, link, at } in noted {
         let number = numbers[user];
-        let reason = match signal.kind {
-            SignalKind::Address => LinkReason::Address,
-            SignalKind::Contact => LinkReason::Contact,
-            SignalKind::Instrument => LinkReason::Instrument,
-            SignalKind::Street => {
-                streets.entry(number).or_default().push(&signal.digest);
+        let reason = match link.kind {
+            LinkKind::Address => LinkReason::Address,
+            LinkKind::Contact => LinkReason::Contact,
+            LinkKind::Instrument => LinkReason::Instrument,
+            LinkKind::Street => {
+                streets.entry(number).or_default().push(&link.digest);
                 continue;
             }
-            SignalKind::Host | SignalKind::Site => {
-                networks.entry((signal.kind, &signal.digest)).or_default().push((*at, number));
+            LinkKind::Host | LinkKind::Site => {
+                networks.entry((link.kind, &link.digest)).or_default().push((*at, number));
                 continue;
             }
         };
-        let first = *first_with.entry((reason, &signal.digest)).or_insert(number);
+        let first = *first_with.entry((reason, &link.digest)).or_insert(number);
         links.add(first, number, reason);
     }
     for registered in networks.into_values().filter(|registered| registered.len() <= MAX_NETWORK_ACCOUNTS) {

@@ -85,7 +85,7 @@ impl MailKind {
     }
 
     /// Whether the message is about the hold of an order.
-    pub fn is_review(self) -> bool {
+    pub fn is_hold(self) -> bool {
         use MailKind::{HoldCancelled, HoldRefunded, HoldReleased, HoldUpheld, OrderHeld};
         matches!(self, OrderHeld | HoldReleased | HoldUpheld | HoldRefunded | HoldCancelled)
     }

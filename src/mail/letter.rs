@@ -88,7 +88,7 @@ impl Letters {
                 let page = format!("{}/{}/questions", self.public_url, mail.locale);
                 format!("{}\n\n“{}”\n\n{page}", fill(about, goods(mail)), fact("answer"))
             }
-            kind if kind.is_review() => {
+            kind if kind.is_hold() => {
                 let order = fill(text(mail.locale).mail.order_line, self.order_link(mail));
                 format!("{}\n\n{order}", fill(about, fact("reason")))
             }
@@ -184,8 +184,8 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::OrderHeld => (t.held_subject, t.held),
         MailKind::HoldReleased => (t.released_subject, t.released),
         MailKind::HoldUpheld => (t.upheld_subject, t.upheld),
-        MailKind::HoldRefunded => (t.review_refund_subject, t.review_refund),
-        MailKind::HoldCancelled => (t.review_cancel_subject, t.review_cancel),
+        MailKind::HoldRefunded => (t.hold_refund_subject, t.hold_refund),
+        MailKind::HoldCancelled => (t.hold_cancel_subject, t.hold_cancel),
         MailKind::SaleStarts => (t.sale_starts_subject, t.sale_starts),
         MailKind::TurnCalled => (t.turn_called_subject, t.turn_called),
         MailKind::PaymentEnds => (t.payment_ends_subject, t.payment_ends),
@@ -206,7 +206,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::QuestionAnswered | MailKind::DrawCalledOff | MailKind::DrawDelayed => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
-        kind if kind.is_review() || kind.is_parcel() => return None,
+        kind if kind.is_hold() || kind.is_parcel() => return None,
         _ => t.react,
     })
 }

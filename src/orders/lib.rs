@@ -2,10 +2,10 @@
 //! releases units of ended ones. How an order gets into the database is in [`engine::pipeline`].
 
 pub mod expiry;
+pub mod holds;
 pub mod linked_accounts;
 pub mod parcels;
 mod receipt;
-pub mod review;
 pub mod support;
 
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use self::receipt::Receipts;
 use self::support::StaffActionOutcome;
-use accounts::Signals;
+use accounts::LinkDigests;
 use base::clock::Clock;
 use base::metrics::Metrics;
 use base::rate_limit::UserLimit;
@@ -77,7 +77,7 @@ pub struct Orders {
     clock: Clock,
     metrics: Arc<Metrics>,
     receipts: Receipts,
-    signals: Signals,
+    link_digests: LinkDigests,
     /// Limits the appeals of each account.
     appeals: Arc<UserLimit>,
     groups: linked_accounts::GroupCache,
@@ -100,8 +100,8 @@ impl Orders {
             clock,
             metrics,
             receipts: Receipts::new(secret),
-            signals: Signals::new(secret),
-            appeals: Arc::new(UserLimit::every(review::APPEAL_INTERVAL, review::APPEAL_BURST)),
+            link_digests: LinkDigests::new(secret),
+            appeals: Arc::new(UserLimit::every(holds::APPEAL_INTERVAL, holds::APPEAL_BURST)),
         }
     }
 
@@ -218,11 +218,11 @@ impl Orders {
         if !self.eligibility.accepts_address(sale, user, address).await? {
             return Err(OrderRefusal::OtherAddress);
         }
-        let mut signals = self.signals.of_address(address);
+        let mut links = self.link_digests.of_address(address);
         if let Some(contact) = self.store.accounts().mail_of(user).await?.and_then(|mail| mail.address) {
-            signals.extend(self.signals.of_contact(&contact));
+            links.extend(self.link_digests.of_contact(&contact));
         }
-        if !self.store.orders().set_address(sale, id, address, &signals).await? {
+        if !self.store.orders().set_address(sale, id, address, &links).await? {
             return Err(OrderRefusal::AddressFixed);
         }
         self.store.orders().get(sale, id).await?.ok_or(OrderRefusal::NoSuchOrder)

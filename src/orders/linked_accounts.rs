@@ -57,10 +57,10 @@ pub struct GroupSummary {
 
 /// A group with the orders of one page of its members.
 #[derive(Debug)]
-pub struct ReviewedGroup {
+pub struct GroupDetail {
     pub summary: GroupSummary,
     /// Orders of these members, newest first.
-    pub orders: Vec<ReviewedOrder>,
+    pub orders: Vec<GroupOrder>,
     /// The last member of the page, if there are more.
     pub next: Option<UserId>,
     pub read_at: Timestamp,
@@ -68,7 +68,7 @@ pub struct ReviewedGroup {
 
 /// An order of a linked account, and its hold if it is still held.
 #[derive(Debug)]
-pub struct ReviewedOrder {
+pub struct GroupOrder {
     pub found: FoundOrder,
     pub hold: Option<OrderHold>,
 }
@@ -127,7 +127,7 @@ fn add(sum: Option<Money>, amount: Money) -> Option<Option<Money>> {
     }
 }
 
-impl ReviewedOrder {
+impl GroupOrder {
     pub fn is_live(&self) -> bool {
         self.found.order.status.is_live()
     }
@@ -159,7 +159,7 @@ impl Orders {
         user: UserId,
         after: Option<UserId>,
         patience: Duration,
-    ) -> Asked<Option<ReviewedGroup>> {
+    ) -> Asked<Option<GroupDetail>> {
         let Some(Known { value: all, read_at, .. }) = self.known_groups(sale, patience).await? else {
             return Ok(None);
         };
@@ -171,8 +171,8 @@ impl Orders {
         let page = &rest[..rest.len().min(size)];
         let next = page.last().copied().filter(|_| rest.len() > size);
         let live = self.store.orders().live_orders_of(sale, summed(group)).await?;
-        let orders = self.reviewed_orders(sale, page).await?;
-        Ok(Some(Some(ReviewedGroup { summary: GroupSummary::of(group, &live), orders, next, read_at })))
+        let orders = self.group_orders(sale, page).await?;
+        Ok(Some(Some(GroupDetail { summary: GroupSummary::of(group, &live), orders, next, read_at })))
     }
 
     async fn known_groups(&self, sale: SaleId, patience: Duration) -> Asked<Known<Vec<LinkedAccounts>>> {
@@ -180,13 +180,13 @@ impl Orders {
     }
 
     /// The orders of some accounts, newest first, with their holds.
-    async fn reviewed_orders(&self, sale: SaleId, accounts: &[UserId]) -> Result<Vec<ReviewedOrder>, StoreError> {
+    async fn group_orders(&self, sale: SaleId, accounts: &[UserId]) -> Result<Vec<GroupOrder>, StoreError> {
         let mut found = self.store.orders().orders_of_accounts(sale, accounts).await?;
         found.sort_by_key(|found| std::cmp::Reverse(found.order.id));
         found.iter_mut().for_each(|found| found.order.mask_recipient());
         let ids: Vec<OrderId> = found.iter().map(|found| found.order.id).collect();
         let mut holds = self.store.orders().lasting_holds(&ids).await?;
-        let orders = found.into_iter().map(|found| ReviewedOrder { hold: holds.remove(&found.order.id), found });
+        let orders = found.into_iter().map(|found| GroupOrder { hold: holds.remove(&found.order.id), found });
         Ok(orders.collect())
     }
 }
@@ -203,8 +203,8 @@ fn page_of(groups: &[LinkedAccounts], limit: usize) -> &[LinkedAccounts] {
 
 /// Computes the groups on a blocking thread, because a large sale has millions of digests.
 async fn compute(store: Store, sale: SaleId) -> Result<Vec<LinkedAccounts>, StoreError> {
-    let signals = store.linked_accounts().shared_signals(sale).await?;
-    let computed = tokio::task::spawn_blocking(move || groups(&signals)).await;
+    let links = store.linked_accounts().shared_links(sale).await?;
+    let computed = tokio::task::spawn_blocking(move || groups(&links)).await;
     Ok(computed.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic())))
 }
 

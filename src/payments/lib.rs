@@ -40,7 +40,7 @@ pub use sandbox::{Notice, Sandbox, Settled};
 pub use stripe::Stripe;
 pub use wechatpay::WechatPay;
 
-use accounts::Signals;
+use accounts::LinkDigests;
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
 use domain::ledger::{TopUpRefusal, check_top_up};
@@ -88,7 +88,7 @@ pub struct Payments {
     store: Store,
     metrics: Arc<Metrics>,
     /// Digests of the instruments that pay.
-    signals: Signals,
+    link_digests: LinkDigests,
     providers: Arc<Providers>,
 }
 
@@ -123,7 +123,7 @@ pub struct Begun {
 
 impl Payments {
     pub fn new(store: Store, metrics: Arc<Metrics>, secret: &ShopSecret, providers: Providers) -> Payments {
-        Payments { store, metrics, signals: Signals::new(secret), providers: Arc::new(providers) }
+        Payments { store, metrics, link_digests: LinkDigests::new(secret), providers: Arc::new(providers) }
     }
 
     /// The names of the providers that take an amount, in the order in which they are offered.

@@ -89,8 +89,8 @@ impl Payments {
         if let Some(instrument) = report.instrument.as_deref().filter(|text| !text.is_empty())
             && matches!(outcome, CaptureOutcome::Paid(_) | CaptureOutcome::AlreadyApplied)
         {
-            let signals = self.signals.of_instrument(provider.name(), &bounded(instrument));
-            self.store.linked_accounts().note_payment(payment, &signals).await?;
+            let links = self.link_digests.of_instrument(provider.name(), &bounded(instrument));
+            self.store.linked_accounts().note_payment(payment, &links).await?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use domain::{Order, OrderId, OrderStatus, Page, RefundId, SaleId, UserId};
 use orders::Orders;
-use orders::review::{ReviewCounts, ReviewOutcome};
+use orders::holds::{HoldCounts, HoldOutcome};
 use orders::support::StaffActionOutcome;
 use store::{
     Approval, ApprovalOutcome, AuditReason, IfDisputed, NewStaffRefund, RefundRefusal, StaffRefund, StaffRefundOutcome,
@@ -103,8 +103,8 @@ impl StaffRefunds {
         orders: &[OrderId],
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<ReviewCounts, StoreError> {
-        let mut counts = ReviewCounts::default();
+    ) -> Result<HoldCounts, StoreError> {
+        let mut counts = HoldCounts::default();
         for id in orders {
             let Some(order) = self.store.orders().get(sale, *id).await? else { continue };
             counts.add(self.end_held(&order, by, reason).await?);
@@ -112,29 +112,29 @@ impl StaffRefunds {
         Ok(counts)
     }
 
-    async fn end_held(&self, order: &Order, by: UserId, reason: AuditReason<'_>) -> Result<ReviewOutcome, StoreError> {
+    async fn end_held(&self, order: &Order, by: UserId, reason: AuditReason<'_>) -> Result<HoldOutcome, StoreError> {
         if !order.status.is_live() {
-            return Ok(ReviewOutcome::OrderEnded);
+            return Ok(HoldOutcome::OrderEnded);
         }
         if self.orders.hold(order).await?.is_none() {
-            return Ok(ReviewOutcome::Unchanged);
+            return Ok(HoldOutcome::Unchanged);
         }
         if order.status == OrderStatus::Unpaid {
             match self.orders.cancel_held(order, by, reason).await? {
-                StaffActionOutcome::Done => return Ok(ReviewOutcome::Done),
-                StaffActionOutcome::OwnOrder => return Ok(ReviewOutcome::OwnOrder),
+                StaffActionOutcome::Done => return Ok(HoldOutcome::Done),
+                StaffActionOutcome::OwnOrder => return Ok(HoldOutcome::OwnOrder),
                 // The order may just have been paid or released; the refund below finds out.
                 StaffActionOutcome::WrongStatus => {}
             }
         }
         let refund = StaffRefund::HeldOrder(order.sale_id, order.id);
         Ok(match self.refund(RefundId(Uuid::now_v7()), refund, by, reason, IfDisputed::Refuse).await? {
-            RefundAnswer::Begun => ReviewOutcome::Done,
-            RefundAnswer::Waits(_) | RefundAnswer::OtherWaits => ReviewOutcome::Waits,
-            RefundAnswer::OwnPayment => ReviewOutcome::OwnOrder,
+            RefundAnswer::Begun => HoldOutcome::Done,
+            RefundAnswer::Waits(_) | RefundAnswer::OtherWaits => HoldOutcome::Waits,
+            RefundAnswer::OwnPayment => HoldOutcome::OwnOrder,
             RefundAnswer::Refused(_) => match self.store.orders().get(order.sale_id, order.id).await? {
-                Some(released) if released.status.is_live() => ReviewOutcome::Unchanged,
-                _ => ReviewOutcome::OrderEnded,
+                Some(released) if released.status.is_live() => HoldOutcome::Unchanged,
+                _ => HoldOutcome::OrderEnded,
             },
         })
     }

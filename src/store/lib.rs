@@ -58,7 +58,7 @@ mod push;
 mod questions;
 mod reminders;
 mod security_events;
-mod signals;
+mod linked_accounts;
 mod staff;
 
 use std::sync::{Arc, Mutex};

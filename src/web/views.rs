@@ -10,7 +10,7 @@ use crate::shared::FieldError;
 use domain::{Address, AppealAnswer, HoldOutcome, Locale, OrderHold, Refusal, RefusalClass};
 use pages::filters;
 use pages::onward::OnwardSale;
-use words::{ReviewText, country, field_error, problem};
+use words::{HoldsText, country, field_error, problem};
 
 /// The text of a field's error, if it has one.
 pub fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'static str> {
@@ -130,7 +130,7 @@ pub fn passkey_words(chrome: &Chrome) -> Vec<(&'static str, &'static str)> {
 
 /// One event: a hold, an appeal, or an answer.
 #[derive(Debug)]
-pub struct ReviewEvent<'a> {
+pub struct HoldEvent<'a> {
     pub at: Timestamp,
     pub what: &'static str,
     pub text: Option<&'a str>,
@@ -139,18 +139,18 @@ pub struct ReviewEvent<'a> {
 }
 
 /// The events of these holds, oldest first.
-pub fn review_events<'a>(t: &ReviewText, holds: &'a [OrderHold]) -> Vec<ReviewEvent<'a>> {
+pub fn hold_events<'a>(t: &HoldsText, holds: &'a [OrderHold]) -> Vec<HoldEvent<'a>> {
     let mut events = Vec::new();
     for hold in holds {
         let (text, by) = (Some(hold.reason.as_str()), Some(hold.held_by.as_str()));
-        events.push(ReviewEvent { at: hold.held_at, what: t.event_held, text, by });
+        events.push(HoldEvent { at: hold.held_at, what: t.event_held, text, by });
         for appeal in &hold.appeals {
             let text = Some(appeal.text.as_str()).filter(|text| !text.is_empty());
-            events.push(ReviewEvent { at: appeal.sent_at, what: t.event_appeal, text, by: None });
+            events.push(HoldEvent { at: appeal.sent_at, what: t.event_appeal, text, by: None });
             // Other answers end the hold, which is a separate event.
             if let Some(given) = appeal.answer.as_ref().filter(|given| given.answer == AppealAnswer::Upheld) {
                 let (text, by) = (given.reason.as_deref(), Some(given.by.as_str()));
-                events.push(ReviewEvent { at: given.at, what: t.event_upheld, text, by });
+                events.push(HoldEvent { at: given.at, what: t.event_upheld, text, by });
             }
         }
         if let Some(end) = &hold.end {
@@ -159,7 +159,7 @@ pub fn review_events<'a>(t: &ReviewText, holds: &'a [OrderHold]) -> Vec<ReviewEv
                 HoldOutcome::Refunded => t.event_refunded,
                 HoldOutcome::Cancelled => t.event_cancelled,
             };
-            events.push(ReviewEvent { at: end.at, what, text: end.reason.as_deref(), by: Some(&end.by) });
+            events.push(HoldEvent { at: end.at, what, text: end.reason.as_deref(), by: Some(&end.by) });
         }
     }
     events

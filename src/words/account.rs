@@ -358,10 +358,10 @@ texts! {
         released: "你的订单审核完毕，将照常处理。说明：“{}”", "The review of your order is over, and it goes on as usual. The reason: “{}”";
         upheld_subject: "{}：申诉答复", "{}: the answer to your appeal";
         upheld: "我们的员工看过你的申诉，订单继续审核。答复：“{}”", "Our staff read your appeal, and the order stays held. Their answer: “{}”";
-        review_refund_subject: "{}：订单已退款", "{}: your order is being refunded";
-        review_refund: "审核后，你的订单正在全额退款。原因：“{}”", "After the review your order is being refunded in full. The reason: “{}”";
-        review_cancel_subject: "{}：订单已取消", "{}: your order was cancelled";
-        review_cancel: "审核后，你的订单已取消，未产生扣款。原因：“{}”", "After the review your order was cancelled, and you weren’t charged. The reason: “{}”";
+        hold_refund_subject: "{}：订单已退款", "{}: your order is being refunded";
+        hold_refund: "审核后，你的订单正在全额退款。原因：“{}”", "After the review your order is being refunded in full. The reason: “{}”";
+        hold_cancel_subject: "{}：订单已取消", "{}: your order was cancelled";
+        hold_cancel: "审核后，你的订单已取消，未产生扣款。原因：“{}”", "After the review your order was cancelled, and you weren’t charged. The reason: “{}”";
         question_subject: "{}：你的提问有答复了", "{}: your question was answered";
         question: "你关于「{}」的提问已有答复：", "Your question about {} was answered:";
         until: "时间：{} UTC", "Time: {} UTC";

@@ -286,7 +286,7 @@ texts! {
 
 texts! {
     /// Linked accounts in a sale, holds of orders, and appeals: in the console and for the owners of orders.
-    ReviewText {
+    HoldsText {
         link: "关联账号", "Linked accounts";
         title: "关联账号", "Linked accounts";
         lead: "这些账号的订单看起来出自同一批人。家人、室友和代收点也可能如此：由你判断，系统不会自动处理。",
@@ -345,7 +345,7 @@ texts! {
         count_ended: "订单已结束，未处理：{} 笔。", "Ended meanwhile, left alone: {}.";
         count_own: "你自己的订单，须由另一位员工处理：{} 笔。", "Your own, left to another staff member: {}.";
         count_waits: "等待另一位员工批准：{} 笔。", "Waiting for a second person: {}.";
-        review: "审核", "Review";
+        heading: "审核", "Review";
         event_held: "暂缓发货", "Held";
         event_appeal: "买家申诉", "Appeal";
         event_upheld: "答复：维持审核", "Answer: the hold stays";

@@ -38,7 +38,7 @@ async fn clusters_of(who: &TestClient<'_>, sale: &str, accounts: usize) -> Vec<S
     loop {
         let page = who.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
         assert!(page.is_page(200), "{page:?}");
-        let shown = page.text().split("data-cluster=\"").skip(1);
+        let shown = page.text().split("data-group=\"").skip(1);
         let size = |group: &str| -> usize {
             let (before, _) = group.split_once(" accounts</a>").unwrap();
             before.rsplit('>').next().unwrap().replace(',', "").parse().unwrap()
@@ -51,7 +51,7 @@ async fn clusters_of(who: &TestClient<'_>, sale: &str, accounts: usize) -> Vec<S
 }
 
 /// The address of the only group of a sale, which has this many accounts.
-async fn only_cluster(who: &TestClient<'_>, sale: &str, accounts: usize) -> String {
+async fn only_group(who: &TestClient<'_>, sale: &str, accounts: usize) -> String {
     let groups = clusters_of(who, sale, accounts).await;
     assert_eq!(groups.len(), 1);
     groups[0].clone()
@@ -81,7 +81,7 @@ async fn accounts_with_one_address_are_a_cluster_in_the_console() {
     order_to(&shop, &wang, &sale, "西湖区文三路 1 号").await;
     order_to(&shop, &zhao, &sale, "西湖区文三路1号").await;
     let (alone, url) = order_to(&shop, &lin, &sale, "西湖区文三路１号").await;
-    let path = only_cluster(&admin, &sale, 3).await;
+    let path = only_group(&admin, &sale, 3).await;
     let page = admin.get(&format!("{path}?lang=en")).await;
     assert!(page.text().contains("Same delivery address: 3 accounts"), "{}", page.text());
     assert!(page.text().contains("3 orders · 3 units · ¥5,997"), "{}", page.text());
@@ -99,13 +99,13 @@ async fn accounts_with_one_address_are_a_cluster_in_the_console() {
 }
 
 #[tokio::test]
-async fn new_address_of_an_unpaid_order_replaces_the_signals_of_the_old_one() {
+async fn new_address_of_an_unpaid_order_replaces_the_digests_of_the_old_one() {
     shop_with_sale!(shop, admin, sale);
     let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
     order_to(&shop, &mei, &sale, "文三路 1 号").await;
     let url = wang.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
     assert_eq!(wang.put(&format!("{url}/address"), delivery("文三路 1 号", "x")).await.status, 200);
-    only_cluster(&admin, &sale, 2).await;
+    only_group(&admin, &sale, 2).await;
     assert_eq!(wang.put(&format!("{url}/address"), delivery("文一路 9 号", "x")).await.status, 200);
     assert!(clusters_of(&admin, &sale, 0).await.is_empty());
 }
@@ -134,7 +134,7 @@ async fn many_orders_to_one_address(shop: &TestShop, sale: &str, count: usize) {
 async fn cluster_of_many_accounts_has_pages_and_keeps_its_place() {
     shop_with_sale!(shop, admin, sale);
     many_orders_to_one_address(&shop, &sale, 5_001).await;
-    let path = only_cluster(&admin, &sale, 5_001).await;
+    let path = only_group(&admin, &sale, 5_001).await;
     let list = admin.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await;
     assert!(list.text().contains("Sums of the first 1,000 accounts"), "{}", list.text());
     let orders = |page: &TestResponse| page.text().matches("data-label=\"Order\"").count();
@@ -158,7 +158,7 @@ async fn cluster_of_many_accounts_has_pages_and_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn signals_of_more_accounts_than_one_part_has_are_all_read() {
+async fn digests_of_more_accounts_than_one_part_has_are_all_read() {
     shop_with_sale!(shop, admin, sale);
     let numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 8999)";
     shop.execute(format!(
@@ -167,13 +167,13 @@ async fn signals_of_more_accounts_than_one_part_has_are_all_read() {
          WHERE i < 8997 UNION ALL SELECT printf('20000000-0000-4000-8000-%012d', i), {sale}, 'contact', i, 1 FROM n"
     ))
     .await;
-    let signals = shop.parts.store.linked_accounts().shared_signals(SaleId(sale.parse().unwrap())).await.unwrap();
+    let links = shop.parts.store.linked_accounts().shared_links(SaleId(sale.parse().unwrap())).await.unwrap();
     assert_eq!(
-        signals.len(),
+        links.len(),
         8_997,
         "three accounts at each address, across parts of 4,000; contacts of one account each"
     );
-    let found = domain::linked_accounts::groups(&signals);
+    let found = domain::linked_accounts::groups(&links);
     assert_eq!((found.len(), found[2_998].members.len()), (2_999, 3));
     drop(admin);
 }
@@ -196,8 +196,8 @@ async fn networks_of_registrations_link_accounts_of_one_street() {
     }
     let id = |name: &'static str| async { shop.parts.store.accounts().user_named(name).await.unwrap().unwrap().id };
     let sale: SaleId = sale.parse().unwrap();
-    let signals = shop.parts.store.linked_accounts().shared_signals(sale).await.unwrap();
-    let found = domain::linked_accounts::groups(&signals);
+    let links = shop.parts.store.linked_accounts().shared_links(sale).await.unwrap();
+    let found = domain::linked_accounts::groups(&links);
     let mut expected = vec![id("wang").await, id("zhao").await];
     expected.sort();
     assert_eq!(found.into_iter().map(|group| group.members).collect::<Vec<_>>(), [expected]);
@@ -211,7 +211,7 @@ async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
     mei.verify("mei@shop.example").await;
     let (one, one_url) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
     let (two, two_url) = order_to(&shop, &wang, &sale, "文三路1号").await;
-    let path = only_cluster(&sven, &sale, 2).await;
+    let path = only_group(&sven, &sale, 2).await;
 
     let wrong = sven.send_form(&format!("{path}/hold?lang=en"), &format!("orders={one}&reason=&confirm=yes")).await;
     assert!(wrong.is_page(422) && wrong.text().contains("Required."), "{wrong:?}");
@@ -305,7 +305,7 @@ async fn refund_of_a_cluster_beyond_the_bound_waits_and_stays_held() {
     let (one, one_url) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
     let (two, two_url) = order_to(&shop, &wang, &sale, "文三路 1 号").await;
     let (own, _) = order_to(&shop, &sven, &sale, "文三路 1 号").await;
-    let path = only_cluster(&sven, &sale, 3).await;
+    let path = only_group(&sven, &sale, 3).await;
     let held = sven.send_form(&format!("{path}/hold"), &form(&[&one, &two, &own], REASON)).await;
     assert!(held.header("location").contains("changed=2&unchanged=0&ended=0&own=1"), "{held:?}");
     let refunded = sven.send_form(&format!("{path}/refund"), &form(&[&one, &two], REASON)).await;
@@ -321,7 +321,7 @@ async fn refund_of_a_cluster_beyond_the_bound_waits_and_stays_held() {
 }
 
 #[tokio::test]
-async fn signals_are_exported_and_go_with_the_account_and_after_the_sale() {
+async fn digests_are_exported_and_go_with_the_account_and_after_the_sale() {
     let clock = Clock::manual(Clock::system().now());
     let shop = TestShop::open_at(&clock).await;
     let admin = shop.admin().await;
@@ -345,17 +345,17 @@ async fn signals_are_exported_and_go_with_the_account_and_after_the_sale() {
     let id: OrderId = order.parse().unwrap();
     assert_eq!(store.orders().holds_of(id).await.unwrap()[0].appeals[0].text, "");
     let user = store.accounts().user_named("wang").await.unwrap().unwrap().id;
-    assert_eq!(store.linked_accounts().signals_of(user).await.unwrap().len(), 2);
+    assert_eq!(store.linked_accounts().links_of(user).await.unwrap().len(), 2);
     assert_eq!(admin.post(&format!("/api/admin/sales/{sale}/stop"), json!({})).await.status, 200);
     let sale: SaleId = sale.parse().unwrap();
     store.sales().retire(sale, clock.now()).await.unwrap();
     let day = std::time::Duration::from_secs(24 * 3600);
     clock.advance(30 * day);
-    assert!(!store.linked_accounts().purge_signals().await.unwrap());
-    assert_eq!(store.linked_accounts().signals_of(user).await.unwrap().len(), 2, "thirty days");
+    assert!(!store.linked_accounts().purge_links().await.unwrap());
+    assert_eq!(store.linked_accounts().links_of(user).await.unwrap().len(), 2, "thirty days");
     clock.advance(day);
-    while store.linked_accounts().purge_signals().await.unwrap() {}
-    assert_eq!(store.linked_accounts().signals_of(user).await.unwrap().len(), 0);
+    while store.linked_accounts().purge_links().await.unwrap() {}
+    assert_eq!(store.linked_accounts().links_of(user).await.unwrap().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -366,7 +366,7 @@ async fn of_actions_at_once_each_order_is_ended_once() {
     let (mei, wang) = (shop.shopper("mei").await, shop.shopper("wang").await);
     let (one, _) = order_to(&shop, &mei, &sale, "文三路 1 号").await;
     let (two, _) = order_to(&shop, &wang, &sale, "文三路 1 号").await;
-    let path = only_cluster(&sven, &sale, 2).await;
+    let path = only_group(&sven, &sale, 2).await;
     let body = form(&[&one, &two], REASON);
     let hold = format!("{path}/hold");
     let (first, second) = tokio::join!(sven.send_form(&hold, &body), sara.send_form(&hold, &body));

@@ -10,7 +10,7 @@ use crate::StaffCallTo;
 use control::draws::{PasteRefusal, paste_round};
 use domain::SaleId;
 use domain::draw::{EntryId, Exclusion};
-use domain::hold::check_review_reason;
+use domain::hold::check_hold_reason;
 use store::ExcludeOutcome;
 use web::cache_policy::Cache;
 use web::extract::session::ManageSales;
@@ -59,7 +59,7 @@ pub async fn call_off(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
 ) -> Result<Response, Problem> {
-    let reason = check_review_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
         true => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),

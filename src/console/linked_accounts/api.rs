@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::StaffCallTo;
 use crate::orders::api::{FoundOrderJson, OWN_ORDER, OneOrder, detail, existing_order, found_orders};
-use domain::hold::check_review_reason;
+use domain::hold::check_hold_reason;
 use domain::{LinkReason, Money, OrderId, SaleId, UserId};
-use orders::linked_accounts::{GroupList, GroupSummary, ReviewedGroup};
-use orders::review::{ReviewAction, ReviewOutcome};
+use orders::holds::{HoldAction, HoldOutcome};
+use orders::linked_accounts::{GroupDetail, GroupList, GroupSummary};
 use store::AuditReason;
 use web::Shop;
 use web::cache_policy::Cache;
@@ -137,7 +137,7 @@ pub async fn show(
     let after = after.read("after")?;
     existing_sale(&shop, sale).await?;
     let found = shop.orders.group_of(sale, user, after, PATIENCE).await?;
-    let ReviewedGroup { summary, orders, next, read_at } = found.ok_or_else(being_computed)?.ok_or(Code::NotFound)?;
+    let GroupDetail { summary, orders, next, read_at } = found.ok_or_else(being_computed)?.ok_or(Code::NotFound)?;
     let orders = orders.into_iter().map(|order| order.found).collect();
     let orders = found_orders(&shop.store, orders).await?;
     let group = GroupJson::from(&summary);
@@ -155,7 +155,7 @@ fn being_computed() -> Problem {
 /// Why an order is held or released. Its owner reads it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ReviewRequest {
+pub struct HoldRequest {
     /// Shown to the owner of the order, as it is.
     #[schemars(length(min = 1, max = 300))]
     reason: String,
@@ -163,31 +163,31 @@ pub struct ReviewRequest {
 
 pub async fn hold(
     call: StaffCallTo<SupportShoppers, OrderId>,
-    Json(request): Json<ReviewRequest>,
+    Json(request): Json<HoldRequest>,
 ) -> Result<Response, Problem> {
-    review(call, ReviewAction::Hold, request).await
+    change(call, HoldAction::Hold, request).await
 }
 
 pub async fn release(
     call: StaffCallTo<SupportShoppers, OrderId>,
-    Json(request): Json<ReviewRequest>,
+    Json(request): Json<HoldRequest>,
 ) -> Result<Response, Problem> {
-    review(call, ReviewAction::Release, request).await
+    change(call, HoldAction::Release, request).await
 }
 
 /// Acts on one order. Doing it twice changes nothing more.
-async fn review(
+async fn change(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
-    action: ReviewAction,
-    ReviewRequest { reason }: ReviewRequest,
+    action: HoldAction,
+    HoldRequest { reason }: HoldRequest,
 ) -> Result<Response, Problem> {
     let order = existing_order(&shop, id).await?;
-    let reason = check_review_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
-    match shop.orders.review(&order, action, staff.session.user_id, reason).await? {
-        ReviewOutcome::Done | ReviewOutcome::Unchanged => detail(&shop, id).await,
-        ReviewOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
-        ReviewOutcome::OrderEnded | ReviewOutcome::Waits => Err(Code::ChangedMeanwhile.into()),
+    match shop.orders.change_hold(&order, action, staff.session.user_id, reason).await? {
+        HoldOutcome::Done | HoldOutcome::Unchanged => detail(&shop, id).await,
+        HoldOutcome::OwnOrder => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
+        HoldOutcome::OrderEnded | HoldOutcome::Waits => Err(Code::ChangedMeanwhile.into()),
     }
 }
 

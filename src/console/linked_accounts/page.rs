@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::StaffVisitTo;
-use crate::linked_accounts::review::{ReviewForm, ReviewFormState, ReviewNotice};
+use crate::linked_accounts::holds::{HoldForm, HoldFormState, HoldNotice};
 use crate::report::computing::{ComputingPage, PAGE_PATIENCE, computing, reloading};
 use domain::{LinkReason, Locale, OrderId, SaleId, UserId};
-use orders::linked_accounts::{GroupList, GroupSummary, MEMBERS_PAGE_SIZE, ReviewedGroup, ReviewedOrder};
-use orders::review::{ReviewAction, ReviewCounts};
+use orders::holds::{HoldAction, HoldCounts};
+use orders::linked_accounts::{GroupDetail, GroupList, GroupOrder, GroupSummary, MEMBERS_PAGE_SIZE};
 use pages::Chrome;
 use pages::filters::{self, grouped};
 use store::AuditReason;
@@ -71,7 +71,7 @@ pub async fn list(
 
 /// The page while the accounts of the sale are compared for the first time.
 fn being_compared(chrome: Chrome, sale: SaleId, goods_name: String) -> Result<Response, Problem> {
-    let t = &words::text(chrome.locale).review;
+    let t = &words::text(chrome.locale).holds;
     let back = (format!("/admin/sales/{sale}"), format!("← {}", t.back));
     computing(ComputingPage { chrome, sale, goods_name, title: t.title, back })
 }
@@ -79,7 +79,7 @@ fn being_compared(chrome: Chrome, sale: SaleId, goods_name: String) -> Result<Re
 /// The action that the page reports as done, and the number of orders that it applied to.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub struct ReviewQuery {
+pub struct HoldQuery {
     done: String,
     changed: usize,
     unchanged: usize,
@@ -90,19 +90,19 @@ pub struct ReviewQuery {
     after: Cursor,
 }
 
-impl ReviewQuery {
-    fn counts(&self) -> ReviewCounts {
-        let ReviewQuery { changed: done, unchanged, ended, own, waits, .. } = *self;
-        ReviewCounts { done, unchanged, ended, own, waits }
+impl HoldQuery {
+    fn counts(&self) -> HoldCounts {
+        let HoldQuery { changed: done, unchanged, ended, own, waits, .. } = *self;
+        HoldCounts { done, unchanged, ended, own, waits }
     }
 }
 
 pub async fn show(
     (State(shop), staff, visitor, PathIds(ids)): StaffVisitTo<ViewConsole, (SaleId, UserId)>,
-    Query(query): Query<ReviewQuery>,
+    Query(query): Query<HoldQuery>,
 ) -> Result<Response, Problem> {
-    let notice = ReviewNotice::of(words::text(visitor.locale), &query.done, query.counts());
-    page(&shop, &visitor, ids, &query.after, staff.may::<SupportShoppers>(), notice, ReviewFormState::default()).await
+    let notice = HoldNotice::of(words::text(visitor.locale), &query.done, query.counts());
+    page(&shop, &visitor, ids, &query.after, staff.may::<SupportShoppers>(), notice, HoldFormState::default()).await
 }
 
 async fn page(
@@ -111,8 +111,8 @@ async fn page(
     (sale, user): (SaleId, UserId),
     after: &Cursor,
     may_act: bool,
-    notice: Option<ReviewNotice>,
-    form: ReviewFormState,
+    notice: Option<HoldNotice>,
+    form: HoldFormState,
 ) -> Result<Response, Problem> {
     let entry = shop.catalogue.entry(sale).await?.ok_or(Code::NoSuchSale)?;
     let goods_name = goods_name_and_cover(Some(&*entry), visitor.locale).0;
@@ -151,18 +151,18 @@ pub struct GroupForm {
 impl GroupForm {
     fn orders(&self) -> Result<Vec<OrderId>, Problem> {
         let ids: Option<Vec<OrderId>> = self.orders.split_whitespace().map(|id| id.parse().ok()).collect();
-        ids.filter(|ids| ids.len() <= MAX_REVIEWED_ORDERS).ok_or_else(|| Problem::invalid_field("orders", "bad_id"))
+        ids.filter(|ids| ids.len() <= MAX_GROUP_ORDERS).ok_or_else(|| Problem::invalid_field("orders", "bad_id"))
     }
 }
 
 type Visit = StaffVisitTo<SupportShoppers, (SaleId, UserId)>;
 
 pub async fn hold(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
-    act(visit, ("hold", Some(ReviewAction::Hold)), form).await
+    act(visit, ("hold", Some(HoldAction::Hold)), form).await
 }
 
 pub async fn release(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
-    act(visit, ("release", Some(ReviewAction::Release)), form).await
+    act(visit, ("release", Some(HoldAction::Release)), form).await
 }
 
 pub async fn refund(visit: Visit, Form(form): Form<GroupForm>) -> Result<Response, Problem> {
@@ -172,21 +172,21 @@ pub async fn refund(visit: Visit, Form(form): Form<GroupForm>) -> Result<Respons
 /// Holds or releases the orders; without an action it refunds them.
 async fn act(
     (State(shop), staff, visitor, PathIds((sale, user))): Visit,
-    (name, action): (&'static str, Option<ReviewAction>),
+    (name, action): (&'static str, Option<HoldAction>),
     form: GroupForm,
 ) -> Result<Response, Problem> {
     let orders = form.orders()?;
-    let reason = match ReviewFormState::check(name, form.reason, &form.confirm) {
+    let reason = match HoldFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,
         Err(state) => return page(&shop, &visitor, (sale, user), &form.after, true, None, state).await,
     };
     let by = staff.session.user_id;
     let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
     let done = match action {
-        Some(action) => shop.orders.review_all(sale, &orders, action, by, reason).await?,
+        Some(action) => shop.orders.change_holds(sale, &orders, action, by, reason).await?,
         None => shop.staff_refunds.refund_held(sale, &orders, by, reason).await?,
     };
-    let ReviewCounts { done, unchanged, ended, own, waits } = done;
+    let HoldCounts { done, unchanged, ended, own, waits } = done;
     let path = group_page(sale, user, form.after.read("after")?, visitor.locale);
     Ok(see_other(&format!(
         "{path}&done={name}&changed={done}&unchanged={unchanged}&ended={ended}&own={own}&waits={waits}"
@@ -194,7 +194,7 @@ async fn act(
 }
 
 /// The most orders that one request acts on. Each account on a page has at most one live order.
-pub const MAX_REVIEWED_ORDERS: usize = MEMBERS_PAGE_SIZE;
+pub const MAX_GROUP_ORDERS: usize = MEMBERS_PAGE_SIZE;
 
 /// The groups of linked accounts of a sale, the largest first.
 #[derive(Debug, Template)]
@@ -214,7 +214,7 @@ pub struct GroupsPage {
 
 /// Why accounts are linked, in words.
 fn in_words(chrome: &Chrome, reasons: &BTreeMap<LinkReason, usize>) -> Vec<String> {
-    let t = &chrome.text().review;
+    let t = &chrome.text().holds;
     let words = |reason: &LinkReason| match reason {
         LinkReason::Address => t.by_address,
         LinkReason::Contact => t.by_contact,
@@ -237,12 +237,12 @@ pub struct GroupPage {
     pub chrome: Chrome,
     pub sale: SaleId,
     pub goods_name: String,
-    pub of: ReviewedGroup,
+    pub of: GroupDetail,
     /// The last member on the page before.
     pub after: Option<UserId>,
     pub may_act: bool,
-    pub notice: Option<ReviewNotice>,
-    pub form: ReviewFormState,
+    pub notice: Option<HoldNotice>,
+    pub form: HoldFormState,
 }
 
 impl GroupPage {
@@ -251,14 +251,14 @@ impl GroupPage {
     }
 
     /// The forms that apply to some of the orders.
-    fn forms(&self) -> Vec<ReviewForm> {
-        let t = &self.chrome.text().review;
-        let held = |order: &ReviewedOrder| order.is_live() && order.hold.is_some();
-        let free = |order: &ReviewedOrder| order.is_live() && order.hold.is_none();
+    fn forms(&self) -> Vec<HoldForm> {
+        let t = &self.chrome.text().holds;
+        let held = |order: &GroupOrder| order.is_live() && order.hold.is_some();
+        let free = |order: &GroupOrder| order.is_live() && order.hold.is_none();
         let forms = [
             self.form_for("hold", t.hold, t.hold_text, free),
             self.form_for("release", t.release, t.release_text, held),
-            ReviewForm { is_dangerous: true, ..self.form_for("refund", t.refund, t.refund_text, held) },
+            HoldForm { is_dangerous: true, ..self.form_for("refund", t.refund, t.refund_text, held) },
         ];
         forms.into_iter().filter(|form| !form.orders.is_empty()).collect()
     }
@@ -268,15 +268,15 @@ impl GroupPage {
         action: &'static str,
         verb: &'static str,
         words: &'static str,
-        applies: impl Fn(&ReviewedOrder) -> bool,
-    ) -> ReviewForm {
+        applies: impl Fn(&GroupOrder) -> bool,
+    ) -> HoldForm {
         let orders: Vec<_> =
             self.of.orders.iter().filter(|order| applies(order)).map(|order| &order.found.order).collect();
         let amounts = orders.iter().map(|order| order.amount);
         let currency = orders.first().map(|order| order.amount.currency);
         let amount = currency.filter(|currency| orders.iter().all(|order| order.amount.currency == *currency));
         let amount = amount.map(|currency| domain::Money::new(amounts.map(|one| one.amount).sum(), currency));
-        ReviewForm {
+        HoldForm {
             action,
             verb,
             words,

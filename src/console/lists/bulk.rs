@@ -184,8 +184,8 @@ impl BulkOrderAction {
             BulkOrderAction::Deliver => t.parcels.deliver,
             BulkOrderAction::Cancel => t.support.cancel,
             BulkOrderAction::Refund => t.support.refund,
-            BulkOrderAction::Hold => t.review.hold,
-            BulkOrderAction::Release => t.review.release,
+            BulkOrderAction::Hold => t.holds.hold,
+            BulkOrderAction::Release => t.holds.release,
         }
     }
 
@@ -225,7 +225,7 @@ impl BulkOrderAction {
     }
 
     /// Whether the buyer reads the reason. Other actions have a reason for staff, and a message to the buyer.
-    pub fn is_review(self) -> bool {
+    pub fn is_hold(self) -> bool {
         matches!(self, BulkOrderAction::Hold | BulkOrderAction::Release)
     }
 }

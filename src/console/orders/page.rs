@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
-use crate::linked_accounts::review::ReviewFormState;
+use crate::linked_accounts::holds::HoldFormState;
 use crate::lists::saved_views::list_bar;
 use crate::orders::parcels::ParcelFormState;
 use crate::orders::reveal::reveal_recipient;
@@ -86,7 +86,7 @@ pub(crate) struct OrderPageState {
     done: String,
     may_act: bool,
     form: StaffActionFormState,
-    review: ReviewFormState,
+    hold_form: HoldFormState,
     part: PartialRefundFormState,
     parcel: ParcelFormState,
     reveal: RevealFormState,
@@ -101,8 +101,8 @@ impl OrderPageState {
     }
 
     /// Shows the form of a hold, a release or an appeal again.
-    pub(crate) fn of_review(review: ReviewFormState) -> OrderPageState {
-        OrderPageState { may_act: true, review, ..OrderPageState::default() }
+    pub(crate) fn of_hold_form(hold_form: HoldFormState) -> OrderPageState {
+        OrderPageState { may_act: true, hold_form, ..OrderPageState::default() }
     }
 
     /// Shows the form of carrier and number again.
@@ -148,7 +148,7 @@ pub(crate) async fn page(
         parcel: shop.store.orders().parcel_of(order_id).await?,
         label: state.parcel,
         invoice: shop.store.orders().invoice_of(order_id).await?,
-        review: state.review,
+        hold_form: state.hold_form,
     };
     personal(status, &page)
 }

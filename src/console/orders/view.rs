@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::linked_accounts::review::{ReviewForm, ReviewFormState};
+use crate::linked_accounts::holds::{HoldForm, HoldFormState};
 use crate::lists::bulk::BulkOrderAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
 use crate::orders::parcels::ParcelFormState;
@@ -19,7 +19,7 @@ use pages::filters::{self, grouped};
 use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
 use web::shared::FieldError;
 use web::shared::paths::link_query;
-use web::views::{AddressView, Chrome, ReviewEvent, error_text, review_events};
+use web::views::{AddressView, Chrome, HoldEvent, error_text, hold_events};
 use words::{field_error, fill, problem};
 
 /// The orders that match a search.
@@ -210,7 +210,7 @@ pub struct AdminOrderPage {
     pub part: PartialRefundFormState,
     /// Oldest first.
     pub holds: Vec<OrderHold>,
-    pub review: ReviewFormState,
+    pub hold_form: HoldFormState,
     pub parcel: Option<Parcel>,
     pub label: ParcelFormState,
     pub invoice: Option<Invoice>,
@@ -300,18 +300,18 @@ impl AdminOrderPage {
     }
 
     /// Whether there is anything to show or to do about a hold.
-    fn is_reviewed(&self) -> bool {
+    fn shows_holds(&self) -> bool {
         !self.holds.is_empty() || self.order.status.is_live() && self.may_act && !self.is_own
     }
 
-    fn review_events(&self) -> Vec<ReviewEvent<'_>> {
-        review_events(&self.chrome.text().review, &self.holds)
+    fn hold_events(&self) -> Vec<HoldEvent<'_>> {
+        hold_events(&self.chrome.text().holds, &self.holds)
     }
 
     /// The forms that hold or release the order and apply now.
-    fn review_forms(&self) -> Vec<ReviewForm> {
-        let t = &self.chrome.text().review;
-        let form = |action, verb, words| ReviewForm {
+    fn hold_forms(&self) -> Vec<HoldForm> {
+        let t = &self.chrome.text().holds;
+        let form = |action, verb, words| HoldForm {
             action,
             verb,
             words,
@@ -360,9 +360,9 @@ impl AdminOrderPage {
             "refund" => Some(t.done_refund),
             "refund-part" => Some(t.done_refund_part),
             "asked" => Some(self.chrome.text().approvals.asked),
-            "hold" => Some(self.chrome.text().review.done_one_hold),
-            "release" => Some(self.chrome.text().review.done_one_release),
-            "uphold" => Some(self.chrome.text().review.done_uphold),
+            "hold" => Some(self.chrome.text().holds.done_one_hold),
+            "release" => Some(self.chrome.text().holds.done_one_release),
+            "uphold" => Some(self.chrome.text().holds.done_uphold),
             "parcel" => Some(self.chrome.text().parcels.done),
             _ => None,
         }

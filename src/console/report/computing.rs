@@ -60,7 +60,7 @@ mod tests {
             let (username, role) = (Some("vera".to_owned()), Role::Viewer);
             let chrome = Chrome { locale, path: path.clone(), username, role, is_compact: false, is_test: false };
             let (goods_name, title, back) =
-                ("Phone".to_owned(), t.review.title, ("/admin/sales/7".to_owned(), t.review.back.to_owned()));
+                ("Phone".to_owned(), t.holds.title, ("/admin/sales/7".to_owned(), t.holds.back.to_owned()));
             let page = computing(ComputingPage { chrome, sale: SaleId(7), goods_name, title, back }).unwrap();
             assert_eq!(page.headers()[REFRESH], format!("2; url={path}"));
             let body = axum::body::to_bytes(page.into_body(), usize::MAX).await.unwrap();

@@ -6,9 +6,9 @@ fn user(n: usize) -> UserId {
     UserId(Uuid::from_u128(n as u128 + 1))
 }
 
-fn noted(n: usize, kind: SignalKind, digest: &str, second: i64) -> AccountSignal {
-    let signal = Signal { kind, digest: digest.to_owned() };
-    AccountSignal { user: user(n), signal, at: Timestamp::from_second(second).unwrap() }
+fn noted(n: usize, kind: LinkKind, digest: &str, second: i64) -> AccountLink {
+    let link = LinkDigest { kind, digest: digest.to_owned() };
+    AccountLink { user: user(n), link, at: Timestamp::from_second(second).unwrap() }
 }
 
 fn members(groups: &[LinkedAccounts]) -> Vec<Vec<UserId>> {
@@ -16,22 +16,22 @@ fn members(groups: &[LinkedAccounts]) -> Vec<Vec<UserId>> {
 }
 
 /// An account that was registered from a host at a time, with an order to a street.
-fn registered(n: usize, host: &str, street: &str, second: i64) -> [AccountSignal; 2] {
-    [noted(n, SignalKind::Host, host, second), noted(n, SignalKind::Street, street, 0)]
+fn registered(n: usize, host: &str, street: &str, second: i64) -> [AccountLink; 2] {
+    [noted(n, LinkKind::Host, host, second), noted(n, LinkKind::Street, street, 0)]
 }
 
 #[test]
 fn one_address_or_contact_links_accounts_and_their_neighbours() {
-    let signals = [
-        noted(1, SignalKind::Address, "a", 0),
-        noted(2, SignalKind::Address, "a", 0),
-        noted(2, SignalKind::Contact, "c", 0),
-        noted(3, SignalKind::Contact, "c", 0),
-        noted(4, SignalKind::Contact, "a", 0),
-        noted(5, SignalKind::Address, "b", 0),
-        noted(6, SignalKind::Address, "b", 0),
+    let links = [
+        noted(1, LinkKind::Address, "a", 0),
+        noted(2, LinkKind::Address, "a", 0),
+        noted(2, LinkKind::Contact, "c", 0),
+        noted(3, LinkKind::Contact, "c", 0),
+        noted(4, LinkKind::Contact, "a", 0),
+        noted(5, LinkKind::Address, "b", 0),
+        noted(6, LinkKind::Address, "b", 0),
     ];
-    let found = groups(&signals);
+    let found = groups(&links);
     assert_eq!(members(&found), [vec![user(1), user(2), user(3)], vec![user(5), user(6)]]);
     assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Address, 2), (LinkReason::Contact, 2)]));
     assert_eq!(found[1].reasons, BTreeMap::from([(LinkReason::Address, 2)]));
@@ -39,41 +39,41 @@ fn one_address_or_contact_links_accounts_and_their_neighbours() {
 
 #[test]
 fn one_instrument_links_accounts_and_is_no_other_kind() {
-    let signals = [
-        noted(1, SignalKind::Instrument, "a", 0),
-        noted(2, SignalKind::Instrument, "a", 0),
-        noted(3, SignalKind::Address, "a", 0),
-        noted(4, SignalKind::Instrument, "b", 0),
+    let links = [
+        noted(1, LinkKind::Instrument, "a", 0),
+        noted(2, LinkKind::Instrument, "a", 0),
+        noted(3, LinkKind::Address, "a", 0),
+        noted(4, LinkKind::Instrument, "b", 0),
     ];
-    let found = groups(&signals);
+    let found = groups(&links);
     assert_eq!(members(&found), [[user(1), user(2)]]);
     assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Instrument, 2)]));
 }
 
 #[test]
 fn two_digests_of_one_thing_link_accounts_across_a_change_of_the_secret() {
-    let signals = [
-        noted(1, SignalKind::Address, "old", 0),
-        noted(2, SignalKind::Address, "old", 0),
-        noted(2, SignalKind::Address, "new", 0),
-        noted(3, SignalKind::Address, "new", 0),
+    let links = [
+        noted(1, LinkKind::Address, "old", 0),
+        noted(2, LinkKind::Address, "old", 0),
+        noted(2, LinkKind::Address, "new", 0),
+        noted(3, LinkKind::Address, "new", 0),
     ];
-    assert_eq!(members(&groups(&signals)), [[user(1), user(2), user(3)]]);
+    assert_eq!(members(&groups(&links)), [[user(1), user(2), user(3)]]);
 }
 
 #[test]
 fn million_accounts_at_one_address_are_one_group() {
-    let signals: Vec<_> = (0..1_000_000).map(|n| noted(n, SignalKind::Address, "a", 0)).collect();
-    let found = groups(&signals);
+    let links: Vec<_> = (0..1_000_000).map(|n| noted(n, LinkKind::Address, "a", 0)).collect();
+    let found = groups(&links);
     assert_eq!((found.len(), found[0].members.len()), (1, 1_000_000));
     assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Address, 1_000_000)]));
 }
 
 #[test]
-fn weak_signals_link_nothing_by_themselves() {
-    let network: Vec<_> = (0..50).map(|n| noted(n, SignalKind::Site, "carrier", n as i64)).collect();
+fn weak_digests_link_nobody_by_themselves() {
+    let network: Vec<_> = (0..50).map(|n| noted(n, LinkKind::Site, "carrier", n as i64)).collect();
     assert!(groups(&network).is_empty(), "strangers behind one carrier");
-    let street: Vec<_> = (0..50).map(|n| noted(n, SignalKind::Street, "main street", 0)).collect();
+    let street: Vec<_> = (0..50).map(|n| noted(n, LinkKind::Street, "main street", 0)).collect();
     assert!(groups(&street).is_empty(), "neighbours");
     let elsewhere: Vec<_> = (0..50).flat_map(|n| registered(n, "carrier", &format!("street {n}"), 0)).collect();
     assert!(groups(&elsewhere).is_empty(), "strangers who registered at once");
@@ -84,7 +84,7 @@ fn weak_signals_link_nothing_by_themselves() {
 #[test]
 fn network_time_and_street_together_link_accounts() {
     let window = SIGN_UP_WINDOW.as_secs();
-    let signals: Vec<_> = [
+    let links: Vec<_> = [
         registered(1, "h", "s", 0),
         registered(2, "h", "s", window),
         registered(3, "h", "s", 2 * window + 1),
@@ -92,7 +92,7 @@ fn network_time_and_street_together_link_accounts() {
         registered(5, "other", "s", 0),
     ]
     .concat();
-    let found = groups(&signals);
+    let found = groups(&links);
     assert_eq!(members(&found), [[user(1), user(2)]]);
     assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Registration, 2)]));
 }
@@ -105,21 +105,20 @@ fn large_network_says_nothing() {
 }
 
 /// Whether two accounts are linked, by the rules taken literally.
-fn are_linked(signals: &[AccountSignal], one: UserId, other: UserId) -> bool {
-    let of = |user, kind| signals.iter().filter(move |s| s.user == user && s.signal.kind == kind);
-    let shares = |kind| of(one, kind).any(|a| of(other, kind).any(|b| a.signal == b.signal));
+fn are_linked(links: &[AccountLink], one: UserId, other: UserId) -> bool {
+    let of = |user, kind| links.iter().filter(move |s| s.user == user && s.link.kind == kind);
+    let shares = |kind| of(one, kind).any(|a| of(other, kind).any(|b| a.link == b.link));
     let registered_together = |kind| {
         of(one, kind).any(|a| {
-            let size = signals.iter().filter(|s| s.signal == a.signal).count();
-            let close = |b: &AccountSignal| a.at.duration_since(b.at).abs() <= SIGN_UP_WINDOW;
-            size <= MAX_NETWORK_ACCOUNTS && of(other, kind).any(|b| a.signal == b.signal && close(b))
+            let size = links.iter().filter(|s| s.link == a.link).count();
+            let close = |b: &AccountLink| a.at.duration_since(b.at).abs() <= SIGN_UP_WINDOW;
+            size <= MAX_NETWORK_ACCOUNTS && of(other, kind).any(|b| a.link == b.link && close(b))
         })
     };
-    shares(SignalKind::Address)
-        || shares(SignalKind::Contact)
-        || shares(SignalKind::Instrument)
-        || shares(SignalKind::Street)
-            && (registered_together(SignalKind::Host) || registered_together(SignalKind::Site))
+    shares(LinkKind::Address)
+        || shares(LinkKind::Contact)
+        || shares(LinkKind::Instrument)
+        || shares(LinkKind::Street) && (registered_together(LinkKind::Host) || registered_together(LinkKind::Site))
 }
 
 #[test]
@@ -132,13 +131,13 @@ fn groups_are_the_closure_of_the_links_of_every_pair() {
     let (mut alone, mut together) = (0, 0);
     for _ in 0..2_000 {
         let accounts = 2 + random(7) as usize;
-        let mut signals: Vec<AccountSignal> = Vec::new();
+        let mut links: Vec<AccountLink> = Vec::new();
         for n in 0..accounts {
             let second = random(3_000) as i64;
-            for kind in SignalKind::ALL {
-                let digest = format!("{}", random(if kind == SignalKind::Street { 3 } else { 12 }));
-                if random(3) > 0 && !signals.iter().any(|s| s.user == user(n) && s.signal.kind == kind) {
-                    signals.push(noted(n, kind, &digest, second));
+            for kind in LinkKind::ALL {
+                let digest = format!("{}", random(if kind == LinkKind::Street { 3 } else { 12 }));
+                if random(3) > 0 && !links.iter().any(|s| s.user == user(n) && s.link.kind == kind) {
+                    links.push(noted(n, kind, &digest, second));
                 }
             }
         }
@@ -146,7 +145,7 @@ fn groups_are_the_closure_of_the_links_of_every_pair() {
         for _ in 0..accounts {
             for one in 0..accounts {
                 for other in 0..accounts {
-                    if are_linked(&signals, user(one), user(other)) {
+                    if are_linked(&links, user(one), user(other)) {
                         let least = sets[one].min(sets[other]);
                         (sets[one], sets[other]) = (least, least);
                     }
@@ -156,10 +155,10 @@ fn groups_are_the_closure_of_the_links_of_every_pair() {
         let mut expected: BTreeMap<usize, Vec<UserId>> = BTreeMap::new();
         sets.iter().enumerate().for_each(|(n, set)| expected.entry(*set).or_default().push(user(n)));
         let mut expected: Vec<_> = expected.into_values().filter(|members| members.len() > 1).collect();
-        let mut found = members(&groups(&signals));
+        let mut found = members(&groups(&links));
         expected.sort();
         found.sort();
-        assert_eq!(found, expected, "{signals:?}");
+        assert_eq!(found, expected, "{links:?}");
         if found.is_empty() { alone += 1 } else { together += 1 }
     }
     assert!(alone > 100 && together > 100, "{alone} without groups, {together} with some");
@@ -167,15 +166,15 @@ fn groups_are_the_closure_of_the_links_of_every_pair() {
 
 #[test]
 fn hundred_thousand_accounts_are_divided() {
-    let signals: Vec<_> = (0..100_000)
+    let links: Vec<_> = (0..100_000)
         .flat_map(|n| {
             let (ten, host) = (n / 10, n / 50);
-            let address = noted(n, SignalKind::Address, &format!("address {ten}"), 0);
+            let address = noted(n, LinkKind::Address, &format!("address {ten}"), 0);
             let [host, street] = registered(n, &format!("host {host}"), &format!("street {host}"), n as i64);
-            [address, host, street, noted(n, SignalKind::Site, "all", n as i64)]
+            [address, host, street, noted(n, LinkKind::Site, "all", n as i64)]
         })
         .collect();
-    let found = groups(&signals);
+    let found = groups(&links);
     assert_eq!(found.len(), 2_000);
     assert!(found.iter().all(|group| group.members.len() == 50));
 }

@@ -20,7 +20,7 @@ const PAGE: i64 = 500;
 impl AccountStore<'_> {
     /// Account, mail, orders with histories, payments and addresses, the address book, wallet, red packets, places in
     /// waiting rooms, entries of draws, waitlists, reminders, subscribed browsers, groups and invitations of sales,
-    /// signals, questions, saved views, sessions, and passkeys without their keys. `None` if there is no such account.
+    /// links, questions, saved views, sessions, and passkeys without their keys. `None` if there is no such account.
     pub async fn export_of(self, id: UserId, now: Timestamp) -> Result<Option<Value>, StoreError> {
         let Some(user) = self.user(id).await? else { return Ok(None) };
         let sessions = self.sessions().sessions_of(id, now).await?.into_iter().map(|session| {
@@ -61,7 +61,7 @@ impl AccountStore<'_> {
             "draw_entries": self.draw_entries_for_export(id).await?,
             "waitlists": self.waitlists_for_export(id).await?,
             "eligibility": self.eligibility_for_export(id).await?,
-            "signals": self.signals_for_export(id).await?,
+            "signals": self.links_for_export(id).await?,
             "questions": self.questions_for_export(id).await?,
             "saved_views": views.collect::<Vec<_>>(),
             "sessions": sessions.collect::<Vec<_>>(),
@@ -202,9 +202,9 @@ impl AccountStore<'_> {
         Ok(json!({"groups": groups.collect::<Vec<_>>(), "invitations": invitations.collect::<Vec<_>>()}))
     }
 
-    async fn signals_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
-        let noted = self.linked_accounts().signals_of(id).await?.into_iter().map(|(sale, noted)| {
-            json!({"sale_id": sale, "kind": noted.signal.kind, "digest": noted.signal.digest, "at": noted.at})
+    async fn links_for_export(self, id: UserId) -> Result<Vec<Value>, StoreError> {
+        let noted = self.linked_accounts().links_of(id).await?.into_iter().map(|(sale, noted)| {
+            json!({"sale_id": sale, "kind": noted.link.kind, "digest": noted.link.digest, "at": noted.at})
         });
         Ok(noted.collect())
     }

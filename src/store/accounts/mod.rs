@@ -17,9 +17,9 @@ use sqlx::{AssertSqlSafe, Row};
 
 use contacts::{RegistrationContact, RegistrationDevice};
 
-use super::{AccountStore, StoreError, Tx, audit_log, bind_ids, escaped_pattern, list, padded, row, signals};
+use super::{AccountStore, StoreError, Tx, audit_log, bind_ids, escaped_pattern, linked_accounts, list, padded, row};
 use crate::pool::Connection;
-use domain::{AuditAction, Role, Signal, UserId};
+use domain::{AuditAction, LinkDigest, Role, UserId};
 
 /// The outcome of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,19 +168,19 @@ impl AccountStore<'_> {
         Ok(added)
     }
 
-    /// Like [`AccountStore::add_user`], for an account that registers. `signals` are for finding linked accounts; `contact` is
+    /// Like [`AccountStore::add_user`], for an account that registers. `links` are for finding linked accounts; `contact` is
     /// the verified address that stood in for proof of work.
     pub async fn register_user(
         self,
         user: &User,
-        signals: &[Signal],
+        links: &[LinkDigest],
         contact: Option<(&RegistrationContact, RegistrationDevice<'_>)>,
     ) -> Result<RegisterOutcome, StoreError> {
         let mut tx = self.begin().await?;
         if !add(&mut tx, user).await? {
             return Ok(RegisterOutcome::NameTaken);
         }
-        signals::note_registration(&mut tx, user.id, signals, user.created_at).await?;
+        linked_accounts::note_registration(&mut tx, user.id, links, user.created_at).await?;
         if let Some((contact, device)) = contact
             && !contacts::hand_over(&mut tx, user, contact, device).await?
         {

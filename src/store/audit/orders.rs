@@ -236,7 +236,7 @@ const NOT_ENDED: &str = "SELECT 'order ' || o.id || ' is ' || o.status || ', its
 impl Snapshot {
     /// Describes holds without a reason, a person or a line in the audit log, and ended holds that contradict their
     /// order.
-    pub async fn unexplained_reviews(&mut self) -> Result<Vec<String>, StoreError> {
+    pub async fn unexplained_held_orders(&mut self) -> Result<Vec<String>, StoreError> {
         let holds = Steps::<String>::over("order_holds", "id");
         self.problems_of(holds, &[WITHOUT_REASON, WITHOUT_LINE, ENDED_WITHOUT_LINE, NOT_ENDED]).await
     }

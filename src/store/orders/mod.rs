@@ -20,11 +20,12 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::sales::add_sold;
 use super::{
-    LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales, signals,
+    LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, linked_accounts, list, padded, placeholders, row,
+    sales,
 };
 use crate::pool::Connection;
 use domain::order::OrderEvent;
-use domain::{Address, Order, OrderId, OrderStatus, SaleId, Signal, UserId};
+use domain::{Address, LinkDigest, Order, OrderId, OrderStatus, SaleId, UserId};
 use open_payments::close_payments_of;
 use releases::{HeldUnits, held_columns, held_units};
 use search::{STATUS_UNINDEXED, status_condition};
@@ -92,14 +93,14 @@ impl OrderStore<'_> {
     }
 
     /// Sets the delivery address of an unpaid order, or the missing address of a paid order. Returns `false` if there
-    /// is no such order or its address is fixed ([`Order::takes_address`]). `signals` are digests of the address, for
+    /// is no such order or its address is fixed ([`Order::takes_address`]). `links` are digests of the address, for
     /// finding linked accounts.
     pub async fn set_address(
         self,
         sale: SaleId,
         id: OrderId,
         address: &Address,
-        signals: &[Signal],
+        links: &[LinkDigest],
     ) -> Result<bool, StoreError> {
         let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
         let sql = "UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2
@@ -107,7 +108,7 @@ impl OrderStore<'_> {
         let mut tx = self.begin().await?;
         let query = sqlx::query(sql).bind(id.to_string()).bind(sale.0).bind(text);
         let Some(updated) = query.fetch_optional(&mut *tx).await? else { return Ok(false) };
-        signals::note_order(&mut tx, (sale, row::parsed(&updated, "user_id")?), signals).await?;
+        linked_accounts::note_order(&mut tx, (sale, row::parsed(&updated, "user_id")?), links).await?;
         tx.changes.edited(id);
         tx.commit().await?;
         Ok(true)

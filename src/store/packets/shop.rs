@@ -151,8 +151,8 @@ impl PacketStore<'_> {
 
     /// The account and the accounts that are linked to it in any sale.
     async fn linked_to(self, user: UserId) -> Result<HashSet<UserId>, StoreError> {
-        let signals = self.linked_accounts().signals_near(user).await?;
-        let groups = groups(&signals).into_iter().filter(|group| group.members.contains(&user));
+        let links = self.linked_accounts().links_near(user).await?;
+        let groups = groups(&links).into_iter().filter(|group| group.members.contains(&user));
         Ok(groups.flat_map(|group| group.members).chain([user]).collect())
     }
 }

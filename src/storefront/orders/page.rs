@@ -22,7 +22,7 @@ use domain::order::OrderEvent;
 use domain::{Locale, ModeName, Money, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
 use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;
-use orders::review::AppealRefusal;
+use orders::holds::AppealRefusal;
 use web::Shop;
 use web::extract::client::PayingPhone;
 use web::extract::session::SignedIn;

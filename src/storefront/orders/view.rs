@@ -14,7 +14,7 @@ use pages::filters;
 use pages::onward::OnwardSale;
 use store::{PartialRefund, WALLET};
 use web::shared::orders::parse_statuses;
-use web::views::{AddressView, Chrome, ReviewEvent, error_text, review_events};
+use web::views::{AddressView, Chrome, HoldEvent, error_text, hold_events};
 use words::field_error;
 
 /// One order in the list.
@@ -265,8 +265,8 @@ impl OrderPage {
         self.order.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
     }
 
-    fn review_events(&self) -> Vec<ReviewEvent<'_>> {
-        review_events(&self.chrome.text().review, &self.order.holds)
+    fn hold_events(&self) -> Vec<HoldEvent<'_>> {
+        hold_events(&self.chrome.text().holds, &self.order.holds)
     }
 
     fn appeal_error(&self) -> Option<&'static str> {
@@ -280,8 +280,8 @@ impl OrderPage {
     fn meaning(&self) -> &'static str {
         let t = self.chrome.text();
         match (self.hold(), self.order.status) {
-            (Some(_), OrderStatus::Paid) => return t.review.means_paid,
-            (Some(_), _) => return t.review.means_unpaid,
+            (Some(_), OrderStatus::Paid) => return t.holds.means_paid,
+            (Some(_), _) => return t.holds.means_unpaid,
             (None, _) => {}
         }
         if let Some(state) = self.parcel_state() {

@@ -32,20 +32,20 @@ export default async function groups(run) {
   await staff.page.locator(`a[href="${list}"]`).click();
   // The page may show the accounts as they were compared before these orders.
   await eventually('one group', async () => {
-    if ((await staff.page.locator('[data-cluster]').count()) === 1) return true;
+    if ((await staff.page.locator('[data-group]').count()) === 1) return true;
     await staff.page.goto(list);
     return false;
   }, 60_000);
   await staff.inspect('groups');
-  await staff.page.locator('[data-cluster] h2 a').click();
+  await staff.page.locator('[data-group] h2 a').click();
   await staff.page.waitForURL(/clusters\/[0-9a-f-]{36}/);
-  await confirmAction(staff, staff.page.locator('.case'), labels.hold, 'cluster-hold', (dialog) => explain(dialog, words.hold));
-  await staff.inspect('cluster-held');
+  await confirmAction(staff, staff.page.locator('.case'), labels.hold, 'linked-hold', (dialog) => explain(dialog, words.hold));
+  await staff.inspect('linked-held');
   const group = new URL(staff.page.url()).pathname;
 
   const owner = await (await run.visit()).logInAs(buyers[0]);
   await owner.page.goto(`/${locale}/orders/${sale}/${orders[0].id}`);
-  await owner.page.locator('.review', { hasText: words.hold }).waitFor();
+  await owner.page.locator('.hold', { hasText: words.hold }).waitFor();
   await owner.inspect('order-held');
   await owner.page.getByRole('button', { name: labels.appeal, exact: true }).click();
   const dialog = owner.page.getByRole('dialog');
@@ -69,9 +69,9 @@ export default async function groups(run) {
   await owner.inspect('order-released');
 
   await staff.page.goto(`${group}?lang=${locale}`);
-  await confirmAction(staff, staff.page.locator('.case'), labels.refund, 'cluster-refund', (form) => explain(form, words.refund));
+  await confirmAction(staff, staff.page.locator('.case'), labels.refund, 'linked-refund', (form) => explain(form, words.refund));
   await isConfirmed(staff);
-  await staff.inspect('cluster-refunded');
+  await staff.inspect('linked-refunded');
   for (const n of [1, 2]) {
     await eventually('the held order is refunded', async () => (await status(buyers[n], orders[n])) === 'refunded');
   }
@@ -99,7 +99,7 @@ async function appealWithoutScripts(run, buyer, order, [words, labels]) {
   const visitor = await (await run.visit({ scripts: false })).logInAs(buyer);
   const { page } = visitor;
   await page.goto(`/${run.locale}/orders/${order.sale_id}/${order.id}`);
-  await page.locator('.review summary').click();
+  await page.locator('.hold summary').click();
   await page.locator('#appeal-text').fill(words.more);
   await page.getByRole('button', { name: labels.send }).click();
   await page.locator('.timeline', { hasText: words.more }).waitFor();

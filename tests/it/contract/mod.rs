@@ -3,11 +3,11 @@
 mod deposits;
 mod draws;
 mod eligibility;
+mod holds;
 mod notices;
 mod orders;
 pub mod packets;
 pub mod payments;
-mod reviews;
 mod selling;
 mod shutdown;
 mod staff;
@@ -56,10 +56,10 @@ macro_rules! contract_tests {
             eligibility::one_account_of_an_address_buys_and_none_without_a_code,
             deposits::deposits_are_taken_once_and_come_back_in_full,
             notices::urgent_messages_are_written_once_and_end_with_the_session,
-            reviews::linked_orders_are_held_appealed_released_and_refunded,
-            reviews::hold_against_payment_cancellation_and_refund_has_one_end,
-            reviews::unpaid_held_order_expires_in_its_time,
-            reviews::parcel_is_sent_or_its_order_refunded_and_never_both,
+            holds::linked_orders_are_held_appealed_released_and_refunded,
+            holds::hold_against_payment_cancellation_and_refund_has_one_end,
+            holds::unpaid_held_order_expires_in_its_time,
+            holds::parcel_is_sent_or_its_order_refunded_and_never_both,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }
     };

@@ -4,7 +4,7 @@ use super::*;
 use base::clock::Clock;
 
 #[tokio::test]
-async fn accounts_that_pay_with_one_card_are_a_cluster() {
+async fn accounts_that_pay_with_one_card_are_linked() {
     let clock = Clock::manual("2026-11-21T12:00:00Z".parse().unwrap());
     let shop = TestShop::open_at(&clock).await;
     let admin = shop.admin().await;
@@ -32,11 +32,11 @@ async fn accounts_that_pay_with_one_card_are_a_cluster() {
         assert_eq!(who.get(&url).await.json()["order"]["status"], "paid");
         let export = who.get("/api/account/export").await.json();
         let noted: Vec<&Value> =
-            export["signals"].as_array().unwrap().iter().filter(|signal| signal["kind"] == "instrument").collect();
+            export["signals"].as_array().unwrap().iter().filter(|link| link["kind"] == "instrument").collect();
         assert_eq!(noted.len(), usize::from(card.is_some()), "{export}");
-        assert!(noted.iter().all(|signal| signal["sale_id"] == sale && !signal["digest"].to_string().contains("4242")));
+        assert!(noted.iter().all(|link| link["sale_id"] == sale && !link["digest"].to_string().contains("4242")));
     }
-    let path = only_cluster(&admin, &sale, 2).await;
+    let path = only_group(&admin, &sale, 2).await;
     let page = admin.get(&format!("{path}?lang=en")).await;
     assert!(page.text().contains("Same payment instrument: 2 accounts"), "{}", page.text());
     for (name, is_member) in [("mei", true), ("wang", true), ("lin", false), ("zhao", false)] {

@@ -10,10 +10,10 @@ use crate::lists::bulk::{
     BulkFields, BulkForm, BulkItem, BulkOrderAction, BulkPage, BulkVerdict, PickedForm, answer, distinct, missing,
     size_warning,
 };
-use domain::hold::check_review_reason;
+use domain::hold::check_hold_reason;
 use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, decide};
 use domain::{Order, OrderId, OrderStatus, ParcelState, RefundId};
-use orders::review::{ReviewAction, ReviewOutcome};
+use orders::holds::{HoldAction, HoldOutcome};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
 use store::{AuditReason, IfDisputed, ParcelActor, RefundRefusal, StaffRefund, StoreError};
@@ -135,11 +135,11 @@ fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: 
     BulkPage {
         undo: action.undo().filter(|_| form.is_none()).map(|undo| (BULK, undo.as_str(), undo.verb(t))),
         fields: match action {
-            action if action.is_review() => BulkFields::Reason,
+            action if action.is_hold() => BulkFields::Reason,
             action if action.parcel().is_some() => BulkFields::None,
             _ => BulkFields::ReasonAndMessage,
         },
-        reason_label: t.review.reason,
+        reason_label: t.holds.reason,
         is_dangerous: action.ends_orders(),
         ..BulkPage::new(chrome, (action.verb(t), action.words(t)), items, form)
     }
@@ -211,11 +211,11 @@ fn checked_reason(
     if action.parcel().is_some() {
         return Ok(StaffActionReason::default());
     }
-    if !action.is_review() {
+    if !action.is_hold() {
         return StaffActionReason::check(&form.reason, &form.message);
     }
     // The buyer reads the reason of a hold or release.
-    let reason = check_review_reason(&form.reason).map_err(|code| vec![("reason", code)])?;
+    let reason = check_hold_reason(&form.reason).map_err(|code| vec![("reason", code)])?;
     StaffActionReason::check(&reason, &reason)
 }
 
@@ -243,7 +243,7 @@ async fn one(
     if action.ends_orders() && shop.orders.hold(order).await?.is_some() && audit.message.is_none() {
         return Ok(BulkVerdict::NotDone(t.held_needs_message.to_owned()));
     }
-    let review = match action {
+    let change = match action {
         BulkOrderAction::Cancel => {
             return Ok(match shop.orders.cancel_for_staff(order, by, audit).await? {
                 StaffActionOutcome::Done => BulkVerdict::Done,
@@ -269,13 +269,13 @@ async fn one(
         BulkOrderAction::Pack => return move_parcel(shop, staff, visitor, order, ParcelState::Packed).await,
         BulkOrderAction::Ship => return move_parcel(shop, staff, visitor, order, ParcelState::Shipped).await,
         BulkOrderAction::Deliver => return move_parcel(shop, staff, visitor, order, ParcelState::Delivered).await,
-        BulkOrderAction::Hold => ReviewAction::Hold,
-        BulkOrderAction::Release => ReviewAction::Release,
+        BulkOrderAction::Hold => HoldAction::Hold,
+        BulkOrderAction::Release => HoldAction::Release,
     };
-    Ok(match shop.orders.review(order, review, by, audit).await? {
-        ReviewOutcome::Done => BulkVerdict::Done,
-        ReviewOutcome::Waits => BulkVerdict::Waits,
-        ReviewOutcome::OwnOrder => BulkVerdict::NotDone(t.own_order.to_owned()),
-        ReviewOutcome::Unchanged | ReviewOutcome::OrderEnded => BulkVerdict::NotDone(t.changed.to_owned()),
+    Ok(match shop.orders.change_hold(order, change, by, audit).await? {
+        HoldOutcome::Done => BulkVerdict::Done,
+        HoldOutcome::Waits => BulkVerdict::Waits,
+        HoldOutcome::OwnOrder => BulkVerdict::NotDone(t.own_order.to_owned()),
+        HoldOutcome::Unchanged | HoldOutcome::OrderEnded => BulkVerdict::NotDone(t.changed.to_owned()),
     })
 }

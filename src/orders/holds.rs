@@ -15,7 +15,7 @@ pub(super) const APPEAL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What staff do with an order that may be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewAction {
+pub enum HoldAction {
     Hold,
     Release,
     /// Answers an appeal: the order stays held.
@@ -24,7 +24,7 @@ pub enum ReviewAction {
 
 /// The outcome of an action on one order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewOutcome {
+pub enum HoldOutcome {
     Done,
     /// The order was already in this state.
     Unchanged,
@@ -38,7 +38,7 @@ pub enum ReviewOutcome {
 
 /// How many orders had which outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ReviewCounts {
+pub struct HoldCounts {
     pub done: usize,
     pub unchanged: usize,
     pub ended: usize,
@@ -46,14 +46,14 @@ pub struct ReviewCounts {
     pub waits: usize,
 }
 
-impl ReviewCounts {
-    pub fn add(&mut self, outcome: ReviewOutcome) {
+impl HoldCounts {
+    pub fn add(&mut self, outcome: HoldOutcome) {
         let count = match outcome {
-            ReviewOutcome::Done => &mut self.done,
-            ReviewOutcome::Unchanged => &mut self.unchanged,
-            ReviewOutcome::OrderEnded => &mut self.ended,
-            ReviewOutcome::OwnOrder => &mut self.own,
-            ReviewOutcome::Waits => &mut self.waits,
+            HoldOutcome::Done => &mut self.done,
+            HoldOutcome::Unchanged => &mut self.unchanged,
+            HoldOutcome::OrderEnded => &mut self.ended,
+            HoldOutcome::OwnOrder => &mut self.own,
+            HoldOutcome::Waits => &mut self.waits,
         };
         *count += 1;
     }
@@ -82,43 +82,43 @@ impl Orders {
     }
 
     /// Acts on one order. `by` is the account of `reason.actor`.
-    pub async fn review(
+    pub async fn change_hold(
         &self,
         order: &Order,
-        action: ReviewAction,
+        action: HoldAction,
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<ReviewOutcome, StoreError> {
+    ) -> Result<HoldOutcome, StoreError> {
         if order.user_id == by {
-            return Ok(ReviewOutcome::OwnOrder);
+            return Ok(HoldOutcome::OwnOrder);
         }
         let change = match action {
-            ReviewAction::Hold => self.store.orders().hold(order.id, reason).await?,
-            ReviewAction::Release => self.store.orders().release(order.id, reason).await?,
-            ReviewAction::Uphold => self.store.orders().uphold(order.id, reason).await?,
+            HoldAction::Hold => self.store.orders().hold(order.id, reason).await?,
+            HoldAction::Release => self.store.orders().release(order.id, reason).await?,
+            HoldAction::Uphold => self.store.orders().uphold(order.id, reason).await?,
         };
-        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, ?action, ?change, "order reviewed");
+        info!(order = %order.id, sale = %order.sale_id, actor = reason.actor, ?action, ?change, "hold of an order changed");
         Ok(match change {
-            HoldChange::Done => ReviewOutcome::Done,
-            HoldChange::Unchanged => ReviewOutcome::Unchanged,
-            HoldChange::OrderEnded => ReviewOutcome::OrderEnded,
+            HoldChange::Done => HoldOutcome::Done,
+            HoldChange::Unchanged => HoldOutcome::Unchanged,
+            HoldChange::OrderEnded => HoldOutcome::OrderEnded,
         })
     }
 
     /// Acts on several orders of a sale, one after the other: what was done stays if a later one fails, and doing it
     /// again changes nothing. Orders of other sales are left out.
-    pub async fn review_all(
+    pub async fn change_holds(
         &self,
         sale: SaleId,
         orders: &[OrderId],
-        action: ReviewAction,
+        action: HoldAction,
         by: UserId,
         reason: AuditReason<'_>,
-    ) -> Result<ReviewCounts, StoreError> {
-        let mut counts = ReviewCounts::default();
+    ) -> Result<HoldCounts, StoreError> {
+        let mut counts = HoldCounts::default();
         for id in orders {
             if let Some(order) = self.store.orders().get(sale, *id).await? {
-                counts.add(self.review(&order, action, by, reason).await?);
+                counts.add(self.change_hold(&order, action, by, reason).await?);
             }
         }
         Ok(counts)

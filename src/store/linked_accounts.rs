@@ -1,4 +1,4 @@
-//! Digests of things that accounts may have in common ([`Signal`]), for finding linked accounts. They are written at a
+//! Digests of things that accounts may have in common ([`LinkDigest`]), for finding linked accounts. They are written at a
 //! registration, when an order gets its address and when it is paid, but never while units are sold. Digests of a
 //! registration are copied to each sale in which the account has an order with an address, so that the digests of a
 //! sale are complete and can be deleted together.
@@ -10,7 +10,7 @@ use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::{LinkedAccountStore, StoreError, Tx, placeholders, row};
-use domain::{AccountSignal, PaymentId, SaleId, Signal, UserId};
+use domain::{AccountLink, LinkDigest, PaymentId, SaleId, UserId};
 
 /// How long the digests of a sale are stored after its end.
 const KEEP_SALE: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -23,19 +23,19 @@ const PART_SIZE: i64 = 4_000;
 /// The sale id of digests that were written with a registration.
 const REGISTRATION: SaleId = SaleId(0);
 
-fn account_signal(row: &AnyRow) -> Result<AccountSignal, sqlx::Error> {
-    let signal = Signal { kind: row::parsed(row, "kind")?, digest: row::text(row, "digest")? };
-    Ok(AccountSignal { user: row::parsed(row, "user_id")?, signal, at: row::time(row, "at_ms")? })
+fn account_link(row: &AnyRow) -> Result<AccountLink, sqlx::Error> {
+    let link = LinkDigest { kind: row::parsed(row, "kind")?, digest: row::text(row, "digest")? };
+    Ok(AccountLink { user: row::parsed(row, "user_id")?, link, at: row::time(row, "at_ms")? })
 }
 
 /// Writes the digests of a registration.
 pub(super) async fn note_registration(
     tx: &mut Tx,
     user: UserId,
-    signals: &[Signal],
+    links: &[LinkDigest],
     at: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    insert(tx, user, REGISTRATION, signals, at).await
+    insert(tx, user, REGISTRATION, links, at).await
 }
 
 /// Writes the digests of an order that gets its address. They replace the digests of an earlier address. The digests of
@@ -43,13 +43,13 @@ pub(super) async fn note_registration(
 pub(super) async fn note_order(
     tx: &mut Tx,
     (sale, user): (SaleId, UserId),
-    signals: &[Signal],
+    links: &[LinkDigest],
 ) -> Result<(), sqlx::Error> {
     let old =
         "DELETE FROM account_signals WHERE user_id = $1 AND sale_id = $2 AND kind IN ('address', 'street', 'contact')";
     sqlx::query(old).bind(user.to_string()).bind(sale.0).execute(&mut **tx).await?;
     let now = tx.now;
-    insert(tx, user, sale, signals, now).await?;
+    insert(tx, user, sale, links, now).await?;
     let copy = "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms)
          SELECT user_id, CAST($2 AS BIGINT), kind, digest, at_ms FROM account_signals WHERE user_id = $1 AND sale_id = 0
          ON CONFLICT DO NOTHING";
@@ -57,18 +57,24 @@ pub(super) async fn note_order(
     Ok(())
 }
 
-async fn insert(tx: &mut Tx, user: UserId, sale: SaleId, signals: &[Signal], at: Timestamp) -> Result<(), sqlx::Error> {
-    if signals.is_empty() {
+async fn insert(
+    tx: &mut Tx,
+    user: UserId,
+    sale: SaleId,
+    links: &[LinkDigest],
+    at: Timestamp,
+) -> Result<(), sqlx::Error> {
+    if links.is_empty() {
         return Ok(());
     }
     let sql = format!(
         "INSERT INTO account_signals (user_id, sale_id, kind, digest, at_ms) VALUES {} ON CONFLICT DO NOTHING",
-        placeholders(signals.len(), 5)
+        placeholders(links.len(), 5)
     );
     let mut query = sqlx::query(AssertSqlSafe(sql));
-    for signal in signals {
-        query = query.bind(user.to_string()).bind(sale.0).bind(signal.kind.as_str());
-        query = query.bind(signal.digest.clone()).bind(at.as_millisecond());
+    for link in links {
+        query = query.bind(user.to_string()).bind(sale.0).bind(link.kind.as_str());
+        query = query.bind(link.digest.clone()).bind(at.as_millisecond());
     }
     query.execute(&mut **tx).await?;
     Ok(())
@@ -77,7 +83,7 @@ async fn insert(tx: &mut Tx, user: UserId, sale: SaleId, signals: &[Signal], at:
 impl LinkedAccountStore<'_> {
     /// Writes the digests of a captured payment's instrument, with the sale of its order. Does nothing for a top-up,
     /// whose money belongs to no sale. May be repeated.
-    pub async fn note_payment(self, payment: PaymentId, signals: &[Signal]) -> Result<(), StoreError> {
+    pub async fn note_payment(self, payment: PaymentId, links: &[LinkDigest]) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         // The lock excludes a concurrent deletion of the account, which deletes digests too.
         let sql =
@@ -89,31 +95,31 @@ impl LinkedAccountStore<'_> {
             return Ok(());
         };
         let (user, sale, now) = (row::parsed(&row, "id")?, SaleId(row::int(&row, "sale_id")?), tx.now);
-        insert(&mut tx, user, sale, signals, now).await?;
+        insert(&mut tx, user, sale, links, now).await?;
         Ok(tx.commit().await?)
     }
 
     /// The digests in a sale that more than one account has. All digests are read along their index, in parts, because
     /// reading a large sale takes longer than a statement may.
-    pub async fn shared_signals(self, sale: SaleId) -> Result<Vec<AccountSignal>, StoreError> {
+    pub async fn shared_links(self, sale: SaleId) -> Result<Vec<AccountLink>, StoreError> {
         let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals
              WHERE sale_id = $1 AND (kind, digest, user_id) > ($2, $3, $4) ORDER BY kind, digest, user_id LIMIT $5";
         let mut shared = Vec::new();
         // The last digest, as long as no second account has it.
-        let mut single: Option<AccountSignal> = None;
+        let mut single: Option<AccountLink> = None;
         let mut after = [String::new(), String::new(), String::new()];
         loop {
             let mut query = sqlx::query(sql).bind(sale.0);
             for key in &after {
                 query = query.bind(key.clone());
             }
-            let part = self.all(query.bind(PART_SIZE), account_signal).await?;
+            let part = self.all(query.bind(PART_SIZE), account_link).await?;
             let is_last = (part.len() as i64) < PART_SIZE;
-            if let Some(AccountSignal { user, signal, .. }) = part.last() {
-                after = [signal.kind.to_string(), signal.digest.clone(), user.to_string()];
+            if let Some(AccountLink { user, link, .. }) = part.last() {
+                after = [link.kind.to_string(), link.digest.clone(), user.to_string()];
             }
             for noted in part {
-                let is_like = |other: &AccountSignal| other.signal == noted.signal;
+                let is_like = |other: &AccountLink| other.link == noted.link;
                 if single.as_ref().is_some_and(is_like) {
                     shared.extend(single.take());
                     shared.push(noted);
@@ -131,27 +137,27 @@ impl LinkedAccountStore<'_> {
 
     /// All digests of the account and of accounts that share a digest with it, in whatever sale. Networks alone are no
     /// reason to look at an account.
-    pub(super) async fn signals_near(self, user: UserId) -> Result<Vec<AccountSignal>, StoreError> {
+    pub(super) async fn links_near(self, user: UserId) -> Result<Vec<AccountLink>, StoreError> {
         let sql = "SELECT user_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1 OR user_id IN (
                SELECT other.user_id FROM account_signals own JOIN account_signals other ON other.digest = own.digest
                WHERE own.user_id = $1 AND own.kind NOT IN ('host', 'site'))";
-        self.all(sqlx::query(sql).bind(user.to_string()), account_signal).await
+        self.all(sqlx::query(sql).bind(user.to_string()), account_link).await
     }
 
     /// The digests of one account, for its export, with the sale if they belong to one.
-    pub async fn signals_of(self, user: UserId) -> Result<Vec<(Option<SaleId>, AccountSignal)>, StoreError> {
+    pub async fn links_of(self, user: UserId) -> Result<Vec<(Option<SaleId>, AccountLink)>, StoreError> {
         let sql = "SELECT user_id, sale_id, kind, digest, at_ms FROM account_signals WHERE user_id = $1
              ORDER BY sale_id, kind, digest";
         let read = |row: &AnyRow| {
             let sale = SaleId(row::int(row, "sale_id")?);
-            Ok((Some(sale).filter(|sale| *sale != REGISTRATION), account_signal(row)?))
+            Ok((Some(sale).filter(|sale| *sale != REGISTRATION), account_link(row)?))
         };
         self.all(sqlx::query(sql).bind(user.to_string()), read).await
     }
 
     /// Deletes a bounded number of digests 30 days after their sale, or 90 days after the registration. Returns whether
     /// there may be more.
-    pub async fn purge_signals(self) -> Result<bool, StoreError> {
+    pub async fn purge_links(self) -> Result<bool, StoreError> {
         let now = self.now().await?;
         let old = "DELETE FROM account_signals WHERE sale_id = 0 AND user_id IN (SELECT user_id FROM account_signals
                WHERE sale_id = 0 AND at_ms < $1 ORDER BY at_ms LIMIT $2)";

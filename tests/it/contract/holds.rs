@@ -12,7 +12,7 @@ use crate::support::{Answer, Client, NewSale, Plan, Rung, Shop, Shopper, eventua
 const TIMEOUT: Duration = Duration::from_secs(30);
 const RACES: u64 = 12;
 
-async fn review(staff: &Client, order: &str, verb: &str, reason: &str) -> Answer {
+async fn change_hold(staff: &Client, order: &str, verb: &str, reason: &str) -> Answer {
     let fields = [("reason", reason), ("confirm", "yes")];
     staff.request(Method::POST, &format!("/admin/orders/{order}/{verb}")).form(&fields).send().await
 }
@@ -48,7 +48,7 @@ pub async fn linked_orders_are_held_appealed_released_and_refunded(rung: Rung) {
     let orders = join_all(shoppers.iter().map(|shopper| paid_order(shopper, &sale))).await;
     let list = admin.get(&format!("/admin/sales/{sale}/clusters?lang=en")).await.expect(200).text();
     assert!(list.contains("Same delivery address: 3 accounts"), "{list}");
-    let cluster = list.split("data-cluster=\"").nth(1).unwrap()[..36].to_owned();
+    let cluster = list.split("data-group=\"").nth(1).unwrap()[..36].to_owned();
     let at = |verb: &str| format!("/admin/sales/{sale}/clusters/{cluster}/{verb}");
     let ids = orders.join(" ");
     let fields = [("orders", ids.as_str()), ("reason", "one house"), ("confirm", "yes")];
@@ -58,9 +58,9 @@ pub async fn linked_orders_are_held_appealed_released_and_refunded(rung: Rung) {
         assert_eq!(seen(shopper, &sale, order).await["hold"]["reason"], "one house");
     }
     appeal(&shoppers[0], &sale, &orders[0], "we are a family").await.expect(303);
-    review(admin, &orders[0], "uphold", "please show us").await.expect(303);
+    change_hold(admin, &orders[0], "uphold", "please show us").await.expect(303);
     appeal(&shoppers[0], &sale, &orders[0], "here it is").await.expect(303);
-    review(admin, &orders[0], "release", "thank you").await.expect(303);
+    change_hold(admin, &orders[0], "release", "thank you").await.expect(303);
     assert_eq!(seen(&shoppers[0], &sale, &orders[0]).await["hold"], Value::Null);
     let refunded = admin.request(Method::POST, &at("refund")).form(&fields).send().await.expect(303);
     assert!(refunded.header("location").contains("changed=2&unchanged=1"), "{refunded:?}");
@@ -89,9 +89,9 @@ pub async fn hold_against_payment_cancellation_and_refund_has_one_end(rung: Rung
         let (_, _, first, second, third, _) = tokio::join!(
             payer.pay_at(&checkout),
             canceller.cancel(&sale, &two),
-            review(admin, &one, "hold", "x"),
-            review(admin, &two, "hold", "x"),
-            review(admin, &three, "hold", "x"),
+            change_hold(admin, &one, "hold", "x"),
+            change_hold(admin, &two, "hold", "x"),
+            change_hold(admin, &three, "hold", "x"),
             refund
         );
         first.expect(303);
@@ -109,7 +109,7 @@ pub async fn hold_against_payment_cancellation_and_refund_has_one_end(rung: Rung
             }
             let end = shopper.wait_for_status(&sale, order, status).await;
             assert_eq!(end["hold"], Value::Null, "{end}");
-            review(admin, order, "hold", "x").await.expect(409);
+            change_hold(admin, order, "hold", "x").await.expect(409);
         }
     }
     println!("{held_first} were held before their end, {ended_first} had ended");
@@ -124,10 +124,11 @@ pub async fn unpaid_held_order_expires_in_its_time(rung: Rung) {
     let shopper = shop.shopper(1);
     let order = shopper.buy_one(&sale).await;
     shopper.wait_for_status(&sale, &order, "unpaid").await;
-    review(admin, &order, "hold", "x").await.expect(303);
+    change_hold(admin, &order, "hold", "x").await.expect(303);
     // The order is held and released up to the end, so that some change meets the expiry.
     eventually("the order has expired", TIMEOUT, async || {
-        let (released, held) = (review(admin, &order, "release", "x").await, review(admin, &order, "hold", "x").await);
+        let (released, held) =
+            (change_hold(admin, &order, "release", "x").await, change_hold(admin, &order, "hold", "x").await);
         match (released.status, held.status) {
             (_, 409) => Ok(()),
             (_, status) => Err(status.to_string()),

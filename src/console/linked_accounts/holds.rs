@@ -9,9 +9,9 @@ use serde::Deserialize;
 use crate::StaffVisitTo;
 use crate::orders::page::{OrderPageState, page};
 use crate::orders::view::StaffActionFormState;
-use domain::hold::check_review_reason;
+use domain::hold::check_hold_reason;
 use domain::{Money, OrderId, UserId};
-use orders::review::{ReviewAction, ReviewCounts, ReviewOutcome};
+use orders::holds::{HoldAction, HoldCounts, HoldOutcome};
 use pages::Chrome;
 use store::AuditReason;
 use web::extract::session::SupportShoppers;
@@ -21,7 +21,7 @@ use web::shared::negotiation::see_other;
 use words::{Text, field_error, fill, problem};
 
 #[derive(Deserialize)]
-pub struct OrderReviewForm {
+pub struct OrderHoldForm {
     #[serde(default)]
     reason: String,
     #[serde(default)]
@@ -30,37 +30,37 @@ pub struct OrderReviewForm {
 
 type Visit = StaffVisitTo<SupportShoppers, OrderId>;
 
-pub async fn hold(visit: Visit, Form(form): Form<OrderReviewForm>) -> Result<Response, Problem> {
-    act(visit, ("hold", ReviewAction::Hold), form).await
+pub async fn hold(visit: Visit, Form(form): Form<OrderHoldForm>) -> Result<Response, Problem> {
+    act(visit, ("hold", HoldAction::Hold), form).await
 }
 
-pub async fn release(visit: Visit, Form(form): Form<OrderReviewForm>) -> Result<Response, Problem> {
-    act(visit, ("release", ReviewAction::Release), form).await
+pub async fn release(visit: Visit, Form(form): Form<OrderHoldForm>) -> Result<Response, Problem> {
+    act(visit, ("release", HoldAction::Release), form).await
 }
 
-pub async fn uphold(visit: Visit, Form(form): Form<OrderReviewForm>) -> Result<Response, Problem> {
-    act(visit, ("uphold", ReviewAction::Uphold), form).await
+pub async fn uphold(visit: Visit, Form(form): Form<OrderHoldForm>) -> Result<Response, Problem> {
+    act(visit, ("uphold", HoldAction::Uphold), form).await
 }
 
 async fn act(
     (State(shop), staff, visitor, PathIds(id)): Visit,
-    (name, action): (&'static str, ReviewAction),
-    form: OrderReviewForm,
+    (name, action): (&'static str, HoldAction),
+    form: OrderHoldForm,
 ) -> Result<Response, Problem> {
     let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
-    let reason = match ReviewFormState::check(name, form.reason, &form.confirm) {
+    let reason = match HoldFormState::check(name, form.reason, &form.confirm) {
         Ok(reason) => reason,
-        Err(review) => {
-            let state = OrderPageState::of_review(review);
+        Err(hold_form) => {
+            let state = OrderPageState::of_hold_form(hold_form);
             return page(&shop, &visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await;
         }
     };
     let reason = AuditReason { actor: staff.actor(), note: &reason, message: Some(&reason) };
     let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
-    match shop.orders.review(&order, action, staff.session.user_id, reason).await? {
-        ReviewOutcome::Done => Ok(see_other(&format!("{path}&done={name}"))),
-        ReviewOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
-        ReviewOutcome::Unchanged | ReviewOutcome::OrderEnded | ReviewOutcome::Waits => {
+    match shop.orders.change_hold(&order, action, staff.session.user_id, reason).await? {
+        HoldOutcome::Done => Ok(see_other(&format!("{path}&done={name}"))),
+        HoldOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
+        HoldOutcome::Unchanged | HoldOutcome::OrderEnded | HoldOutcome::Waits => {
             let order = shop.store.orders().order_with_id(id).await?.ok_or(Code::NotFound)?;
             let form = StaffActionFormState { changed: true, ..Default::default() };
             page(&shop, &visitor, order, StatusCode::CONFLICT, OrderPageState::of(form)).await
@@ -70,7 +70,7 @@ async fn act(
 
 /// A form for one action on one or several orders.
 #[derive(Debug)]
-pub struct ReviewForm {
+pub struct HoldForm {
     /// The last segment of the form's address.
     pub action: &'static str,
     pub verb: &'static str,
@@ -84,7 +84,7 @@ pub struct ReviewForm {
     pub is_dangerous: bool,
 }
 
-impl ReviewForm {
+impl HoldForm {
     /// The ids for the hidden field.
     pub fn order_ids(&self) -> String {
         let ids: Vec<String> = self.orders.iter().map(OrderId::to_string).collect();
@@ -93,8 +93,7 @@ impl ReviewForm {
 
     /// The orders, units and money that it acts on.
     pub fn summary(&self, t: &Text) -> String {
-        let mut parts =
-            vec![fill(t.review.summary_orders, self.orders.len()), fill(t.review.summary_units, self.units)];
+        let mut parts = vec![fill(t.holds.summary_orders, self.orders.len()), fill(t.holds.summary_units, self.units)];
         parts.extend(self.amount.map(|amount| amount.to_string()));
         parts.join(" · ")
     }
@@ -102,7 +101,7 @@ impl ReviewForm {
 
 /// A form that was not carried out, as entered.
 #[derive(Debug, Default)]
-pub struct ReviewFormState {
+pub struct HoldFormState {
     /// The action of the form; empty for none.
     pub action: String,
     pub reason: String,
@@ -111,27 +110,27 @@ pub struct ReviewFormState {
     pub is_unsure: bool,
 }
 
-impl ReviewFormState {
+impl HoldFormState {
     /// The checked reason of a confirmed form, or the state in which the form is shown again.
-    pub fn check(action: &str, reason: String, confirm: &str) -> Result<String, ReviewFormState> {
+    pub fn check(action: &str, reason: String, confirm: &str) -> Result<String, HoldFormState> {
         let is_unsure = confirm != "yes";
-        match check_review_reason(&reason) {
+        match check_hold_reason(&reason) {
             Ok(checked) if !is_unsure => Ok(checked),
-            checked => Err(ReviewFormState { action: action.to_owned(), reason, error: checked.err(), is_unsure }),
+            checked => Err(HoldFormState { action: action.to_owned(), reason, error: checked.err(), is_unsure }),
         }
     }
 
-    pub fn is_of(&self, form: &ReviewForm) -> bool {
+    pub fn is_of(&self, form: &HoldForm) -> bool {
         self.action == form.action
     }
 
     /// The reason as entered, if it was entered in this form.
-    pub fn reason_of(&self, form: &ReviewForm) -> &str {
+    pub fn reason_of(&self, form: &HoldForm) -> &str {
         if self.is_of(form) { &self.reason } else { "" }
     }
 
     /// What is wrong with the reason in this form.
-    pub fn error_of(&self, form: &ReviewForm, chrome: &Chrome) -> Option<&'static str> {
+    pub fn error_of(&self, form: &HoldForm, chrome: &Chrome) -> Option<&'static str> {
         self.error.filter(|_| self.is_of(form)).map(|code| field_error(chrome.locale, code))
     }
 
@@ -146,11 +145,11 @@ impl ReviewFormState {
 
 /// What an action did, as lines.
 #[derive(Debug)]
-pub struct ReviewNotice(pub Vec<String>);
+pub struct HoldNotice(pub Vec<String>);
 
-impl ReviewNotice {
-    pub fn of(t: &Text, action: &str, counts: ReviewCounts) -> Option<ReviewNotice> {
-        let t = &t.review;
+impl HoldNotice {
+    pub fn of(t: &Text, action: &str, counts: HoldCounts) -> Option<HoldNotice> {
+        let t = &t.holds;
         let done = match action {
             "hold" => t.done_hold,
             "release" => t.done_release,
@@ -164,6 +163,6 @@ impl ReviewNotice {
             (t.count_waits, counts.waits),
         ];
         let others = others.into_iter().filter(|(_, count)| *count > 0).map(|(words, count)| fill(words, count));
-        Some(ReviewNotice(std::iter::once(fill(done, counts.done)).chain(others).collect()))
+        Some(HoldNotice(std::iter::once(fill(done, counts.done)).chain(others).collect()))
     }
 }
