@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cockpit::page as cockpit;
-use crate::sales::definition_api::present;
 use crate::sales::page::done_path;
 use crate::{StaffCallTo, StaffVisitTo};
 use domain::SaleId;
+use domain::sale::present;
 use store::{Pace, PaceChange};
 use web::cache_policy::Cache;
 use web::extract::session::ManageSales;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::wire::wire_enum;
-use crate::{Money, SaleId, hex};
+use crate::{Money, SaleId, SalePatch, hex};
 
 /// The rules of a sale. By default every account may take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
@@ -26,17 +26,6 @@ pub struct EligibilityRules {
     /// Money that is set aside from the wallet while the account takes part, and returned in full. In the currency of
     /// wallets.
     pub deposit: Option<Money>,
-}
-
-/// A change of a sale's rules. `None` leaves a rule as it is.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct EligibilityChange {
-    pub accounts_before: Option<Option<Timestamp>>,
-    pub verified_contact: Option<bool>,
-    pub one_per_contact: Option<bool>,
-    pub one_per_address: Option<bool>,
-    pub invitation: Option<bool>,
-    pub deposit: Option<Option<Money>>,
 }
 
 wire_enum! {
@@ -81,15 +70,15 @@ impl EligibilityRules {
         *self == EligibilityRules::default()
     }
 
-    /// Replaces the rules that the change contains.
-    pub fn with(self, change: &EligibilityChange) -> EligibilityRules {
+    /// Replaces the rules that the patch contains.
+    pub fn with(self, patch: &SalePatch) -> EligibilityRules {
         EligibilityRules {
-            accounts_before: change.accounts_before.unwrap_or(self.accounts_before),
-            verified_contact: change.verified_contact.unwrap_or(self.verified_contact),
-            one_per_contact: change.one_per_contact.unwrap_or(self.one_per_contact),
-            one_per_address: change.one_per_address.unwrap_or(self.one_per_address),
-            invitation: change.invitation.unwrap_or(self.invitation),
-            deposit: change.deposit.unwrap_or(self.deposit),
+            accounts_before: patch.accounts_before.unwrap_or(self.accounts_before),
+            verified_contact: patch.verified_contact.unwrap_or(self.verified_contact),
+            one_per_contact: patch.one_per_contact.unwrap_or(self.one_per_contact),
+            one_per_address: patch.one_per_address.unwrap_or(self.one_per_address),
+            invitation: patch.invitation.unwrap_or(self.invitation),
+            deposit: patch.deposit.unwrap_or(self.deposit),
         }
     }
 
@@ -211,12 +200,12 @@ mod tests {
     fn change_keeps_what_it_does_not_name() {
         let at = Timestamp::from_second(1_000).unwrap();
         let rules = EligibilityRules { accounts_before: Some(at), invitation: true, ..EligibilityRules::default() };
-        let change = EligibilityChange { one_per_address: Some(true), invitation: Some(false), ..Default::default() };
+        let change = SalePatch { one_per_address: Some(true), invitation: Some(false), ..Default::default() };
         let changed = rules.with(&change);
         assert_eq!((changed.accounts_before, changed.one_per_address, changed.invitation), (Some(at), true, false));
         let named: Vec<_> = changed.rules().collect();
         assert_eq!(named, [EligibilityRule::AccountsBefore, EligibilityRule::OnePerAddress]);
-        let removed = changed.with(&EligibilityChange { accounts_before: Some(None), ..Default::default() });
+        let removed = changed.with(&SalePatch { accounts_before: Some(None), ..Default::default() });
         assert_eq!(removed.accounts_before, None);
         assert!(!removed.are_none() && EligibilityRules::default().are_none());
     }

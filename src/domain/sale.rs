@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::draw::Beacon;
 use crate::wire::wire_enum;
@@ -291,17 +291,79 @@ wire_enum! {
     }
 }
 
-/// A change of a sale's mode. `None` leaves a value as it is.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ModeChange {
-    pub name: Option<ModeName>,
+/// Values of a sale's definition. Absent fields stay as they are; `null` removes a value. A new sale is a patch of
+/// the defaults.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SalePatch {
+    pub goods_id: Option<GoodsId>,
+    pub price: Option<Money>,
+    #[serde(default, deserialize_with = "present")]
+    pub list_price: Option<Option<Money>>,
+    #[schemars(range(min = 1))]
+    pub total: Option<i64>,
+    #[schemars(range(min = 1))]
+    pub per_user_limit: Option<i64>,
+    #[serde(default, deserialize_with = "present")]
+    pub opens_at: Option<Option<Timestamp>>,
+    #[serde(default, deserialize_with = "present")]
+    pub closes_at: Option<Option<Timestamp>>,
+    /// Number of Redis buckets that the stock is split into; 1 means no split. Fixed once the sale is loaded (422
+    /// `split_fixed`).
+    #[schemars(range(min = 1, max = 64))]
+    pub buckets: Option<u8>,
+    /// Units that a bucket gets at a time; 0 distributes everything at once.
+    #[schemars(range(min = 0))]
+    pub lot: Option<i64>,
+    /// Milliseconds after the start over which accounts spread their first requests. From 1000 on the shop enforces it:
+    /// each account has a moment of its own.
+    #[schemars(range(min = 0, max = 600000))]
+    pub spread_ms: Option<i64>,
+    /// `rush` is the default. `queue`: a waiting room, whose order is shuffled after the opening; needs an opening time.
+    /// `draw`: people enter, and a draw decides; needs both times and a limit of one.
+    pub mode: Option<ModeName>,
+    /// Seconds before the opening from which shoppers may join a waiting room; by default half an hour.
+    #[schemars(range(min = 0, max = 86400))]
     pub queue_prequeue_s: Option<i64>,
+    /// Seconds after the opening in which shoppers who join still count as come at once; by default ten.
+    #[schemars(range(min = 0, max = 600))]
     pub queue_gather_s: Option<i64>,
+    /// Seconds that a shopper who is called has to buy; by default three minutes.
+    #[schemars(range(min = 10, max = 3600))]
     pub queue_seat_s: Option<i64>,
+    /// Seconds that winners of a draw have to pay; by default a day.
+    #[schemars(range(min = 60, max = 2592000))]
     pub draw_window_s: Option<i64>,
+    /// Seconds between the closing and the lock of the list; by default ten minutes.
+    #[schemars(range(min = 0, max = 604800))]
     pub draw_review_s: Option<i64>,
-    /// The source of randomness if the sale becomes a draw.
+    /// The source of randomness if the sale becomes a draw. The shop sets it.
+    #[serde(skip)]
     pub draw_beacon: Option<Beacon>,
+    /// Accounts that were registered later may not take part.
+    #[serde(default, deserialize_with = "present")]
+    pub accounts_before: Option<Option<Timestamp>>,
+    /// Whether the sale asks for a verified mail address.
+    pub verified_contact: Option<bool>,
+    /// Whether one account takes part for each mailbox.
+    pub one_per_contact: Option<bool>,
+    /// Whether one account takes part for each delivery address.
+    pub one_per_address: Option<bool>,
+    /// Whether the sale asks for an invitation code.
+    pub invitation: Option<bool>,
+    /// ¥1 to ¥10,000, set aside from the wallet of an account that takes part, and given back in full.
+    #[serde(default, deserialize_with = "present")]
+    pub deposit: Option<Option<Money>>,
+    /// `true` hides the sale from shoppers, `false` schedules it. When absent, an opening time that is given schedules
+    /// the sale, and one that is removed makes it a draft.
+    pub draft: Option<bool>,
+    /// `false`: refused if another sale of the same product overlaps.
+    pub allow_overlap: Option<bool>,
+}
+
+/// Distinguishes `null` from an absent field.
+pub fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// One object with the fields of both plans, instead of one of three: programs read it more easily.
@@ -325,17 +387,17 @@ impl JsonSchema for SaleMode {
 }
 
 impl SaleMode {
-    /// Replaces the values that the change contains.
-    pub fn with(self, change: &ModeChange) -> SaleMode {
-        let ModeChange { queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, .. } = *change;
-        match change.name.unwrap_or(self.name()) {
+    /// Replaces the values that the patch contains.
+    pub fn with(self, patch: &SalePatch) -> SaleMode {
+        let SalePatch { queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, .. } = *patch;
+        match patch.mode.unwrap_or(self.name()) {
             ModeName::Rush => SaleMode::Rush,
             ModeName::WaitingRoom => {
                 let plan = self.waiting_room_plan().unwrap_or_default();
                 SaleMode::WaitingRoom(plan.with(queue_prequeue_s, queue_gather_s, queue_seat_s))
             }
             ModeName::Draw => {
-                let plan = self.draw_plan().unwrap_or(DrawPlan::new(change.draw_beacon));
+                let plan = self.draw_plan().unwrap_or(DrawPlan::new(patch.draw_beacon));
                 SaleMode::Draw(plan.with(draw_window_s, draw_review_s))
             }
         }

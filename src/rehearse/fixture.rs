@@ -16,8 +16,8 @@ use super::shopper::TestAccount;
 use accounts::Device;
 use control::sales_admin::SaleCommand;
 use domain::Role;
-use domain::{Currency, Goods, ModeChange, ModeName, Money, Sale, SaleId, SaleMode, SaleState, UserId, Window};
-use store::{Announce, Redefinition, SaleDraft, SalePatch, SaveOptions, User};
+use domain::{Currency, Goods, ModeName, Money, Sale, SaleId, SaleMode, SalePatch, SaleState, UserId, Window};
+use store::{Announce, Redefinition, SaleDraft, SaveOptions, User};
 
 /// The actor in the audit log.
 const ACTOR: &str = "rehearsal";
@@ -61,13 +61,13 @@ pub async fn announce(parts: &Parts, options: &Options) -> anyhow::Result<Sale> 
 }
 
 fn mode(name: ModeName) -> SaleMode {
-    SaleMode::Rush.with(&ModeChange {
-        name: Some(name),
+    SaleMode::Rush.with(&SalePatch {
+        mode: Some(name),
         queue_prequeue_s: Some(PREQUEUE.as_secs() as i64),
         queue_gather_s: Some(GATHER.as_secs() as i64),
         queue_seat_s: Some(30),
         draw_review_s: Some(0),
-        ..ModeChange::default()
+        ..SalePatch::default()
     })
 }
 

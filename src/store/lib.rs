@@ -138,7 +138,7 @@ pub use reminders::OwnReminder;
 pub use sales::buckets::WaitingCounts;
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{
-    Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SalePatch, SaleRefusal, SaveOptions,
+    Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SaleRefusal, SaveOptions,
 };
 pub use sales::counters::OrderCounts;
 pub use sales::drafts::PreviewFacts;

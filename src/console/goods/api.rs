@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sales::definition_api::present;
 use crate::{StaffCall, StaffCallTo};
+use domain::sale::present;
 use domain::{Bilingual, BoundedBilingual, CategoryId, GalleryChange, Goods, GoodsId, Picture};
 use pages::pictures;
 use store::GoodsDraft;

@@ -1,20 +1,20 @@
 //! Sales: planning, running, and the list with live counters.
 
+use std::borrow::Cow;
+
 use axum::extract::{FromRequest, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::sales::form::finding_sentence;
 use crate::{StaffCall, StaffCallTo};
 use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
-use domain::{
-    EligibilityRules, GoodsId, ModeChange, ModeName, Money, Phase, Rush, Sale, SaleId, SaleMode, SaleState, Window,
-};
+use domain::{Phase, Sale, SaleId, SalePatch, SaleState};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -27,72 +27,37 @@ use web::shared::FieldError;
 use web::shared::pagination::Cursor;
 use web::shared::validation::{check_sale, check_window, doubts};
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewSale {
-    goods_id: GoodsId,
-    price: Money,
-    list_price: Option<Money>,
-    #[schemars(range(min = 1))]
-    total: i64,
-    #[schemars(range(min = 1))]
-    per_user_limit: i64,
-    opens_at: Option<Timestamp>,
-    closes_at: Option<Timestamp>,
-    /// Number of Redis buckets that the stock is split into; 1 means no split. Fixed once the sale is loaded (422
-    /// `split_fixed`).
-    #[schemars(range(min = 1, max = 64))]
-    buckets: Option<u8>,
-    /// Units that a bucket gets at a time; 0 distributes everything at once.
-    #[schemars(range(min = 0))]
-    lot: Option<i64>,
-    /// Milliseconds after the start over which accounts spread their first requests. From 1000 on the shop enforces it:
-    /// each account has a moment of its own.
-    #[schemars(range(min = 0, max = 600000))]
-    spread_ms: Option<i64>,
-    /// `draw`, or `rush`, which is the default.
-    mode: Option<ModeName>,
-    /// Seconds before the opening from which shoppers may join a waiting room; by default half an hour.
-    #[schemars(range(min = 0, max = 86400))]
-    queue_prequeue_s: Option<i64>,
-    /// Seconds after the opening in which shoppers who join still count as come at once; by default ten.
-    #[schemars(range(min = 0, max = 600))]
-    queue_gather_s: Option<i64>,
-    /// Seconds that a shopper who is called has to buy; by default three minutes.
-    #[schemars(range(min = 10, max = 3600))]
-    queue_seat_s: Option<i64>,
-    /// Seconds that winners of a draw have to pay; by default a day.
-    #[schemars(range(min = 60, max = 2592000))]
-    draw_window_s: Option<i64>,
-    /// Seconds between the closing and the lock of the list; by default ten minutes.
-    #[schemars(range(min = 0, max = 604800))]
-    draw_review_s: Option<i64>,
-    /// Accounts that were registered later may not take part.
-    accounts_before: Option<Timestamp>,
-    /// Whether the sale asks for a verified mail address.
-    #[serde(default)]
-    verified_contact: bool,
-    /// Whether one account takes part for each mailbox.
-    #[serde(default)]
-    one_per_contact: bool,
-    /// Whether one account takes part for each delivery address.
-    #[serde(default)]
-    one_per_address: bool,
-    /// Whether the sale asks for an invitation code.
-    #[serde(default)]
-    invitation: bool,
-    /// ¥1 to ¥10,000, set aside from the wallet of an account that takes part, and given back in full.
-    deposit: Option<Money>,
-    /// `true` hides the sale from shoppers whatever its window. Otherwise a sale with an opening time is scheduled.
-    #[serde(default)]
-    draft: bool,
-    /// `false`: refused if another sale of the same product overlaps.
-    #[serde(default = "yes")]
-    allow_overlap: bool,
+/// A sale to create: what has no default, and any other values.
+#[derive(Deserialize)]
+#[serde(try_from = "SalePatch")]
+pub struct NewSale(SalePatch);
+
+impl TryFrom<SalePatch> for NewSale {
+    type Error = String;
+
+    fn try_from(new: SalePatch) -> Result<NewSale, String> {
+        let given = [new.goods_id.is_some(), new.price.is_some(), new.total.is_some(), new.per_user_limit.is_some()];
+        match NewSale::REQUIRED.into_iter().zip(given).find(|(_, is_given)| !is_given) {
+            Some((field, _)) => Err(format!("missing field `{field}`")),
+            None => Ok(NewSale(new)),
+        }
+    }
 }
 
-pub(crate) fn yes() -> bool {
-    true
+impl NewSale {
+    const REQUIRED: [&str; 4] = ["goods_id", "price", "total", "per_user_limit"];
+}
+
+impl JsonSchema for NewSale {
+    fn schema_name() -> Cow<'static, str> {
+        "NewSale".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = SalePatch::json_schema(generator);
+        schema.insert("required".into(), NewSale::REQUIRED.into());
+        schema
+    }
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -139,46 +104,22 @@ pub(crate) struct PlanWarning {
 pub async fn create(
     (State(shop), admin): StaffCall<ManageSales>,
     Repeatable(request): Repeatable,
-    Json(new): Json<NewSale>,
+    Json(NewSale(new)): Json<NewSale>,
 ) -> Result<Response, Problem> {
-    let draft = SaleDraft {
-        goods_id: new.goods_id,
-        price: new.price,
-        list_price: new.list_price,
-        total: new.total,
-        per_user_limit: new.per_user_limit,
-        window: Window { opens_at: new.opens_at, closes_at: new.closes_at },
-        rush: Rush::default().with(new.buckets, new.lot, new.spread_ms),
-        mode: SaleMode::Rush.with(&ModeChange {
-            name: new.mode,
-            queue_prequeue_s: new.queue_prequeue_s,
-            queue_gather_s: new.queue_gather_s,
-            queue_seat_s: new.queue_seat_s,
-            draw_window_s: new.draw_window_s,
-            draw_review_s: new.draw_review_s,
-            draw_beacon: shop.config.draw_beacon,
-        }),
-        eligibility: EligibilityRules {
-            accounts_before: new.accounts_before,
-            verified_contact: new.verified_contact,
-            one_per_contact: new.one_per_contact,
-            one_per_address: new.one_per_address,
-            invitation: new.invitation,
-            deposit: new.deposit,
-        },
-    };
-    let announce = if new.draft { Announce::Draft } else { Announce::ByWindow };
+    let new = SalePatch { draw_beacon: shop.config.draw_beacon, ..new };
+    let is_draft = new.draft == Some(true);
+    let announce = if is_draft { Announce::Draft } else { Announce::ByWindow };
     let form_key = request.map(|RequestId(id)| id.to_string());
     let options = SaveOptions { announce, overlap: overlap(new.allow_overlap), form_key, ..SaveOptions::default() };
-    let draft = checked(draft)?;
-    let warnings = plan_warnings(&draft, new.draft, shop.clock.now());
+    let draft = checked(SaleDraft::blank().with(&new))?;
+    let warnings = plan_warnings(&draft, is_draft, shop.clock.now());
     let sale = shop.sales_admin.create_sale_with(draft, &options, admin.actor()).await?;
     let location = [(LOCATION, format!("/api/admin/sales/{}", sale.id))];
     Ok((StatusCode::CREATED, location, planned(&shop, sale, None, warnings).await?).into_response())
 }
 
-pub(crate) fn overlap(allowed: bool) -> OverlapPolicy {
-    if allowed { OverlapPolicy::Allow } else { OverlapPolicy::Refuse }
+pub(crate) fn overlap(allowed: Option<bool>) -> OverlapPolicy {
+    if allowed == Some(false) { OverlapPolicy::Refuse } else { OverlapPolicy::Allow }
 }
 
 pub(crate) fn plan_warnings(draft: &SaleDraft, is_draft: bool, now: Timestamp) -> Vec<PlanWarning> {
@@ -208,7 +149,7 @@ pub async fn schedule(
         true => Json::<ScheduleRequest>::from_request(request, &shop).await?.0,
         false => ScheduleRequest::default(),
     };
-    let overlap = overlap(body.allow_overlap.unwrap_or(true));
+    let overlap = overlap(body.allow_overlap);
     let ChangedSale { sale, applied } =
         shop.sales_admin.change(id, SaleCommand::Schedule(overlap), admin.actor()).await?;
     Ok(planned(&shop, sale, Some(applied), Vec::new()).await?.into_response())

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use domain::draw::Beacon;
 use domain::ledger;
 use domain::spread::advised_spread_ms;
-use domain::{Currency, EligibilityRules, GoodsId, ModeChange, ModeName, Money, Rush, Sale, SaleMode, Window};
+use domain::{Currency, EligibilityRules, GoodsId, ModeName, Money, Rush, Sale, SaleMode, SalePatch, Window};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use web::shared::FieldError;
 use web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, time};
@@ -189,14 +189,15 @@ impl SaleForm {
             per_user_limit: limit.unwrap_or(1),
             window: Window { opens_at: opens_at.flatten(), closes_at: closes_at.flatten() },
             rush: Rush::default().with(buckets.flatten(), lot.flatten(), advised.or(spread_ms.flatten())),
-            mode: SaleMode::Rush.with(&ModeChange {
-                name: mode,
+            mode: SaleMode::Rush.with(&SalePatch {
+                mode,
                 queue_prequeue_s: prequeue.flatten(),
                 queue_gather_s: gather.flatten(),
                 queue_seat_s: seat.flatten(),
                 draw_window_s: draw_window.flatten(),
                 draw_review_s: draw_review.flatten(),
                 draw_beacon: self.draw_beacon,
+                ..SalePatch::default()
             }),
             eligibility: self.eligibility(accounts_before.flatten(), deposit.flatten(), now),
         };

@@ -7,8 +7,8 @@ use crate::{RequestId, SaleStore, StoreError, Tx, row};
 use domain::ledger::{CURRENCY, DEPOSIT_LIMITS};
 use domain::sale::{SaleMove, WrongState};
 use domain::{
-    AuditAction, DrawPlan, EligibilityChange, EligibilityRules, GoodsId, ModeChange, Money, Rush, Sale, SaleId,
-    SaleMode, SaleState, WaitingRoomPlan, Window,
+    AuditAction, DrawPlan, EligibilityRules, GoodsId, Money, Rush, Sale, SaleId, SaleMode, SalePatch, SaleState,
+    WaitingRoomPlan, Window,
 };
 
 /// The definition of a new or edited sale.
@@ -127,38 +127,37 @@ impl From<&Sale> for SaleDraft {
     }
 }
 
-/// Some fields of a sale's definition. The change leaves the other fields as they are.
-#[derive(Debug, Clone, Default)]
-pub struct SalePatch {
-    pub goods_id: Option<GoodsId>,
-    pub price: Option<Money>,
-    pub list_price: Option<Option<Money>>,
-    pub total: Option<i64>,
-    pub per_user_limit: Option<i64>,
-    pub opens_at: Option<Option<Timestamp>>,
-    pub closes_at: Option<Option<Timestamp>>,
-    pub buckets: Option<u8>,
-    pub lot: Option<i64>,
-    pub spread_ms: Option<i64>,
-    pub mode: ModeChange,
-    pub eligibility: EligibilityChange,
-}
-
-impl SalePatch {
-    fn apply(&self, sale: &Sale) -> SaleDraft {
+impl SaleDraft {
+    /// What a new sale has where nothing else is given.
+    pub fn blank() -> SaleDraft {
         SaleDraft {
-            goods_id: self.goods_id.unwrap_or(sale.goods_id),
-            price: self.price.unwrap_or(sale.price),
-            list_price: self.list_price.unwrap_or(sale.list_price),
-            total: self.total.unwrap_or(sale.total),
-            per_user_limit: self.per_user_limit.unwrap_or(sale.per_user_limit),
+            goods_id: GoodsId(0),
+            price: Money::new(0, CURRENCY),
+            list_price: None,
+            total: 0,
+            per_user_limit: 0,
+            window: Window { opens_at: None, closes_at: None },
+            rush: Rush::default(),
+            mode: SaleMode::Rush,
+            eligibility: EligibilityRules::default(),
+        }
+    }
+
+    /// Replaces the values that the patch contains.
+    pub fn with(self, patch: &SalePatch) -> SaleDraft {
+        SaleDraft {
+            goods_id: patch.goods_id.unwrap_or(self.goods_id),
+            price: patch.price.unwrap_or(self.price),
+            list_price: patch.list_price.unwrap_or(self.list_price),
+            total: patch.total.unwrap_or(self.total),
+            per_user_limit: patch.per_user_limit.unwrap_or(self.per_user_limit),
             window: Window {
-                opens_at: self.opens_at.unwrap_or(sale.window.opens_at),
-                closes_at: self.closes_at.unwrap_or(sale.window.closes_at),
+                opens_at: patch.opens_at.unwrap_or(self.window.opens_at),
+                closes_at: patch.closes_at.unwrap_or(self.window.closes_at),
             },
-            rush: sale.rush.with(self.buckets, self.lot, self.spread_ms),
-            mode: sale.mode.with(&self.mode),
-            eligibility: sale.eligibility.with(&self.eligibility),
+            rush: self.rush.with(patch.buckets, patch.lot, patch.spread_ms),
+            mode: self.mode.with(patch),
+            eligibility: self.eligibility.with(patch),
         }
     }
 }
@@ -350,7 +349,7 @@ impl SaleChange {
                 let draft = match &**definition {
                     Redefinition::Whole(draft) => draft.clone(),
                     Redefinition::Patch(_) if is_outdated => return Err(SaleRefusal::ChangedMeanwhile),
-                    Redefinition::Patch(patch) => patch.apply(before),
+                    Redefinition::Patch(patch) => SaleDraft::from(before).with(patch),
                 };
                 let mistakes = draft.mistakes();
                 if !mistakes.is_empty() {

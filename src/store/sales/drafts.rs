@@ -8,12 +8,12 @@ use sqlx::any::AnyRow;
 
 use crate::audit_log::log;
 use crate::sales::changes::{SaleChange, SaleRefusal, next_id, saved_state, touch};
-use crate::sales::{bind_definition, bind_eligibility, bind_mode, check_goods, columns, lock, random_seed, sale};
+use crate::sales::{bind_definition, check_goods, columns, definition, lock, random_seed, sale};
 use crate::{
     AnyQuery, OverlapPolicy, SaleDraft, SaleStore, SaveOptions, StoreError, Tx, deposits, eligibility, list, padded,
-    row,
+    placeholders, row,
 };
-use domain::{AuditAction, Bilingual, GoodsId, Sale, SaleId, SaleState, SpreadSeed};
+use domain::{AuditAction, Bilingual, GoodsId, Sale, SaleId, SaleState};
 
 /// Ended sales are counted up to this number.
 pub const MAX_COUNTED_PAST: i64 = 1_000;
@@ -222,23 +222,12 @@ async fn created_by_form(tx: &mut Tx, form_key: Option<&str>) -> Result<Option<S
 }
 
 async fn insert(tx: &mut Tx, sale: &Sale, form_key: Option<&str>, now: Timestamp) -> Result<(), sqlx::Error> {
-    let query = sqlx::query(
-        "INSERT INTO sales (goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms,
-           state, version, id, created_at_ms, form_key, buckets, lot, spread_ms, shadow, spread_seed,
-           mode, queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon,
-           accounts_before_ms, verified_contact, one_per_contact, one_per_address, invitation, deposit)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-           $24, $25, $26, $27, $28, $29, $30, $31)",
+    let sql = format!(
+        concat!("INSERT INTO sales (", definition!(), ", id, created_at_ms, form_key, shadow) VALUES {}"),
+        placeholders(1, definition!().split(", ").count() + 4)
     );
-    let query = bind_definition(query, sale)
-        .bind(now.as_millisecond())
-        .bind(form_key.map(str::to_owned))
-        .bind(i64::from(sale.rush.buckets))
-        .bind(sale.rush.lot)
-        .bind(sale.rush.spread_ms)
-        .bind(i64::from(sale.shadow))
-        .bind(sale.spread_seed.map(SpreadSeed::to_hex));
-    bind_eligibility(bind_mode(query, sale), sale).execute(&mut **tx).await?;
+    let query = bind_definition(sqlx::query(AssertSqlSafe(sql)), sale).bind(sale.id.0).bind(now.as_millisecond());
+    query.bind(form_key.map(str::to_owned)).bind(i64::from(sale.shadow)).execute(&mut **tx).await?;
     Ok(())
 }
 

@@ -11,8 +11,8 @@ pub(super) mod reports;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::{AnyQuery, LockPatience, SaleStore, StoreError, Tx, row};
 use crate::audit_log::log;
@@ -25,15 +25,21 @@ use domain::{
     Window,
 };
 
-macro_rules! columns {
+/// The columns that staff define, in the order in which [`bind_definition`] binds them.
+macro_rules! definition {
     () => {
-        "id, goods_id, price, list_price, currency, total, sold, granted, per_user_limit, opens_at_ms, closes_at_ms, \
-         state, version, epoch, buckets, lot, spread_ms, shadow, spread_seed, mode, \
-         queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, draw_review_s, draw_beacon, \
-         accounts_before_ms, verified_contact, one_per_contact, one_per_address, invitation, deposit"
+        "goods_id, price, list_price, currency, total, per_user_limit, opens_at_ms, closes_at_ms, state, version, \
+         buckets, lot, spread_ms, spread_seed, mode, queue_prequeue_s, queue_gather_s, queue_seat_s, draw_window_s, \
+         draw_review_s, draw_beacon, accounts_before_ms, verified_contact, one_per_contact, one_per_address, \
+         invitation, deposit"
     };
 }
-pub(super) use columns;
+macro_rules! columns {
+    () => {
+        concat!("id, sold, granted, epoch, shadow, ", $crate::sales::definition!())
+    };
+}
+pub(super) use {columns, definition};
 
 /// Whether a sale is over: it is retired and has no unpaid order. From then on only staff change it. A draw is retired once
 /// it is settled.
@@ -117,32 +123,11 @@ fn eligibility(row: &AnyRow) -> Result<EligibilityRules, sqlx::Error> {
     })
 }
 
-/// Binds the six columns of a sale's rules about who may take part.
-fn bind_eligibility<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
-    let EligibilityRules { accounts_before, verified_contact, one_per_contact, one_per_address, invitation, .. } =
-        sale.eligibility;
-    let flags = [verified_contact, one_per_contact, one_per_address, invitation];
-    flags
-        .into_iter()
-        .fold(query.bind(accounts_before.map(Timestamp::as_millisecond)), |query, flag| query.bind(i64::from(flag)))
-        .bind(sale.eligibility.deposit_amount())
-}
-
-/// Binds the seven columns of a sale's mode.
-fn bind_mode<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
-    let (queue, draw) = (sale.mode.waiting_room_plan(), sale.mode.draw_plan());
-    query
-        .bind(sale.mode.name().as_str())
-        .bind(queue.map(|plan| plan.prequeue_s))
-        .bind(queue.map(|plan| plan.gather_s))
-        .bind(queue.map(|plan| plan.seat_s))
-        .bind(draw.map(|plan| plan.window_s))
-        .bind(draw.map(|plan| plan.review_s))
-        .bind(draw.and_then(|plan| plan.beacon).map(|beacon| beacon.as_str().to_owned()))
-}
-
-/// Binds `$1` to `$11` of the statements that write a sale.
+/// Binds the columns of [`definition!`], from `$1` on.
 fn bind_definition<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
+    let (queue, draw) = (sale.mode.waiting_room_plan(), sale.mode.draw_plan());
+    let EligibilityRules { accounts_before, verified_contact, one_per_contact, one_per_address, invitation, deposit } =
+        sale.eligibility;
     query
         .bind(sale.goods_id.0)
         .bind(sale.price.amount)
@@ -154,7 +139,23 @@ fn bind_definition<'q>(query: AnyQuery<'q>, sale: &Sale) -> AnyQuery<'q> {
         .bind(sale.window.closes_at.map(Timestamp::as_millisecond))
         .bind(sale.state.as_str())
         .bind(sale.version)
-        .bind(sale.id.0)
+        .bind(i64::from(sale.rush.buckets))
+        .bind(sale.rush.lot)
+        .bind(sale.rush.spread_ms)
+        .bind(sale.spread_seed.map(SpreadSeed::to_hex))
+        .bind(sale.mode.name().as_str())
+        .bind(queue.map(|plan| plan.prequeue_s))
+        .bind(queue.map(|plan| plan.gather_s))
+        .bind(queue.map(|plan| plan.seat_s))
+        .bind(draw.map(|plan| plan.window_s))
+        .bind(draw.map(|plan| plan.review_s))
+        .bind(draw.and_then(|plan| plan.beacon).map(|beacon| beacon.as_str().to_owned()))
+        .bind(accounts_before.map(Timestamp::as_millisecond))
+        .bind(i64::from(verified_contact))
+        .bind(i64::from(one_per_contact))
+        .bind(i64::from(one_per_address))
+        .bind(i64::from(invitation))
+        .bind(deposit.map(|deposit| deposit.amount))
 }
 
 /// A seed for the spread of one sale.
@@ -218,18 +219,10 @@ async fn apply_change(
     if change.refuses_overlap() {
         drafts::refuse_overlap(&mut tx, &after).await?;
     }
-    let query = sqlx::query(
-        "UPDATE sales SET goods_id = $1, price = $2, list_price = $3, currency = $4, total = $5,
-           per_user_limit = $6, opens_at_ms = $7, closes_at_ms = $8, state = $9, version = $10,
-           buckets = $12, lot = $13, spread_ms = $14, spread_seed = $15, mode = $16, queue_prequeue_s = $17,
-           queue_gather_s = $18, queue_seat_s = $19, draw_window_s = $20, draw_review_s = $21, draw_beacon = $22,
-           accounts_before_ms = $23, verified_contact = $24, one_per_contact = $25, one_per_address = $26,
-           invitation = $27, deposit = $28
-         WHERE id = $11",
-    );
-    let query = bind_definition(query, &after).bind(i64::from(after.rush.buckets)).bind(after.rush.lot);
-    let query = query.bind(after.rush.spread_ms).bind(after.spread_seed.map(SpreadSeed::to_hex));
-    bind_eligibility(bind_mode(query, &after), &after).execute(&mut *tx).await?;
+    let columns: Vec<&str> = definition!().split(", ").collect();
+    let values = columns.iter().enumerate().map(|(n, column)| format!("{column} = ${}", n + 1));
+    let sql = format!("UPDATE sales SET {} WHERE id = ${}", Vec::from_iter(values).join(", "), columns.len() + 1);
+    bind_definition(sqlx::query(AssertSqlSafe(sql)), &after).bind(id.0).execute(&mut *tx).await?;
     crate::draws::announced::follow_sale(&mut tx, Some(&before), &after).await?;
     crate::waiting_rooms::places::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
