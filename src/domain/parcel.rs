@@ -102,7 +102,8 @@ impl ParcelLabel {
         }
         let is_plain = number.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         let has_digit = number.bytes().any(|byte| byte.is_ascii_digit());
-        if !number.is_empty() && !(is_plain && has_digit && TRACKING_NUMBER_CHARS.contains(&number.len())) {
+        let is_number = is_plain && has_digit && TRACKING_NUMBER_CHARS.contains(&number.len());
+        if !number.is_empty() && !is_number {
             errors.push(("number", "bad_tracking_number"));
         }
         let known = Carrier::read(&carrier).map(|known| known.code.to_owned());

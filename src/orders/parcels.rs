@@ -161,7 +161,10 @@ mod tests {
 
     const ORDER: &str = "0198c0de-0000-7000-8000-000000000001";
 
-    fn read(text: &str) -> Vec<(u64, Result<String, (&'static str, &'static str)>)> {
+    /// A tracking number, or the wrong field with its code.
+    type Number = Result<String, (&'static str, &'static str)>;
+
+    fn read(text: &str) -> Vec<(u64, Number)> {
         let number = |wanted: ParcelMove| wanted.label.number.unwrap_or_default();
         read_lines(text).unwrap().into_iter().map(|line| (line.line, line.wanted.map(number))).collect()
     }

@@ -53,12 +53,12 @@ mod books;
 mod audit;
 mod audit_log;
 mod idempotency;
+mod linked_accounts;
 mod mail;
 mod push;
 mod questions;
 mod reminders;
 mod security_events;
-mod linked_accounts;
 mod staff;
 
 use std::sync::{Arc, Mutex};

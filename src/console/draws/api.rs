@@ -72,7 +72,7 @@ pub async fn await_later_round(
     (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
     Json(MissingRoundRequest { reason }): Json<MissingRoundRequest>,
 ) -> Result<Response, Problem> {
-    let reason = check_review_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
+    let reason = check_hold_reason(&reason).map_err(|code| Problem::invalid_field("reason", code))?;
     shop.store.draws().get(sale).await?.ok_or(Code::NoSuchDraw)?;
     match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
         true => Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response()),

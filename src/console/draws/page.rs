@@ -49,6 +49,10 @@ impl Shown {
         let warning = Some(words::problem(code.as_str()).text(locale));
         Shown { status: code.status(), from, warning, ..Shown::default() }
     }
+
+    fn invalid(warning: &'static str) -> Shown {
+        Shown { status: StatusCode::UNPROCESSABLE_ENTITY, warning: Some(warning), ..Shown::default() }
+    }
 }
 
 pub async fn show(
@@ -159,13 +163,11 @@ pub struct MissingRoundForm {
 
 impl MissingRoundForm {
     /// The reason of a confirmed form, or what the page says about it.
-    fn reason(&self, locale: Locale) -> Result<String, Shown> {
-        let invalid =
-            |warning| Shown { status: StatusCode::UNPROCESSABLE_ENTITY, warning: Some(warning), ..Shown::default() };
+    fn reason(&self, locale: Locale) -> Result<String, &'static str> {
         if self.confirm != "yes" {
-            return Err(invalid(words::problem("not_confirmed").text(locale)));
+            return Err(words::problem("not_confirmed").text(locale));
         }
-        check_review_reason(&self.reason).map_err(|code| invalid(words::field_error(locale, code)))
+        check_hold_reason(&self.reason).map_err(|code| words::field_error(locale, code))
     }
 }
 
@@ -175,7 +177,7 @@ pub async fn call_off(
     Form(form): Form<MissingRoundForm>,
 ) -> Result<Response, Problem> {
     let shown = match form.reason(visitor.locale) {
-        Err(shown) => shown,
+        Err(warning) => Shown::invalid(warning),
         Ok(reason) => match shop.store.draws().call_off(sale, &reason, staff.actor()).await? {
             true => return Ok(see_other(&done_path(visitor.locale, sale, "call-off", ""))),
             false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
@@ -190,7 +192,7 @@ pub async fn await_later_round(
     Form(form): Form<MissingRoundForm>,
 ) -> Result<Response, Problem> {
     let shown = match form.reason(visitor.locale) {
-        Err(shown) => shown,
+        Err(warning) => Shown::invalid(warning),
         Ok(reason) => match shop.store.draws().await_later_round(sale, &reason, staff.actor()).await? {
             true => return Ok(see_other(&done_path(visitor.locale, sale, "later-round", ""))),
             false => Shown::refused(String::new(), Code::RoundNotOverdue, visitor.locale),
