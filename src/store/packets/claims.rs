@@ -328,7 +328,7 @@ impl PacketStore<'_> {
 
     /// Every packet that is not settled.
     pub async fn open(self) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' ORDER BY id");
+        let sql = concat!("SELECT ", super::columns!(), " FROM packets WHERE state = 'open' ORDER BY id");
         self.all(sqlx::query(sql), packet).await
     }
 
@@ -336,9 +336,9 @@ impl PacketStore<'_> {
     pub async fn over(self, now: Timestamp) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!(
             "SELECT ",
-            columns!(),
+            super::columns!(),
             " FROM packets WHERE state = 'open' AND expires_at_ms <= $1 UNION SELECT ",
-            columns!(),
+            super::columns!(),
             " FROM packets WHERE state = 'open' AND claimed >= count ORDER BY id"
         );
         self.all(sqlx::query(sql).bind(now.as_millisecond()), packet).await
@@ -346,13 +346,13 @@ impl PacketStore<'_> {
 
     /// Packets that are not settled and were never loaded into Redis.
     pub async fn unloaded_packets(self) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' AND epoch = 0 ORDER BY id");
+        let sql = concat!("SELECT ", super::columns!(), " FROM packets WHERE state = 'open' AND epoch = 0 ORDER BY id");
         self.all(sqlx::query(sql), packet).await
     }
 
     /// Packets that grant nothing until every `serve` process has replayed its grants.
     pub async fn recovering_packets(self) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE recovering = 1 ORDER BY id");
+        let sql = concat!("SELECT ", super::columns!(), " FROM packets WHERE recovering = 1 ORDER BY id");
         self.all(sqlx::query(sql), packet).await
     }
 
@@ -369,7 +369,11 @@ impl PacketStore<'_> {
 
     /// Packets that are not settled, by id, after `after`.
     pub async fn open_after(self, after: PacketId, limit: i64) -> Result<Vec<Packet>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM packets WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2");
+        let sql = concat!(
+            "SELECT ",
+            super::columns!(),
+            " FROM packets WHERE state = 'open' AND id > $1 ORDER BY id LIMIT $2"
+        );
         self.all(sqlx::query(sql).bind(after.0).bind(limit), packet).await
     }
 
@@ -377,9 +381,9 @@ impl PacketStore<'_> {
     pub async fn changed_since(self, since: Timestamp) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!(
             "SELECT ",
-            columns!(),
+            super::columns!(),
             " FROM packets WHERE created_at_ms >= $1 UNION SELECT ",
-            columns!(),
+            super::columns!(),
             " FROM packets WHERE settled_at_ms >= $1"
         );
         self.all(sqlx::query(sql).bind(since.as_millisecond()), packet).await

@@ -32,6 +32,7 @@ macro_rules! columns {
          claimed, claimed_amount, epoch, created_at_ms, settled_at_ms, best_user, best_amount"
     };
 }
+use columns;
 
 fn packet(row: &AnyRow) -> Result<Packet, sqlx::Error> {
     let giver = match row.try_get::<Option<String>, _>("giver")? {
