@@ -7,14 +7,14 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::sales::form::finding_sentence;
 use crate::{StaffCall, StaffCallTo};
 use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
-use domain::{Phase, Sale, SaleId, SalePatch, SaleState};
+use domain::{GoodsId, Money, Phase, Sale, SaleId, SalePatch, SaleState};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -55,6 +55,13 @@ impl JsonSchema for NewSale {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = SalePatch::json_schema(generator);
+        // In a patch `null` is as good as an absent field. A new sale needs these.
+        let number = json_schema!({"type": "integer", "format": "int64", "minimum": 1});
+        let (goods, price) = (generator.subschema_for::<GoodsId>(), generator.subschema_for::<Money>());
+        let fields = schema.ensure_object();
+        for (field, needed) in NewSale::REQUIRED.into_iter().zip([goods, price, number.clone(), number]) {
+            fields["properties"][field] = needed.into();
+        }
         schema.insert("required".into(), NewSale::REQUIRED.into());
         schema
     }
