@@ -107,7 +107,7 @@ async function prove(visitor, sale, words) {
   await check();
   await verdict.filter({ hasText: words.holds }).waitFor();
   await visitor.slot('rank').filter({ hasText: words.rank }).waitFor();
-  same(await page.locator('.findings [data-holds="true"]').count(), 7);
+  same(await page.locator('.findings [data-holds="true"]').count(), 8);
   await visitor.inspect('draw-proof');
   await page.locator('#entry').fill('0'.repeat(32));
   await check();
