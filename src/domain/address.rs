@@ -1,6 +1,8 @@
 //! Delivery addresses. Chinese and western addresses have the same fields; only the order of the printed lines differs.
 
-use schemars::{JsonSchema, Schema};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
@@ -46,36 +48,33 @@ pub struct Address {
 
 /// What the API's document says about an address in a request. Addresses in answers may be masked, so the schema of
 /// [`Address`] asks for less.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct GivenAddress {
-    #[schemars(length(min = 1, max = 60))]
-    pub recipient: String,
-    /// 6 to 15 digits.
-    #[schemars(length(max = 24), regex(pattern = r"^[-+() ]*([0-9][-+() ]*){6,15}$"))]
-    pub phone: String,
-    /// Two letters of ISO 3166.
-    #[schemars(transform = limit_to_countries)]
-    pub country: String,
-    /// Province or state; required in some countries.
-    #[serde(default)]
-    #[schemars(length(max = 60))]
-    pub region: String,
-    #[schemars(length(min = 1, max = 60))]
-    pub city: String,
-    /// District, street and house.
-    #[schemars(length(min = 1, max = 120))]
-    pub line1: String,
-    #[serde(default)]
-    #[schemars(length(max = 120))]
-    pub line2: String,
-    #[serde(default)]
-    #[schemars(length(max = 12))]
-    pub postal_code: String,
+pub struct GivenAddress;
+
+impl JsonSchema for GivenAddress {
+    fn schema_name() -> Cow<'static, str> {
+        "GivenAddress".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Address::json_schema(generator);
+        let fields = &mut schema.ensure_object()["properties"];
+        for field in ["recipient", "city", "line1"] {
+            fields[field]["minLength"] = 1.into();
+        }
+        fields["phone"]["description"] = "6 to 15 digits.".into();
+        fields["phone"]["maxLength"] = 24.into();
+        fields["phone"]["pattern"] = r"^[-+() ]*([0-9][-+() ]*){6,15}$".into();
+        fields["country"]["enum"] = COUNTRIES.into();
+        schema
+    }
 }
 
-fn limit_to_countries(schema: &mut Schema) {
-    schema.insert("enum".to_owned(), COUNTRIES.into());
+/// What stands for what is not shown.
+const MASK: &str = "***";
+
+/// The first letter of a person's name.
+pub(crate) fn masked_name(name: &str) -> String {
+    name.chars().take(1).chain(MASK.chars()).collect()
 }
 
 /// An invalid field and the code of its problem.
@@ -125,11 +124,10 @@ impl Address {
     /// The address for readers who need not deliver: country, region and city, the first letter of the name, and the last
     /// four digits of the telephone number.
     pub fn masked(&self) -> Address {
-        const MASK: &str = "***";
         let digits: Vec<char> = self.phone.chars().filter(char::is_ascii_digit).collect();
         let last_digits: String = digits[digits.len().saturating_sub(4)..].iter().collect();
         Address {
-            recipient: self.recipient.chars().take(1).chain(MASK.chars()).collect(),
+            recipient: masked_name(&self.recipient),
             phone: format!("{MASK}{last_digits}"),
             country: self.country.clone(),
             region: self.region.clone(),
