@@ -1,4 +1,4 @@
-//! Invoices (发票) that customers asked for: listed, exported for the tax office's service, and marked as issued. And the receipt
+//! Invoices (发票) that shoppers asked for: listed, exported for the tax office's service, and marked as issued. And the receipt
 //! of an order for staff.
 
 use askama::Template;
@@ -15,13 +15,14 @@ use serde_json::json;
 use crate::lists::csv::{Record, download};
 use crate::orders::api::existing_order;
 use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
+use domain::invoice::Invoice;
 use domain::{AuditAction, Money, OrderId, OrderStatus, Page, SaleId, SecurityClass};
 use pages::{Chrome, filters};
 use store::{FoundInvoice, Store, StoreError};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::ClientAddress;
-use web::extract::session::{SupportShoppers, ViewConsole};
+use web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
 use web::extract::{LongForm, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::receipts;
@@ -60,11 +61,17 @@ pub struct InvoicesQuery {
     lang: String,
 }
 
-/// An invoice with what went back of its order.
+/// An invoice with what went back of its order. Names of persons are masked except in exports.
 #[derive(Debug)]
 struct InvoiceRow {
     found: FoundInvoice,
     refunded: Money,
+}
+
+impl InvoiceRow {
+    fn mask(&mut self) {
+        self.found.invoice = self.found.invoice.clone().masked();
+    }
 }
 
 async fn rows(store: &Store, issued: bool, before: Option<OrderId>, limit: i64) -> Result<Vec<InvoiceRow>, StoreError> {
@@ -80,7 +87,8 @@ async fn rows(store: &Store, issued: bool, before: Option<OrderId>, limit: i64) 
 
 async fn page_of(shop: &Shop, query: &InvoicesQuery) -> Result<Page<InvoiceRow, OrderId>, Problem> {
     let before = query.before.read("before")?;
-    let found = rows(&shop.store, query.issued, before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    let mut found = rows(&shop.store, query.issued, before, LARGE_PAGE_SIZE as i64 + 1).await?;
+    found.iter_mut().for_each(InvoiceRow::mask);
     Ok(Page::cut(found, LARGE_PAGE_SIZE, |row| row.found.order.id))
 }
 
@@ -129,7 +137,7 @@ pub async fn issue(
     (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
 ) -> Result<Response, Problem> {
     shop.store.orders().issue_invoices(&[id], staff.actor()).await?;
-    let invoice = shop.store.orders().invoice_of(id).await?.ok_or(Code::NotFound)?.into();
+    let invoice = shop.store.orders().invoice_of(id).await?.ok_or(Code::NotFound)?.masked().into();
     Ok(Answer(IssuedInvoice { invoice }).into_response())
 }
 
@@ -139,17 +147,19 @@ pub async fn export(
     Query(query): Query<InvoicesQuery>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
-    let details = json!({"issued": query.issued});
+    let is_masked = !staff.may::<ReadAddresses>();
+    let details = json!({"issued": query.issued, "masked": is_masked});
     shop.store.audit_log().log_event(staff.actor(), AuditAction::ExportInvoices, "invoices", &details, now).await?;
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "invoices");
     let day = now.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
-    let export = Export { store: shop.store.clone(), issued: query.issued, before: None, is_over: false };
+    let export = Export { store: shop.store.clone(), issued: query.issued, is_masked, before: None, is_over: false };
     Ok(download(&format!("invoices-{day}.csv"), &HEADER, stream::try_unfold(export, Export::next_batch)))
 }
 
 struct Export {
     store: Store,
     issued: bool,
+    is_masked: bool,
     before: Option<OrderId>,
     is_over: bool,
 }
@@ -160,7 +170,10 @@ impl Export {
         if self.is_over {
             return Ok(None);
         }
-        let found = rows(&self.store, self.issued, self.before, BATCH_SIZE).await?;
+        let mut found = rows(&self.store, self.issued, self.before, BATCH_SIZE).await?;
+        if self.is_masked {
+            found.iter_mut().for_each(InvoiceRow::mask);
+        }
         self.before = found.last().map(|row| row.found.order.id);
         self.is_over = (found.len() as i64) < BATCH_SIZE;
         Ok(Some((found.into_iter().map(cells).collect(), self)))
@@ -236,14 +249,17 @@ pub async fn receipt(
     let order = existing_order(&shop, id).await?;
     let lang = visitor.locale;
     let (path, back) = (format!("/admin/orders/{id}/receipt?lang={lang}"), format!("/admin/orders/{id}?lang={lang}"));
-    receipts::page(&shop, &visitor, order, &path, back).await
+    let invoice = shop.orders.invoice(&order).await?.map(Invoice::masked);
+    receipts::page(&shop, &visitor, (order, invoice), &path, back).await
 }
 
 web::operations! { "administrators"
-    /// Invoices that customers asked for, of the newest orders first
+    /// Invoices that shoppers asked for, of the newest orders first
+    ///
+    /// Names of persons are masked.
     GET "/api/admin/invoices" listInvoices = list;
         200 InvoiceList, "Those that are still to be issued, or with `issued` the others.";
-    /// The same as CSV, without a size limit; noted in the audit log
+    /// The same as CSV, without a size limit and with full names for roles that read addresses; noted in the audit log
     GET "/api/admin/invoices.csv" exportInvoices = export, without_key("before"), csv;
         200 String, "UTF-8 with a byte order mark. An aborted transfer is incomplete.";
         refuses StepUpNeeded;

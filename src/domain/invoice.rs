@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::address::tidy;
+use super::address::{masked_name, tidy};
 
 /// Characters of a title.
 const MAX_TITLE_CHARS: usize = 100;
@@ -61,6 +61,16 @@ pub struct Invoice {
     pub asked_at: Timestamp,
     /// When it was marked as issued, and by whom.
     pub issued: Option<(Timestamp, String)>,
+}
+
+impl Invoice {
+    /// The invoice for readers who do not issue it. A person's name is masked, a company's is public.
+    pub fn masked(mut self) -> Invoice {
+        if self.to.tax_number.is_none() {
+            self.to.title = masked_name(&self.to.title);
+        }
+        self
+    }
 }
 
 #[cfg(test)]

@@ -64,8 +64,14 @@ impl ReceiptPage {
     }
 }
 
-/// The page of an order at `path`. An order that was never paid has no receipt.
-pub async fn page(shop: &Shop, visitor: &Visitor, order: Order, path: &str, back: String) -> Result<Response, Problem> {
+/// The page of an order and its invoice at `path`. An order that was never paid has no receipt.
+pub async fn page(
+    shop: &Shop,
+    visitor: &Visitor,
+    (order, invoice): (Order, Option<Invoice>),
+    path: &str,
+    back: String,
+) -> Result<Response, Problem> {
     let mut payments = shop.store.payments().payments_of(order.id).await?;
     payments.retain(|record| {
         use PaymentStatus::{Captured, RefundPending, Refunded};
@@ -80,7 +86,7 @@ pub async fn page(shop: &Shop, visitor: &Visitor, order: Order, path: &str, back
         chrome: visitor.chrome_at(path.to_owned()),
         seller: seller.map(|page| page.text.get(visitor.locale).to_owned()).unwrap_or_default(),
         goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
-        invoice: shop.store.orders().invoice_of(order.id).await?,
+        invoice,
         payments,
         order,
         back,

@@ -92,7 +92,6 @@ texts! {
         f_until: "到", "Until";
         f_masked: "收货信息已隐去", "Recipients masked";
         f_answer: "答复", "Answer";
-        f_title: "发票抬头", "Invoice title";
         all_invoices: "发票", "The invoices";
         f_parcel: "包裹", "Parcel";
         f_carrier: "承运商", "Carrier";

@@ -166,7 +166,8 @@ texts! {
         asked: "已申请，等待开具。", "Asked for. It will be issued.";
         issued: "已开具", "Issued";
         list: "发票", "Invoices";
-        lead: "买家申请的发票。在税务系统开具后，在这里标记。", "Invoices that customers asked for. Have them issued by the tax office’s service, then mark them here.";
+        lead: "买家申请的发票。在税务系统开具后，在这里标记。个人姓名只在导出文件中完整显示。",
+            "Invoices that shoppers asked for. Have them issued by the tax office’s service, then mark them here. Names of persons are in full in the export only.";
         open: "待开具", "To issue";
         done: "已标记 {} 张。", "Marked as issued: {}.";
         none: "没有发票。", "No invoices.";

@@ -1,11 +1,12 @@
 //! Recipients of orders: masked everywhere, in full for a reason that is logged, and in exports of roles that deliver
 //! or help.
 
+use super::support::pay;
 use super::*;
 
 const SECRETS: [&str; 4] = ["王小美", "13800138000", "文三路", "310000"];
 
-/// An order of mei's with an address. Returns its id, and the address of its status.
+/// A paid order of mei's with an address, and an invoice in her name. Returns its id, and the address of its status.
 async fn order_with_address(shop: &TestShop, admin: &TestClient<'_>, mei: &TestClient<'_>) -> (String, String) {
     let sale = shop.open_sale(admin, 2).await;
     let order = mei.buy(&sale, 1).await.json();
@@ -14,6 +15,8 @@ async fn order_with_address(shop: &TestShop, admin: &TestClient<'_>, mei: &TestC
         "region": "浙江省", "city": "杭州市", "line1": "文三路 1 号", "postal_code": "310000"}});
     let json_type = [("content-type", "application/json")];
     assert_eq!(mei.send("PUT", &format!("{url}/address"), &json_type, address.to_string()).await.status, 200);
+    pay(shop, &mei.post(&format!("{url}/payments"), json!({})).await.json()).await;
+    assert_eq!(mei.put(&format!("{url}/invoice"), json!({"title": SECRETS[0]})).await.status, 200);
     (order["order"]["id"].as_str().unwrap().to_owned(), url)
 }
 
@@ -47,7 +50,12 @@ async fn recipients_are_masked_except_in_exports_of_roles_that_may_read_them() {
         }
         let page = member.get(&paths[0].0).await;
         assert_eq!(page.text().contains(&format!("/admin/orders/{id}/recipient")), may_read, "{name}");
+        let invoices = member.get("/api/admin/invoices.csv").await;
+        assert_eq!(invoices.text().contains(SECRETS[0]), may_read, "{name}");
     }
+    let issued = admin.post(&format!("/api/admin/invoices/{id}/issued"), json!({})).await;
+    let log = admin.get("/api/admin/audit-log").await;
+    assert!(!issued.text().contains(SECRETS[0]) && !log.text().contains(SECRETS[0]), "{}", log.text());
     let own = mei.get(&url).await;
     assert_eq!(own.json()["order"]["address"]["phone"], "13800138000", "the stored order is as it was");
 }
@@ -74,7 +82,8 @@ async fn no_page_or_answer_of_the_console_shows_a_recipient_or_a_network_in_full
         let (mut read, mut with_order) = (0, 0);
         for (method, path, permission) in super::permissions::TABLE {
             let is_stream = path.ends_with("/live");
-            let is_export = *path == "/api/admin/orders.csv" && role != Role::Viewer;
+            let is_export =
+                matches!(*path, "/api/admin/orders.csv" | "/api/admin/invoices.csv") && role != Role::Viewer;
             if *method != "GET" || is_stream || is_export || !super::permissions::may_pass(role, *permission) {
                 continue;
             }

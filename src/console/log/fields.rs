@@ -113,7 +113,6 @@ static FIELDS: &[Row] = &{
         ("", "one_per_address", |t| t.f_one_per_address, Flag, MAIN),
         ("", "invitation", |t| t.f_invitation, Flag, MAIN),
         ("", "deposit", |t| t.f_deposit, Money, MAIN),
-        ("order", "title", |t| t.f_title, Plain, MAIN),
         ("", "parcel", |t| t.f_parcel, Parcel, MAIN),
         ("", "carrier", |t| t.f_carrier, Plain, MAIN),
         ("", "number", |t| t.f_number, Plain, MAIN),

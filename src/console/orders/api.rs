@@ -143,7 +143,7 @@ pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem
     let approvals = shop.store.payments().approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
     let username = shop.store.accounts().user(order.user_id).await?.map(|user| user.username);
     let parcel = shop.store.orders().parcel_of(id).await?.map(|parcel| parcel.state());
-    let invoice = shop.orders.invoice(&order).await?.map(InvoiceJson::from);
+    let invoice = shop.orders.invoice(&order).await?.map(|invoice| InvoiceJson::from(invoice.masked()));
     let mut found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at, parcel }]).await?.remove(0);
     found.order.invoice = invoice;
     let order = OrderDetail { found, history, payments, approvals };

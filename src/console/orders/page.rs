@@ -15,6 +15,7 @@ use crate::orders::view::{
     AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, StaffActionFormState,
 };
 use crate::{StaffVisit, StaffVisitTo};
+use domain::invoice::Invoice;
 use domain::{Address, ConsoleList, Order, OrderId, Page, RefundTarget};
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use payments::staff_refunds::RefundAnswer;
@@ -147,7 +148,7 @@ pub(crate) async fn page(
         holds: shop.store.orders().holds_of(order_id).await?,
         parcel: shop.store.orders().parcel_of(order_id).await?,
         label: state.parcel,
-        invoice: shop.store.orders().invoice_of(order_id).await?,
+        invoice: shop.store.orders().invoice_of(order_id).await?.map(Invoice::masked),
         hold_form: state.hold_form,
     };
     personal(status, &page)

@@ -7,7 +7,6 @@ use crate::audit_log::log;
 use crate::{OrderStore, StoreError, bind_ids, list, orders, padded, row};
 use domain::invoice::{Invoice, InvoiceTitle};
 use domain::{AuditAction, Order, OrderId, UserId};
-use serde_json::json;
 
 /// The outcome of asking for an invoice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,14 +101,13 @@ impl OrderStore<'_> {
         for chunk in padded(of) {
             let sql = format!(
                 "UPDATE invoices SET issued_at_ms = $1, issued_by = $2
-                 WHERE issued_at_ms IS NULL AND order_id IN {} RETURNING order_id, title",
+                 WHERE issued_at_ms IS NULL AND order_id IN {} RETURNING order_id",
                 list(chunk.len(), 2)
             );
             let query = sqlx::query(AssertSqlSafe(sql)).bind(now.as_millisecond()).bind(actor.to_owned());
             for issued in bind_ids(query, &chunk).fetch_all(&mut *tx).await? {
-                let (order, after) = (row::text(&issued, "order_id")?, json!({"title": row::text(&issued, "title")?}));
-                let subject = format!("order {order}");
-                log(&mut tx, actor, AuditAction::IssueInvoice, &subject, None, Some(&after), now).await?;
+                let subject = format!("order {}", row::text(&issued, "order_id")?);
+                log(&mut tx, actor, AuditAction::IssueInvoice, &subject, None::<&()>, None, now).await?;
                 count += 1;
             }
         }

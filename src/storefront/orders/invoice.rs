@@ -99,7 +99,8 @@ pub async fn receipt(
 ) -> Result<Response, Problem> {
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     let back = order_path(visitor.locale, sale, id);
-    receipts::page(&shop, &visitor, order, &format!("{back}/receipt"), back.clone()).await
+    let invoice = shop.orders.invoice(&order).await?;
+    receipts::page(&shop, &visitor, (order, invoice), &format!("{back}/receipt"), back.clone()).await
 }
 
 web::operations! { "orders"
