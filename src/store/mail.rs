@@ -171,31 +171,43 @@ fn mail(row: &AnyRow) -> Result<Mail, sqlx::Error> {
     })
 }
 
+/// The kinds that this program knows, as a list of SQL. A newer program beside it writes others, and sends them.
+fn known_kinds() -> String {
+    MailKind::ALL.map(|kind| format!("'{kind}'")).join(", ")
+}
+
 impl MailStore<'_> {
     /// Messages by mail that wait and are due. Messages that have waited longest come first.
     pub async fn due(self, limit: i64) -> Result<Vec<Mail>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
-               AND next_attempt_at_ms <= $1 ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
+        let sql = format!(
+            concat!(
+                "SELECT ",
+                columns!(),
+                " FROM mails LEFT JOIN users ON users.id = user_id WHERE state = 'waiting' AND subscription_id IS NULL
+                   AND next_attempt_at_ms <= $1 AND kind IN ({}) ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
+            ),
+            known_kinds()
         );
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(sql).bind(now).bind(limit), mail).await
+        self.all(sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit), mail).await
     }
 
     /// Like [`MailStore::due`], but messages to browsers.
     pub async fn pushes_due(self, limit: i64) -> Result<Vec<(Mail, PushSubscription)>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            ", subscription_id, endpoint, p256dh, auth FROM mails JOIN users ON users.id = mails.user_id
-             JOIN push_subscriptions ON push_subscriptions.id = subscription_id
-             WHERE state = 'waiting' AND subscription_id IS NOT NULL AND next_attempt_at_ms <= $1
-             ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
+        let sql = format!(
+            concat!(
+                "SELECT ",
+                columns!(),
+                ", subscription_id, endpoint, p256dh, auth FROM mails JOIN users ON users.id = mails.user_id
+                 JOIN push_subscriptions ON push_subscriptions.id = subscription_id
+                 WHERE state = 'waiting' AND subscription_id IS NOT NULL AND next_attempt_at_ms <= $1 AND kind IN ({})
+                 ORDER BY next_attempt_at_ms, mails.id LIMIT $2"
+            ),
+            known_kinds()
         );
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(sql).bind(now).bind(limit), |row| Ok((mail(row)?, subscription(row)?))).await
+        self.all(sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit), |row| Ok((mail(row)?, subscription(row)?)))
+            .await
     }
 
     /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this attempt may
@@ -243,24 +255,31 @@ impl MailStore<'_> {
 
     /// Messages by mail before the message with this id, newest first.
     pub async fn mails(self, before: Option<&str>, limit: i64) -> Result<Vec<Mail>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
-             ORDER BY mails.id DESC LIMIT $2"
+        let sql = format!(
+            concat!(
+                "SELECT ",
+                columns!(),
+                " FROM mails LEFT JOIN users ON users.id = user_id WHERE mails.id < $1 AND subscription_id IS NULL
+                   AND kind IN ({}) ORDER BY mails.id DESC LIMIT $2"
+            ),
+            known_kinds()
         );
         // `g` sorts after every UUID.
-        self.all(sqlx::query(sql).bind(before.unwrap_or("g").to_owned()).bind(limit), mail).await
+        self.all(sqlx::query(AssertSqlSafe(sql)).bind(before.unwrap_or("g").to_owned()).bind(limit), mail).await
     }
 
     /// The messages of one account, by mail and to its browsers, newest first.
     pub async fn mails_of(self, user: UserId) -> Result<Vec<Mail>, StoreError> {
-        let sql = concat!(
-            "SELECT ",
-            columns!(),
-            " FROM mails JOIN users ON users.id = user_id WHERE user_id = $1 ORDER BY mails.id DESC LIMIT 500"
+        let sql = format!(
+            concat!(
+                "SELECT ",
+                columns!(),
+                " FROM mails JOIN users ON users.id = user_id WHERE user_id = $1 AND kind IN ({})
+                 ORDER BY mails.id DESC LIMIT 500"
+            ),
+            known_kinds()
         );
-        self.all(sqlx::query(sql).bind(user.to_string()), mail).await
+        self.all(sqlx::query(AssertSqlSafe(sql)).bind(user.to_string()), mail).await
     }
 
     /// Deletes a bounded number of messages that are older than 30 days, of messages about registrations whose link
@@ -276,5 +295,26 @@ impl MailStore<'_> {
         query.execute(&self.pool).await?;
         self.accounts().purge_known_devices(now).await?;
         Ok(deleted == PURGE_SIZE as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Store;
+
+    #[tokio::test]
+    async fn messages_of_a_newer_program_hold_up_no_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&base::config::sqlite_in(dir.path())).unwrap();
+        store.migrate().await.unwrap();
+        for (id, kind) in [("a", "of-tomorrow"), ("b", "order_held")] {
+            let sql = "INSERT INTO mails (id, recipient, locale, kind, facts, created_at_ms, expires_at_ms, state,
+                 attempts, next_attempt_at_ms) VALUES ($1, 'mei@shop.example', 'zh', $2, '{}', 1, 2, 'waiting', 0, 1)";
+            sqlx::query(sql).bind(id).bind(kind).execute(&store.pool).await.unwrap();
+        }
+        let ids = |mails: Vec<super::Mail>| mails.into_iter().map(|mail| mail.id).collect::<Vec<_>>();
+        assert_eq!(ids(store.mail().due(1).await.unwrap()), ["b"]);
+        assert_eq!(ids(store.mail().mails(None, 9).await.unwrap()), ["b"]);
+        assert_eq!(store.mail().pushes_due(1).await.unwrap().len(), 0);
     }
 }

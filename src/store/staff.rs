@@ -105,7 +105,7 @@ impl SavedViewStore<'_> {
 /// The smallest difference between two versions of a page.
 const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 
-macro_rules! columns {
+macro_rules! page_columns {
     () => {
         "name, text_zh, text_en, updated_at_ms"
     };
@@ -120,13 +120,15 @@ fn page(row: &AnyRow) -> Result<ShopPage, sqlx::Error> {
 }
 
 impl ShopPageStore<'_> {
-    /// The pages that are written.
+    /// The pages that are written. Those of a newer program, whose names this one does not know, are left out.
     pub async fn list(self) -> Result<Vec<ShopPage>, StoreError> {
-        self.all(sqlx::query(concat!("SELECT ", columns!(), " FROM shop_pages ORDER BY name")), page).await
+        let query = sqlx::query(concat!("SELECT ", page_columns!(), " FROM shop_pages ORDER BY name"));
+        let known = |row: &AnyRow| row::parsed::<ShopPageName>(row, "name").ok().map(|_| page(row)).transpose();
+        Ok(self.all(query, known).await?.into_iter().flatten().collect())
     }
 
     pub async fn get(self, name: ShopPageName) -> Result<Option<ShopPage>, StoreError> {
-        let sql = concat!("SELECT ", columns!(), " FROM shop_pages WHERE name = $1");
+        let sql = concat!("SELECT ", page_columns!(), " FROM shop_pages WHERE name = $1");
         self.optional(sqlx::query(sql).bind(name.as_str()), page).await
     }
 
