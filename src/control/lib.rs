@@ -1,12 +1,14 @@
 //! Data control (数据控制模块): keeps the stock backend in step with the database. One of several processes works at a time,
-//! under a lease: the program hands [`Control`] its [`Job`]s. Every step is guarded where it writes, so a process that works on after losing the lease does no harm
-//! (`docs/decisions/0025`). Jobs go on past an item that fails: one sale's or one payment's trouble is its own.
+//! under a lease: the program hands [`Control`] its [`Job`]s. Every step is guarded where it writes, so a process that
+//! works on after losing the lease does no harm (`docs/decisions/0025`). Jobs go on past an item that fails: one sale's or one payment's trouble is its own.
 //!
 //! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
 //! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
-//! [`sales_admin`] changes goods and sales, [`sale_stakes`] says what depends on a sale, [`today`] sums up what they see first, [`checklist`] reports what to verify before a sale begins, and [`audit`] checks
-//! the invariants. [`schedule`] opens and closes sales, [`waiting_rooms`] calls shoppers from waiting rooms, [`turns`] keeps their turns while a sale stands still, [`draws`] holds draws,
-//! [`waitlists`] gives units that come back to the next who waits, [`deposits`] returns what sales set aside, [`digests`] keeps what the reports of sales need.
+//! [`sales_admin`] changes goods and sales and says what depends on a sale, [`today`] sums up what they see first,
+//! [`checklist`] reports what to verify before a sale begins, and [`audit`] checks the invariants. [`schedule`] opens and
+//! closes sales, [`waiting_rooms`] calls shoppers from waiting rooms and keeps their turns while a sale stands still,
+//! [`draws`] holds draws, [`waitlists`] gives units that come back to the next who waits, [`deposits`] returns what sales
+//! set aside, [`digests`] keeps what the reports of sales need.
 
 pub mod cockpit;
 

@@ -21,7 +21,7 @@ const DEFAULT_FREE_REGISTRATIONS: u32 = 10;
 const MAX_FREE_REGISTRATIONS: u32 = 1_000_000;
 /// The minimum of both settings: processes store uses of sessions every half minute, and filling in a form takes less
 /// than this.
-const MIN: Duration = Duration::from_secs(60);
+const MIN_STAFF_TIME: Duration = Duration::from_secs(60);
 
 pub(super) fn admin_password(source: &Source) -> anyhow::Result<Option<SecretString>> {
     let password = source.secret("admin-password");
@@ -64,7 +64,7 @@ pub(super) fn free_registrations(source: &Source) -> anyhow::Result<u32> {
 fn a_minute_or_more(source: &Source, name: &str, default: Duration) -> anyhow::Result<Duration> {
     source.parse(name, default, |text| {
         let parsed = duration(text)?;
-        anyhow::ensure!(parsed >= MIN, "expected at least one minute");
+        anyhow::ensure!(parsed >= MIN_STAFF_TIME, "expected at least one minute");
         Ok(parsed)
     })
 }

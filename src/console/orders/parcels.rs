@@ -14,7 +14,7 @@ use crate::orders::api::{OneOrder, detail, existing_order};
 use crate::orders::page::{OrderPageState, page};
 use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
 use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove};
-use domain::{OrderId, ParcelState};
+use domain::{Locale, OrderId, ParcelState};
 use orders::parcels::{MAX_LINES, ParcelLine, ParcelReport};
 use pages::filters;
 use store::ParcelActor;
@@ -103,7 +103,7 @@ pub async fn import(
     let report = report.map_err(|code| Problem::invalid_field("csv", code))?;
     let refused = report.lines.iter().filter_map(|line| {
         let (field, code) = line.outcome.as_ref().err()?;
-        Some(RefusedLine { line: line.line, field, code, message: refusal_words(&visitor, code) })
+        Some(RefusedLine { line: line.line, field, code, message: refusal_words(visitor.locale, code) })
     });
     let report = ParcelReportJson {
         done: report.is_done,
@@ -123,9 +123,9 @@ fn count_same(report: &ParcelReport) -> usize {
 }
 
 /// The words of a code, which belongs to a field or to a refusal.
-fn refusal_words(visitor: &Visitor, code: &'static str) -> &'static str {
-    match field_error(visitor.locale, code) {
-        words if words == code => problem(code).text(visitor.locale),
+fn refusal_words(locale: Locale, code: &'static str) -> &'static str {
+    match field_error(locale, code) {
+        words if words == code => problem(code).text(locale),
         words => words,
     }
 }
@@ -191,10 +191,7 @@ impl ParcelFilePage {
     fn line_words(&self, line: &ParcelLine) -> &'static str {
         let t = &self.chrome.text().parcels;
         match (&line.outcome, self.report.as_ref().is_some_and(|report| report.is_done)) {
-            (Err((_, code)), _) => match field_error(self.chrome.locale, code) {
-                words if words == *code => problem(code).text(self.chrome.locale),
-                words => words,
-            },
+            (Err((_, code)), _) => refusal_words(self.chrome.locale, code),
             (Ok(ParcelChange::Unchanged), _) => t.line_same,
             (Ok(ParcelChange::Step(_)), false) => t.line_new,
             (Ok(ParcelChange::Step(_)), true) => t.line_done,

@@ -1,7 +1,7 @@
 //! The cockpit: a live view of one sale.
 //!
 //! Each process counts the requests it serves ([`base::counters`]) and writes its counters to the database once a
-//! second ([`counter_store`]); any process can add them up. A [`sampler`] reads gate, database, Redis and RabbitMQ for
+//! second ([`CounterStore`]); any process can add them up. A [`sampler`] reads gate, database, Redis and RabbitMQ for
 //! one sale, each with its own deadline and age. A watched sale has one sampler that runs once a second, however many
 //! viewers it has. It starts with the first viewer and ends with the last. Live sales always have one viewer, the
 //! process itself, so that the plots of a new viewer are not empty. The first seconds of every sale are recorded in

@@ -1,7 +1,7 @@
 //! Waiting rooms: an account takes a place, all shoppers follow the public state ([`Line`]), and a called shopper may
 //! buy for a while. Data control locks the list and calls shoppers (`control/waiting_rooms.rs`).
 //!
-//! Requests for places that arrive together are one call to Redis as long as the list is open ([`gathering`]), and
+//! Requests for places that arrive together are one call to Redis as long as the list is open ([`places`]), and
 //! otherwise one transaction. Each process reads the state of all waiting rooms once a second.
 
 pub mod places;

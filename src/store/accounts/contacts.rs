@@ -129,7 +129,7 @@ pub(super) async fn hand_over(
     .bind(contact.locale.as_str())
     .execute(&mut **tx)
     .await?;
-    credentials::remember(tx, user.id, device.agent, device.address).await?;
+    credentials::remember_device(tx, user.id, device.agent, device.address).await?;
     Ok(added.rows_affected() == 1)
 }
 
@@ -233,7 +233,7 @@ impl AccountStore<'_> {
         .bind(now.as_millisecond())
         .execute(&mut *tx)
         .await?;
-        credentials::remember_all(&mut tx, user.id, sessions).await?;
+        credentials::remember_devices(&mut tx, user.id, sessions).await?;
         log_own_change(&mut tx, user, AuditAction::VerifyMail, now).await?;
         tx.commit().await?;
         Ok(true)
@@ -298,7 +298,7 @@ impl CredentialStore<'_> {
     /// invalid. Returns `false` if the account has no verified address.
     pub async fn start_recovery(self, user: UserId, locale: Locale) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let started = start(&mut tx, user, Some(locale)).await?;
+        let started = send_recovery(&mut tx, user, Some(locale)).await?;
         tx.commit().await?;
         Ok(started)
     }
@@ -324,7 +324,7 @@ impl CredentialStore<'_> {
         if user.role.is_staff() || user.is_blocked() {
             return Err(AccountChangeRefusal::NotAllowed);
         }
-        if !start(&mut tx, id, None).await? {
+        if !send_recovery(&mut tx, id, None).await? {
             return Ok(StaffRecovery::NoAddress);
         }
         audit_log::log::<Value>(
@@ -385,7 +385,7 @@ impl CredentialStore<'_> {
 }
 
 /// Starts a recovery. Without `locale` the message is in the account's language.
-async fn start(tx: &mut Tx, user: UserId, locale: Option<Locale>) -> Result<bool, sqlx::Error> {
+async fn send_recovery(tx: &mut Tx, user: UserId, locale: Option<Locale>) -> Result<bool, sqlx::Error> {
     tx.lock_user(user).await?;
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1, locale = COALESCE($2, locale)
          WHERE user_id = $1 AND address IS NOT NULL RETURNING recovery";

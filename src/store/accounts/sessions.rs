@@ -74,7 +74,7 @@ impl SessionStore<'_> {
             return Ok(false);
         }
         insert(&mut tx, user.id, session).await?;
-        credentials::note(&mut tx, user.id, session).await?;
+        credentials::note_device(&mut tx, user.id, session).await?;
         if user.role.is_staff() {
             let details = json!({"address": session.address, "agent": session.agent});
             let subject = format!("user {}", user.id);

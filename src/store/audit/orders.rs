@@ -1,4 +1,4 @@
-//! Orders: sold units, totals, and one live order per user.
+//! Orders: sold units, totals, one live order per user; the rules of sales, holds of orders, and waitlists.
 
 use std::collections::BTreeMap;
 
@@ -125,23 +125,6 @@ fn total(row: &sqlx::any::AnyRow) -> Result<((SaleId, &'static str), StatusCount
     let status: OrderStatus = row::parsed(row, "status")?;
     let count = StatusCount { orders: row::int(row, "orders")?, units: row::int(row, "units")? };
     Ok(((SaleId(row::int(row, "sale_id")?), status.as_str()), count))
-}
-
-// Money that no account can move.
-
-/// Money that comes to a deleted account's wallet is moved to the shop in the same transaction, so a balance there is
-/// always wrong.
-const LEFT_IN_WALLETS: &str =
-    "SELECT 'account ' || u.id || ' is deleted and has ' || CAST(b.balance AS TEXT) || ' in its wallet' AS problem
-     FROM users u JOIN wallet_balances b ON b.account = 'user:' || u.id
-     WHERE u.deleted_at_ms IS NOT NULL AND u.id > $1 AND u.id <= $2 AND b.balance <> 0";
-
-impl Snapshot {
-    /// Describes money of deleted accounts.
-    pub async fn stranded_money(&mut self) -> Result<Vec<String>, StoreError> {
-        let deleted = Steps::<String>::along("users WHERE deleted_at_ms IS NOT NULL AND".to_owned(), "id");
-        self.problems_of(deleted, &[LEFT_IN_WALLETS]).await
-    }
 }
 
 // Who may take part in a sale: each buyer met the sale's rules.

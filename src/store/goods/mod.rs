@@ -288,7 +288,7 @@ fn require_version(goods: &Goods, versions: Option<&[i64]>) -> Result<(), GoodsR
 
 // Pictures, and the galleries that show them.
 
-macro_rules! columns {
+macro_rules! picture_columns {
     () => {
         "name, width, height, placeholder"
     };
@@ -329,7 +329,10 @@ impl GoodsStore<'_> {
     pub async fn pictures(self, names: &[String]) -> Result<Vec<Picture>, StoreError> {
         let mut found = HashMap::new();
         for names in names.chunks(MAX_ROWS) {
-            let sql = format!(concat!("SELECT ", columns!(), " FROM pictures WHERE name IN {}"), list(names.len(), 0));
+            let sql = format!(
+                concat!("SELECT ", picture_columns!(), " FROM pictures WHERE name IN {}"),
+                list(names.len(), 0)
+            );
             let query = names.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, name| query.bind(name));
             for row in query.fetch_all(&self.pool).await? {
                 let picture = picture(&row)?;
@@ -367,7 +370,7 @@ impl GoodsStore<'_> {
 async fn galleries(connection: &mut Connection) -> Result<HashMap<i64, Vec<Picture>>, sqlx::Error> {
     let sql = concat!(
         "SELECT goods_id, ",
-        columns!(),
+        picture_columns!(),
         " FROM goods_pictures JOIN pictures ON name = picture ORDER BY goods_id, place"
     );
     let mut galleries: HashMap<i64, Vec<Picture>> = HashMap::new();
@@ -381,7 +384,7 @@ async fn galleries(connection: &mut Connection) -> Result<HashMap<i64, Vec<Pictu
 async fn gallery(connection: &mut Connection, id: GoodsId) -> Result<Vec<Picture>, sqlx::Error> {
     let sql = concat!(
         "SELECT ",
-        columns!(),
+        picture_columns!(),
         " FROM goods_pictures JOIN pictures ON name = picture WHERE goods_id = $1 ORDER BY place"
     );
     sqlx::query(sql).bind(id.0).fetch_all(connection).await?.iter().map(picture).collect()

@@ -1,5 +1,5 @@
 //! Waiting rooms: the places of shoppers ([`places`]), the calls that data control makes ([`calls`]), and their pace
-//! ([`pace`]). A waiting room needs no Redis: places are rows, though Redis may give them a moment earlier
+//! ([`Pace`](calls::Pace)). A waiting room needs no Redis: places are rows, though Redis may give them a moment earlier
 //! (`docs/decisions/0045`, `docs/decisions/0059`). A called shopper buys in the usual way.
 //!
 //! Transactions that add places run side by side. Transactions that lock the list or call shoppers run alone.

@@ -1,4 +1,4 @@
-//! Waitlists: the waiting accounts of each sale ([`line`]) and the offers to the first of them ([`offers`]).
+//! Waitlists: the waiting accounts of each sale, and the offers to the first of them.
 //!
 //! A transaction that adds an account locks the waitlist's row in share mode, and exclusively if it begins a segment. A
 //! transaction that calls accounts locks it exclusively. Each reads the time after that. So an account is on the
