@@ -75,7 +75,7 @@ pub struct Charge {
     /// What the payer buys, in the payer's language.
     pub title: String,
     pub begun_at: Timestamp,
-    /// From this moment the shop takes no money for the payment. A provider that cannot end it so soon is told to close
+    /// From this moment the shop takes no money for the payment. The shop asks a provider that cannot end it so soon to close
     /// it.
     pub expires_at: Timestamp,
     /// The shop's path to which the payer returns.

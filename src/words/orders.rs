@@ -346,7 +346,7 @@ texts! {
         count_ended: "订单已结束，未处理：{} 笔。", "Ended meanwhile, left alone: {}.";
         count_own: "你自己的订单，须由另一位员工处理：{} 笔。", "Your own, left to another staff member: {}.";
         count_waits: "等待另一位员工批准：{} 笔。", "Waiting for a second person: {}.";
-        heading: "审核", "Review";
+        heading: "审核", "Hold";
         event_held: "暂缓发货", "Held";
         event_appeal: "买家申诉", "Appeal";
         event_upheld: "答复：维持审核", "Answer: the hold stays";
@@ -354,7 +354,7 @@ texts! {
         event_refunded: "退款", "Refunded";
         event_cancelled: "取消", "Cancelled";
         waiting: "申诉待答复", "Appeal to answer";
-        search_held: "审核", "Review";
+        search_held: "审核", "Held";
         search_any: "全部", "All orders";
         search_yes: "审核中", "Held only";
         search_no: "未在审核", "Not held";

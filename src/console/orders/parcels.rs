@@ -303,7 +303,7 @@ web::operations! { "administrators"
     /// Move the parcel of a paid order, or correct its carrier and number
     ///
     /// From nothing to `packed` or `shipped`, from `packed` to `shipped`, then to `delivered`, `lost` or `returned`; a
-    /// returned one may be sent again. The owner is told of every step but the first by mail. Safe to repeat.
+    /// returned one may be sent again. The owner gets a mail about every step except packing. Safe to repeat.
     POST "/api/admin/orders/{order}/parcel" moveParcel = move_parcel;
         200 OneOrder, "The order with its parcel.";
         refuses NotPaid OrderEnded OrderHeld NoSuchStep ChangedMeanwhile;

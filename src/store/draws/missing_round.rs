@@ -1,5 +1,5 @@
 //! Draws whose public round never comes: they are called off, or a later round decides. Called off, the sale is retired as
-//! after any draw, so what was set aside for it goes back. Entrants are told, some of them in each step of data control.
+//! after any draw, so what was set aside for it goes back. Data control writes to the entrants, some in each step.
 
 use serde_json::json;
 use sqlx::any::AnyRow;
@@ -11,7 +11,7 @@ use crate::{DrawStore, ListLock, LockPatience, StoreError, goods, mail, row, sal
 use domain::draw::{EntryId, RoundChange};
 use domain::{AuditAction, DrawState, MailKind, SaleId, UserId};
 
-/// Entrants who are told per transaction.
+/// Messages to entrants per transaction.
 const MAX_TOLD: i64 = 1_000;
 
 impl DrawStore<'_> {
@@ -68,7 +68,7 @@ impl DrawStore<'_> {
     }
 
     /// Tells the next entrants of a draw that it was called off, or awaits a later round. Messages and how far they are
-    /// share a transaction, so each entrant is told once. Returns whether all are told.
+    /// share a transaction, so each entrant gets one message. Returns whether all have got theirs.
     pub async fn tell_entrants(self, id: SaleId) -> Result<bool, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(draw) = lock(&mut tx, ListLock::Exclusive, id).await? else { return Ok(true) };

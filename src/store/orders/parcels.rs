@@ -124,7 +124,7 @@ async fn add_step(
     Ok(())
 }
 
-/// What the owner is told. A corrected number is told only while it is of use.
+/// The message that the owner gets. A corrected number is worth a message only while the parcel is on its way.
 fn mail_of(state: ParcelState, is_moved: bool) -> Option<MailKind> {
     match state {
         ParcelState::Shipped => Some(MailKind::ParcelShipped),

@@ -115,7 +115,7 @@ web::operations! { "accounts"
         refuses RateLimited;
     /// Remove the mail address
     POST "/api/account/mail/remove" removeMailAddress = remove_address;
-        204 (), "Removed. The address is told.";
+        204 (), "Removed. The shop writes to the address that it was removed.";
         refuses RateLimited;
     /// Verify a mail address by the token of the link that was sent to it
     POST "/api/mail/verify" verifyMailAddress = verify_address;
