@@ -203,7 +203,7 @@ mod stack {
         use crate::support::{Fixture, Rung};
 
         /// Rows of each table that grows.
-        const ROWS: i64 = 100_000;
+        const ROWS: i64 = 20_000;
         /// The most rows that a step of a plan may read: a page of the export has a thousand orders.
         const MAX_ROWS_READ: f64 = 5_000.0;
 
