@@ -41,9 +41,8 @@ fn places(journey: &str) -> Value {
         "slow_shop",
         "page_details",
     ];
-    // These go another way on a phone or in Chinese.
-    const BOTH: [&str; 2] = ["first_purchase", "layouts"];
-    if is_long() || BOTH.contains(&journey) {
+    // This goes another way on a phone.
+    if is_long() || journey == "first_purchase" {
         json!([["en", 390], ["zh", 1280]])
     } else if DESKTOP.contains(&journey) {
         json!([["zh", 1280]])
