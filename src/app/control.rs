@@ -10,12 +10,14 @@ use control::schedule::Schedule;
 use control::waiting_rooms::{Turns, WaitingRoomSteps};
 use control::waitlists::Waitlists;
 use control::{Control, Job, schedule};
-use domain::{Sale, SaleMode};
+use domain::{Sale, SaleMode, SaleState};
 use engine::packets::give::PacketSettler;
 use orders::expiry::Expiry;
 
 /// How often schedules are read. An opening within the interval is waited for, so it is met to the millisecond.
 const SCHEDULE_INTERVAL: Duration = Duration::from_millis(500);
+/// A shop rests until this long before its next opening.
+const WAKE_BEFORE: Duration = Duration::from_secs(60);
 const STOCK_SYNC_INTERVAL: Duration = Duration::from_millis(200);
 /// For overdue orders, releases, refunds, closings and webhooks; each is a job of its own.
 const ORDERS_INTERVAL: Duration = Duration::from_millis(500);
@@ -52,6 +54,10 @@ impl Services {
         let mut jobs = self.sale_jobs();
         jobs.extend(self.order_jobs());
         jobs.extend(self.upkeep_jobs());
+        let mut jobs: Vec<Job> = jobs.into_iter().map(|job| job.resting_while(self.rests())).collect();
+        // Whoever gives a packet shares it at once.
+        let packets = Arc::new(self.packet_settler());
+        jobs.push(Job::new("red packets", PACKETS_INTERVAL, packets, |packets| async move { packets.step().await }));
         Control { store: self.store.clone(), jobs, member: self.member.clone() }
     }
 
@@ -108,6 +114,21 @@ impl Services {
         jobs
     }
 
+    /// Whether every sale is retired, a draft, or opens in more than a minute: then nobody waits for a step of control in a
+    /// hurry. A change of the catalogue ends the rest.
+    fn rests(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let (catalogue, clock) = (self.catalogue.clone(), self.clock.clone());
+        move || {
+            let soon = clock.now() + WAKE_BEFORE;
+            let active = catalogue.active();
+            active.into_iter().filter_map(|id| catalogue.known(id)).all(|entry| match entry.sale.state {
+                SaleState::Draft => true,
+                SaleState::Scheduled => entry.sale.starts_at().is_none_or(|at| at > soon),
+                SaleState::Live | SaleState::Paused | SaleState::Ended => false,
+            })
+        }
+    }
+
     /// Whether the catalogue has such a sale that is not retired, so that a shop between two sales costs little.
     fn has_active(&self, is_such: fn(&Sale) -> bool) -> impl Fn() -> bool + Send + Sync + 'static {
         let catalogue = self.catalogue.clone();
@@ -120,7 +141,7 @@ impl Services {
     /// What happens to orders and their money.
     fn order_jobs(&self) -> Vec<Job> {
         let store = &self.store;
-        let (expiry, payments, packets) = (Arc::new(self.expiry()), &self.payments, self.packet_settler());
+        let (expiry, payments) = (Arc::new(self.expiry()), &self.payments);
         let deposits = Arc::new(Deposits::new(store.clone()));
         let mut jobs = vec![
             Job::new("overdue orders", ORDERS_INTERVAL, expiry.clone(), |expiry| async move {
@@ -139,7 +160,6 @@ impl Services {
                 payments.close_due().await?;
                 Ok(payments.ask_due().await.map(drop)?)
             }),
-            Job::new("red packets", PACKETS_INTERVAL, Arc::new(packets), |packets| async move { packets.step().await }),
             Job::new("deposits", DEPOSITS_INTERVAL, deposits, |deposits| async move { Ok(deposits.step().await?) }),
         ];
         jobs.extend(self.sandbox.clone().map(|sandbox| {

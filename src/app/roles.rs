@@ -27,9 +27,13 @@ impl Services {
     ) -> anyhow::Result<()> {
         let Starting { ops, mut shop } = starting;
         let stop = lifecycle.stop_token();
-        let (catalogue, directory) = (self.catalogue.clone(), self.directory.clone());
+        let catalogue = self.catalogue.clone();
         lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
-        lifecycle.spawn_loop("packets", |stop| async move { directory.follow(stop).await });
+        // Claims are decided by it, and the relay reads the outboxes that it lists.
+        if roles.contains(&ProcessRole::Serve) || roles.contains(&ProcessRole::Relay) {
+            let directory = self.directory.clone();
+            lifecycle.spawn_loop("packets", |stop| async move { directory.follow(stop).await });
+        }
         let (health, metrics) = (self.health.clone(), self.metrics.clone());
         lifecycle.spawn_loop("clock", |stop| async move { health.follow_clock(metrics, stop).await });
         let (security, store) = (self.security.clone(), self.store.clone());

@@ -45,6 +45,9 @@ pub const LEASE: &str = "control";
 /// Several renewals fit into the duration of the lease.
 const LEASE_DURATION: Duration = Duration::from_secs(5);
 const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often a job is repeated while the shop rests.
+const REST_INTERVAL: Duration = Duration::from_secs(2);
+
 /// A step of data control that is repeated while this process holds the lease.
 pub struct Job {
     pub name: &'static str,
@@ -54,10 +57,13 @@ pub struct Job {
     /// Whether a stop of the process interrupts a step. Such a step leaves nothing half done.
     pub interruptible: bool,
     /// A step is left out while this is false.
-    is_needed: Box<dyn Fn() -> bool + Send + Sync>,
+    is_needed: Condition,
+    /// While this is true, steps are [`REST_INTERVAL`] apart.
+    is_resting: Condition,
     step: Step,
 }
 
+type Condition = Box<dyn Fn() -> bool + Send + Sync>;
 type Step = Box<dyn Fn() -> BoxFuture<'static, anyhow::Result<()>> + Send + Sync>;
 
 impl Job {
@@ -68,12 +74,18 @@ impl Job {
         F: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
         let step: Step = Box::new(move || Box::pin(step(part.clone())));
-        Job { name, interval, pause_factor: 0, interruptible: false, is_needed: Box::new(|| true), step }
+        let (is_needed, is_resting): (Condition, Condition) = (Box::new(|| true), Box::new(|| false));
+        Job { name, interval, pause_factor: 0, interruptible: false, is_needed, is_resting, step }
     }
 
     /// Runs a step only if this is true at that time.
     pub fn only_if(self, is_needed: impl Fn() -> bool + Send + Sync + 'static) -> Job {
         Job { is_needed: Box::new(is_needed), ..self }
+    }
+
+    /// Repeats a step only every two seconds while this is true.
+    pub fn resting_while(self, is_resting: impl Fn() -> bool + Send + Sync + 'static) -> Job {
+        Job { is_resting: Box::new(is_resting), ..self }
     }
 
     pub fn interruptible(self) -> Job {
@@ -86,11 +98,14 @@ impl Job {
 
     async fn run(&self, leased: &LeaseHeld, stop: &CancellationToken) {
         let mut periodic = Periodic::new(self.name, self.interval, stop);
+        let mut last: Option<Instant> = None;
         while periodic.tick().await && self.wait_for_lease(leased, stop).await {
-            if !(self.is_needed)() {
+            let rests = (self.is_resting)() && last.is_some_and(|since| since.elapsed() < REST_INTERVAL);
+            if rests || !(self.is_needed)() {
                 continue;
             }
             let started = Instant::now();
+            last = Some(started);
             let step = (self.step)();
             let done = if self.interruptible { stop.run_until_cancelled(step).await } else { Some(step.await) };
             periodic.record(done.unwrap_or(Ok(())));
@@ -195,7 +210,7 @@ impl LeaseHeld {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
 
@@ -215,5 +230,27 @@ mod tests {
         };
         tokio::join!(job.run(&leased, &stop), lease);
         assert_eq!(steps.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn job_of_a_resting_shop_is_repeated_every_two_seconds_and_wakes_at_once() {
+        let (leased, stop, steps) = (LeaseHeld::default(), CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+        leased.set(Some(Instant::now() + Duration::from_secs(3600)));
+        let resting = Arc::new(AtomicBool::new(true));
+        let job = Job::new("test", Duration::from_millis(200), steps.clone(), |steps| async move {
+            steps.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        let is_resting = resting.clone();
+        let job = job.resting_while(move || is_resting.load(Ordering::Relaxed));
+        let clock = async {
+            tokio::time::sleep(Duration::from_millis(9_900)).await;
+            assert_eq!(steps.load(Ordering::Relaxed), 5, "at 0, 2, 4, 6 and 8 seconds");
+            resting.store(false, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(steps.load(Ordering::Relaxed), 10, "five a second");
+            stop.cancel();
+        };
+        tokio::join!(job.run(&leased, &stop), clock);
     }
 }

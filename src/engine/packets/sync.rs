@@ -191,6 +191,9 @@ impl PacketSync {
             return Ok(self.store.packets().open().await?);
         }
         let sample = self.store.packets().open_after(state.sampled, SAMPLE_SIZE).await?;
+        if sample.is_empty() && state.sampled == PacketId(0) {
+            return Ok(Vec::new());
+        }
         let is_last = (sample.len() as i64) < SAMPLE_SIZE;
         state.sampled = sample.last().filter(|_| !is_last).map_or(PacketId(0), |packet| packet.id);
         let mut due: BTreeMap<PacketId, Packet> = BTreeMap::new();
