@@ -13,6 +13,7 @@ mod lossy;
 mod money;
 mod packet_load;
 mod packets;
+mod rabbit_nodes;
 mod sentinel;
 mod shards;
 mod waiting_room;
