@@ -179,7 +179,7 @@ pub struct BucketFacts {
 
 /// Messages in RabbitMQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct WaitingRoomFacts {
+pub struct QueueFacts {
     pub ready: u32,
     pub dead: u32,
 }
@@ -254,7 +254,7 @@ pub struct Sample {
     /// Empty if the sale is not split, and while the master does not answer.
     pub buckets: Vec<BucketFacts>,
     /// `None` where no RabbitMQ is configured.
-    pub queue: Option<Part<WaitingRoomFacts>>,
+    pub queue: Option<Part<QueueFacts>>,
     pub drift: Option<DriftSince>,
     pub point: Point,
     pub alarms: Vec<Alarm>,

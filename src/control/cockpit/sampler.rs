@@ -16,7 +16,7 @@ use crate::cockpit::alarms::{StockTotals, alarms, drift, moods};
 use crate::cockpit::opening::OpeningCounts;
 use crate::cockpit::sample::{
     BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, Requests, SaleFacts, Sample, StockFacts,
-    WaitingRoomFacts,
+    QueueFacts,
 };
 use crate::cockpit::verdict::verdict;
 use base::clock::Clock;
@@ -88,7 +88,7 @@ impl Sampler {
             last.and_then(|last| last.stock.clone()).unwrap_or_default().after(facts, now)
         });
         let queue = queue.map(|read| {
-            let facts = read.map(|depths| WaitingRoomFacts { ready: depths.ready, dead: depths.dead });
+            let facts = read.map(|depths| QueueFacts { ready: depths.ready, dead: depths.dead });
             last.and_then(|last| last.queue.clone()).unwrap_or_default().after(facts, now)
         });
         let requests = numbers.as_ref().map(Requests::of);
@@ -158,7 +158,7 @@ impl Sampler {
         numbers: Option<CounterSnapshot>,
         sale: Option<SaleFacts>,
         stock: Option<&Part<StockFacts>>,
-        queue: Option<&Part<WaitingRoomFacts>>,
+        queue: Option<&Part<QueueFacts>>,
         now: Timestamp,
     ) -> Point {
         let reading = CounterReading {

@@ -3,13 +3,18 @@
 
 use super::alarms::Drift;
 use super::sample::{DriftSince, Sample, Sentence};
+use jiff::SignedDuration;
+
 use domain::{Alarm, Phase, Refusal, SaleState};
+
+/// A consumer that stores nothing for so long is told.
+const SHORT: SignedDuration = SignedDuration::from_secs(2);
 
 /// Judges a sample. `p99_ms` is the latency of all purchases of the sale. A draft has nothing to judge.
 pub fn verdict(sample: &Sample, p99_ms: Option<f64>) -> Vec<Sentence> {
     match sample.sale.value {
         Some(sale) if sale.state == SaleState::Draft => Vec::new(),
-        _ => stock(sample).into_iter().chain([health(sample, p99_ms)]).collect(),
+        _ => stock(sample).into_iter().chain(on_the_way(sample)).chain([health(sample, p99_ms)]).collect(),
     }
 }
 
@@ -33,6 +38,18 @@ fn seconds_to_sell(sample: &Sample) -> Option<f64> {
     let last = opening.accepted.iter().rposition(|purchases| *purchases > 0)?;
     let is_all = opening.accepted.iter().sum::<u64>() == requests.reserved;
     is_all.then(|| (last + 1) as f64 * opening.slot_ms as f64 / 1000.0)
+}
+
+/// Units whose orders the consumer has not stored yet, and how long it takes at its present pace, if that is a second or more.
+fn on_the_way(sample: &Sample) -> Option<Sentence> {
+    let DriftSince { drift: Drift::OnTheWay { units }, since } = sample.drift? else { return None };
+    let (units, pace) = (units as f64, sample.point.persisted.filter(|pace| *pace > 0.0));
+    match pace.map(|pace| units / pace) {
+        Some(seconds) if seconds < 1.0 => None,
+        Some(seconds) => Some(Sentence::new("verdict_on_the_way", [units, seconds.ceil()])),
+        None if sample.at.duration_since(since) < SHORT => None,
+        None => Some(Sentence::new("verdict_waiting_for_consumer", [units])),
+    }
 }
 
 /// The worst problem now, or how fast purchases were.
@@ -101,6 +118,19 @@ mod tests {
         assert_eq!(verdict(&bad, Some(700.0))[1], Sentence::new("verdict_slow", [700.0]));
         bad.alarms.push(Alarm::Errors);
         assert_eq!(keys(&bad), ["verdict_sold", "verdict_errors"]);
+    }
+
+    #[test]
+    fn backlog_is_told_with_the_time_that_it_takes() {
+        let mut behind = sold(100, Phase::SoldOut);
+        behind.drift = Some(DriftSince { drift: Drift::OnTheWay { units: 90 }, since: behind.at });
+        assert_eq!(keys(&behind), ["verdict_sold", "verdict_calm"]);
+        behind.at += SHORT;
+        assert_eq!(verdict(&behind, None)[1], Sentence::new("verdict_waiting_for_consumer", [90.0]));
+        behind.point.persisted = Some(20.0);
+        assert_eq!(verdict(&behind, None)[1], Sentence::new("verdict_on_the_way", [90.0, 5.0]));
+        behind.point.persisted = Some(200.0);
+        assert_eq!(keys(&behind), ["verdict_sold", "verdict_calm"], "half a second is no backlog");
     }
 
     #[test]
