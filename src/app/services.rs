@@ -23,8 +23,8 @@ use control::digests::Digests;
 use control::sales_admin::SalesAdmin;
 use control::stock_sync::StockSync;
 use control::today::Revenue;
-use domain::Money;
 use domain::ledger::CURRENCY;
+use domain::{Money, ReturnPolicy};
 use engine::batching::Batcher;
 use engine::catalogue::Catalogue;
 use engine::eligibility::Eligibility;
@@ -276,7 +276,8 @@ impl Services {
 
     pub fn orders(&self) -> Orders {
         let (store, stock, clock) = (self.store.clone(), self.stock.clone(), self.clock.clone());
-        Orders::new(store, stock, self.eligibility.clone(), clock, self.metrics.clone(), &self.secret)
+        let returns = ReturnPolicy { days: self.config.return_days, zone: self.config.time_zone.clone() };
+        Orders::new(store, stock, self.eligibility.clone(), clock, self.metrics.clone(), &self.secret, returns)
     }
 
     pub fn staff_refunds(&self) -> StaffRefunds {

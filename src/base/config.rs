@@ -91,6 +91,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "What one person of the staff refunds alone within a day, in whole units of the currency, such as 5000; 0: nothing; \
          off: everything [5000]",
     ),
+    (
+        "return-days",
+        "Days after delivery in which shoppers may ask to return an order; 0: the shop takes no returns [7]",
+    ),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     (
         "payments",
@@ -177,6 +181,8 @@ pub struct Config {
     /// Accounts that a host registers within an hour without a proof of work.
     pub free_registrations: u32,
     pub payment_window: Duration,
+    /// Days after the day of delivery in which owners of orders may ask for a return. 0: never.
+    pub return_days: u32,
     pub payments: PaymentsConfig,
     pub mail: MailConfig,
     /// The trusted CAs, and the certificate that this process shows to services.
@@ -237,6 +243,10 @@ pub struct RedisConfig {
     pub replicas: Vec<ServiceAddress>,
 }
 
+/// What the law of many countries gives: seven days in China.
+const DEFAULT_RETURN_DAYS: u32 = 7;
+/// More than a shop gives, and less than payments can be refunded for.
+const MAX_RETURN_DAYS: i64 = 90;
 /// With it and what tasks need afterwards, a stop stays within ten seconds.
 const MAX_DRAIN: Duration = Duration::from_secs(5);
 
@@ -286,6 +296,7 @@ impl Config {
             second_person_above: sections::second_person_above(source)?,
             free_registrations: sections::free_registrations(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
+            return_days: source.parse("return-days", DEFAULT_RETURN_DAYS, |t| whole(t, 0, MAX_RETURN_DAYS))?,
             payments: payments::read_payments(source, &web)?,
             mail: sections::read_mail(source, &tls, &web.public_url)?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
@@ -452,6 +463,9 @@ mod tests {
             ("free_registrations = 0", "SECKILL_FREE_REGISTRATIONS"),
             ("payment_window = 'soon'", "SECKILL_PAYMENT_WINDOW"),
             ("payment_window = '0s'", "SECKILL_PAYMENT_WINDOW"),
+            ("return_days = -1", "SECKILL_RETURN_DAYS"),
+            ("return_days = 91", "SECKILL_RETURN_DAYS"),
+            ("return_days = '7d'", "SECKILL_RETURN_DAYS"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),
             ("payments = 'sandbox,sandbox'", "SECKILL_PAYMENTS"),

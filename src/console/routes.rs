@@ -37,6 +37,7 @@ pub fn document(api: &mut Api) {
         orders::changes_api::document,
         orders::csv::document,
         orders::parcels::document,
+        orders::returns::document,
         packets::api::document,
         payment_cases::api::document,
         questions::api::document,
@@ -102,6 +103,8 @@ fn api() -> Routes {
         .route("/api/admin/orders/{order}/recipient", post(orders::api::recipient))
         .route("/api/admin/orders/{order}/parcel", post(orders::parcels::move_parcel))
         .route("/api/admin/orders/parcels", post(orders::parcels::import))
+        .route("/api/admin/orders/{order}/return/accept", post(orders::returns::accept))
+        .route("/api/admin/orders/{order}/return/refuse", post(orders::returns::refuse))
         .route("/api/admin/invoices", get(invoices::list))
         .route("/api/admin/invoices/{order}/issued", post(invoices::issue))
         .route("/api/admin/payment-cases", get(payment_cases::api::list))
@@ -215,6 +218,8 @@ fn pages() -> Routes {
         .route("/admin/orders/parcels/apply", post(orders::parcels::apply))
         .route("/admin/orders/{order}", get(orders::page::show))
         .route("/admin/orders/{order}/parcel", post(orders::parcels::move_by_form))
+        .route("/admin/orders/{order}/return/accept", post(orders::returns::accept_by_form))
+        .route("/admin/orders/{order}/return/refuse", post(orders::returns::refuse_by_form))
         .route("/admin/orders/{order}/receipt", get(invoices::receipt))
         .route("/admin/orders/{order}/cancel", post(orders::page::cancel))
         .route("/admin/orders/{order}/hold", post(linked_accounts::holds::hold))
@@ -254,6 +259,8 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/orders/{order}/refund", post(orders::api::refund))
         .route("/api/admin/orders/{order}/refund-part", post(orders::api::refund_part))
         .route("/admin/orders/{order}/refund-part", post(orders::page::refund_part))
+        .route("/api/admin/orders/{order}/return/receive", post(orders::returns::receive))
+        .route("/admin/orders/{order}/return/receive", post(orders::returns::receive_by_form))
         .route("/api/admin/payment-cases/{case}/refund", post(payment_cases::api::refund))
         .route("/api/admin/packets", post(packets::api::fund))
         .route("/api/admin/staff", post(users::api::add_staff))

@@ -65,12 +65,13 @@ enum Part {
     Releases,
     Waitlists,
     HeldOrders,
+    Returns,
     Holds,
     PacketShares,
     WaitingRoom,
 }
 
-const PARTS: [Part; 18] = [
+const PARTS: [Part; 19] = [
     Part::Orders,
     Part::RepeatedOrders,
     Part::Charges,
@@ -86,6 +87,7 @@ const PARTS: [Part; 18] = [
     Part::Releases,
     Part::Waitlists,
     Part::HeldOrders,
+    Part::Returns,
     Part::Holds,
     Part::PacketShares,
     Part::WaitingRoom,
@@ -109,6 +111,7 @@ impl Part {
             Part::Releases => "releases",
             Part::Waitlists => "waitlists",
             Part::HeldOrders => "reviews",
+            Part::Returns => "returns",
             Part::Holds => "holds",
             Part::PacketShares => "packet_shares",
             Part::WaitingRoom => "queue",
@@ -249,6 +252,13 @@ impl Audit {
             Part::HeldOrders => {
                 let unexplained = self.snapshot().await?.unexplained_held_orders().await?;
                 vec![check("every held order has a reason and a person, and what ended a hold is logged", unexplained)]
+            }
+            Part::Returns => {
+                let wrong = self.snapshot().await?.return_mismatches().await?;
+                vec![check(
+                    "goods that came back have their refund, and their units are on sale again at most once",
+                    wrong,
+                )]
             }
             Part::Holds => match &self.stock_sync {
                 Some(stock_sync) => self.redis_matches_database(stock_sync).await?,

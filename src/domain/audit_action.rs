@@ -50,6 +50,10 @@ wire_enum! {
         MoveParcel = "move-parcel",
         /// Another carrier or number on a parcel.
         CorrectParcel = "correct-parcel",
+        AcceptReturn = "accept-return",
+        RefuseReturn = "refuse-return",
+        /// The goods of a return are back, and their refund begins.
+        ReceiveReturn = "receive-return",
         /// A first answer to a question, or a changed one.
         Answer = "answer",
         HideQuestion = "hide-question",

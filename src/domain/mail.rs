@@ -61,6 +61,11 @@ wire_enum! {
         ParcelDelivered = "parcel_delivered",
         ParcelLost = "parcel_lost",
         ParcelReturned = "parcel_returned",
+        /// The reader may send goods back.
+        ReturnAccepted = "return_accepted",
+        ReturnRefused = "return_refused",
+        /// Goods that the reader sent back arrived, and their refund began.
+        ReturnRefunded = "return_refunded",
     }
 }
 
@@ -91,11 +96,17 @@ impl MailKind {
     }
 
     /// Whether the message is also pushed to subscribed browsers: what cannot wait until the reader opens the mailbox,
-    /// and a parcel, which somebody has to be at home for.
+    /// a parcel, which somebody has to be at home for, and a return, which the reader waits for.
     pub fn is_pushed(self) -> bool {
         use MailKind::{DrawWon, PaymentEnds, SaleStarts, TurnCalled, UnitOffered};
         matches!(self, DrawWon | UnitOffered | SaleStarts | TurnCalled | PaymentEnds)
             || matches!(self, MailKind::ParcelShipped | MailKind::ParcelDelivered)
+            || self.is_return()
+    }
+
+    /// Whether the message is about the return of an order.
+    pub fn is_return(self) -> bool {
+        matches!(self, MailKind::ReturnAccepted | MailKind::ReturnRefused | MailKind::ReturnRefunded)
     }
 
     /// Whether the message is about the parcel of an order.

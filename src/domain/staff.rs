@@ -58,7 +58,9 @@ impl ConsoleList {
         match self {
             ConsoleList::Sales => &["q", "state"],
             ConsoleList::Goods => &["q", "category", "archived", "sort"],
-            ConsoleList::Orders => &["order", "user", "sale", "status", "parcel", "held", "from", "to", "sort", "hide"],
+            ConsoleList::Orders => {
+                &["order", "user", "sale", "status", "parcel", "return", "held", "from", "to", "sort", "hide"]
+            }
             ConsoleList::Packets => &["hide"],
             ConsoleList::Users => &["q", "sort", "hide"],
             ConsoleList::Log => &["actor", "action", "subject", "from", "to", "zone", "sort"],

@@ -92,6 +92,10 @@ impl Letters {
                 let order = fill(text(mail.locale).mail.order_line, self.order_link(mail));
                 format!("{}\n\n{order}", fill(about, fact("reason")))
             }
+            kind if kind.is_return() => {
+                let order = fill(text(mail.locale).mail.order_line, self.order_link(mail));
+                format!("{}\n\n{order}", fill(about, fact("words")))
+            }
             kind if kind.is_parcel() => self.parcel(mail, about),
             kind if kind.has_link() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
             kind if kind.has_link() => fill(about, &mail.recipient),
@@ -194,6 +198,9 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::ParcelDelivered => (t.delivered_subject, t.delivered),
         MailKind::ParcelLost => (t.lost_subject, t.lost),
         MailKind::ParcelReturned => (t.returned_subject, t.returned),
+        MailKind::ReturnAccepted => (t.return_accepted_subject, t.return_accepted),
+        MailKind::ReturnRefused => (t.return_refused_subject, t.return_refused),
+        MailKind::ReturnRefunded => (t.return_refunded_subject, t.return_refunded),
     }
 }
 
@@ -206,7 +213,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::QuestionAnswered | MailKind::DrawCalledOff | MailKind::DrawDelayed => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
-        kind if kind.is_hold() || kind.is_parcel() => return None,
+        kind if kind.is_hold() || kind.is_parcel() || kind.is_return() => return None,
         _ => t.react,
     })
 }
@@ -328,6 +335,16 @@ mod tests {
         mail.facts = json!({"sale": "7", "order": "o-1", "carrier": null, "number": null});
         let text = letters().letter(&mail, LinkView::Shown).text;
         assert!(text.contains("你的订单已发货。\n\n订单："), "{text}");
+    }
+
+    #[test]
+    fn owner_reads_where_to_send_the_goods_of_a_return() {
+        let mut mail = mail(MailKind::ReturnAccepted, Locale::En);
+        mail.facts = json!({"sale": "7", "order": "o-1", "words": "Shop\n1 Main St"});
+        let text = letters().letter(&mail, LinkView::Shown).text;
+        let expected =
+            "carrier and the tracking number on the order page.\n\nOrder: https://shop.example/en/orders/7/o-1\n";
+        assert!(text.contains(expected) && text.contains("“Shop\n1 Main St”"), "{text}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod holds;
 pub mod linked_accounts;
 pub mod parcels;
 mod receipt;
+pub mod returns;
 pub mod support;
 
 use std::collections::HashSet;
@@ -24,7 +25,7 @@ use base::signing::ShopSecret;
 use domain::claim::Claim;
 use domain::invoice::Invoice;
 use domain::order::{OrderEvent, generated_at};
-use domain::{Address, Order, OrderId, OrderStatus, Page, SaleId, UserId};
+use domain::{Address, Order, OrderId, OrderStatus, Page, ReturnPolicy, SaleId, UserId};
 use engine::eligibility::Eligibility;
 use engine::stock::Stock;
 use store::{AuditReason, HeldUnits, LockPatience, PartialRefund, StaffAction, Store, StoreError};
@@ -81,6 +82,7 @@ pub struct Orders {
     /// Limits the appeals of each account.
     appeals: Arc<UserLimit>,
     groups: linked_accounts::GroupCache,
+    returns: ReturnPolicy,
 }
 
 impl Orders {
@@ -91,6 +93,7 @@ impl Orders {
         clock: Clock,
         metrics: Arc<Metrics>,
         secret: &ShopSecret,
+        returns: ReturnPolicy,
     ) -> Orders {
         Orders {
             groups: linked_accounts::cache(clock.clone()),
@@ -101,6 +104,7 @@ impl Orders {
             metrics,
             receipts: Receipts::new(secret),
             link_digests: LinkDigests::new(secret),
+            returns,
             appeals: Arc::new(UserLimit::every(holds::APPEAL_INTERVAL, holds::APPEAL_BURST)),
         }
     }

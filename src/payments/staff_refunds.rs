@@ -69,6 +69,7 @@ impl StaffRefunds {
         let payer = match what {
             StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => self.owner(order).await?,
             StaffRefund::Part(part) => self.owner(part.order).await?,
+            StaffRefund::Return(of) => self.owner(of.order).await?,
             StaffRefund::Case(case) => match &case.payment {
                 Some(payment) => self.store.payments().payer_of(payment).await?,
                 None => None,

@@ -116,6 +116,7 @@ pub use orders::intake::{Demand, PersistedOrder};
 pub use orders::invoices::{FoundInvoice, InvoiceOutcome};
 pub use orders::parcels::{ParcelActor, ParcelOutcomes};
 pub use orders::releases::HeldUnits;
+pub use orders::returns::ReceivedReturn;
 pub use orders::search::{FoundOrder, FoundTotals, LiveOrder, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
 pub use orders::totals::{OrderTotals, StatusCount};

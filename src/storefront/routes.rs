@@ -42,6 +42,7 @@ pub fn document(api: &mut Api) {
         orders::api::document,
         orders::invoice::document,
         orders::payments_api::document,
+        orders::returns::document,
         packets::api::document,
         passkeys::document,
         questions::api::document,
@@ -138,6 +139,9 @@ fn shopper_api() -> Routes {
         .route("/api/sales/{sale}/code", post(eligibility::api::redeem))
         .route("/api/sales/{sale}/orders/{order}", get(orders::api::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::api::cancel))
+        .route("/api/sales/{sale}/orders/{order}/return", post(orders::returns::ask))
+        .route("/api/sales/{sale}/orders/{order}/return/withdraw", post(orders::returns::withdraw))
+        .route("/api/sales/{sale}/orders/{order}/return/parcel", put(orders::returns::set_parcel))
         .route("/api/sales/{sale}/orders/{order}/received", post(orders::api::confirm_receipt))
         .route("/api/sales/{sale}/orders/{order}/invoice", put(orders::invoice::put))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::api::set_address))
@@ -228,6 +232,9 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/orders/{sale}/{order}/address"), get(orders::address_page::show))
         .route(&at("/orders/{sale}/{order}/cancel"), post(orders::page::cancel))
         .route(&at("/orders/{sale}/{order}/received"), post(orders::page::confirm_receipt))
+        .route(&at("/orders/{sale}/{order}/return"), post(orders::returns::ask_by_form))
+        .route(&at("/orders/{sale}/{order}/return/withdraw"), post(orders::returns::withdraw_by_form))
+        .route(&at("/orders/{sale}/{order}/return/parcel"), post(orders::returns::set_parcel_by_form))
         .route(&at("/orders/{sale}/{order}/receipt"), get(orders::invoice::receipt))
         .route(&at("/orders/{sale}/{order}/invoice"), post(orders::invoice::ask_by_form))
         .route(&at("/orders/{sale}/{order}/appeal"), post(orders::page::appeal))

@@ -381,5 +381,12 @@ texts! {
         lost: "你的包裹在运输途中丢失了，商店会与你联系处理。", "Your parcel got lost on its way. The shop will sort it out with you.";
         returned_subject: "{}：包裹已退回商店", "{}: your parcel came back to the shop";
         returned: "你的包裹已退回商店。", "Your parcel is back at the shop.";
+        return_accepted_subject: "{}：退货申请已通过", "{}: your return was accepted";
+        return_accepted: "你的退货申请已通过。寄回地址和说明：“{}”\n寄出后，请在订单页填写承运商和运单号。",
+            "You can send your order back. Where to send it: “{}”\nOnce it is on its way, please enter the carrier and the tracking number on the order page.";
+        return_refused_subject: "{}：退货申请未通过", "{}: your return was refused";
+        return_refused: "你的退货申请未通过。原因：“{}”", "The shop can’t take your order back. The reason: “{}”";
+        return_refunded_subject: "{}：已收到退货，正在退款", "{}: your return arrived and is being refunded";
+        return_refunded: "商店已收到你退回的商品，正在退款 {}。", "What you sent back is at the shop. Your refund of {} is on its way.";
     }
 }

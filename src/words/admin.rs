@@ -86,6 +86,7 @@ texts! {
         refunds: "退款中", "Refunds under way";
         approvals: "待复核退款", "Refunds to approve";
         cases: "异常付款", "Payments to check";
+        returns: "待处理退货", "Returns to answer";
         questions: "待答复提问", "Questions to answer";
         dead: "异常消息", "Dead letters";
         next: "下一场", "Next sale";

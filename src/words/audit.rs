@@ -96,6 +96,7 @@ texts! {
         f_parcel: "包裹", "Parcel";
         f_carrier: "承运商", "Carrier";
         f_number: "运单号", "Tracking number";
+        f_restocked: "库存退回场次", "Units back on sale";
         f_letter_reason: "成为死信的原因", "Why it was dead";
     }
 }
@@ -148,6 +149,9 @@ static ACTIONS: [Row; AuditAction::ALL.len()] = [
     (AuditAction::ExportInvoices, ["导出发票", "Export invoices"], ["导出了{subject}", "{subject} were exported"]),
     (AuditAction::MoveParcel, ["更新包裹", "Move a parcel"], ["更新了{subject}的包裹", "The parcel of {subject} was moved on"]),
     (AuditAction::CorrectParcel, ["更正运单", "Correct a parcel"], ["更正了{subject}的运单", "Carrier or number of {subject} were corrected"]),
+    (AuditAction::AcceptReturn, ["同意退货", "Accept a return"], ["同意了{subject}的退货", "The return of {subject} was accepted"]),
+    (AuditAction::RefuseReturn, ["拒绝退货", "Refuse a return"], ["拒绝了{subject}的退货", "The return of {subject} was refused"]),
+    (AuditAction::ReceiveReturn, ["收到退货", "Receive a return"], ["收到{subject}的退货，开始退款", "The goods of {subject} came back and are refunded"]),
     (AuditAction::Answer, ["答复提问", "Answer a question"], ["答复了{subject}", "{subject} was answered"]),
     (AuditAction::HideQuestion, ["隐藏提问", "Hide a question"], ["隐藏了{subject}", "{subject} was hidden"]),
     (AuditAction::UnhideQuestion, ["恢复提问", "Show a question again"], ["恢复了隐藏的{subject}", "{subject} is shown again"]),

@@ -41,7 +41,7 @@ pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_clas
 pub use cockpit::CockpitText;
 pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, DrawText};
 pub use goods::{CategoriesText, GoodsText, QuestionsText};
-pub use orders::{HoldsText, InvoicesText, OrdersText, ParcelsText, SupportText};
+pub use orders::{HoldsText, InvoicesText, OrdersText, ParcelsText, ReturnsText, SupportText};
 pub use packets::PacketsText;
 pub use payments::{ApprovalsText, BooksText, CasesText, WalletText};
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
@@ -54,7 +54,7 @@ pub use waiting_rooms::{
 use domain::ledger::TransferKind;
 use domain::packet::PacketPhase;
 use domain::sale::SaleMove;
-use domain::{Alarm, Locale, OrderStatus, ParcelState, Phase, Role, SaleState};
+use domain::{Alarm, Locale, OrderStatus, ParcelState, Phase, ReturnReason, ReturnState, Role, SaleState};
 
 /// Declares [`Text`] from one list of tables, with its value in each language.
 macro_rules! tables {
@@ -110,6 +110,7 @@ tables! {
     computing: ComputingText,
     orders: OrdersText,
     parcels: ParcelsText,
+    returns: ReturnsText,
     invoices: InvoicesText,
     outcome: OutcomeText,
     support: SupportText,
@@ -216,6 +217,27 @@ impl Text {
             ParcelState::Delivered => self.parcels.means_delivered,
             ParcelState::Lost => self.parcels.means_lost,
             ParcelState::Returned => self.parcels.means_returned,
+        }
+    }
+
+    /// How far a return is.
+    pub fn return_state(&self, state: &ReturnState) -> &'static str {
+        match state {
+            ReturnState::Asked => self.returns.asked,
+            ReturnState::Accepted => self.returns.accepted,
+            ReturnState::Refused => self.returns.refused,
+            ReturnState::Withdrawn => self.returns.withdrawn,
+            ReturnState::Received => self.returns.received,
+        }
+    }
+
+    pub fn return_reason(&self, reason: &ReturnReason) -> &'static str {
+        match reason {
+            ReturnReason::ChangedMind => self.returns.changed_mind,
+            ReturnReason::Damaged => self.returns.damaged,
+            ReturnReason::WrongGoods => self.returns.wrong_goods,
+            ReturnReason::NotAsDescribed => self.returns.not_as_described,
+            ReturnReason::Other => self.returns.other,
         }
     }
 

@@ -143,6 +143,62 @@ texts! {
 }
 
 texts! {
+    /// Returns of delivered orders, in the console and for the owners of orders.
+    ReturnsText {
+        title: "退货", "Return";
+        asked: "退货待处理", "Return asked for";
+        accepted: "等待寄回", "To be sent back";
+        refused: "退货未通过", "Return refused";
+        withdrawn: "退货已撤回", "Return withdrawn";
+        received: "已收到退货", "Return received";
+        changed_mind: "不想要了", "I changed my mind";
+        damaged: "商品破损或故障", "It is damaged or doesn’t work";
+        wrong_goods: "发错商品", "It is not what I ordered";
+        not_as_described: "与描述不符", "It is not as described";
+        other: "其他原因", "Something else";
+        ask: "申请退货", "Ask for a return";
+        ask_text: "商店会先审核，通过后告诉你寄到哪里。收到商品后退款。", "The shop looks at your request first and tells you where to send it. You get the refund once it is back.";
+        until: "退货申请截止时间：", "You can return this order until";
+        was_until: "退货申请已截止：", "This order could be returned until";
+        reason: "退货原因", "Reason";
+        choose: "请选择", "Please select";
+        note: "说明", "Details";
+        note_help: "最多 500 字；选择“其他原因”时必填", "Up to 500 characters. Needed for “Something else”";
+        means_asked: "商店会尽快处理，通过前你可以撤回。", "The shop will answer soon. You can withdraw it until then.";
+        means_accepted: "请把商品寄回，并填写运单号。商店收到后退款。", "Please send it back and enter the tracking number. The refund begins once the shop has it.";
+        means_received: "商店已收到你退回的商品。", "The shop has what you sent back.";
+        refund_pending: "退款处理中：{}", "Refund on its way: {}";
+        refund_made: "已退款：{}", "Refunded: {}";
+        where_to: "寄回地址和说明", "Where to send it";
+        why_not: "商店的答复", "The shop’s answer";
+        withdraw: "撤回申请", "Withdraw";
+        send: "填写退货运单", "I sent it back";
+        send_text: "填写承运商和运单号，商店就知道商品在路上。", "With the carrier and the number the shop knows that it is on its way.";
+        change_label: "更改运单", "Change carrier or number";
+        to_answer: "待处理退货（{}）", "Returns to answer ({})";
+        accept: "同意退货", "Accept return";
+        accept_text: "买家会看到以下内容，并收到邮件和通知。", "The customer reads this on the order page, and gets it by email and notification.";
+        accept_words: "寄回地址和说明", "Where and how to send it back";
+        refuse: "拒绝退货", "Refuse return";
+        refuse_text: "买家会看到原因，且不能再次申请。", "The customer reads why, and can’t ask again.";
+        refuse_words: "原因", "Reason";
+        receive: "收到退货并退款", "Received: refund it";
+        receive_text: "确认商品已回到店里。款项原路退回，买家会收到通知。", "The goods are back at the shop. The money goes back the way it was paid, and the customer is told.";
+        amount: "退款金额，最多 {}", "Refund, up to {}";
+        restock: "库存退回场次", "Put the units back on sale";
+        restock_yes: "退回场次，订单结束", "Back on sale; the order ends";
+        restock_no: "不退回，订单保持已付款", "Not back on sale; the order stays paid";
+        restock_help: "场次已结束时，库存只计入未售出。", "After the sale has ended, they only count as unsold.";
+        restocked: "库存已退回场次", "units back on sale";
+        not_restocked: "库存未退回", "units not back on sale";
+        waits: "退款待另一位员工批准。", "The refund waits for a second person.";
+        done: "退货已更新。", "Return updated.";
+        done_received: "已收到退货，退款已发起。", "Return received. The refund has started.";
+        by_customer: "用户", "the customer";
+    }
+}
+
+texts! {
     /// Receipts and invoices of paid orders, in the console and for the owners of orders.
     InvoicesText {
         receipt: "收据", "Receipt";

@@ -178,9 +178,12 @@ texts! {
         payment_ends: "付款时间还剩不到 5 分钟", "Less than five minutes left to pay";
         parcel_shipped: "你的订单已发货", "Your order is on its way";
         parcel_delivered: "你的订单已送达", "Your order was delivered";
+        return_accepted: "你的退货申请已通过", "Your return was accepted";
+        return_refused: "你的退货申请未通过", "Your return was refused";
+        return_refunded: "商店已收到退货，正在退款", "Your return arrived and is being refunded";
         head: "推送通知", "Notifications";
-        text: "开抢提醒、等候室叫号、候补到货、付款快超时、包裹动态：即使没有打开本店，也会通知到这台设备。",
-            "Sales you set a reminder for, your turn in a waiting room, units that come back, time to pay running out, where your parcel is: this device tells you even while the shop is closed.";
+        text: "开抢提醒、等候室叫号、候补到货、付款快超时、包裹和退货动态：即使没有打开本店，也会通知到这台设备。",
+            "Sales you set a reminder for, your turn in a waiting room, units that come back, time to pay running out, where your parcel is, news of a return: this device tells you even while the shop is closed.";
         on: "在这台设备上开启", "Turn on for this device";
         off: "在这台设备上关闭", "Turn off for this device";
         brief_on: "已开启", "On";

@@ -50,6 +50,7 @@ mod questions;
 mod recovery;
 mod registration_contact;
 mod report;
+mod returns;
 mod sale_batches;
 mod sale_versions;
 mod security;

@@ -246,7 +246,7 @@ async fn order_ends_once_in_two_hundred_races() {
             StaffAction::Cancel | StaffAction::CancelHeld => {
                 owners.cancel_for_staff(&order, staff, reason).await.unwrap() == StaffActionOutcome::Done
             }
-            StaffAction::Refund | StaffAction::RefundHeld => {
+            StaffAction::Refund | StaffAction::RefundHeld | StaffAction::EndReturned => {
                 let (id, what) = (RefundId(Uuid::now_v7()), StaffRefund::Order(sale, order.id));
                 refunds.refund(id, what, staff, reason, store::IfDisputed::Refuse).await.unwrap() == RefundAnswer::Begun
             }

@@ -116,6 +116,7 @@ static FIELDS: &[Row] = &{
         ("", "parcel", |t| t.f_parcel, Parcel, MAIN),
         ("", "carrier", |t| t.f_carrier, Plain, MAIN),
         ("", "number", |t| t.f_number, Plain, MAIN),
+        ("", "restocked", |t| t.f_restocked, Flag, MAIN),
         ("", "state", |t| t.f_state, SaleState, MAIN),
         ("", "status", |t| t.f_status, OrderStatus, MAIN),
         ("", "user_id", |t| t.f_owner, User, MAIN),

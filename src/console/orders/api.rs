@@ -11,7 +11,7 @@ use crate::orders::reveal::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::{StaffCall, StaffCallTo};
 use domain::order::OrderStep;
-use domain::{Address, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTarget, UserId};
+use domain::{Address, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTarget, ReturnState, UserId};
 use orders::support::{StaffActionOutcome, StaffActionReason, check_reveal_reason};
 use payments::staff_refunds::RefundAnswer;
 use store::{
@@ -26,7 +26,7 @@ use web::extract::{Json, PathIds, Query};
 use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::approvals::{self, ApprovalJson};
-use web::shared::orders::{InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson};
+use web::shared::orders::{InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, ReturnJson};
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FoundOrderJson {
@@ -34,6 +34,8 @@ pub(crate) struct FoundOrderJson {
     username: Option<String>,
     /// When staff held the order, which is not delivered while it is held. `null` unless it is held.
     held_at: Option<Timestamp>,
+    /// How far its return is. `null` if none was asked for.
+    return_state: Option<ReturnState>,
     /// What was refunded, in parts and as a whole.
     refunded: Money,
     #[serde(flatten)]
@@ -46,12 +48,12 @@ pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Resul
     let refunded = store.payments().refunded_amounts(&ids).await?;
     let with_parcel = found.iter().filter(|found| found.parcel.is_some()).map(|found| found.order.id);
     let parcels = store.orders().parcels_of(&with_parcel.collect::<Vec<_>>()).await?;
-    let json = |FoundOrder { order, username, held_at, .. }: FoundOrder| {
+    let json = |FoundOrder { order, username, held_at, returned: return_state, .. }: FoundOrder| {
         let back = refunded.get(&order.id).copied().unwrap_or_default();
         let refunded = Money::new(back, order.amount.currency);
         let (user_id, parcel) = (order.user_id, parcels.get(&order.id).map(ParcelJson::from));
         let order = OrderJson { parcel, ..OrderJson::masked(order) };
-        FoundOrderJson { user_id, username, held_at, refunded, order }
+        FoundOrderJson { user_id, username, held_at, return_state, refunded, order }
     };
     Ok(found.into_iter().map(json).collect())
 }
@@ -144,8 +146,11 @@ pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem
     let username = shop.store.accounts().user(order.user_id).await?.map(|user| user.username);
     let parcel = shop.store.orders().parcel_of(id).await?.map(|parcel| parcel.state());
     let invoice = shop.orders.invoice(&order).await?.map(|invoice| InvoiceJson::from(invoice.masked()));
-    let mut found = found_orders(&shop.store, vec![FoundOrder { order, username, held_at, parcel }]).await?.remove(0);
-    found.order.invoice = invoice;
+    let known = shop.orders.goods_return(&order).await?;
+    let returned = known.as_ref().map(|known| known.state);
+    let found = FoundOrder { order, username, held_at, parcel, returned };
+    let mut found = found_orders(&shop.store, vec![found]).await?.remove(0);
+    (found.order.invoice, found.order.returned) = (invoice, known.map(ReturnJson::from));
     let order = OrderDetail { found, history, payments, approvals };
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }
@@ -259,7 +264,7 @@ pub async fn refund_part(
 }
 
 /// Begins a refund of an order: 200 with the order; or 202 with the request that waits for a second person.
-async fn refund_for(
+pub(crate) async fn refund_for(
     shop: &Shop,
     (order, repeatable): (OrderId, Repeatable),
     what: StaffRefund<'_>,
@@ -273,7 +278,10 @@ async fn refund_for(
         RefundAnswer::OtherWaits => Err(Code::AwaitsApproval.into()),
         RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).detail(OWN_ORDER)),
         RefundAnswer::Refused(RefundRefusal::Disputed) => Err(Code::PaymentDisputed.into()),
-        RefundAnswer::Refused(RefundRefusal::WrongStatus) => Err(Code::NotRefundable.into()),
+        RefundAnswer::Refused(RefundRefusal::WrongStatus) => Err(match what {
+            StaffRefund::Return(_) => Code::WrongReturnState.into(),
+            _ => Code::NotRefundable.into(),
+        }),
         RefundAnswer::Refused(RefundRefusal::Exceeds(left)) => {
             Err(Problem::invalid_field("amount", "exceeds_payment").detail(format!("{left} can be refunded.")))
         }

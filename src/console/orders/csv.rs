@@ -24,7 +24,7 @@ use web::problem::Problem;
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 28] = [
+const HEADER: [&str; 29] = [
     "order_id",
     "placed_at",
     "confirmed_at",
@@ -53,6 +53,7 @@ const HEADER: [&str; 28] = [
     "parcel",
     "carrier",
     "tracking_number",
+    "return",
 ];
 
 pub async fn export(
@@ -121,7 +122,8 @@ impl Export {
             let parcel = parcels.get(&order.id).map(|parcel| (parcel.state().to_string(), parcel.label().clone()));
             let (state, label) = parcel.unwrap_or_default();
             let (carrier, number) = (label.carrier.unwrap_or_default(), label.number.unwrap_or_default());
-            self.cells(found).into_iter().chain([paid_at, back, held, state, carrier, number]).collect()
+            let returned = found.returned.map(|state| state.to_string()).unwrap_or_default();
+            self.cells(found).into_iter().chain([paid_at, back, held, state, carrier, number, returned]).collect()
         });
         Ok(Some((records.collect(), self)))
     }

@@ -3,6 +3,7 @@ pub mod changes_api;
 pub mod csv;
 pub mod page;
 pub mod parcels;
+pub mod returns;
 pub mod reveal;
 pub mod search;
 pub mod view;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::linked_accounts::holds::HoldFormState;
 use crate::lists::saved_views::list_bar;
 use crate::orders::parcels::ParcelFormState;
+use crate::orders::returns::ReturnForm;
 use crate::orders::reveal::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::orders::view::{
@@ -68,6 +69,7 @@ pub async fn list(
             bar,
             totals,
             may_act: staff.may::<SupportShoppers>(),
+            returns_to_answer: shop.store.orders().returns_to_answer().await?,
         },
     )
 }
@@ -90,6 +92,7 @@ pub(crate) struct OrderPageState {
     hold_form: HoldFormState,
     part: PartialRefundFormState,
     parcel: ParcelFormState,
+    returned: ReturnForm,
     reveal: RevealFormState,
     /// The recipient in full, shown only in this answer.
     recipient: Option<Address>,
@@ -109,6 +112,11 @@ impl OrderPageState {
     /// Shows the form of carrier and number again.
     pub(crate) fn of_parcel(parcel: ParcelFormState) -> OrderPageState {
         OrderPageState { may_act: true, parcel, ..OrderPageState::default() }
+    }
+
+    /// Shows a form of the return again.
+    pub(crate) fn of_return(returned: ReturnForm) -> OrderPageState {
+        OrderPageState { may_act: true, returned, ..OrderPageState::default() }
     }
 
     /// Shows the form of a partial refund again.
@@ -148,6 +156,8 @@ pub(crate) async fn page(
         holds: shop.store.orders().holds_of(order_id).await?,
         parcel: shop.store.orders().parcel_of(order_id).await?,
         label: state.parcel,
+        returned: shop.store.orders().return_of(order_id).await?,
+        return_form: state.returned,
         invoice: shop.store.orders().invoice_of(order_id).await?.map(Invoice::masked),
         hold_form: state.hold_form,
     };
@@ -271,7 +281,7 @@ pub async fn refund_part(
 }
 
 /// The answer to a refund without a wrong field. `done` names it on the page.
-async fn refunded(
+pub(crate) async fn refunded(
     shop: &Shop,
     visitor: &Visitor,
     id: OrderId,

@@ -32,6 +32,9 @@ pub struct OrderSearchQuery {
     /// Where the parcel is: `to_pack` for paid orders without one, `packed` (to be sent), `shipped`, `delivered`, `lost` or
     /// `returned`.
     pub parcel: String,
+    /// How far the return is: `asked` (to be answered), `accepted` (to be received), `refused`, `withdrawn` or `received`.
+    #[serde(rename = "return")]
+    pub returned: String,
     /// `true` for orders that staff hold, `false` for the others.
     pub held: String,
     /// Placed at or after this time.
@@ -67,7 +70,7 @@ pub struct ParsedOrderSearch {
 impl OrderSearchQuery {
     /// The filters that were filled in, by name, for the audit log.
     pub fn given(&self) -> BTreeMap<&'static str, &str> {
-        let OrderSearchQuery { order, user, username, sale, status, parcel, held, from, to, .. } = self;
+        let OrderSearchQuery { order, user, username, sale, status, parcel, returned, held, from, to, .. } = self;
         let fields = [
             ("order", order),
             ("user", user),
@@ -75,6 +78,7 @@ impl OrderSearchQuery {
             ("sale", sale),
             ("status", status),
             ("parcel", parcel),
+            ("return", returned),
             ("held", held),
             ("from", from),
             ("to", to),
@@ -130,6 +134,10 @@ impl OrderSearchQuery {
             Some(parcel) => search.parcel = parcel,
             None => errors.push(FieldError::new("parcel", "bad_state")),
         }
+        match optional(&self.returned, |text| text.parse().ok()) {
+            Some(returned) => search.returned = returned,
+            None => errors.push(FieldError::new("return", "bad_status")),
+        }
         match optional(&self.held, |text| text.parse().ok()) {
             Some(held) => search.held = held,
             None => errors.push(FieldError::new("held", "bad_boolean")),
@@ -175,6 +183,7 @@ mod tests {
             sale: "x".into(),
             status: "lost".into(),
             parcel: "eaten".into(),
+            returned: "eaten".into(),
             held: "perhaps".into(),
             from: "soon".into(),
             to: "later".into(),
@@ -182,7 +191,7 @@ mod tests {
             ..serde_json::from_str(r#"{"before": "x"}"#).unwrap()
         };
         let fields: Vec<_> = wrong.parse().unwrap_err().iter().map(|error| error.field).collect();
-        assert_eq!(fields, ["order", "sale", "before", "status", "parcel", "held", "from", "to", "limit"]);
+        assert_eq!(fields, ["order", "sale", "before", "status", "parcel", "return", "held", "from", "to", "limit"]);
         let reversed = OrderSearchQuery {
             from: "2026-11-21T12:00".into(),
             to: "2026-11-21T11:00".into(),

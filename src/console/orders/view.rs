@@ -6,14 +6,15 @@ use crate::linked_accounts::holds::{HoldForm, HoldFormState};
 use crate::lists::bulk::BulkOrderAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
 use crate::orders::parcels::ParcelFormState;
+use crate::orders::returns::ReturnForm;
 use crate::orders::search::{OrderSearchQuery, TO_PACK};
 use crate::sales::form::for_time_field;
 use domain::invoice::Invoice;
 use domain::order::OrderStep;
 use domain::parcel::{CARRIERS, ParcelStep, staff_steps};
 use domain::{
-    ApprovalStatus, Money, Order, OrderHold, OrderStatus, Parcel, ParcelState, PaymentStatus, RefundTarget, SaleId,
-    ledger,
+    ApprovalStatus, GoodsReturn, Money, Order, OrderHold, OrderStatus, Parcel, ParcelState, PaymentStatus,
+    RefundTarget, ReturnState, SaleId, ledger,
 };
 use pages::filters::{self, grouped};
 use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
@@ -39,6 +40,8 @@ pub struct AdminOrdersPage {
     pub totals: Option<FoundTotals>,
     /// Whether the member of the staff may act on several orders.
     pub may_act: bool,
+    /// Returns that wait for an answer.
+    pub returns_to_answer: i64,
 }
 
 impl AdminOrdersPage {
@@ -82,13 +85,14 @@ impl AdminOrdersPage {
 
     /// The query of links that preserve the search; empty without one.
     fn link_query(&self) -> String {
-        let OrderSearchQuery { order, user, sale, status, parcel, held, from, to, .. } = &self.query;
+        let OrderSearchQuery { order, user, sale, status, parcel, returned, held, from, to, .. } = &self.query;
         let fields = [
             ("order", order),
             ("user", user),
             ("sale", sale),
             ("status", status),
             ("parcel", parcel),
+            ("return", returned),
             ("held", held),
             ("from", from),
             ("to", to),
@@ -124,6 +128,10 @@ impl AdminOrdersPage {
 
     fn is_parcel(&self, parcel: &str) -> bool {
         self.query.parcel == parcel
+    }
+
+    fn is_return(&self, state: &ReturnState) -> bool {
+        self.query.returned == state.as_str()
     }
 
     /// What the filter of parcels offers: the value, and its words.
@@ -213,6 +221,8 @@ pub struct AdminOrderPage {
     pub hold_form: HoldFormState,
     pub parcel: Option<Parcel>,
     pub label: ParcelFormState,
+    pub returned: Option<GoodsReturn>,
+    pub return_form: ReturnForm,
     pub invoice: Option<Invoice>,
 }
 
@@ -294,6 +304,36 @@ impl AdminOrderPage {
         self.text_of(&self.label.errors, field)
     }
 
+    fn return_label(&self) -> Option<&str> {
+        self.returned.as_ref()?.label.carrier_name(self.chrome.locale)
+    }
+
+    /// The forms that answer a return and apply now: last segment of the path, verb, explanation, label.
+    fn return_answers(&self) -> Vec<[&'static str; 4]> {
+        let t = &self.chrome.text().returns;
+        let state = self.returned.as_ref().map(|known| known.state);
+        let accept = (state == Some(ReturnState::Asked)).then_some(["accept", t.accept, t.accept_text, t.accept_words]);
+        let is_open = state.is_some_and(ReturnState::is_open) && !self.return_waits();
+        accept.into_iter().chain(is_open.then_some(["refuse", t.refuse, t.refuse_text, t.refuse_words])).collect()
+    }
+
+    /// What can be refunded for goods that staff may receive now.
+    fn receivable(&self) -> Option<Money> {
+        let accepted = self.returned.as_ref().filter(|known| known.state == ReturnState::Accepted);
+        accepted.and_then(|_| self.refundable()).filter(|_| !self.return_waits())
+    }
+
+    /// Whether the refund of the return waits for a second person.
+    fn return_waits(&self) -> bool {
+        let waits = |approval: &Approval| approval.restock.is_some() && approval.status == ApprovalStatus::Pending;
+        self.approvals.iter().any(waits)
+    }
+
+    fn return_error(&self, verb: &str, field: &str) -> Option<&'static str> {
+        let is_it = self.return_form.verb == verb;
+        is_it.then(|| self.text_of(&self.return_form.errors, field)).flatten()
+    }
+
     /// The hold that has not ended.
     fn lasting_hold(&self) -> Option<&OrderHold> {
         self.holds.last().filter(|hold| hold.end.is_none() && self.order.status.is_live())
@@ -364,6 +404,8 @@ impl AdminOrderPage {
             "release" => Some(self.chrome.text().holds.done_one_release),
             "uphold" => Some(self.chrome.text().holds.done_uphold),
             "parcel" => Some(self.chrome.text().parcels.done),
+            "return" => Some(self.chrome.text().returns.done),
+            "received" => Some(self.chrome.text().returns.done_received),
             _ => None,
         }
     }

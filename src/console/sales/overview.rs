@@ -74,6 +74,7 @@ impl OverviewPart<'_> {
         tiles.push(tile("/admin/orders?status=refund_pending", t.refunds, pending.refunds, false));
         tiles.push(tile("/admin/orders/approvals", t.approvals, pending.approvals, true));
         tiles.push(tile("/admin/orders/payments", t.cases, pending.cases, true));
+        tiles.push(tile("/admin/orders?return=asked", t.returns, pending.returns, true));
         tiles.push(tile("/admin/questions", t.questions, pending.questions, true));
         if let Some(dead) = self.today.dead_letters {
             tiles.push(tile("/admin/dead-letters", t.dead, dead, true));

@@ -137,6 +137,9 @@ fn payload(mail: &Mail) -> Value {
         MailKind::UnitOffered => t.unit_offered.to_owned(),
         MailKind::ParcelShipped => t.parcel_shipped.to_owned(),
         MailKind::ParcelDelivered => t.parcel_delivered.to_owned(),
+        MailKind::ReturnAccepted => t.return_accepted.to_owned(),
+        MailKind::ReturnRefused => t.return_refused.to_owned(),
+        MailKind::ReturnRefunded => t.return_refunded.to_owned(),
         _ => t.payment_ends.to_owned(),
     };
     let path = match mail.kind {

@@ -12,7 +12,7 @@ use crate::{
 use domain::invoice::Invoice;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
 use domain::packet::{Giver, Packet};
-use domain::{OrderHold, Parcel, UserId, WaitingRoomPlace};
+use domain::{GoodsReturn, OrderHold, Parcel, UserId, WaitingRoomPlace};
 
 /// Rows per query.
 const PAGE: i64 = 500;
@@ -100,6 +100,7 @@ impl AccountStore<'_> {
                     "history": self.orders().history(order).await?,
                     "holds": self.orders().holds_of(order.id).await?.iter().map(hold_json).collect::<Vec<_>>(),
                     "parcel": parcels.get(&order.id).map(parcel_json),
+                    "return": self.orders().return_of(order.id).await?.map(return_json),
                     "invoice": self.orders().invoice_of(order.id).await?.map(invoice_json),
                     "payments": self.payments().payments_of(order.id).await?.iter().map(payment_json).collect::<Vec<_>>(),
                 }));
@@ -233,6 +234,16 @@ impl AccountStore<'_> {
     }
 }
 
+/// A return as the order's owner sees it, without the names of the staff.
+fn return_json(GoodsReturn { state, request, asked_at, answer, label, receipt }: GoodsReturn) -> Value {
+    json!({
+        "state": state, "reason": request.reason, "note": request.note, "asked_at": asked_at,
+        "answer": answer.as_ref().map(|answer| &answer.words), "answered_at": answer.as_ref().map(|answer| answer.at),
+        "carrier": label.carrier, "number": label.number, "received_at": receipt.as_ref().map(|receipt| receipt.at),
+        "refund": receipt.as_ref().map(|receipt| receipt.refund),
+    })
+}
+
 fn invoice_json(invoice: Invoice) -> Value {
     json!({
         "title": invoice.to.title, "tax_number": invoice.to.tax_number, "asked_at": invoice.asked_at,
@@ -300,7 +311,7 @@ fn payment_json(record: &PaymentRecord) -> Value {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletionOutcome {
     Done(Revocation),
-    /// An order is unpaid, or a refund is pending.
+    /// An order is unpaid, a refund is pending, or a return is open.
     OrdersOpen,
     /// The wallet has a balance, or may get back the rest of an open packet, and the owner has not given up this money.
     WalletNotEmpty,
@@ -327,8 +338,8 @@ impl AccountStore<'_> {
             return Ok(DeletionOutcome::IsStaff);
         }
         let open = "SELECT 1 FROM orders WHERE user_id = $1 AND (status IN ('unpaid', 'refund_pending')
-             OR status = 'paid' AND EXISTS (SELECT 1 FROM partial_refunds
-               WHERE order_id = orders.id AND refunded_at_ms IS NULL)) LIMIT 1";
+             OR status = 'paid' AND (return_state IN ('asked', 'accepted') OR EXISTS (SELECT 1 FROM partial_refunds
+               WHERE order_id = orders.id AND refunded_at_ms IS NULL))) LIMIT 1";
         if sqlx::query(open).bind(id.to_string()).fetch_optional(&mut *tx).await?.is_some() {
             return Ok(DeletionOutcome::OrdersOpen);
         }
@@ -367,6 +378,7 @@ impl AccountStore<'_> {
             "UPDATE questions SET user_id = NULL WHERE user_id = $1",
             "UPDATE hold_appeals SET text = '' WHERE hold_id IN (SELECT id FROM order_holds WHERE order_id IN
                (SELECT id FROM orders WHERE user_id = $1))",
+            "UPDATE goods_returns SET note = '' WHERE order_id IN (SELECT id FROM orders WHERE user_id = $1)",
             // An issued invoice is a record of the shop's taxes.
             "DELETE FROM invoices WHERE issued_at_ms IS NULL AND order_id IN (SELECT id FROM orders WHERE user_id = $1)",
             // Stored responses contain addresses and amounts.

@@ -12,16 +12,18 @@ use domain::ledger::{AccountSum, LedgerAccount};
 /// Accounts that take part in most transfers. Their entries are added up along with the transfers.
 const BUSY: [LedgerAccount; 2] = [LedgerAccount::Provider, LedgerAccount::Shop];
 
-/// A paid order has one captured payment, of its amount; other orders have none. The rows of a step are added up instead of
+/// A paid order has one captured payment, of its amount; other orders have none, unless the goods came back and a part of the
+/// money was kept. The rows of a step are added up instead of
 /// joined: where PostgreSQL has no statistics about the newest rows, it expects one, and would compare each with each.
 const CHARGES: &str = "SELECT 'order ' || id || ' is ' || MAX(status) || ' and has ' || CAST(SUM(payments) AS TEXT)
        || ' captured payments, of ' || CAST(SUM(paid) AS TEXT) || ' together' AS problem
-     FROM (SELECT id, status, amount AS due, 0 AS payments, 0 AS paid FROM orders WHERE id > $1 AND id <= $2
-       UNION ALL SELECT order_id, NULL, NULL, 1, amount FROM payments
+     FROM (SELECT id, status, amount AS due, 0 AS payments, 0 AS paid,
+         CASE WHEN return_state = 'received' THEN 1 ELSE 0 END AS may_keep FROM orders WHERE id > $1 AND id <= $2
+       UNION ALL SELECT order_id, NULL, NULL, 1, amount, 0 FROM payments
          WHERE order_id > $1 AND order_id <= $2 AND status = 'captured') step
      GROUP BY id
      HAVING MAX(status) IS NOT NULL
-       AND CASE WHEN MAX(status) = 'paid' THEN SUM(payments) <> 1 OR SUM(paid) <> MAX(due) ELSE SUM(payments) > 0 END";
+       AND CASE WHEN MAX(status) = 'paid' THEN SUM(payments) <> 1 OR SUM(paid) <> MAX(due) ELSE SUM(payments) > MAX(may_keep) END";
 
 /// The provider gave back exactly the amount that was refunded here. A refund that is under way may be done at the
 /// provider already.

@@ -1,4 +1,4 @@
-//! Orders: sold units, totals, one live order per user; the rules of sales, holds of orders, and waitlists.
+//! Orders: sold units, totals, one live order per user; the rules of sales, holds of orders, returns, and waitlists.
 
 use std::collections::BTreeMap;
 
@@ -209,7 +209,8 @@ const ENDED_WITHOUT_LINE: &str =
     "SELECT 'the hold of order ' || h.order_id || ' is ' || h.outcome || ' without a line in the audit log' AS problem
      FROM order_holds h WHERE h.id > $1 AND h.id <= $2 AND h.outcome IS NOT NULL
        AND NOT EXISTS (SELECT 1 FROM audit_log l WHERE l.subject = 'order ' || h.order_id
-         AND l.action = CASE h.outcome WHEN 'released' THEN 'release-hold' WHEN 'refunded' THEN 'refund' ELSE 'cancel' END)";
+         AND (l.action = CASE h.outcome WHEN 'released' THEN 'release-hold' WHEN 'refunded' THEN 'refund' ELSE 'cancel' END
+           OR h.outcome = 'refunded' AND l.action = 'receive-return'))";
 
 const NOT_ENDED: &str = "SELECT 'order ' || o.id || ' is ' || o.status || ', its hold is ' || h.outcome AS problem
      FROM order_holds h JOIN orders o ON o.id = h.order_id WHERE h.id > $1 AND h.id <= $2
@@ -222,6 +223,38 @@ impl Snapshot {
     pub async fn unexplained_held_orders(&mut self) -> Result<Vec<String>, StoreError> {
         let holds = Steps::<String>::over("order_holds", "id");
         self.problems_of(holds, &[WITHOUT_REASON, WITHOUT_LINE, ENDED_WITHOUT_LINE, NOT_ENDED]).await
+    }
+}
+
+// Returns: goods that came back have their refund, and their units went back on sale once or not at all.
+
+const WITHOUT_REFUND: &str =
+    "SELECT 'the goods of order ' || r.order_id || ' came back without their refund' AS problem
+     FROM goods_returns r JOIN orders o ON o.id = r.order_id WHERE r.order_id > $1 AND r.order_id <= $2
+       AND (o.return_state = 'received' OR r.refund_id IS NOT NULL)
+       AND (o.return_state <> 'received' OR r.refund_id IS NULL OR NOT EXISTS
+         (SELECT 1 FROM partial_refunds f WHERE f.id = r.refund_id AND f.order_id = r.order_id
+          UNION ALL SELECT 1 FROM payments p WHERE p.id = r.refund_id AND p.order_id = r.order_id
+            AND p.status IN ('refund_pending', 'refunded')))";
+
+/// Units are on sale again exactly when their order has ended, and [`Snapshot::count_orders`] compares `sold` with the
+/// orders that have not.
+const NOT_RESTOCKED: &str =
+    "SELECT 'order ' || r.order_id || ' is ' || o.status || ' although its units went back on sale' AS problem
+     FROM goods_returns r JOIN orders o ON o.id = r.order_id WHERE r.order_id > $1 AND r.order_id <= $2
+       AND r.restocked = 1 AND o.status NOT IN ('refund_pending', 'refunded')";
+
+const OPEN_AFTER_THE_END: &str =
+    "SELECT 'order ' || r.order_id || ' is ' || o.status || ', its return is ' || COALESCE(o.return_state, 'missing')
+       AS problem FROM goods_returns r JOIN orders o ON o.id = r.order_id WHERE r.order_id > $1 AND r.order_id <= $2
+       AND (o.return_state IS NULL OR o.return_state IN ('asked', 'accepted') AND o.status <> 'paid')";
+
+impl Snapshot {
+    /// Describes returns whose goods are back without a refund, units that are on sale again while their order holds
+    /// them, and returns that outlast their order.
+    pub async fn return_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+        let returns = Steps::<String>::over("goods_returns", "order_id");
+        self.problems_of(returns, &[WITHOUT_REFUND, NOT_RESTOCKED, OPEN_AFTER_THE_END]).await
     }
 }
 

@@ -7,6 +7,7 @@ pub(super) mod invoices;
 pub(super) mod open_payments;
 pub(super) mod parcels;
 pub(super) mod releases;
+pub(super) mod returns;
 pub(super) mod search;
 pub(super) mod staff_actions;
 pub(super) mod totals;

@@ -90,10 +90,35 @@ async fn move_one(
     Ok(change)
 }
 
-/// Writes the step, the line of the audit log, and the message to the owner.
+/// Writes the step and the message to the owner.
 async fn add_step(
     tx: &mut Tx,
     (sale, id, owner): (SaleId, OrderId, UserId),
+    before: Option<&Parcel>,
+    (state, label): (ParcelState, &ParcelLabel),
+    actor: ParcelActor<'_>,
+) -> Result<(), sqlx::Error> {
+    write_step(tx, id, before, (state, label), actor).await?;
+    let is_moved = before.map(Parcel::state) != Some(state);
+    if let (ParcelActor::Staff(_), Some(kind)) = (actor, mail_of(state, is_moved)) {
+        let facts = json!({"sale": sale, "order": id, "carrier": label.carrier, "number": label.number});
+        mail::notify(tx, owner, kind, facts).await?;
+    }
+    Ok(())
+}
+
+/// The goods of a return are back: their parcel is with the shop, unless it is already. Its owner gets the message about
+/// the return.
+pub(super) async fn take_back(tx: &mut Tx, id: OrderId, actor: &str) -> Result<(), sqlx::Error> {
+    let parcel = parcels(tx, &[id]).await?.remove(&id);
+    let Some(before) = parcel.filter(|parcel| !parcel.state().is_with_shop()) else { return Ok(()) };
+    write_step(tx, id, Some(&before), (ParcelState::Returned, before.label()), ParcelActor::Staff(actor)).await
+}
+
+/// Writes the step, and the line of the audit log.
+async fn write_step(
+    tx: &mut Tx,
+    id: OrderId,
     before: Option<&Parcel>,
     (state, label): (ParcelState, &ParcelLabel),
     actor: ParcelActor<'_>,
@@ -116,10 +141,6 @@ async fn add_step(
         let action = if is_moved { AuditAction::MoveParcel } else { AuditAction::CorrectParcel };
         let old = before.map(|parcel| record(parcel.state(), parcel.label()));
         log(tx, &name, action, &format!("order {id}"), old.as_ref(), Some(&record(state, label)), now).await?;
-        if let Some(kind) = mail_of(state, is_moved) {
-            let facts = json!({"sale": sale, "order": id, "carrier": label.carrier, "number": label.number});
-            mail::notify(tx, owner, kind, facts).await?;
-        }
     }
     Ok(())
 }
@@ -139,7 +160,10 @@ fn record(state: ParcelState, label: &ParcelLabel) -> Value {
     json!({"parcel": state, "carrier": label.carrier, "number": label.number})
 }
 
-async fn parcels(connection: &mut Connection, orders: &[OrderId]) -> Result<HashMap<OrderId, Parcel>, sqlx::Error> {
+pub(super) async fn parcels(
+    connection: &mut Connection,
+    orders: &[OrderId],
+) -> Result<HashMap<OrderId, Parcel>, sqlx::Error> {
     let mut steps: HashMap<OrderId, Vec<ParcelStep>> = HashMap::new();
     for chunk in padded(orders) {
         let sql = format!(

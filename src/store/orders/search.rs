@@ -10,7 +10,7 @@ use crate::orders::{columns, order};
 use crate::{AnyQuery, OrderStore, StoreError, bind_ids, list, padded, row};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
-use domain::{Money, Order, OrderId, OrderStatus, ParcelState, SaleId, UserId};
+use domain::{Money, Order, OrderId, OrderStatus, ParcelState, ReturnState, SaleId, UserId};
 
 /// A search over orders. Every field is optional; an order must match all that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct OrderSearch {
     pub statuses: Vec<OrderStatus>,
     /// Only orders whose parcel is there: `Some(None)` for paid orders of which nothing was packed.
     pub parcel: Option<Option<ParcelState>>,
+    /// Only orders whose return is there.
+    pub returned: Option<ReturnState>,
     /// `true` for only orders that staff hold, `false` for only the others.
     pub held: Option<bool>,
     /// Only orders that were reserved at this time or later.
@@ -61,6 +63,8 @@ pub struct FoundOrder {
     pub held_at: Option<Timestamp>,
     /// Where its parcel is; `None` if nothing was packed.
     pub parcel: Option<ParcelState>,
+    /// How far its return is; `None` if none was asked for.
+    pub returned: Option<ReturnState>,
 }
 
 /// The fields of an unpaid or paid order that sums need.
@@ -73,7 +77,8 @@ pub struct LiveOrder {
     pub has_open_appeal: bool,
 }
 
-const OTHER_COLUMNS: &str = "parcel, (SELECT username FROM users WHERE users.id = orders.user_id) AS username,
+const OTHER_COLUMNS: &str =
+    "parcel, return_state, (SELECT username FROM users WHERE users.id = orders.user_id) AS username,
      (SELECT held_at_ms FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS held_at_ms";
 /// Selects holds that have not ended. Combine it with [`LIVE`], because the hold of an ended order does not count.
 const HOLDS: &str = "SELECT order_id AS held_id FROM order_holds WHERE ended_at_ms IS NULL";
@@ -86,7 +91,9 @@ fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
     let held_at = row::optional_time(row, "held_at_ms")?.filter(|_| order.status.is_live());
     let parcel: Option<String> = row.try_get("parcel")?;
     let parcel = parcel.map(|state| state.parse().map_err(|()| row::undecodable("parcel"))).transpose()?;
-    Ok(FoundOrder { order, username, held_at, parcel })
+    let returned: Option<String> = row.try_get("return_state")?;
+    let returned = returned.map(|state| state.parse().map_err(|()| row::undecodable("return_state"))).transpose()?;
+    Ok(FoundOrder { order, username, held_at, parcel, returned })
 }
 
 fn live_order(row: &AnyRow) -> Result<(UserId, LiveOrder), sqlx::Error> {
@@ -137,6 +144,7 @@ impl OrderSearch {
             Some(state) => format!("parcel = '{state}'"),
             None => "status = 'paid' AND parcel IS NULL".to_owned(),
         }));
+        conditions.extend(self.returned.map(|state| format!("return_state = '{state}'")));
         conditions.extend(self.held.map(|held| match held {
             true => format!("orders.id = held_id AND {LIVE}"),
             false => format!("NOT (id IN ({HOLDS}) AND {LIVE})"),
@@ -368,6 +376,10 @@ mod tests {
             (
                 OrderSearch { parcel: Some(Some(ParcelState::Packed)), before: Some(id), ..by(&[]) },
                 "orders_by_parcel (parcel=? AND id<?",
+            ),
+            (
+                OrderSearch { returned: Some(ReturnState::Asked), before: Some(id), ..by(&[]) },
+                "orders_by_return (return_state=? AND id<?",
             ),
             (OrderSearch { from: Some(now), to: Some(now), ..by(&[]) }, "(id>? AND id<?"),
             (OrderSearch { before: Some(id), ..by(&[]) }, "(id<?"),

@@ -6,10 +6,13 @@ use serde_json::json;
 use super::holds;
 use super::open_payments::close_payments_of;
 use super::releases::{self, HeldUnits, held_columns, held_units};
+use super::returns;
 use crate::audit_log::log;
+use crate::payments::partial_refunds::captured;
+use crate::payments::refunds::Refund;
 use crate::sales::{self, add_sold};
 use crate::{OrderStore, StoreError, Tx};
-use domain::{AuditAction, HoldOutcome, OrderId, OrderStatus, SaleId};
+use domain::{AuditAction, HoldOutcome, Money, OrderId, OrderStatus, RefundId, SaleId};
 
 /// An action of staff on an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +25,18 @@ pub enum StaffAction {
     /// Like `Cancel` and `Refund`, but only if the order is held at this moment.
     CancelHeld,
     RefundHeld,
+    /// Like `Refund`, but the caller begins a refund of a part, and the shop keeps the rest: the goods of a return came
+    /// back and go on sale again.
+    EndReturned,
 }
 
 impl StaffAction {
     fn edge(self) -> (OrderStatus, OrderStatus) {
         match self {
             StaffAction::Cancel | StaffAction::CancelHeld => (OrderStatus::Unpaid, OrderStatus::Cancelled),
-            StaffAction::Refund | StaffAction::RefundHeld => (OrderStatus::Paid, OrderStatus::RefundPending),
+            StaffAction::Refund | StaffAction::RefundHeld | StaffAction::EndReturned => {
+                (OrderStatus::Paid, OrderStatus::RefundPending)
+            }
         }
     }
 
@@ -36,7 +44,7 @@ impl StaffAction {
     fn hold_outcome(self) -> HoldOutcome {
         match self {
             StaffAction::Cancel | StaffAction::CancelHeld => HoldOutcome::Cancelled,
-            StaffAction::Refund | StaffAction::RefundHeld => HoldOutcome::Refunded,
+            StaffAction::Refund | StaffAction::RefundHeld | StaffAction::EndReturned => HoldOutcome::Refunded,
         }
     }
 
@@ -44,11 +52,12 @@ impl StaffAction {
         matches!(self, StaffAction::CancelHeld | StaffAction::RefundHeld)
     }
 
-    /// The action's name in the audit log.
-    fn audit_action(self) -> AuditAction {
+    /// The action's name in the audit log. A return has a line of its own.
+    fn audit_action(self) -> Option<AuditAction> {
         match self {
-            StaffAction::Cancel | StaffAction::CancelHeld => AuditAction::Cancel,
-            StaffAction::Refund | StaffAction::RefundHeld => AuditAction::Refund,
+            StaffAction::Cancel | StaffAction::CancelHeld => Some(AuditAction::Cancel),
+            StaffAction::Refund | StaffAction::RefundHeld => Some(AuditAction::Refund),
+            StaffAction::EndReturned => None,
         }
     }
 }
@@ -115,7 +124,11 @@ pub(crate) async fn apply(
     tx.changes.moved((sale, id), (from, to), held.quantity.into());
     match action {
         StaffAction::Cancel | StaffAction::CancelHeld => close_payments_of(tx, &[id]).await?,
-        StaffAction::Refund | StaffAction::RefundHeld => request_refund(tx, id).await?,
+        StaffAction::Refund | StaffAction::RefundHeld => {
+            let (refund, left) = request_refund(tx, id).await?;
+            returns::end(tx, id, (refund, left, true), reason).await?;
+        }
+        StaffAction::EndReturned => {}
     }
     add_sold(tx, sale, -i64::from(held.quantity)).await?;
     if !is_retired(tx, sale).await? {
@@ -126,18 +139,22 @@ pub(crate) async fn apply(
     let after = json!({"status": to, "sale_id": sale, "user_id": held.user_id, "reason": reason.note,
         "message": reason.message});
     let subject = format!("order {id}");
-    log(tx, reason.actor, action.audit_action(), &subject, Some(&before), Some(&after), now).await?;
+    if let Some(action) = action.audit_action() {
+        log(tx, reason.actor, action, &subject, Some(&before), Some(&after), now).await?;
+    }
     Ok(Some(held))
 }
 
 /// Marks the captured payment of a paid order for refund. A paid order always has one; otherwise the transaction fails.
-async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(), sqlx::Error> {
+/// Returns the id of the refund, and what is left to be refunded.
+async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(RefundId, Money), sqlx::Error> {
+    let Some(payment) = captured(tx, order).await? else {
+        return Err(sqlx::Error::Protocol(format!("order {order} is paid without a captured payment")));
+    };
     let sql = "UPDATE payments SET status = 'refund_pending' WHERE order_id = $1 AND status = 'captured'";
-    let updated = sqlx::query(sql).bind(order.to_string()).execute(&mut **tx).await?;
-    match updated.rows_affected() {
-        0 => Err(sqlx::Error::Protocol(format!("order {order} is paid without a captured payment"))),
-        _ => Ok(()),
-    }
+    sqlx::query(sql).bind(order.to_string()).execute(&mut **tx).await?;
+    let refund = Refund::whole(payment);
+    Ok((refund.id, refund.amount))
 }
 
 /// Whether the sale is retired or a draw. Redis then holds no units of it, and there is nothing to release.

@@ -36,6 +36,8 @@ pub struct Approval {
     pub requested_at: Timestamp,
     pub expires_at: Timestamp,
     pub status: ApprovalStatus,
+    /// For the refund of a return: whether the units go back on sale. `None` for any other refund.
+    pub restock: Option<bool>,
     /// The packet that is given when it is approved.
     pub packet: Option<RequestedPacket>,
     pub decision: Option<ApprovalDecision>,
@@ -45,7 +47,7 @@ macro_rules! columns {
     () => {
         "id, kind, subject, order_id, case_id, amount, currency, target, requested_by, actor, note, message, \
          requested_at_ms, approval, expires_at_ms, decided_at_ms, decided_by, decision_note, \
-         packet_id, packet_key, packet"
+         packet_id, packet_key, packet, restock"
     };
 }
 pub(super) use columns;
@@ -117,6 +119,7 @@ fn approval(row: &AnyRow, now: Timestamp) -> Result<Approval, sqlx::Error> {
         requested_at: row::time(row, "requested_at_ms")?,
         expires_at,
         status,
+        restock: row.try_get::<Option<i64>, _>("restock")?.map(|restock| restock == 1),
         packet: match row.try_get::<Option<String>, _>("packet")? {
             Some(request) => {
                 let id = PacketId(row::int(row, "packet_id")?);

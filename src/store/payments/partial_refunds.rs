@@ -111,7 +111,7 @@ pub(super) async fn check(tx: &mut Tx, new: &NewPartialRefund) -> Result<Result<
 }
 
 /// The payment of a paid order.
-pub(super) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payment>, sqlx::Error> {
+pub(crate) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payment>, sqlx::Error> {
     let sql = concat!("SELECT ", super::columns!(), " FROM payments WHERE order_id = $1 AND status = 'captured'");
     let row = sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?;
     row.as_ref().map(super::payment).transpose()
@@ -119,7 +119,7 @@ pub(super) async fn captured(tx: &mut Tx, order: OrderId) -> Result<Option<Payme
 
 /// Begins a partial refund, with a line in the audit log. The refund job then moves the money. Writes nothing if the
 /// refund is refused, or was begun before under the same id.
-pub(super) async fn begin(
+pub(crate) async fn begin(
     tx: &mut Tx,
     new: &NewPartialRefund,
     reason: AuditReason<'_>,

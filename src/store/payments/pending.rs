@@ -18,6 +18,8 @@ pub struct PendingCounts {
     pub approvals: i64,
     /// Payments that need attention.
     pub cases: i64,
+    /// Returns that wait for an answer.
+    pub returns: i64,
     /// Questions of shoppers without an answer.
     pub questions: i64,
 }
@@ -30,6 +32,7 @@ impl PaymentStore<'_> {
                (SELECT COUNT(*) FROM (SELECT 1 FROM staff_refunds WHERE approval = 'pending' AND expires_at_ms > $2
                   LIMIT $1) AS counted) AS approvals,
                (SELECT COUNT(*) FROM (SELECT 1 FROM payment_cases WHERE settled_at_ms IS NULL LIMIT $1) AS counted) AS cases,
+               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE return_state = 'asked' LIMIT $1) AS counted) AS returns,
                (SELECT COUNT(*) FROM (SELECT 1 FROM questions WHERE status = 'open' LIMIT $1) AS counted) AS questions";
         let query = sqlx::query(sql).bind(MAX_COUNTED_PENDING).bind(self.now().await?.as_millisecond());
         let read = |row: &AnyRow| {
@@ -38,6 +41,7 @@ impl PaymentStore<'_> {
                 refunds: row::int(row, "refunds")?,
                 approvals: row::int(row, "approvals")?,
                 cases: row::int(row, "cases")?,
+                returns: row::int(row, "returns")?,
                 questions: row::int(row, "questions")?,
             })
         };

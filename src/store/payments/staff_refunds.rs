@@ -19,6 +19,7 @@ use super::cases::{self, CaseAction, DISPUTED, PaymentCase};
 use super::partial_refunds::{self, NewPartialRefund, captured};
 use super::refunds::RefundRefusal;
 use crate::audit_log::log;
+use crate::orders::returns::{self, ReceivedReturn};
 use crate::orders::{read, staff_actions};
 use crate::{AuditReason, HeldUnits, PaymentStore, StaffAction, StoreError, Tx, row};
 use domain::ledger::CURRENCY;
@@ -40,6 +41,8 @@ pub enum StaffRefund<'a> {
     HeldOrder(SaleId, OrderId),
     /// A part of an order's payment, or all of it, while the order stays paid. The id of the request replaces its id.
     Part(NewPartialRefund),
+    /// Receives the goods of a return, and refunds all that is left of the order's payment or a part of it.
+    Return(ReceivedReturn),
     /// The payment that a case is about.
     Case(&'a PaymentCase),
 }
@@ -51,6 +54,7 @@ impl fmt::Display for StaffRefund<'_> {
             StaffRefund::Order(_, order) => write!(f, "order {order}"),
             StaffRefund::HeldOrder(_, order) => write!(f, "held order {order}"),
             StaffRefund::Part(part) => write!(f, "part of order {}", part.order),
+            StaffRefund::Return(of) => write!(f, "return of order {}", of.order),
             StaffRefund::Case(case) => write!(f, "case {}", case.id),
         }
     }
@@ -62,6 +66,7 @@ impl StaffRefund<'_> {
         match self {
             StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => Some(*order),
             StaffRefund::Part(part) => Some(part.order),
+            StaffRefund::Return(of) => Some(of.order),
             StaffRefund::Case(case) => case.order().filter(|_| case.kind != CaseKind::Disputed),
         }
     }
@@ -284,6 +289,7 @@ async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Optio
             let part = NewPartialRefund { id: new.id, ..part };
             partial_refunds::check(tx, &part).await?.map(|_| Some(part.amount))
         }
+        StaffRefund::Return(of) => returns::check(tx, &of).await?.map(|(amount, _)| Some(amount)),
         StaffRefund::Case(case) if case.takes_refund() => Ok(case.undecided()),
         StaffRefund::Case(_) => Err(RefundRefusal::WrongStatus),
     })
@@ -328,6 +334,7 @@ async fn begin(
             let begun = partial_refunds::begin(tx, &NewPartialRefund { id, ..part }, reason).await?;
             Ok(begun.map(|()| None))
         }
+        StaffRefund::Return(of) => returns::receive(tx, id, &of, reason).await,
         StaffRefund::Case(case) => {
             let begun = cases::apply(tx, case, CaseAction::Refund, reason).await?;
             Ok(if begun { Ok(None) } else { Err(RefundRefusal::WrongStatus) })
@@ -341,6 +348,13 @@ async fn what_of<'a>(
     of: &Approval,
     case: Option<&'a PaymentCase>,
 ) -> Result<Option<StaffRefund<'a>>, sqlx::Error> {
+    if let (Some(order), Some(restock)) = (of.order, of.restock) {
+        let amount = Some(of.amount);
+        let found = read(tx, order).await?;
+        return Ok(
+            found.map(|found| StaffRefund::Return(ReceivedReturn { sale: found.sale_id, order, amount, restock }))
+        );
+    }
     Ok(match (of.kind, of.order) {
         (RefundKind::Order, Some(order)) => {
             read(tx, order).await?.map(|found| StaffRefund::Order(found.sale_id, order))
@@ -365,7 +379,7 @@ async fn ask(tx: &mut Tx, new: &NewStaffRefund<'_>, amount: Money, now: Timestam
     }
     let after = json!({"request": new.id, "approval": ApprovalStatus::Pending, "amount": amount,
         "kind": kind_of(new.what), "to": target_of(new.what), "reason": new.reason.note,
-        "message": new.reason.message, "expires_at": now + APPROVAL_LIFETIME});
+        "message": new.reason.message, "restocked": restock_of(new.what), "expires_at": now + APPROVAL_LIFETIME});
     log(tx, new.reason.actor, AuditAction::RequestRefund, &subject, None, Some(&after), now).await?;
     Ok(true)
 }
@@ -380,12 +394,13 @@ async fn insert(
     let (order, case) = match new.what {
         StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => (Some(order), None),
         StaffRefund::Part(part) => (Some(part.order), None),
+        StaffRefund::Return(of) => (Some(of.order), None),
         StaffRefund::Case(case) => (case.order(), Some(case.id.clone())),
     };
     let done = sqlx::query(concat!(
         "INSERT INTO staff_refunds (",
         columns!(),
-        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL, NULL, NULL, NULL, NULL, NULL)
+        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, NULL, NULL, NULL, NULL, NULL, NULL, $16)
          ON CONFLICT DO NOTHING"
     ))
     .bind(new.id.to_string())
@@ -403,6 +418,7 @@ async fn insert(
     .bind(now.as_millisecond())
     .bind(approval.to_owned())
     .bind((now + APPROVAL_LIFETIME).as_millisecond())
+    .bind(restock_of(new.what).map(i64::from))
     .execute(&mut **tx)
     .await?;
     Ok(done.rows_affected() == 1)
@@ -428,6 +444,7 @@ fn subject_of(what: StaffRefund<'_>) -> String {
     match what {
         StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => format!("order {order}"),
         StaffRefund::Part(part) => format!("order {}", part.order),
+        StaffRefund::Return(of) => format!("order {}", of.order),
         StaffRefund::Case(case) => case.subject(),
     }
 }
@@ -435,8 +452,16 @@ fn subject_of(what: StaffRefund<'_>) -> String {
 fn kind_of(what: StaffRefund<'_>) -> RefundKind {
     match what {
         StaffRefund::Order(..) | StaffRefund::HeldOrder(..) => RefundKind::Order,
-        StaffRefund::Part(_) => RefundKind::Part,
+        StaffRefund::Part(_) | StaffRefund::Return(_) => RefundKind::Part,
         StaffRefund::Case(_) => RefundKind::Case,
+    }
+}
+
+/// Whether the units of a return go back on sale. `None` for any other refund.
+fn restock_of(what: StaffRefund<'_>) -> Option<bool> {
+    match what {
+        StaffRefund::Return(of) => Some(of.restock),
+        _ => None,
     }
 }
 

@@ -12,7 +12,7 @@ use domain::{AuditAction, Sale, SaleId};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
 /// refer to an order, a payment or a user come before the row that they refer to.
-const DELETE_ALL: [&str; 30] = [
+const DELETE_ALL: [&str; 31] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
@@ -28,6 +28,7 @@ const DELETE_ALL: [&str; 30] = [
        WHERE sale_id = $1))",
     "DELETE FROM order_holds WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM invoices WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
+    "DELETE FROM goods_returns WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM parcel_steps WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM account_signals WHERE sale_id = $1",
     "DELETE FROM releases WHERE sale_id = $1",

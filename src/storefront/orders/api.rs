@@ -27,7 +27,9 @@ use web::extract;
 use web::extract::session::SignedIn;
 use web::extract::{PathIds, Query, SalePath, from_json, json_body};
 use web::problem::{Code, Problem, refused_purchase};
-use web::shared::orders::{HoldJson, InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, parse_statuses};
+use web::shared::orders::{
+    HoldJson, InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, ReturnJson, parse_statuses,
+};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 
 /// How long a replay waits for the status of its order. Without the database a read would take seconds.
@@ -167,11 +169,13 @@ pub async fn show(
                 shop.orders.hold(&order).await?.map(|OrderHold { held_at, reason, .. }| HoldJson { held_at, reason });
             let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.get(&id).map(ParcelJson::from);
             let invoice = shop.orders.invoice(&order).await?.map(InvoiceJson::from);
+            let returned = shop.orders.goods_return(&order).await?.map(ReturnJson::from);
             OrderJson {
                 partial_refunds,
                 payment_declined,
                 hold,
                 parcel,
+                returned,
                 invoice,
                 ..OrderJson::of(order, Some(history))
             }
@@ -191,6 +195,7 @@ pub async fn show(
                 address: None,
                 history: Some(held.into()),
                 parcel: None,
+                returned: None,
                 invoice: None,
                 hold: None,
                 payment_declined: false,

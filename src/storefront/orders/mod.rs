@@ -7,4 +7,5 @@ pub mod invoice;
 pub mod page;
 pub mod payment_page;
 pub mod payments_api;
+pub mod returns;
 pub mod view;

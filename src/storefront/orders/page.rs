@@ -13,6 +13,7 @@ use crate::orders::address_page::OrderAddressState;
 use crate::orders::api::too_early;
 use crate::orders::checkout::pay_from;
 use crate::orders::invoice::InvoiceFormState;
+use crate::orders::returns::ReturnForm;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 use crate::sales::api::purchase_token;
 use accounts::Session;
@@ -149,6 +150,7 @@ pub async fn show(
 pub struct OrderPageForms {
     pub appeal: AppealFormState,
     pub invoice: InvoiceFormState,
+    pub returned: ReturnForm,
 }
 
 pub async fn page(
@@ -177,12 +179,15 @@ pub async fn page(
         wallet = Some(money(balance.amount + deposit.map_or(0, |deposit| deposit.amount)));
     }
     let offers = shop.payments.offers(order.amount);
-    let OrderPageForms { appeal, invoice } = forms;
-    let is_refused = appeal.error.is_some() || !invoice.errors.is_empty();
+    let OrderPageForms { appeal, invoice, returned: return_form } = forms;
+    let is_refused = appeal.error.is_some() || !invoice.errors.is_empty() || !return_form.errors.is_empty();
     let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let chrome = visitor.chrome_at(order_path(visitor.locale, order.sale_id, order.id));
     let now = shop.clock.now();
-    personal(status, &OrderPage { chrome, order, proposed, wallet, deposit, offers, sale, now, appeal, invoice })
+    personal(
+        status,
+        &OrderPage { chrome, order, proposed, wallet, deposit, offers, sale, now, appeal, invoice, return_form },
+    )
 }
 
 /// The deposit for a sale. It is returned once the order is paid.
@@ -230,25 +235,30 @@ async fn view(
     let entry = shop.catalogue.entry(sale_id).await?;
     let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), locale);
     match found {
-        OrderLookup::Order(order, history) => Ok(OrderView {
-            partial_refunds: shop.orders.partial_refunds(&order).await?,
-            payment_declined: shop.orders.is_declined(&order).await?,
-            holds: shop.store.orders().holds_of(id).await?,
-            parcel: shop.orders.parcels(std::slice::from_ref(&order)).await?.remove(&id),
-            invoice: shop.orders.invoice(&order).await?,
-            id,
-            sale_id,
-            goods_name,
-            picture,
-            quantity: order.quantity,
-            amount: order.amount,
-            status: order.status,
-            reason: order.reason,
-            message: order.message,
-            address: order.address.map(|address| AddressView::of(&address, locale)),
-            payment_window: Some((order.created_at, order.pay_by)),
-            history,
-        }),
+        OrderLookup::Order(order, history) => {
+            let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.remove(&id);
+            Ok(OrderView {
+                partial_refunds: shop.orders.partial_refunds(&order).await?,
+                payment_declined: shop.orders.is_declined(&order).await?,
+                holds: shop.store.orders().holds_of(id).await?,
+                returned: shop.orders.goods_return(&order).await?,
+                returnable_until: shop.orders.returnable_until(order.status, parcel.as_ref()),
+                parcel,
+                invoice: shop.orders.invoice(&order).await?,
+                id,
+                sale_id,
+                goods_name,
+                picture,
+                quantity: order.quantity,
+                amount: order.amount,
+                status: order.status,
+                reason: order.reason,
+                message: order.message,
+                address: order.address.map(|address| AddressView::of(&address, locale)),
+                payment_window: Some((order.created_at, order.pay_by)),
+                history,
+            })
+        }
         OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = entry.ok_or(Code::NotFound)?;
             Ok(OrderView {
@@ -268,6 +278,8 @@ async fn view(
                 partial_refunds: Vec::new(),
                 holds: Vec::new(),
                 parcel: None,
+                returned: None,
+                returnable_until: None,
                 invoice: None,
             })
         }

@@ -5,11 +5,16 @@ use jiff::Timestamp;
 
 use crate::addresses::page::AddressCard;
 use crate::orders::invoice::InvoiceFormState;
+use crate::orders::returns::ReturnForm;
 use domain::hold::MAX_APPEAL_CHARS;
 use domain::invoice::Invoice;
 use domain::order::OrderEvent;
-use domain::parcel::{ParcelMover, may_step};
-use domain::{ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, Picture, SaleId};
+use domain::parcel::{CARRIERS, ParcelMover, may_step};
+use domain::returns::MAX_RETURN_CHARS;
+use domain::{
+    GoodsReturn, ModeName, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, Picture, ReturnReason,
+    ReturnState, SaleId,
+};
 use pages::filters;
 use pages::onward::OnwardSale;
 use store::{PartialRefund, WALLET};
@@ -127,6 +132,9 @@ pub struct OrderView {
     /// Holds by staff. Oldest first.
     pub holds: Vec<OrderHold>,
     pub parcel: Option<Parcel>,
+    pub returned: Option<GoodsReturn>,
+    /// Until when a return may be asked for; `None` if the order is not delivered.
+    pub returnable_until: Option<Timestamp>,
     pub invoice: Option<Invoice>,
 }
 
@@ -158,6 +166,7 @@ pub struct OrderPage {
     pub now: Timestamp,
     pub appeal: AppealFormState,
     pub invoice: InvoiceFormState,
+    pub return_form: ReturnForm,
 }
 
 /// What the page of an order says about its sale.
@@ -227,6 +236,55 @@ impl OrderPage {
         error_text(&self.chrome, &self.invoice.errors, field)
     }
 
+    /// Whether a return may be asked for, or could have been. `None`: it is under way, or the order is not delivered.
+    fn takes_return(&self) -> Option<(bool, Timestamp)> {
+        let is_free = self.return_state().is_none_or(|state| state == ReturnState::Withdrawn);
+        self.order.returnable_until.filter(|_| is_free).map(|until| (self.now < until, until))
+    }
+
+    fn return_state(&self) -> Option<ReturnState> {
+        self.order.returned.as_ref().map(|known| known.state)
+    }
+
+    fn return_means(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().returns;
+        match self.return_state()? {
+            ReturnState::Asked => Some(t.means_asked),
+            ReturnState::Accepted => Some(t.means_accepted),
+            ReturnState::Received => Some(t.means_received),
+            ReturnState::Refused | ReturnState::Withdrawn => None,
+        }
+    }
+
+    fn return_carrier(&self) -> Option<&str> {
+        self.order.returned.as_ref()?.label.carrier_name(self.chrome.locale)
+    }
+
+    fn is_reason(&self, reason: &ReturnReason) -> bool {
+        self.return_form.reason == reason.as_str()
+    }
+
+    fn return_error(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.return_form.errors, field)
+    }
+
+    /// The carrier and the number that the form begins with.
+    fn return_label(&self) -> (&str, &str) {
+        let label = self.order.returned.as_ref().map(|known| &known.label);
+        match label.filter(|_| self.return_form.errors.is_empty()) {
+            Some(label) => (
+                label.carrier_name(self.chrome.locale).unwrap_or_default(),
+                label.number.as_deref().unwrap_or_default(),
+            ),
+            None => (&self.return_form.carrier, &self.return_form.number),
+        }
+    }
+
+    fn known_carriers(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let locale = self.chrome.locale;
+        CARRIERS.iter().map(move |carrier| carrier.name(locale))
+    }
+
     /// Where the parcel of a paid order is.
     fn parcel_state(&self) -> Option<ParcelState> {
         self.order.parcel.as_ref().map(Parcel::state).filter(|_| self.is(OrderStatus::Paid))
@@ -286,6 +344,9 @@ impl OrderPage {
         }
         if let Some(state) = self.parcel_state() {
             return t.parcel_means(&state);
+        }
+        if self.return_state() == Some(ReturnState::Received) {
+            return t.returns.means_received;
         }
         match self.order.reason.as_deref() {
             Some("by_shop") => t.status_means_by_shop(&self.order.status),

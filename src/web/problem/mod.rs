@@ -145,12 +145,14 @@ domain::refusals! { problems! {
     Yourself 409 "yourself" "You cannot do this to your own account.";
     NoMailAddress 409 "no_mail_address" "The account has no verified mail address.";
     NotCancellable 409 "not_cancellable" "The order can no longer be cancelled.";
-    NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded; as a whole only while its parcel is with the shop, because its units go back on sale. Refund a sent one in part.";
+    NotRefundable 409 "not_refundable" "Only an order that is paid can be refunded; as a whole only while its parcel is with the shop, because its units go back on sale. Refund a sent one in part, or once its return was accepted and is received.";
     InvoiceIssued 409 "invoice_issued" "The invoice was issued, and cannot be changed any more.";
     NotPaid 409 "not_paid" "The order is not paid yet.";
     OrderEnded 409 "order_ended" "The order was cancelled or its money goes back, so nothing is sent.";
     OrderHeld 409 "order_held" "The order is held. Release it before its parcel is packed or sent.";
     NoSuchStep 409 "no_such_step" "The parcel cannot go there from where it is.";
+    NotReturnable 409 "not_returnable" "Only a delivered order can be returned, and only within the days that the shop allows.";
+    WrongReturnState 409 "wrong_return_state" "The return is in no state for this, or was changed in the meantime. Load it again.";
     PaymentDisputed 409 "payment_disputed" "The payment is or was disputed, so the payer may have the money back already. Confirm with `disputed` to refund it all the same.";
     AwaitsApproval 409 "awaits_approval" "Another refund of this order or payment waits for a second person. Approve or decline that one first.";
     AddressFixed 409 "address_fixed" "The address can be changed only while the order waits to be paid. A paid order takes one if it has none.";

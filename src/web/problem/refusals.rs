@@ -7,6 +7,7 @@ use crate::questions::{ASK_INTERVAL, AskRefusal};
 use accounts::{AccountRefusal, DeletionRefusal, StaffDuty};
 use base::revalidating_cache::ComputationError;
 use domain::parcel::ParcelRefusal;
+use domain::returns::ReturnRefusal;
 use domain::{GalleryRefusal, Ineligible, Locale, Phase, Refusal};
 use engine::batching::Unavailable;
 use engine::eligibility::{EligibilityRefusal, RedeemRefusal};
@@ -224,6 +225,17 @@ impl From<ParcelRefusal> for Problem {
             ParcelRefusal::OrderHeld => Code::OrderHeld,
             ParcelRefusal::NoSuchStep => Code::NoSuchStep,
             ParcelRefusal::ChangedMeanwhile => Code::ChangedMeanwhile,
+        })
+    }
+}
+
+impl From<ReturnRefusal> for Problem {
+    fn from(refusal: ReturnRefusal) -> Self {
+        Problem::new(match refusal {
+            ReturnRefusal::NoSuchOrder => Code::NotFound,
+            ReturnRefusal::NotReturnable => Code::NotReturnable,
+            ReturnRefusal::WrongState => Code::WrongReturnState,
+            ReturnRefusal::OwnOrder => Code::Yourself,
         })
     }
 }

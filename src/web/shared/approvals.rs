@@ -37,6 +37,9 @@ pub struct ApprovalJson {
     expires_at: Timestamp,
     /// `null` while it waits, and when nothing was decided in time.
     decided: Option<DecisionJson>,
+    /// For the goods of a return: whether their units go back on sale. Left out for other requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restock: Option<bool>,
     /// The packet that is asked for. Left out for refunds.
     #[serde(skip_serializing_if = "Option::is_none")]
     packet: Option<RequestedPacketJson>,
@@ -74,6 +77,7 @@ impl From<Approval> for ApprovalJson {
             requested_at: approval.requested_at,
             expires_at: approval.expires_at,
             decided,
+            restock: approval.restock,
             packet: approval.packet.and_then(|packet| {
                 let GiveRequest { count, greeting, .. } = requested(&packet)?;
                 Some(RequestedPacketJson { id: packet.id, count, greeting })

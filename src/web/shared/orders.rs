@@ -3,7 +3,8 @@
 use domain::invoice::Invoice;
 use domain::order::OrderEvent;
 use domain::{
-    Address, Money, Order, OrderId, OrderStatus, Parcel, ParcelLabel, ParcelState, RefundId, RefundTarget, SaleId,
+    Address, GoodsReturn, Money, Order, OrderId, OrderStatus, Parcel, ParcelLabel, ParcelState, RefundId, RefundTarget,
+    ReturnReason, ReturnState, SaleId,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -32,6 +33,9 @@ pub struct OrderJson {
     /// The parcel. Left out until something is packed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parcel: Option<ParcelJson>,
+    /// The return that was asked for. Left out unless one order is asked for.
+    #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
+    pub returned: Option<ReturnJson>,
     /// The invoice that was asked for. Left out unless one order is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invoice: Option<InvoiceJson>,
@@ -78,6 +82,53 @@ impl From<&Parcel> for ParcelJson {
             number,
             version: parcel.version(),
             history: parcel.moves().map(|step| ParcelMoveJson { at: step.at, state: step.state }).collect(),
+        }
+    }
+}
+
+/// The return of a delivered order.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReturnJson {
+    /// `asked`, `accepted`, `refused`, `withdrawn`, or `received` once the goods are back and their refund has begun.
+    pub state: ReturnState,
+    pub reason: ReturnReason,
+    /// What the owner wrote.
+    pub note: String,
+    pub asked_at: Timestamp,
+    /// Where to send the goods, or why they are not taken back.
+    pub answer: Option<String>,
+    pub answered_at: Option<Timestamp>,
+    /// Who carries the goods back: the code of a carrier that the shop knows, or the name of another one.
+    pub carrier: Option<String>,
+    pub number: Option<String>,
+    /// Where a known carrier shows the parcel.
+    pub tracking_url: Option<String>,
+    pub received_at: Option<Timestamp>,
+    /// Whether the units went back on sale. `null` until the goods are back.
+    pub restocked: Option<bool>,
+    pub refund: Option<Money>,
+    /// `null` while the refund is under way.
+    pub refunded_at: Option<Timestamp>,
+}
+
+impl From<GoodsReturn> for ReturnJson {
+    fn from(GoodsReturn { state, request, asked_at, answer, label, receipt }: GoodsReturn) -> Self {
+        let answered_at = answer.as_ref().map(|answer| answer.at);
+        let receipt = receipt.as_ref();
+        ReturnJson {
+            state,
+            reason: request.reason,
+            note: request.note,
+            asked_at,
+            answer: answer.map(|answer| answer.words),
+            answered_at,
+            tracking_url: label.tracking_url(),
+            carrier: label.carrier,
+            number: label.number,
+            received_at: receipt.map(|receipt| receipt.at),
+            restocked: receipt.map(|receipt| receipt.restocked),
+            refund: receipt.map(|receipt| receipt.refund),
+            refunded_at: receipt.and_then(|receipt| receipt.refunded_at),
         }
     }
 }
@@ -151,6 +202,7 @@ impl OrderJson {
             address: order.address,
             history,
             parcel: None,
+            returned: None,
             invoice: None,
             hold: None,
             payment_declined: false,

@@ -17,7 +17,8 @@ export default async function support(run) {
   await Promise.all([payer.pay(paid), receiver.pay(sent)]);
   const visitor = await (await run.visit()).logInAs(shop.admin);
 
-  await sendParcel(run, visitor, sent, receiver);
+  const owner = await sendParcel(run, visitor, sent, receiver);
+  await returnGoods(visitor, sent, owner);
   await refundPart(run, visitor, paid, payer);
   await endOrder(visitor, { order: paid, of: payer, verb: visitor.labels.refundOrder, leads: /refund/ });
   await endOrder(visitor, { order: unpaid, of: waverer, verb: visitor.labels.dropOrder, leads: /cancelled/ });
@@ -58,8 +59,49 @@ async function sendParcel(run, visitor, order, of) {
   await Promise.all([owner.page.waitForEvent('load'), dialog.getByRole('button', { name: labels.received, exact: true }).click()]);
   await owner.page.locator('.parcel .timeline li').nth(2).waitFor();
   await visitor.goAdmin('/orders/invoices');
-  await page.locator('tbody tr', { hasText: '91350100M000100Y43' }).waitFor();
+  await page.locator('tbody tr', { hasText: '91350100M000100Y43' }).first().waitFor();
   await visitor.inspect('admin-invoices');
+  return owner;
+}
+
+/** The owner asks for a return, which staff accept; the goods come back, and a part of the money is refunded. */
+async function returnGoods(visitor, order, owner) {
+  const { page, labels, locale } = visitor;
+  const path = `/${locale}/orders/${order.sale_id}/${order.id}`;
+  const dialog = owner.page.getByRole('dialog');
+  const open = async (label, name) => {
+    await owner.page.goto(path);
+    await owner.page.getByRole('button', { name: label, exact: true }).click();
+    await dialog.waitFor();
+    if (name) await owner.inspect(name);
+  };
+  const send = (label) => Promise.all([owner.page.waitForEvent('load'), dialog.getByRole('button', { name: label, exact: true }).click()]);
+  await open(labels.askReturn, 'order-return-ask');
+  await dialog.locator('[name="reason"]').selectOption('damaged');
+  await dialog.locator('[name="note"]').fill(MESSAGE);
+  await send(labels.askReturn);
+
+  await page.goto(`/admin/orders?lang=${locale}&return=asked`);
+  await page.locator(`table.dense a[href*="${order.id}"]`).click();
+  await page.waitForURL(`/admin/orders/${order.id}?*`);
+  await confirmAction(visitor, page.locator('.case'), labels.acceptReturn, 'admin-order-return', (dialog) => dialog.locator('[name="words"]').fill('Shop\n1 Main St'));
+  await open(labels.sentBack, 'order-return-accepted');
+  await dialog.locator('[name="carrier"]').fill('SF');
+  await dialog.locator('[name="number"]').fill('SF7654321');
+  await send(labels.sentBack);
+
+  await page.reload();
+  await page.locator('.case a[href*="SF7654321"]').waitFor();
+  await confirmAction(visitor, page.locator('.case'), labels.receiveReturn, 'admin-order-return-receive', async (dialog) => {
+    await dialog.locator('#return-amount').fill('1.50');
+    await dialog.locator('#return-restock').selectOption('no');
+    await dialog.locator('#return-reason').fill('scratched');
+    await dialog.locator('#return-sure').check();
+  });
+  await visitor.inspect('admin-order-returned');
+  await owner.page.goto(path);
+  await owner.page.locator('.hold .timeline li').nth(3).waitFor();
+  await owner.inspect('order-returned');
 }
 
 /** Gives a part of the money into the owner's wallet, who reads why on the page of the order. */

@@ -1,5 +1,5 @@
 //! Holds of orders by staff: appealed, released, refunded, and in races with payments, cancellations and the expiry. Parcels in
-//! races with refunds.
+//! races with refunds, and returns that two receive at once.
 
 use std::time::Duration;
 
@@ -171,5 +171,44 @@ pub async fn parcel_is_sent_or_its_order_refunded_and_never_both(rung: Rung) {
     }
     println!("{sent} were sent before their refund");
     shop.wait_for_sold(&sale, sent, TIMEOUT).await;
+    shop.audit_is_clean().await;
+}
+
+/// The goods of a return are received at once with all of the money and with a part. One of the two begins its refund.
+pub async fn goods_of_a_return_are_received_once(rung: Rung) {
+    let shop = Shop::start(rung).await;
+    let sale = shop.open(NewSale::of(4)).await;
+    let admin = shop.admin().await;
+    let mut sold = 4;
+    for n in 0..4 {
+        let shopper = shop.shopper(n);
+        let order = paid_order(&shopper, &sale).await;
+        let at = |verb: &str| format!("/api/admin/orders/{order}/{verb}");
+        for state in ["shipped", "delivered"] {
+            admin.post(&at("parcel"), json!({"state": state})).await.expect(200);
+        }
+        let asked = format!("/api/sales/{sale}/orders/{order}/return");
+        shopper.client.post(&asked, json!({"reason": "damaged"})).await.expect(200);
+        admin.post(&at("return/accept"), json!({"words": "Shop"})).await.expect(200);
+        let receive = at("return/receive");
+        let part = json!({"amount": {"amount": 1, "currency": "CNY"}, "restock": n % 2 == 0, "reason": "x"});
+        let (whole, part) = match n {
+            0 | 1 => {
+                tokio::join!(admin.post(&receive, json!({"restock": true, "reason": "x"})), admin.post(&receive, part))
+            }
+            _ => {
+                (admin.post(&receive, part).await, admin.post(&receive, json!({"restock": true, "reason": "x"})).await)
+            }
+        };
+        let mut statuses = [whole.status, part.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409], "{whole:?} {part:?}");
+        let seen = shopper.order(&sale, &order).await.expect(200).json()["order"].take();
+        if seen["return"]["restocked"] == true {
+            shopper.wait_for_status(&sale, &order, "refunded").await;
+            sold -= 1;
+        }
+    }
+    shop.wait_for_sold(&sale, sold, TIMEOUT).await;
     shop.audit_is_clean().await;
 }

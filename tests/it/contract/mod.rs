@@ -60,6 +60,7 @@ macro_rules! contract_tests {
             holds::hold_against_payment_cancellation_and_refund_has_one_end,
             holds::unpaid_held_order_expires_in_its_time,
             holds::parcel_is_sent_or_its_order_refunded_and_never_both,
+            holds::goods_of_a_return_are_received_once,
             shutdown::shutdown_under_load_is_quick_and_loses_no_order,
         }
     };

@@ -34,6 +34,7 @@ const SEARCHES: &[&str] = &[
     "/admin/orders/invoices?issued=true",
     "/admin/orders?parcel=packed&held=false",
     "/admin/orders?parcel=packed&sort=oldest",
+    "/admin/orders?return=asked",
     "/admin/search?q=me",
     "/admin/search?q={order}",
     "/admin/search.json?q=user1",

@@ -188,14 +188,17 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, {id}, 'x', '1', 'CN', 'x', 'x', 'x', '', '1', 1, 1",
         ),
         rows(
-            "orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms, parcel)",
+            "orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms, parcel,
+             return_state)",
             "{id}, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000,
-             CASE WHEN i % 100 = 1 THEN 'packed' WHEN i % 10 BETWEEN 1 AND 6 AND i % 100 <> 2 THEN 'delivered' END",
+             CASE WHEN i % 100 = 1 THEN 'packed' WHEN i % 10 BETWEEN 1 AND 6 AND i % 100 <> 2 THEN 'delivered' END,
+             CASE WHEN i % 100 = 3 THEN 'asked' ELSE 'withdrawn' END",
         ),
         rows(
             "invoices (order_id, title, asked_at_ms, issued_at_ms, issued_by)",
             "{id}, 'x', i, CASE WHEN i % 100 <> 0 THEN i END, CASE WHEN i % 100 <> 0 THEN 'admin' END",
         ),
+        rows("goods_returns (order_id, reason, note, asked_at_ms)", "{id}, 'damaged', 'x', i"),
         rows("parcel_steps (order_id, step, state, at_ms, actor)", "{id}, 1, 'packed', i, 'admin'"),
         // Groups of ten accounts share an address. All accounts of a sale share a network, which links none of them.
         rows(

@@ -1,6 +1,7 @@
 //! Pages of orders from samples.
 
 use crate::orders::invoice::InvoiceFormState;
+use crate::orders::returns::ReturnForm;
 use crate::orders::view::*;
 use domain::{Currency, Locale, UserId};
 use web::views::test_chrome;
@@ -61,6 +62,8 @@ fn view(status: OrderStatus, goods_name: &str) -> OrderView {
         partial_refunds: Vec::new(),
         holds: Vec::new(),
         parcel: None,
+        returned: None,
+        returnable_until: None,
         invoice: None,
     }
 }
@@ -79,6 +82,7 @@ fn order_page_offers_the_actions_of_its_status() {
             now: at(450),
             appeal: AppealFormState::default(),
             invoice: InvoiceFormState::default(),
+            return_form: ReturnForm::default(),
         };
         let html = page.render().unwrap();
         let unpaid = status == OrderStatus::Unpaid;
@@ -113,6 +117,7 @@ fn order_page_escapes_names() {
         now: at(0),
         appeal,
         invoice: InvoiceFormState::default(),
+        return_form: ReturnForm::default(),
     };
     assert_eq!(page.render().unwrap().matches("<script").count(), 1);
 }

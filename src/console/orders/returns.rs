@@ -1,0 +1,224 @@
+//! Returns of orders: staff accept or refuse them, and receive the goods with a refund.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::orders::api::{OneOrder, detail, existing_order, refund_for};
+use crate::orders::page::{OrderPageState, page, refunded};
+use crate::orders::view::StaffActionFormState;
+use crate::{StaffCallTo, StaffVisitTo};
+use domain::returns::{ReturnStep, check_answer};
+use domain::{Money, Order, OrderId};
+use orders::support::StaffActionReason;
+use payments::staff_refunds::RefundAnswer;
+use store::{ReceivedReturn, RefundRefusal, StaffRefund};
+use web::Shop;
+use web::extract::session::SupportShoppers;
+use web::extract::{Form, Json, PathIds};
+use web::idempotency::Repeatable;
+use web::problem::Problem;
+use web::shared::negotiation::see_other;
+use web::shared::validation::price;
+use web::shared::{FieldError, approvals};
+
+/// The answer to a return. The owner of the order reads it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReturnAnswerRequest {
+    /// Where to send the goods, or why they are not taken back.
+    #[schemars(length(min = 1, max = 500))]
+    words: String,
+}
+
+async fn answer(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    words: &str,
+    step: fn(String) -> ReturnStep,
+) -> Result<Response, Problem> {
+    let words = check_answer(words).map_err(|code| Problem::invalid_field("words", code))?;
+    let order = existing_order(&shop, id).await?;
+    shop.orders.answer_return(&order, &step(words), (staff.session.user_id, staff.actor())).await??;
+    detail(&shop, id).await
+}
+
+pub async fn accept(
+    call: StaffCallTo<SupportShoppers, OrderId>,
+    Json(request): Json<ReturnAnswerRequest>,
+) -> Result<Response, Problem> {
+    answer(call, &request.words, ReturnStep::Accept).await
+}
+
+pub async fn refuse(
+    call: StaffCallTo<SupportShoppers, OrderId>,
+    Json(request): Json<ReturnAnswerRequest>,
+) -> Result<Response, Problem> {
+    answer(call, &request.words, ReturnStep::Refuse).await
+}
+
+/// The arrival of the goods of an accepted return, and their refund.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReceiveRequest {
+    /// Left out: all that is left of what was paid.
+    amount: Option<Money>,
+    /// Whether the units go back on sale, which ends the order. Otherwise it stays paid, and its units stay sold.
+    restock: bool,
+    /// Visible to staff only.
+    #[schemars(length(min = 1, max = 500))]
+    reason: String,
+    /// Shown to the owner of the order.
+    #[serde(default)]
+    #[schemars(length(max = 300))]
+    message: String,
+    #[serde(default)]
+    disputed: bool,
+}
+
+/// The message is required for a held order that ends, as for every refund.
+async fn check_reason(
+    shop: &Shop,
+    of: &Order,
+    restock: bool,
+    (reason, message): (&str, &str),
+) -> Result<Result<StaffActionReason, Vec<(&'static str, &'static str)>>, Problem> {
+    let ends_hold = restock && shop.orders.hold(of).await?.is_some();
+    let checked = StaffActionReason::check(reason, message);
+    Ok(checked.and_then(|reason| reason.with_message_if(ends_hold)))
+}
+
+pub async fn receive(
+    (State(shop), staff, PathIds(id)): StaffCallTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Json(request): Json<ReceiveRequest>,
+) -> Result<Response, Problem> {
+    let order = existing_order(&shop, id).await?;
+    let texts = (request.reason.as_str(), request.message.as_str());
+    let reason = check_reason(&shop, &order, request.restock, texts).await?.map_err(Problem::invalid)?;
+    let ReceiveRequest { amount, restock, disputed, .. } = request;
+    let what = StaffRefund::Return(ReceivedReturn { sale: order.sale_id, order: id, amount, restock });
+    refund_for(&shop, (id, repeatable), what, &staff, (&reason, disputed.into())).await
+}
+
+/// The forms of a return, as entered.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ReturnForm {
+    pub words: String,
+    pub amount: String,
+    pub restock: String,
+    pub reason: String,
+    pub message: String,
+    confirm: String,
+    disputed: String,
+    #[serde(skip)]
+    pub errors: Vec<FieldError>,
+    /// The form that has the errors: `accept`, `refuse` or `receive`.
+    #[serde(skip)]
+    pub verb: &'static str,
+}
+
+pub async fn accept_by_form(
+    visit: StaffVisitTo<SupportShoppers, OrderId>,
+    Form(form): Form<ReturnForm>,
+) -> Result<Response, Problem> {
+    answer_by_form(visit, form, ("accept", ReturnStep::Accept)).await
+}
+
+pub async fn refuse_by_form(
+    visit: StaffVisitTo<SupportShoppers, OrderId>,
+    Form(form): Form<ReturnForm>,
+) -> Result<Response, Problem> {
+    answer_by_form(visit, form, ("refuse", ReturnStep::Refuse)).await
+}
+
+async fn answer_by_form(
+    visit: StaffVisitTo<SupportShoppers, OrderId>,
+    mut form: ReturnForm,
+    (verb, step): (&'static str, fn(String) -> ReturnStep),
+) -> Result<Response, Problem> {
+    let (State(shop), staff, visitor, PathIds(id)) = &visit;
+    let order = existing_order(shop, *id).await?;
+    let words = match check_answer(&form.words) {
+        Ok(words) => words,
+        Err(code) => {
+            form.errors.push(FieldError::new("words", code));
+            return show_again(&visit, order, form, verb).await;
+        }
+    };
+    let path = format!("/admin/orders/{id}?lang={}", visitor.locale);
+    let answered = shop.orders.answer_return(&order, &step(words), (staff.session.user_id, staff.actor())).await?;
+    answered.map_err(|refusal| Problem::from(refusal).back(path.clone()))?;
+    Ok(see_other(&format!("{path}&done=return")))
+}
+
+async fn show_again(
+    (State(shop), _, visitor, _): &StaffVisitTo<SupportShoppers, OrderId>,
+    order: Order,
+    form: ReturnForm,
+    verb: &'static str,
+) -> Result<Response, Problem> {
+    let state = OrderPageState::of_return(ReturnForm { verb, ..form });
+    page(shop, visitor, order, StatusCode::UNPROCESSABLE_ENTITY, state).await
+}
+
+pub async fn receive_by_form(
+    visit: StaffVisitTo<SupportShoppers, OrderId>,
+    repeatable: Repeatable,
+    Form(mut form): Form<ReturnForm>,
+) -> Result<Response, Problem> {
+    let (State(shop), staff, visitor, PathIds(id)) = &visit;
+    let order = existing_order(shop, *id).await?;
+    let restock = form.restock == "yes";
+    let checked = check_reason(shop, &order, restock, (&form.reason, &form.message)).await?;
+    let amount = price(&form.amount, order.amount.currency);
+    let (amount, reason) = match (amount, checked) {
+        (Some(amount), Ok(reason)) if form.confirm == "yes" => (amount, reason),
+        (amount, checked) => {
+            if amount.is_none() {
+                let code = if form.amount.trim().is_empty() { "required" } else { "bad_amount" };
+                form.errors.push(FieldError::new("amount", code));
+            }
+            let texts = checked.err().unwrap_or_default();
+            form.errors.extend(texts.into_iter().map(|(field, code)| FieldError { field, code }));
+            if form.confirm != "yes" {
+                form.errors.push(FieldError::new("sure", "not_confirmed"));
+            }
+            return show_again(&visit, order, form, "receive").await;
+        }
+    };
+    let what = StaffRefund::Return(ReceivedReturn { sale: order.sale_id, order: *id, amount: Some(amount), restock });
+    let if_disputed = (form.disputed == "yes").into();
+    let (refund, by) = (repeatable.refund(), staff.session.user_id);
+    let (field, code) = match shop.staff_refunds.refund(refund, what, by, reason.by(staff.actor()), if_disputed).await?
+    {
+        RefundAnswer::Refused(RefundRefusal::Disputed) => ("disputed", "not_confirmed"),
+        RefundAnswer::Refused(RefundRefusal::Exceeds(_)) => ("amount", "exceeds_payment"),
+        answer => return refunded(shop, visitor, *id, answer, "received", StaffActionFormState::default()).await,
+    };
+    form.errors.push(FieldError::new(field, code));
+    show_again(&visit, order, form, "receive").await
+}
+
+web::operations! { "administrators"
+    /// Accept the return of an order
+    ///
+    /// Its owner gets the words by mail and notification: where to send the goods. Safe to repeat.
+    POST "/api/admin/orders/{order}/return/accept" acceptReturn = accept;
+        200 OneOrder, "The order with its return.";
+        refuses WrongReturnState Yourself;
+    /// Refuse the return of an order
+    ///
+    /// Also after it was accepted, if the goods do not come or are other ones. Its owner gets the words by mail and
+    /// notification. Safe to repeat.
+    POST "/api/admin/orders/{order}/return/refuse" refuseReturn = refuse;
+        200 OneOrder, "The order with its return.";
+        refuses WrongReturnState Yourself;
+    /// Receive the goods of an accepted return, and refund them as a whole or in part
+    POST "/api/admin/orders/{order}/return/receive" receiveReturn = receive, located;
+        200 OneOrder, "The order with its return. The refund is under way.";
+        202 approvals::OneApproval, "Beyond what one person refunds alone within a day: it waits for a second one.";
+        refuses StepUpNeeded WrongReturnState PaymentDisputed AwaitsApproval Yourself;
+}

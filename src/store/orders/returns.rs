@@ -1,0 +1,233 @@
+//! Returns of delivered orders. A step locks the order's row, so it comes before or after a refund, a step of the parcel and
+//! another step of the return, and the second transaction sees the first. The rule is [`decide`]. The goods are received
+//! in the transaction that begins their refund ([`crate::payments::staff_refunds`]).
+
+use serde_json::json;
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::parcels::{self, ParcelActor};
+use super::releases::HeldUnits;
+use super::staff_actions::{self, AuditReason, StaffAction};
+use crate::audit_log::log;
+use crate::payments::partial_refunds::{self, NewPartialRefund, captured};
+use crate::payments::refunds::RefundRefusal;
+use crate::pool::Connection;
+use crate::{MAX_COUNTED_PENDING, OrderStore, StoreError, Tx, mail, row, sales};
+use domain::returns::{ReturnAnswer, ReturnReceipt, ReturnRefusal, ReturnRequest, ReturnStep, decide};
+use domain::{
+    AuditAction, GoodsReturn, MailKind, Money, OrderId, OrderStatus, ParcelLabel, RefundId, RefundTarget, ReturnPolicy,
+    SaleId, UserId,
+};
+
+/// What staff decide about the goods of an accepted return that came back.
+#[derive(Debug, Clone, Copy)]
+pub struct ReceivedReturn {
+    pub sale: SaleId,
+    pub order: OrderId,
+    /// The money that goes back. `None`: all that is left of the payment.
+    pub amount: Option<Money>,
+    /// Whether the units go back on sale, which ends the order. Otherwise the order stays paid and its units stay sold.
+    pub restock: bool,
+}
+
+/// Selects a return with its refund, which is a partial one or a whole payment.
+const RETURN: &str =
+    "SELECT o.return_state, r.reason, r.note, r.asked_at_ms, r.answer, r.answered_by, r.answered_at_ms,
+       r.carrier, r.number, r.received_by, r.received_at_ms, r.restocked,
+       COALESCE(f.amount, p.amount - p.refunded_in_parts) AS refund, COALESCE(f.currency, p.currency) AS currency,
+       COALESCE(f.refunded_at_ms, p.refunded_at_ms) AS refunded_at_ms
+     FROM goods_returns r JOIN orders o ON o.id = r.order_id LEFT JOIN partial_refunds f ON f.id = r.refund_id
+     LEFT JOIN payments p ON p.id = r.refund_id WHERE r.order_id = $1";
+
+impl OrderStore<'_> {
+    /// The return of an order, if one was asked for.
+    pub async fn return_of(self, order: OrderId) -> Result<Option<GoodsReturn>, StoreError> {
+        Ok(read(&mut self.pool.acquire().await?, order).await?)
+    }
+
+    /// Returns that wait for an answer, counted up to [`MAX_COUNTED_PENDING`].
+    pub async fn returns_to_answer(self) -> Result<i64, StoreError> {
+        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM orders WHERE return_state = 'asked' LIMIT $1) AS counted";
+        let query = sqlx::query(sql).bind(MAX_COUNTED_PENDING);
+        Ok(self.optional(query, |row| row::int(row, "n")).await?.unwrap_or_default())
+    }
+
+    /// Carries out a step, or says why not. What is so already stays as it is.
+    pub async fn move_return(
+        self,
+        id: OrderId,
+        step: &ReturnStep,
+        actor: ParcelActor<'_>,
+        policy: &ReturnPolicy,
+    ) -> Result<Result<(), ReturnRefusal>, StoreError> {
+        let mut tx = self.begin().await?;
+        let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status";
+        let Some(locked) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut *tx).await? else {
+            return Ok(Err(ReturnRefusal::NoSuchOrder));
+        };
+        let (sale, owner) = (SaleId(row::int(&locked, "sale_id")?), row::parsed(&locked, "user_id")?);
+        if matches!(actor, ParcelActor::Owner(user) if user != owner) {
+            return Ok(Err(ReturnRefusal::NoSuchOrder));
+        }
+        let status: OrderStatus = row::parsed(&locked, "status")?;
+        let until = policy.until(parcels::parcels(&mut tx, &[id]).await?.get(&id));
+        let known = read(&mut tx, id).await?;
+        let to = match decide((status, until, tx.now), known.as_ref(), step) {
+            Ok(Some(to)) => to,
+            Ok(None) => return Ok(Ok(())),
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let sql = "UPDATE orders SET return_state = $2 WHERE id = $1";
+        sqlx::query(sql).bind(id.to_string()).bind(to.as_str()).execute(&mut *tx).await?;
+        write(&mut tx, id, step, actor).await?;
+        let told = match step {
+            ReturnStep::Accept(words) => Some((AuditAction::AcceptReturn, MailKind::ReturnAccepted, words)),
+            ReturnStep::Refuse(words) => Some((AuditAction::RefuseReturn, MailKind::ReturnRefused, words)),
+            _ => None,
+        };
+        if let (Some((action, kind, words)), ParcelActor::Staff(name)) = (told, actor) {
+            let now = tx.now;
+            log(&mut tx, name, action, &format!("order {id}"), None, Some(&json!({"message": words})), now).await?;
+            mail::notify(&mut tx, owner, kind, json!({"sale": sale, "order": id, "words": words})).await?;
+        }
+        tx.changes.edited(id);
+        tx.commit().await?;
+        Ok(Ok(()))
+    }
+}
+
+async fn write(tx: &mut Tx, id: OrderId, step: &ReturnStep, actor: ParcelActor<'_>) -> Result<(), sqlx::Error> {
+    let now = tx.now.as_millisecond();
+    let query = match step {
+        ReturnStep::Ask(ReturnRequest { reason, note }) => {
+            let sql = "INSERT INTO goods_returns (order_id, reason, note, asked_at_ms) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (order_id) DO UPDATE SET reason = excluded.reason, note = excluded.note,
+                   asked_at_ms = excluded.asked_at_ms";
+            sqlx::query(sql).bind(id.to_string()).bind(reason.as_str()).bind(note.clone()).bind(now)
+        }
+        ReturnStep::Send(label) => {
+            let sql = "UPDATE goods_returns SET carrier = $2, number = $3 WHERE order_id = $1";
+            sqlx::query(sql).bind(id.to_string()).bind(label.carrier.clone()).bind(label.number.clone())
+        }
+        ReturnStep::Accept(words) | ReturnStep::Refuse(words) => {
+            let ParcelActor::Staff(name) = actor else { return Ok(()) };
+            let sql = "UPDATE goods_returns SET answer = $2, answered_by = $3, answered_at_ms = $4 WHERE order_id = $1";
+            sqlx::query(sql).bind(id.to_string()).bind(words.clone()).bind(name.to_owned()).bind(now)
+        }
+        ReturnStep::Withdraw => return Ok(()),
+    };
+    query.execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// The money that would go back for the goods and whether it is all that is left, or why the order does not allow it.
+pub(crate) async fn check(
+    tx: &mut Tx,
+    of: &ReceivedReturn,
+) -> Result<Result<(Money, bool), RefundRefusal>, sqlx::Error> {
+    let sql = "SELECT 1 FROM orders WHERE id = $1 AND status = 'paid' AND return_state = 'accepted'";
+    let accepted = sqlx::query(sql).bind(of.order.to_string()).fetch_optional(&mut **tx).await?;
+    let (Some(_), Some(payment)) = (accepted, captured(tx, of.order).await?) else {
+        return Ok(Err(RefundRefusal::WrongStatus));
+    };
+    let left = payment.refundable();
+    let amount = of.amount.unwrap_or(left);
+    let is_part = amount.currency == left.currency && (1..=left.amount).contains(&amount.amount);
+    // Nothing may be left after refunds in parts. The units can still go back on sale.
+    let is_possible = is_part || of.restock && amount == left;
+    Ok(if is_possible { Ok((amount, amount == left)) } else { Err(RefundRefusal::Exceeds(left)) })
+}
+
+/// Takes the goods of an accepted return back and begins their refund. Has the order's units if they go back on sale. The
+/// caller must drop the transaction if it is refused.
+pub(crate) async fn receive(
+    tx: &mut Tx,
+    id: RefundId,
+    of: &ReceivedReturn,
+    reason: AuditReason<'_>,
+) -> Result<Result<Option<HeldUnits>, RefundRefusal>, sqlx::Error> {
+    let now = tx.now;
+    if of.restock {
+        // Before the order, as in every refund that puts units back on sale.
+        sales::lock(tx, of.sale).await?;
+    }
+    let lock = sqlx::query("UPDATE orders SET reason = reason WHERE id = $1").bind(of.order.to_string());
+    lock.execute(&mut **tx).await?;
+    let (amount, is_rest) = match check(tx, of).await? {
+        Ok(checked) => checked,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    parcels::take_back(tx, of.order, reason.actor).await?;
+    let action = if of.restock && is_rest {
+        StaffAction::Refund
+    } else {
+        let part = NewPartialRefund { id, order: of.order, amount, to: RefundTarget::Payer };
+        if let Err(refusal) = partial_refunds::begin(tx, &part, reason).await? {
+            return Ok(Err(refusal));
+        }
+        end(tx, of.order, (id, amount, of.restock), reason).await?;
+        StaffAction::EndReturned
+    };
+    if !of.restock {
+        return Ok(Ok(None));
+    }
+    let held = staff_actions::apply(tx, (of.sale, of.order), action, reason, now).await?;
+    Ok(held.map(Some).ok_or(RefundRefusal::WrongStatus))
+}
+
+/// Ends an open return with a refund that begins in the same transaction, whichever way staff ask for it: the goods are in
+/// the shop. Does nothing if there is none.
+pub(super) async fn end(
+    tx: &mut Tx,
+    id: OrderId,
+    (refund, amount, restocked): (RefundId, Money, bool),
+    reason: AuditReason<'_>,
+) -> Result<(), sqlx::Error> {
+    let sql = "UPDATE orders SET return_state = 'received' WHERE id = $1 AND return_state IN ('asked', 'accepted')
+         RETURNING sale_id, user_id";
+    let Some(ended) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await? else { return Ok(()) };
+    let (sale, owner): (_, UserId) = (SaleId(row::int(&ended, "sale_id")?), row::parsed(&ended, "user_id")?);
+    let now = tx.now;
+    let sql = "UPDATE goods_returns SET received_by = $2, received_at_ms = $3, restocked = $4, refund_id = $5
+         WHERE order_id = $1";
+    let query = sqlx::query(sql).bind(id.to_string()).bind(reason.actor.to_owned()).bind(now.as_millisecond());
+    query.bind(i64::from(restocked)).bind(refund.to_string()).execute(&mut **tx).await?;
+    let after = json!({"amount": amount, "restocked": restocked, "reason": reason.note, "message": reason.message});
+    log(tx, reason.actor, AuditAction::ReceiveReturn, &format!("order {id}"), None, Some(&after), now).await?;
+    let facts = json!({"sale": sale, "order": id, "words": amount.to_string()});
+    mail::notify(tx, owner, MailKind::ReturnRefunded, facts).await?;
+    tx.changes.edited(id);
+    Ok(())
+}
+
+async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<GoodsReturn>, sqlx::Error> {
+    let found = sqlx::query(RETURN).bind(id.to_string()).fetch_optional(connection).await?;
+    found.as_ref().map(goods_return).transpose()
+}
+
+fn goods_return(row: &AnyRow) -> Result<GoodsReturn, sqlx::Error> {
+    let answered = row::optional_time(row, "answered_at_ms")?;
+    let answer = match answered {
+        Some(at) => Some(ReturnAnswer { words: row::text(row, "answer")?, by: row::text(row, "answered_by")?, at }),
+        None => None,
+    };
+    let receipt = match row::optional_time(row, "received_at_ms")? {
+        Some(at) => Some(ReturnReceipt {
+            by: row::text(row, "received_by")?,
+            at,
+            restocked: row::int(row, "restocked")? == 1,
+            refund: row::money(row, "refund")?,
+            refunded_at: row::optional_time(row, "refunded_at_ms")?,
+        }),
+        None => None,
+    };
+    Ok(GoodsReturn {
+        state: row::parsed(row, "return_state")?,
+        request: ReturnRequest { reason: row::parsed(row, "reason")?, note: row::text(row, "note")? },
+        asked_at: row::time(row, "asked_at_ms")?,
+        answer,
+        label: ParcelLabel { carrier: row.try_get("carrier")?, number: row.try_get("number")? },
+        receipt,
+    })
+}
