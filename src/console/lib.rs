@@ -64,6 +64,7 @@ pub mod packets {
     pub mod page;
 }
 pub mod payment_cases;
+pub mod shipping;
 
 // People.
 pub mod questions {

@@ -7,7 +7,8 @@ use axum::middleware::from_fn_with_state;
 
 use crate::{
     approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, invoices, linked_accounts, lists,
-    log, orders, packets, payment_cases, questions, report, sales, security, site, step_up, users, waiting_room,
+    log, orders, packets, payment_cases, questions, report, sales, security, shipping, site, step_up, users,
+    waiting_room,
 };
 use web::document::Api;
 use web::router::{Routes, delete, get, patch, post, put};
@@ -31,6 +32,7 @@ pub fn document(api: &mut Api) {
         goods::api::document,
         invitations::api::document,
         invoices::document,
+        shipping::document,
         linked_accounts::api::document,
         log::api::document,
         orders::api::document,
@@ -105,6 +107,7 @@ fn api() -> Routes {
         .route("/api/admin/orders/parcels", post(orders::parcels::import))
         .route("/api/admin/orders/{order}/return/accept", post(orders::returns::accept))
         .route("/api/admin/orders/{order}/return/refuse", post(orders::returns::refuse))
+        .route("/api/admin/shipping", get(shipping::list).merge(put(shipping::replace)))
         .route("/api/admin/invoices", get(invoices::list))
         .route("/api/admin/invoices/{order}/issued", post(invoices::issue))
         .route("/api/admin/payment-cases", get(payment_cases::api::list))
@@ -203,6 +206,7 @@ fn pages() -> Routes {
         .route("/admin/orders/books", get(books::page::show))
         .route("/admin/orders/approvals", get(approvals::page::list))
         .route("/admin/orders/approvals/{approval}/decline", post(approvals::page::decline))
+        .route("/admin/orders/shipping", get(shipping::show).merge(post(shipping::save)))
         .route("/admin/orders/invoices", get(invoices::show))
         .route("/admin/orders/invoices/issued", post(invoices::issue_ticked))
         .route("/admin/orders/payments", get(payment_cases::page::list))

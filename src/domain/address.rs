@@ -169,12 +169,18 @@ impl Address {
         normalized(&[&*self.country, &*self.region, &*self.city, &*self.line1], char::is_alphabetic)
     }
 
+    /// Whether both are in one town, so that shipping to either costs the same.
+    pub fn is_in_town_of(&self, other: &Address) -> bool {
+        let town = |of: &Address| [of.country.clone(), of.region.clone(), of.city.clone()];
+        town(self) == town(other)
+    }
+
     fn is_largest_unit_first(&self) -> bool {
         matches!(self.country.as_str(), "CN" | "HK" | "MO" | "TW" | "JP" | "KR") && self.line1.contains(is_cjk)
     }
 }
 
-fn is_cjk(c: char) -> bool {
+pub(crate) fn is_cjk(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
@@ -201,7 +207,7 @@ fn phone_error(phone: &str) -> Option<&'static str> {
 
 /// The parts of an address as one text, in one width and case. Keeps the characters for which `counts` is true, and a
 /// blank only between two numbers, so that `1-23` differs from `12-3`.
-fn normalized(parts: &[&str], counts: impl Fn(char) -> bool) -> String {
+pub(crate) fn normalized(parts: &[&str], counts: impl Fn(char) -> bool) -> String {
     let joined = parts.join(" ");
     let mut text = String::new();
     let mut is_apart = false;

@@ -84,7 +84,10 @@ pub struct Order {
     pub sale_id: SaleId,
     pub user_id: UserId,
     pub quantity: u32,
+    /// What is to be paid: the goods and their shipping.
     pub amount: Money,
+    /// The part of the amount that is for shipping.
+    pub shipping: Money,
     pub status: OrderStatus,
     /// The reason for a rejection, cancellation or refund: `sold_out`, `repeated`, `unpaid`, `by_owner`, `by_shop`.
     pub reason: Option<String>,
@@ -99,6 +102,17 @@ pub struct Order {
 }
 
 impl Order {
+    /// What the goods cost without their shipping.
+    pub fn goods(&self) -> Money {
+        Money { amount: self.amount.amount - self.shipping.amount, ..self.amount }
+    }
+
+    /// Sets the cost of shipping, and with it what is to be paid.
+    pub fn set_shipping(&mut self, cost: Money) {
+        self.amount.amount = self.goods().amount + cost.amount;
+        self.shipping = cost;
+    }
+
     /// Masks the recipient.
     pub fn mask_recipient(&mut self) {
         if let Some(address) = &mut self.address {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use base::periodic::run_every;
 use domain::question::AnswersByGoods;
-use domain::{Bucket, Category, Goods, Sale, SaleId, SaleState};
+use domain::{Bucket, Category, Goods, Sale, SaleId, SaleState, ShippingTable};
 use store::{Store, StoreError};
 
 /// How often the revision is read, which bounds the age of every process's copy.
@@ -50,6 +50,7 @@ struct Snapshot {
     /// The buckets of the active sales.
     buckets: Vec<Bucket>,
     answers: Arc<AnswersByGoods>,
+    shipping: Arc<ShippingTable>,
 }
 
 impl Snapshot {
@@ -156,6 +157,11 @@ impl Catalogue {
         self.view.load().answers.clone()
     }
 
+    /// What shipping costs.
+    pub fn shipping(&self) -> Arc<ShippingTable> {
+        self.view.load().shipping.clone()
+    }
+
     /// Notifies of every new revision of the copy.
     pub fn changes(&self) -> watch::Receiver<i64> {
         self.changed.subscribe()
@@ -173,6 +179,7 @@ impl Catalogue {
         let active = self.store.sales().active().await?;
         let drawn = self.store.draws().held().await?;
         let answers = Arc::new(self.store.questions().shown_answers().await?);
+        let shipping = Arc::new(self.store.shipping().get().await?.table);
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
         let active = active.iter().map(|sale| sale.id).collect();
         let entries = self.store.sales().list().await?.into_iter().filter_map(|sale| {
@@ -181,7 +188,16 @@ impl Catalogue {
         });
         let entries: BTreeMap<SaleId, Arc<CatalogueEntry>> = entries.collect();
         let public = public(&entries);
-        self.view.store(Arc::new(Snapshot { revision, entries, public, categories, active, buckets, answers }));
+        self.view.store(Arc::new(Snapshot {
+            revision,
+            entries,
+            public,
+            categories,
+            active,
+            buckets,
+            answers,
+            shipping,
+        }));
         self.changed.send_replace(revision);
         Ok(())
     }

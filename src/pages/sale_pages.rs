@@ -19,9 +19,9 @@ use domain::ledger::CURRENCY;
 use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, OPEN_ANSWERS, ShownAnswer};
 use domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Refusal, RefusalClass, Sale, SaleMode,
-    SaleState, category_of,
+    SaleState, ShippingRate, ShippingTable, category_of,
 };
-use words::refusals;
+use words::{country, fill, refusals};
 
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
 const MAX_QUANTITY_CHOICE: i64 = 10;
@@ -40,6 +40,7 @@ pub fn render_all(
     sales: &[&(Sale, Goods)],
     categories: &[Category],
     answers: &AnswersByGoods,
+    shipping: &ShippingTable,
 ) -> askama::Result<Vec<(String, String)>> {
     let mut pages = Vec::with_capacity(2 * sales.len() + categories.len() + 1);
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
@@ -54,22 +55,24 @@ pub fn render_all(
         let links = links(locale, of_sale, all);
         let category = category_of(categories, goods.category_id);
         let answers = answers.get(&goods.id).map_or(&[][..], |answers| answers.of(locale));
-        pages.push((path, render_sale(locale, origin, of_sale, (category, answers), links)?));
+        pages.push((path, render_sale(locale, origin, of_sale, (category, answers, shipping), links)?));
     }
     Ok(pages)
 }
 
-/// The page of one sale in one language, with the answers in it. `origin` is the same as in [`render_all`]. The page
+/// The page of one sale in one language, with the answers and what shipping costs. `origin` is the same as in [`render_all`]. The page
 /// links to the variants and to other sales.
 pub fn render_sale(
     locale: Locale,
     origin: &str,
     (sale, goods): (&Sale, &Goods),
-    (category, answers): (Option<&Category>, &[ShownAnswer]),
+    (category, answers, shipping): (Option<&Category>, &[ShownAnswer], &ShippingTable),
     (variants, onward): (Vec<VariantSale>, Vec<OnwardSale>),
 ) -> askama::Result<String> {
     let chrome = Chrome::anonymous(locale, sale_path(locale, sale));
-    SalePage { chrome, origin, sale, goods, category, answers, variants, onward }.render()
+    // Rehearsals are sent nowhere.
+    let rates = shipping.rates_in(sale.price.currency).filter(|_| !sale.shadow).collect();
+    SalePage { chrome, origin, sale, goods, category, answers, rates, variants, onward }.render()
 }
 
 /// What the page of a sale links to: the variants of its goods, then sales of the same goods or of other products.
@@ -102,6 +105,8 @@ struct SalePage<'a> {
     /// The category of the goods.
     category: Option<&'a Category>,
     answers: &'a [ShownAnswer],
+    /// What shipping costs; empty if nothing.
+    rates: Vec<&'a ShippingRate>,
     variants: Vec<VariantSale>,
     onward: Vec<OnwardSale>,
 }
@@ -109,6 +114,27 @@ struct SalePage<'a> {
 impl SalePage<'_> {
     fn quantities(&self) -> std::ops::RangeInclusive<i64> {
         quantities(self.sale)
+    }
+
+    /// What the shipping of one unit costs, in a few words.
+    fn shipping(&self) -> String {
+        let t = &self.chrome.text().shipping;
+        let costs = || self.rates.iter().map(|rate| rate.cost_of(self.sale.price));
+        let lowest = costs().min_by_key(|cost| cost.amount).unwrap_or(self.sale.price);
+        match costs().all(|cost| cost == lowest) {
+            true if lowest.amount == 0 => t.free.to_owned(),
+            true => fill(t.cost, lowest),
+            false => fill(t.from, lowest),
+        }
+    }
+
+    /// The place of a rate.
+    fn place(&self, rate: &ShippingRate) -> String {
+        let name = match rate.country.as_str() {
+            "" => self.chrome.text().shipping.elsewhere,
+            code => country(self.chrome.locale, code),
+        };
+        std::iter::once(name).chain(rate.regions.iter().map(String::as_str)).collect::<Vec<_>>().join(" · ")
     }
 
     /// Whether another sale of the same goods is open or to come.

@@ -53,6 +53,9 @@ use store::{Checkout, NewPayment, PaymentPurpose, Store, StoreError, WalletPayme
 pub enum PaymentError {
     #[error("the order is not waiting to be paid")]
     NotPayable,
+    /// Shipping may cost something, and the order has no address.
+    #[error("the order has no delivery address, which shipping depends on")]
+    NeedsAddress,
     #[error("the balance of the wallet is too low")]
     NotEnough,
     /// No provider takes the payment, or not the one that it is for.
@@ -163,6 +166,9 @@ impl Payments {
         if !order.is_payable(now) {
             return Err(PaymentError::NotPayable);
         }
+        if self.store.shipping().needs_address(order).await? {
+            return Err(PaymentError::NeedsAddress);
+        }
         if self.close_open(order.id).await? {
             return Err(PaymentError::NotPayable);
         }
@@ -208,6 +214,9 @@ impl Payments {
 
     /// Pays an order from its owner's wallet. Idempotent: a repeated call returns the first payment and `true`.
     pub async fn pay_from_wallet(&self, order: &Order) -> Result<(PaymentId, bool), PaymentError> {
+        if self.store.shipping().needs_address(order).await? {
+            return Err(PaymentError::NeedsAddress);
+        }
         match self.store.payments().pay_from_wallet(new_id(), order.id).await? {
             WalletPaymentOutcome::Paid(payment) => {
                 self.metrics.paid.inc();

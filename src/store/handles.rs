@@ -86,6 +86,8 @@ handles! {
     security_events: SecurityEventStore,
     /// Pages that staff write, such as terms.
     shop_pages: ShopPageStore,
+    /// What shipping costs.
+    shipping: ShippingStore,
     /// What accounts have in common.
     linked_accounts: LinkedAccountStore,
 }

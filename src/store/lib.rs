@@ -59,6 +59,7 @@ mod push;
 mod questions;
 mod reminders;
 mod security_events;
+mod shipping;
 mod staff;
 
 use std::sync::{Arc, Mutex};
@@ -105,7 +106,7 @@ pub use handles::{
     AccountStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore, DrawStore,
     EligibilityStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore, OrderStore, PacketStore,
     PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore, SandboxStore, SavedViewStore,
-    SecurityEventStore, SessionStore, ShopPageStore, WaitingRoomStore, WaitlistStore, WalletStore,
+    SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, WaitingRoomStore, WaitlistStore, WalletStore,
 };
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use mail::Mail;
@@ -145,6 +146,7 @@ pub use sales::counters::OrderCounts;
 pub use sales::drafts::PreviewFacts;
 pub use sales::drafts::{MAX_COUNTED_PAST, PastPage, preview_deletion};
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
+pub use shipping::SavedShipping;
 pub use staff::SaveViewOutcome;
 pub use transaction::LockPatience;
 pub use waiting_rooms::WaitingRoom;

@@ -71,6 +71,7 @@ fn public_api() -> Routes {
     Router::new()
         .route("/api/sales", get(sales::api::list))
         .route("/api/categories", get(sales::api::categories))
+        .route("/api/shipping", get(sales::api::shipping))
         .route("/api/sales/{sale}/spread", get(sales::api::spread))
         .route("/api/sales/{sale}/line", get(waiting_room::api::line))
         .route("/api/sales/{sale}/reminders", get(account::push_api::reminders))

@@ -40,7 +40,8 @@ struct Refund {
 
 impl ReceiptPage {
     fn unit_price(&self) -> Money {
-        Money { amount: self.order.amount.amount / i64::from(self.order.quantity.max(1)), ..self.order.amount }
+        let goods = self.order.goods();
+        Money { amount: goods.amount / i64::from(self.order.quantity.max(1)), ..goods }
     }
 
     fn refunds(&self) -> Vec<Refund> {

@@ -27,6 +27,8 @@ texts! {
         category: "分类 {}", "Category {}";
         all_categories: "商品分类", "The categories";
         question: "提问 {}", "Question {}";
+        shipping: "运费", "Shipping";
+        f_rates: "运费", "Rates";
         page: "页面“{}”", "Page “{}”";
         f_goods: "商品", "Product";
         f_category: "分类", "Category";

@@ -41,7 +41,7 @@ pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_clas
 pub use cockpit::CockpitText;
 pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, DrawText};
 pub use goods::{CategoriesText, GoodsText, QuestionsText};
-pub use orders::{HoldsText, InvoicesText, OrdersText, ParcelsText, ReturnsText, SupportText};
+pub use orders::{HoldsText, InvoicesText, OrdersText, ParcelsText, ReturnsText, ShippingText, SupportText};
 pub use packets::PacketsText;
 pub use payments::{ApprovalsText, BooksText, CasesText, WalletText};
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
@@ -112,6 +112,7 @@ tables! {
     parcels: ParcelsText,
     returns: ReturnsText,
     invoices: InvoicesText,
+    shipping: ShippingText,
     outcome: OutcomeText,
     support: SupportText,
     tables: TablesText,

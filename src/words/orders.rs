@@ -429,3 +429,33 @@ texts! {
         you_wrote: "你的申诉", "Your appeal";
     }
 }
+
+texts! {
+    /// What shipping costs, for shoppers and on the console's page of it.
+    ShippingText {
+        shipping: "运费", "Shipping";
+        goods: "商品", "Items";
+        cost: "运费 {}", "Shipping {}";
+        from: "运费 {} 起", "Shipping from {}";
+        free: "免运费", "Free shipping";
+        free_of_charge: "免费", "Free";
+        free_from: "商品满 {} 免运费", "free for items of {} or more";
+        elsewhere: "其他地区", "Everywhere else";
+        by_address: "按收货地址计算", "depends on the address";
+        includes: "含运费 {}", "with {} for shipping";
+        lead: "订单按收货地址计算运费，付款前告知买家，计入应付金额。地区优先于国家，国家优先于“其他地区”。修改只影响之后填写的收货地址。",
+            "Shipping is charged by the address of an order: buyers are told before they pay, and it is part of what they pay. A region goes before its country, and a country before everywhere else. Changes apply to addresses that are entered from now on.";
+        none: "还没有运费，所有订单免运费。", "No rates yet. All orders ship free of charge.";
+        rate: "运费 {}", "Rate {}";
+        country: "国家或地区", "Country or region";
+        regions: "省份（可不填）", "Provinces or states (optional)";
+        price: "运费", "Shipping costs";
+        free_above: "满多少免运费（可不填）", "Free from (optional)";
+        currency: "币种", "Currency";
+        help: "省份用逗号分隔，并写出买家会用的写法，例如：新疆, Xinjiang。每种币种须有一行“其他地区”。清空一行即可删除；保存后会出现新的空行。",
+            "Separate provinces by commas, and give each spelling that buyers use, such as 新疆, Xinjiang. Each currency needs a row for everywhere else. Clear a row to remove it. Saving adds more blank rows.";
+        saved: "已保存。", "Saved.";
+        wrong: "请检查标出的内容，尚未保存。", "Please check what is marked. Nothing was saved yet.";
+        changed: "运费刚被其他人修改。以下是你填写的内容，再次保存将覆盖对方的修改。", "Someone else changed the rates just now. This is what you entered; saving again replaces their change.";
+    }
+}

@@ -39,7 +39,14 @@ async fn lists_and_pages_say_that_a_sale_is_a_draw() {
     let page = |id: &str| {
         let entry = pages.iter().find(|entry| entry.sale.id.to_string() == id).unwrap();
         let of_sale = (&entry.sale, &entry.goods);
-        sale_pages::render_sale(Locale::En, "https://shop.example", of_sale, (None, &[]), Default::default()).unwrap()
+        sale_pages::render_sale(
+            Locale::En,
+            "https://shop.example",
+            of_sale,
+            (None, &[], &Default::default()),
+            Default::default(),
+        )
+        .unwrap()
     };
     let (draw, rush) = (page(&sale), page(&rush));
     assert!(draw.contains("By draw: enter while it is open") && draw.contains(&format!("/en/sales/{sale}/draw")));

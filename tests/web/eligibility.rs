@@ -49,7 +49,7 @@ async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
 }
 
 /// An open rush with these rules.
-async fn rush(rules: Value) -> (TestShop, Clock, String) {
+pub(super) async fn rush(rules: Value) -> (TestShop, Clock, String) {
     let clock = hour_before();
     let shop = shop_at(&clock).await;
     let sale = announce(&shop.admin().await, rules).await;

@@ -54,6 +54,7 @@ mod returns;
 mod sale_batches;
 mod sale_versions;
 mod security;
+mod shipping;
 mod shop_pages;
 mod shoppers;
 mod sign_in_pages;

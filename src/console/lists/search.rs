@@ -86,6 +86,7 @@ fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     let (chrome, t) = (visitor.chrome(), words::text(visitor.locale));
     let mut all: Vec<(&str, &str)> = chrome.sections().collect();
     all.push(("/admin/goods/categories", t.categories.title));
+    all.push(("/admin/orders/shipping", t.shipping.shipping));
     all.extend([("/admin/orders/payments", t.cases.title), ("/admin/orders/approvals", t.approvals.title)]);
     if chrome.owns() {
         all.push(("/admin/orders/books", t.books.title));

@@ -72,6 +72,7 @@ static FIELDS: &[Row] = &{
         ("payment", "status", |t| t.f_status, PaymentStatus, MAIN),
         ("payment", "kind", |t| t.f_kind, CaseKind, MAIN),
         ("categories", "order", |t| t.f_order_of_all, Plain, MAIN),
+        ("shipping", "rates", |t| t.f_rates, Plain, MAIN),
         ("category", "goods", |t| t.f_products, Plain, MAIN),
         ("question", "answer", |t| t.f_answer, Plain, MAIN),
         ("sale", "reason", |t| t.f_reason, Plain, MAIN),

@@ -24,7 +24,7 @@ use web::problem::Problem;
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 29] = [
+const HEADER: [&str; 30] = [
     "order_id",
     "placed_at",
     "confirmed_at",
@@ -54,6 +54,7 @@ const HEADER: [&str; 29] = [
     "carrier",
     "tracking_number",
     "return",
+    "shipping",
 ];
 
 pub async fn export(
@@ -123,7 +124,8 @@ impl Export {
             let (state, label) = parcel.unwrap_or_default();
             let (carrier, number) = (label.carrier.unwrap_or_default(), label.number.unwrap_or_default());
             let returned = found.returned.map(|state| state.to_string()).unwrap_or_default();
-            self.cells(found).into_iter().chain([paid_at, back, held, state, carrier, number, returned]).collect()
+            let shipping = order.shipping.decimal();
+            self.cells(found).into_iter().chain([paid_at, back, held, state, carrier, number, returned, shipping]).collect()
         });
         Ok(Some((records.collect(), self)))
     }

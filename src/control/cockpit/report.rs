@@ -37,6 +37,8 @@ pub struct SaleReport {
     pub is_renewing: bool,
     pub orders: OrderFacts,
     pub refunded_in_parts: Money,
+    /// What paid orders paid for shipping.
+    pub paid_shipping: Money,
     pub requests: Requests,
     /// Time from the gate to the decision, of requests that got units.
     pub p99_ms: Option<f64>,
@@ -138,6 +140,7 @@ impl Cockpit {
             is_renewing: read.is_renewing,
             orders: OrderFacts::of(&counts),
             refunded_in_parts: store.sales().refunded_in_parts(&sale).await?,
+            paid_shipping: store.sales().paid_shipping(&sale).await?,
             requests: Requests::of(&counters),
             p99_ms: counters.wait_ms(0.99),
             median_ms: counters.wait_ms(0.5),
@@ -166,10 +169,11 @@ impl SaleReport {
         self.sale.state == SaleState::Ended
     }
 
-    /// What paid orders brought in, less refunds of parts of them.
+    /// What paid orders brought in with their shipping, less refunds of parts of them.
     pub fn revenue(&self) -> Money {
         let gross = self.sale.price.amount.saturating_mul(self.orders.paid_units);
-        Money::new(gross - self.refunded_in_parts.amount, self.sale.price.currency)
+        let amount = gross + self.paid_shipping.amount - self.refunded_in_parts.amount;
+        Money::new(amount, self.sale.price.currency)
     }
 
     /// Orders that ever held units.

@@ -8,7 +8,10 @@ fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
     let sales: Vec<_> = sales.iter().collect();
     Locale::ALL
         .into_iter()
-        .flat_map(|locale| render_all(locale, "https://shop.example", &sales, &[], &AnswersByGoods::new()).unwrap())
+        .flat_map(|locale| {
+            render_all(locale, "https://shop.example", &sales, &[], &AnswersByGoods::new(), &ShippingTable::default())
+                .unwrap()
+        })
         .collect()
 }
 

@@ -95,6 +95,7 @@ impl AccountStore<'_> {
             for order in &page {
                 exported.push(json!({
                     "id": order.id, "sale_id": order.sale_id, "quantity": order.quantity, "amount": order.amount,
+                    "shipping": order.shipping,
                     "status": order.status, "reason": order.reason, "address": order.address,
                     "message": order.message, "reserved_at": order.reserved_at,
                     "history": self.orders().history(order).await?,

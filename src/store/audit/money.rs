@@ -25,6 +25,12 @@ const CHARGES: &str = "SELECT 'order ' || id || ' is ' || MAX(status) || ' and h
      HAVING MAX(status) IS NOT NULL
        AND CASE WHEN MAX(status) = 'paid' THEN SUM(payments) <> 1 OR SUM(paid) <> MAX(due) ELSE SUM(payments) > MAX(may_keep) END";
 
+/// An order's amount is its goods and their shipping, and each unit of the goods costs the same.
+const WITHOUT_SHIPPING: &str = "SELECT 'order ' || id || ' of ' || CAST(quantity AS TEXT) || ' costs '
+       || CAST(amount AS TEXT) || ' with ' || CAST(shipping AS TEXT) || ' for shipping' AS problem
+     FROM orders WHERE id > $1 AND id <= $2
+       AND (shipping < 0 OR shipping > amount OR (amount - shipping) % quantity <> 0)";
+
 /// The provider gave back exactly the amount that was refunded here. A refund that is under way may be done at the
 /// provider already.
 const AT_THE_PROVIDER: &str = "SELECT 'payment ' || id || ' is ' || status || ' here with ' || CAST(here AS TEXT)
@@ -148,7 +154,8 @@ impl Snapshot {
     /// Describes disagreements between payments, orders and the sandbox provider. Empty if every captured payment has
     /// its paid order and every paid order its payment.
     pub async fn money_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
-        let mut problems = self.problems_of(Steps::<String>::over("orders", "id"), &[CHARGES]).await?;
+        let mut problems =
+            self.problems_of(Steps::<String>::over("orders", "id"), &[CHARGES, WITHOUT_SHIPPING]).await?;
         problems.extend(self.problems_of(Steps::<String>::over("sandbox_payments", "id"), &[AT_THE_PROVIDER]).await?);
         Ok(problems)
     }

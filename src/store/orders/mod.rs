@@ -22,7 +22,7 @@ use sqlx::{AssertSqlSafe, Row};
 use super::sales::add_sold;
 use super::{
     LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, linked_accounts, list, padded, placeholders, row,
-    sales,
+    sales, shipping,
 };
 use crate::pool::Connection;
 use domain::order::OrderEvent;
@@ -36,7 +36,7 @@ const CLOSING_TIME: Duration = Duration::from_secs(10);
 
 macro_rules! columns {
     () => {
-        "id, sale_id, user_id, quantity, amount, currency, status, reason, message, address, reserved_at_ms, \
+        "id, sale_id, user_id, quantity, amount, shipping, currency, status, reason, message, address, reserved_at_ms, \
          created_at_ms, pay_by_ms"
     };
 }
@@ -49,6 +49,7 @@ pub(super) fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
         user_id: row::parsed(row, "user_id")?,
         quantity: row::int(row, "quantity")? as u32,
         amount: row::money(row, "amount")?,
+        shipping: row::money(row, "shipping")?,
         status: row::parsed(row, "status")?,
         reason: row.try_get("reason")?,
         message: row.try_get("message")?,
@@ -93,9 +94,12 @@ impl OrderStore<'_> {
         Ok(self.steps(of).await?.into_iter().map(|step| step.event).collect())
     }
 
-    /// Sets the delivery address of an unpaid order, or the missing address of a paid order. Returns `false` if there
-    /// is no such order or its address is fixed ([`Order::takes_address`]). `links` are digests of the address, for
-    /// finding linked accounts.
+    /// Sets the delivery address of an unpaid order with what shipping costs there, or the missing address of a paid
+    /// order. Returns `false` if there is no such order or its address is fixed ([`Order::takes_address`]). `links` are
+    /// digests of the address, for finding linked accounts.
+    ///
+    /// The cost of shipping stays while the order goes to the same place. If the amount changes, the order's open
+    /// payments are closed; a payment of the earlier amount that was made already is refunded.
     pub async fn set_address(
         self,
         sale: SaleId,
@@ -104,12 +108,24 @@ impl OrderStore<'_> {
         links: &[LinkDigest],
     ) -> Result<bool, StoreError> {
         let text = serde_json::to_string(address).map_err(|e| sqlx::Error::Encode(e.into()))?;
-        let sql = "UPDATE orders SET address = $3 WHERE id = $1 AND sale_id = $2
-             AND (status = 'unpaid' OR (status = 'paid' AND address IS NULL)) RETURNING user_id";
         let mut tx = self.begin().await?;
-        let query = sqlx::query(sql).bind(id.to_string()).bind(sale.0).bind(text);
-        let Some(updated) = query.fetch_optional(&mut *tx).await? else { return Ok(false) };
-        linked_accounts::note_order(&mut tx, (sale, row::parsed(&updated, "user_id")?), links).await?;
+        let lock = sqlx::query("UPDATE orders SET status = status WHERE id = $1 AND sale_id = $2");
+        lock.bind(id.to_string()).bind(sale.0).execute(&mut *tx).await?;
+        let found = read(&mut tx, id).await?.filter(|order| order.sale_id == sale && order.takes_address());
+        let Some(mut order) = found else { return Ok(false) };
+        let before = order.amount;
+        let is_elsewhere = order.address.as_deref().is_none_or(|earlier| !earlier.is_in_town_of(address));
+        if order.status == OrderStatus::Unpaid && is_elsewhere {
+            let table = shipping::of_sale(&mut tx, sale).await?;
+            order.set_shipping(table.cost(order.goods(), address));
+        }
+        let sql = "UPDATE orders SET address = $2, amount = $3, shipping = $4 WHERE id = $1";
+        let query = sqlx::query(sql).bind(id.to_string()).bind(text);
+        query.bind(order.amount.amount).bind(order.shipping.amount).execute(&mut *tx).await?;
+        if order.amount != before {
+            close_payments_of(&mut tx, &[id]).await?;
+        }
+        linked_accounts::note_order(&mut tx, (sale, order.user_id), links).await?;
         tx.changes.edited(id);
         tx.commit().await?;
         Ok(true)

@@ -233,7 +233,7 @@ impl PaymentStore<'_> {
         if !record_webhook(&mut tx, webhook_id, &payment.to_string(), now).await? {
             return Ok(CaptureOutcome::AlreadyApplied);
         }
-        lock_order_of(&mut tx, payment).await?;
+        let due = lock_order_of(&mut tx, payment).await?;
         // After a report of a wrong amount this is the right one, and what the wrong one said is not held any more.
         let sql =
             "UPDATE payments SET status = 'captured', captured_at_ms = $2, close_at_ms = NULL, mismatched_at_ms = NULL,
@@ -248,7 +248,8 @@ impl PaymentStore<'_> {
             return Ok(outcome);
         };
         let outcome = match purpose(&row)? {
-            PaymentPurpose::Order(order) => pay(&mut tx, order, now).await?,
+            // With another address the order may cost another amount than when the payment began.
+            PaymentPurpose::Order(order) => pay(&mut tx, order, due == Some(captured.amount), now).await?,
             PaymentPurpose::TopUp(user) => top_up(&mut tx, payment, user, captured.amount, now).await?,
         };
         if outcome == CaptureOutcome::Refunding {
@@ -302,11 +303,12 @@ impl PaymentStore<'_> {
     }
 }
 
-/// Locks the order before its payments, like a cancellation.
-async fn lock_order_of(tx: &mut Tx, payment: PaymentId) -> Result<(), sqlx::Error> {
-    let sql = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)";
-    sqlx::query(sql).bind(payment.to_string()).execute(&mut **tx).await?;
-    Ok(())
+/// Locks the order before its payments, like a cancellation. Returns what is to be paid for it.
+async fn lock_order_of(tx: &mut Tx, payment: PaymentId) -> Result<Option<i64>, sqlx::Error> {
+    let sql = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)
+         RETURNING amount";
+    let row = sqlx::query(sql).bind(payment.to_string()).fetch_optional(&mut **tx).await?;
+    row.map(|row| row::int(&row, "amount")).transpose()
 }
 
 /// Decides about a capture that could not change a payment to `captured`.
@@ -364,8 +366,9 @@ async fn record_webhook(tx: &mut Tx, webhook_id: &str, payment: &str, now: Times
     Ok(done.rows_affected() == 1)
 }
 
-async fn pay(tx: &mut Tx, order: OrderId, now: Timestamp) -> Result<CaptureOutcome, sqlx::Error> {
-    if move_order(tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
+/// `is_due`: the payment has the amount that the order costs now.
+async fn pay(tx: &mut Tx, order: OrderId, is_due: bool, now: Timestamp) -> Result<CaptureOutcome, sqlx::Error> {
+    if is_due && move_order(tx, order, OrderStatus::Unpaid, OrderStatus::Paid, now).await? {
         close_payments_of(tx, &[order]).await?;
         let returned = take_back_deposit(tx, order).await?;
         // A ledger account of deposits has the sum of its rows, so there is enough money.

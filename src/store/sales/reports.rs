@@ -175,4 +175,12 @@ impl SaleStore<'_> {
         let amount = self.optional(sqlx::query(sql).bind(sale.id.0), |row| row::int(row, "amount")).await?;
         Ok(Money { amount: amount.unwrap_or_default(), ..sale.price })
     }
+
+    /// What paid orders of a sale paid for shipping.
+    pub async fn paid_shipping(self, sale: &Sale) -> Result<Money, StoreError> {
+        let sql = "SELECT CAST(COALESCE(SUM(shipping), 0) AS BIGINT) AS amount FROM orders
+             WHERE sale_id = $1 AND status = 'paid'";
+        let amount = self.optional(sqlx::query(sql).bind(sale.id.0), |row| row::int(row, "amount")).await?;
+        Ok(Money { amount: amount.unwrap_or_default(), ..sale.price })
+    }
 }

@@ -49,6 +49,8 @@ pub struct AddressInput {
     pub then: String,
     /// `wallet` to pay from the wallet.
     pub from: String,
+    /// The amount that the page showed, in minor units.
+    pub amount: String,
 }
 
 impl AddressInput {
@@ -249,11 +251,18 @@ pub struct AddressCard {
     pub id: AddressId,
     pub is_default: bool,
     pub view: AddressView,
+    /// What shipping there costs, where an order is to be sent.
+    pub shipping: Option<Money>,
 }
 
 impl AddressCard {
     pub fn of(saved: &SavedAddress, locale: Locale) -> AddressCard {
-        AddressCard { id: saved.id, is_default: saved.is_default, view: AddressView::of(&saved.address, locale) }
+        AddressCard {
+            id: saved.id,
+            is_default: saved.is_default,
+            view: AddressView::of(&saved.address, locale),
+            shipping: None,
+        }
     }
 }
 

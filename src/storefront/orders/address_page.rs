@@ -11,7 +11,7 @@ use accounts::Session;
 use domain::address::AddressError;
 use domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};
 use orders::OrderRefusal;
-use store::{AddressRefusal, StoreError, WALLET};
+use store::{AddressRefusal, SavedAddress, StoreError, WALLET};
 use web::Shop;
 use web::extract::client::PayingPhone;
 use web::extract::session::SignedIn;
@@ -91,13 +91,19 @@ pub async fn page(
     let choice = Some(state.choice).filter(|choice| !choice.is_empty()).or(present).unwrap_or_else(|| "new".to_owned());
     let entry = shop.catalogue.entry(order.sale_id).await?;
     let chrome = visitor.chrome_at(order_address_path(visitor.locale, order.sale_id, order.id));
+    let table = shop.catalogue.shipping();
+    let charges = is_unpaid && table.charges(order.amount.currency);
+    let card = |saved: &SavedAddress| AddressCard {
+        shipping: charges.then(|| table.cost(order.goods(), &saved.address)),
+        ..AddressCard::of(saved, visitor.locale)
+    };
     let page = OrderAddressPage {
         chrome,
         sale_id: order.sale_id,
         id: order.id,
         goods_name: goods_name_and_cover(entry.as_deref(), visitor.locale).0,
         amount: order.amount,
-        saved: saved.iter().map(|saved| AddressCard::of(saved, visitor.locale)).collect(),
+        saved: saved.iter().map(card).collect(),
         choice,
         form: state.form,
         keep: state.keep,
@@ -147,7 +153,7 @@ pub async fn choose(
         }
     }
     if input.then == "pay" {
-        return pay_from(&shop, &session, &visitor, &order, &input.from, phone).await;
+        return pay_from(&shop, &session, &visitor, &order, (&input.from, &input.amount), phone).await;
     }
     Ok(see_other(&order_path(visitor.locale, sale, id)))
 }

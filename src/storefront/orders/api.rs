@@ -189,6 +189,7 @@ pub async fn show(
                 quantity,
                 status: OrderStatus::Reserved,
                 amount: entry.and_then(|entry| entry.sale.price.times(quantity)),
+                shipping: None,
                 pay_by: None,
                 reason: None,
                 message: None,
@@ -300,7 +301,8 @@ web::operations! { "orders"
         200 OwnOrderResponse, "Also before the order is stored in the database.";
     /// Set the delivery address of an unpaid order
     ///
-    /// Or the missing one of a paid order: a saved address or a new one.
+    /// Or the missing one of a paid order: a saved address or a new one. The amount of an unpaid order changes by what
+    /// shipping costs there, and its open payments are closed if it does.
     PUT "/api/sales/{sale}/orders/{order}/address" setAddress = set_address;
         200 OwnOrderResponse, "The order, with a copy of the address.";
         refuses AddressFixed OtherAddress;

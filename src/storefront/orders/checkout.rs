@@ -15,16 +15,20 @@ use web::shared::negotiation::see_other;
 use web::shared::paths::order_path;
 
 /// Pays the order from the wallet if `source` is `wallet`. Otherwise begins a payment at the provider of that name, or at
-/// the first that takes it, and redirects there.
+/// the first that takes it, and redirects there. `shown` is the amount that the form showed, in minor units; if the order
+/// costs another one by now, nothing is paid and the order's page shows it.
 pub async fn pay_from(
     shop: &Shop,
     session: &Session,
     visitor: &Visitor,
     order: &Order,
-    source: &str,
+    (source, shown): (&str, &str),
     phone: PayingPhone,
 ) -> Result<Response, Problem> {
     let order_page = order_path(visitor.locale, order.sale_id, order.id);
+    if !shown.is_empty() && shown.parse() != Ok(order.amount.amount) {
+        return Ok(see_other(&order_page));
+    }
     if source == WALLET {
         shop.accounts.check_spending(session).await?;
         let paid = shop.payments.pay_from_wallet(order).await;

@@ -160,17 +160,22 @@ pub async fn page(
     (sale, order): (SaleId, OrderId),
     forms: OrderPageForms,
 ) -> Result<Response, Problem> {
-    let found = shop.orders.find(session.user_id, sale, order).await?;
+    let mut found = shop.orders.find(session.user_id, sale, order).await?;
     let (needs_address, accepts_wallet) = match &found {
         OrderLookup::Order(order, _) => (order.needs_address(), order.accepts_wallet()),
         _ => (false, false),
     };
-    let order = view(shop, visitor.locale, (sale, order), found).await?;
-    let sale = sale_of_order(shop, visitor.locale, &order).await?;
     let proposed = match needs_address {
         true => shop.store.accounts().addresses_of(session.user_id).await?.into_iter().find(|saved| saved.is_default),
         false => None,
     };
+    let rates = shop.catalogue.shipping();
+    if let (Some(saved), OrderLookup::Order(order, _)) = (&proposed, &mut found) {
+        order.set_shipping(rates.cost(order.goods(), &saved.address));
+    }
+    let order = view(shop, visitor.locale, (sale, order), found).await?;
+    let charges = order.is_before_payment() && rates.charges(order.amount.currency);
+    let sale = sale_of_order(shop, visitor.locale, &order).await?;
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
     let (mut wallet, mut deposit) = (None, None);
     if accepts_wallet {
@@ -184,10 +189,10 @@ pub async fn page(
     let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     let chrome = visitor.chrome_at(order_path(visitor.locale, order.sale_id, order.id));
     let now = shop.clock.now();
-    personal(
-        status,
-        &OrderPage { chrome, order, proposed, wallet, deposit, offers, sale, now, appeal, invoice, return_form },
-    )
+    let page = OrderPage {
+        chrome, order, charges, proposed, wallet, deposit, offers, sale, now, appeal, invoice, return_form,
+    };
+    personal(status, &page)
 }
 
 /// The deposit for a sale. It is returned once the order is paid.
@@ -251,6 +256,7 @@ async fn view(
                 picture,
                 quantity: order.quantity,
                 amount: order.amount,
+                shipping: order.shipping,
                 status: order.status,
                 reason: order.reason,
                 message: order.message,
@@ -261,13 +267,15 @@ async fn view(
         }
         OrderLookup::Reserved { quantity, reserved_at } => {
             let entry = entry.ok_or(Code::NotFound)?;
+            let price = entry.sale.price;
             Ok(OrderView {
                 id,
                 sale_id,
                 goods_name,
                 picture,
                 quantity,
-                amount: entry.sale.price.times(quantity).unwrap_or(entry.sale.price),
+                amount: price.times(quantity).unwrap_or(price),
+                shipping: Money { amount: 0, ..price },
                 status: OrderStatus::Reserved,
                 reason: None,
                 message: None,
@@ -296,6 +304,9 @@ pub struct PaymentForm {
     /// `wallet` to pay from the wallet, or the name of a provider.
     #[serde(default)]
     from: String,
+    /// The amount on the button, in minor units.
+    #[serde(default)]
+    amount: String,
 }
 
 /// Pays from the wallet or at the provider. Shows the form of the address first if the order needs one.
@@ -307,7 +318,7 @@ pub async fn pay(
 ) -> Result<Response, Problem> {
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     if !order.needs_address() {
-        return pay_from(&shop, &session, &visitor, &order, &form.from, phone).await;
+        return pay_from(&shop, &session, &visitor, &order, (&form.from, &form.amount), phone).await;
     }
     let saved = match form.address.parse() {
         Ok(id) => shop.store.accounts().address(session.user_id, id).await?,
@@ -320,7 +331,7 @@ pub async fn pay(
     let delivered = shop.orders.deliver_to(session.user_id, sale, id, &saved.address).await;
     let order =
         delivered.map_err(|refusal| Problem::from(refusal).back(order_address_path(visitor.locale, sale, id)))?;
-    pay_from(&shop, &session, &visitor, &order, &form.from, phone).await
+    pay_from(&shop, &session, &visitor, &order, (&form.from, &form.amount), phone).await
 }
 
 pub async fn cancel(

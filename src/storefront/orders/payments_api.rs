@@ -206,7 +206,7 @@ web::operations! { "orders"
         optional_body<PaymentBody>, repeatable, language, located;
         200 StartedPayment, "Already paid from the wallet by this payment.";
         201 StartedPayment, "The address of the payment page. From the wallet: paid.";
-        refuses StepUpNeeded NotPayable NotEnough PaymentsOff RateLimited;
+        refuses StepUpNeeded NotPayable ShippingAddressNeeded NotEnough PaymentsOff RateLimited;
     /// One payment of an order
     GET "/api/sales/{sale}/orders/{order}/payments/{payment}" showPayment = show;
         200 OnePayment, "The payment; 404 for every user but the owner.";

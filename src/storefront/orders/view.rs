@@ -116,7 +116,10 @@ pub struct OrderView {
     pub goods_name: String,
     pub picture: Option<Picture>,
     pub quantity: u32,
+    /// What is to be paid, with shipping.
     pub amount: Money,
+    /// The part of the amount that is for shipping: at the address of the order, or at the proposed one.
+    pub shipping: Money,
     pub status: OrderStatus,
     pub reason: Option<String>,
     /// The shop's message when it ended the order.
@@ -138,6 +141,16 @@ pub struct OrderView {
     pub invoice: Option<Invoice>,
 }
 
+impl OrderView {
+    pub fn is_before_payment(&self) -> bool {
+        matches!(self.status, OrderStatus::Reserved | OrderStatus::Unpaid)
+    }
+
+    fn goods(&self) -> Money {
+        Money { amount: self.amount.amount - self.shipping.amount, ..self.amount }
+    }
+}
+
 /// The form of an appeal, as entered.
 #[derive(Debug, Default)]
 pub struct AppealFormState {
@@ -152,6 +165,8 @@ pub struct AppealFormState {
 pub struct OrderPage {
     pub chrome: Chrome,
     pub order: OrderView,
+    /// Whether shipping may cost something and the order is not paid yet.
+    pub charges: bool,
     /// The shopper's default address, for an order that has none yet.
     pub proposed: Option<AddressCard>,
     /// What the shopper's wallet can pay with, if the order can be paid from it: its balance, and the deposit, which
@@ -184,6 +199,17 @@ pub struct SaleOfOrder {
 }
 
 impl OrderPage {
+    /// What shipping costs, in a few words; `None` if there is nothing to say.
+    fn shipping(&self) -> Option<String> {
+        let (t, cost) = (&self.chrome.text().shipping, self.order.shipping);
+        match () {
+            _ if cost.amount > 0 => Some(cost.to_string()),
+            _ if !self.charges => None,
+            _ if self.order.address.is_none() && self.proposed.is_none() => Some(t.by_address.to_owned()),
+            _ => Some(t.free_of_charge.to_owned()),
+        }
+    }
+
     /// The headline of an order that holds its units.
     fn won(&self) -> &'static str {
         let t = &self.chrome.text().outcome;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::json_response;
-use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, UserId, Window};
+use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, ShippingTable, UserId, Window};
 use engine::gate::{Button, IssuedToken};
 use pages::picture;
 use web::Shop;
@@ -194,6 +194,11 @@ pub async fn categories(State(shop): State<Arc<Shop>>) -> Response {
     (Cache::Page, Json(ListedCategories { categories: categories.collect() })).into_response()
 }
 
+/// What shipping costs.
+pub async fn shipping(State(shop): State<Arc<Shop>>) -> Response {
+    (Cache::Page, Json(&*shop.catalogue.shipping())).into_response()
+}
+
 /// The OpenAPI description of this API.
 pub async fn openapi(State(shop): State<Arc<Shop>>) -> Response {
     (Cache::Page, json_response(StatusCode::OK, shop.document.text())).into_response()
@@ -222,6 +227,11 @@ web::operations! { "sales"
     /// Categories of goods, in the order of the shop
     GET "/api/categories" listCategories = categories;
         200 ListedCategories<'_>, "The categories. May be cached for five seconds.";
+    /// What shipping costs by currency, country and region
+    ///
+    /// Empty if it costs nothing. Of the rates in an order's currency the closest one counts.
+    GET "/api/shipping" showShipping = shipping;
+        200 ShippingTable, "May be cached for five seconds.";
     /// Nothing
     GET "/api/ping" ping = ping, tag("benchmarks");
         204 ();

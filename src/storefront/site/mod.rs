@@ -49,7 +49,8 @@ fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Pro
     let of_sale = (&entry.sale, &entry.goods);
     let listed = shop.catalogue.listed();
     let links = sale_pages::links(locale, of_sale, || listed.iter().map(|other| (&other.sale, &other.goods)));
-    let page = sale_pages::render_sale(locale, &shop.config.public_url, of_sale, (category, answers), links)?;
+    let more = (category, answers, &*shop.catalogue.shipping());
+    let page = sale_pages::render_sale(locale, &shop.config.public_url, of_sale, more, links)?;
     let body = Bytes::from(page);
     let etag = compression::etag(&body);
     let content_type = "text/html; charset=utf-8";

@@ -107,6 +107,7 @@ domain::refusals! { problems! {
     ContactNotVerified 403 "contact_not_verified" "The sale asks for a verified mail address. Enter and verify one first.";
     ContactTaken 409 "contact_taken" "The sale is one for each mailbox, and another account takes part with this one.";
     AddressNeeded 409 "address_needed" "The sale is one for each delivery address. Save an address first.";
+    ShippingAddressNeeded 409 "shipping_address_needed" "What shipping costs depends on the address. Set the order's address before paying.";
     AddressTaken 409 "address_taken" "The sale is one for each delivery address, and another account takes part with this one.";
     OtherAddress 409 "other_address" "The sale is one for each delivery address. The order goes to the one with which the account took part.";
     InvitationNeeded 403 "invitation_needed" "The sale asks for an invitation code. Redeem one first.";

@@ -361,6 +361,7 @@ impl From<PaymentError> for Problem {
             PaymentError::BadSignature => Code::BadSignature.into(),
             PaymentError::Malformed => Code::BadJson.into(),
             PaymentError::NotPayable => Code::NotPayable.into(),
+            PaymentError::NeedsAddress => Code::ShippingAddressNeeded.into(),
             PaymentError::NotEnough => Code::NotEnough.into(),
             PaymentError::NoProvider => Code::PaymentsOff.into(),
             PaymentError::TooMany => Problem::new(Code::RateLimited).retry_after(60),

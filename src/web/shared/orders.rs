@@ -18,7 +18,11 @@ pub struct OrderJson {
     pub sale_id: SaleId,
     pub quantity: u32,
     pub status: OrderStatus,
+    /// What is to be paid, with shipping.
     pub amount: Option<Money>,
+    /// The part of the amount that is for shipping. Left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shipping: Option<Money>,
     pub pay_by: Option<Timestamp>,
     /// Why it was rejected, cancelled or refunded: `sold_out`, `repeated`, `unpaid`, `by_owner`, `by_shop`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,6 +200,7 @@ impl OrderJson {
             quantity: order.quantity,
             status: order.status,
             amount: Some(order.amount),
+            shipping: Some(order.shipping).filter(|cost| cost.amount > 0),
             pay_by: Some(order.pay_by),
             reason: order.reason,
             message: order.message,

@@ -25,6 +25,7 @@ export default async function consolePages(run) {
   await see('/goods/new', 'goods-new');
   await see(`/goods/${GOODS.phone}`, 'goods-edit', '.picture-list img');
   await see('/orders', 'orders', 'table.dense');
+  await see('/orders/shipping', 'shipping', '.rate');
   await see('/orders/payments', 'payments', '.empty');
   await see('/orders/approvals', 'approvals', '[data-approval]');
   await see(`/orders/${waiting.id}`, 'order-waiting', '.timeline');

@@ -13,6 +13,7 @@ fn order(status: OrderStatus) -> Order {
         user_id: UserId("0198c0de-0000-7000-8000-000000000002".parse().unwrap()),
         quantity: 2,
         amount: Money::new(399_800, Currency::CNY),
+        shipping: Money::new(0, Currency::CNY),
         status,
         reason: Some("unpaid".into()),
         message: None,
@@ -52,6 +53,7 @@ fn view(status: OrderStatus, goods_name: &str) -> OrderView {
         picture: Some(Picture::drawing("phone.svg")),
         quantity: order.quantity,
         amount: order.amount,
+        shipping: order.shipping,
         status,
         reason: order.reason,
         message: Some(goods_name.into()),
@@ -74,6 +76,7 @@ fn order_page_offers_the_actions_of_its_status() {
         let page = OrderPage {
             chrome: test_chrome(Locale::En, "/en/orders/7/x"),
             order: view(status, "Phone"),
+            charges: false,
             proposed: None,
             deposit: None,
             wallet: (status == OrderStatus::Unpaid).then(|| Money::new(399_799, Currency::CNY)),
@@ -109,6 +112,7 @@ fn order_page_escapes_names() {
     let page = OrderPage {
         chrome,
         order,
+        charges: false,
         proposed: None,
         wallet: None,
         deposit: None,
