@@ -41,6 +41,8 @@ const DEPOSITS_INTERVAL: Duration = Duration::from_secs(1);
 const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// How soon a day that is over is summed up.
 const BOOKS_INTERVAL: Duration = Duration::from_secs(3600);
+/// How soon a day that staff ask for is settled.
+const SETTLEMENT_INTERVAL: Duration = Duration::from_secs(10);
 /// How soon after a sale was retired its digest is kept.
 const DIGESTS_INTERVAL: Duration = Duration::from_secs(60);
 /// How often the depth of RabbitMQ's queues is measured.
@@ -196,6 +198,9 @@ impl Services {
                 store.clone(),
                 |store| async move { Ok(schedule::close_books(store).await?) },
             ),
+            Job::new("settlement", SETTLEMENT_INTERVAL, self.payments.clone(), |payments| async move {
+                Ok(payments.settle_due().await.map(drop)?)
+            }),
             Job::new("digests of sales", DIGESTS_INTERVAL, digests, |digests| async move { Ok(digests.keep().await?) }),
         ];
         if let Some(monitor) = self.monitor.clone() {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use clap::{Arg, ArgAction, Command};
+use jiff::civil::Date;
 
 use super::commands::{DrawFiles, Reset};
 use base::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
@@ -27,17 +28,29 @@ pub enum Task {
     Rehearse(Box<Options>),
     /// Reset something of the account with this name.
     Reset(Reset, String),
+    /// Compare bills of providers with the books.
+    Settle(SettleOptions),
     VerifyDraw(DrawFiles),
     /// Print the document of the API.
     OpenApi,
 }
 
-const COMMANDS: [(&str, Task); 5] = [
+/// Which bills are compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettleOptions {
+    /// The provider's day. `None`: the last one whose bill should be there.
+    pub day: Option<Date>,
+    /// `None`: every provider that has bills.
+    pub provider: Option<String>,
+}
+
+const COMMANDS: [(&str, Task); 6] = [
     ("migrate", Task::Migrate { dry_run: false }),
     ("render", Task::Render),
     ("doctor", Task::Doctor),
     ("audit", Task::Audit { resume: false }),
     ("openapi", Task::OpenApi),
+    ("settle", Task::Settle(SettleOptions { day: None, provider: None })),
 ];
 
 /// Reads the command line, the environment and the file. Ends the process on `--help` and on unknown flags.
@@ -52,6 +65,12 @@ pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
             (_, true) => bail!("--dry-run belongs to migrate"),
             (task, false) => task,
         },
+    };
+    let (day, provider) = (matches.get_one::<Date>("day").copied(), matches.get_one::<String>("provider").cloned());
+    let task = match task {
+        Task::Settle(_) => Task::Settle(SettleOptions { day, provider }),
+        _ if day.is_some() || provider.is_some() => bail!("--day and --provider belong to settle"),
+        task => task,
     };
     let name = match &task {
         Task::Run(roles) if roles.len() == ProcessRole::ALL.len() => "all".to_owned(),
@@ -76,7 +95,7 @@ fn command() -> Command {
             Arg::new("what")
                 .value_name("ROLE|COMMAND")
                 .help(
-                    "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, openapi, \
+                    "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, settle, openapi, \
                      rehearse, reset-password NAME, reset-second-factor NAME, verify-draw PROOF ENTRIES [ENTRY...]",
                 )
                 .action(ArgAction::Append)
@@ -93,6 +112,19 @@ fn command() -> Command {
                 .long("dry-run")
                 .help("migrate: lists what is pending and changes nothing")
                 .action(ArgAction::SetTrue),
+        )
+        .arg(
+            Arg::new("day")
+                .long("day")
+                .value_name("DATE")
+                .value_parser(|text: &str| text.parse::<Date>())
+                .help("settle: the provider's day, such as 2026-11-28 [the last one whose bill should be there]"),
+        )
+        .arg(
+            Arg::new("provider")
+                .long("provider")
+                .value_name("NAME")
+                .help("settle: only this provider, such as wechatpay"),
         )
         .arg(Arg::new("config").long("config").value_name("FILE").help("seckill.toml with keys like listen = \"…\""));
     for &(name, help) in SETTINGS {

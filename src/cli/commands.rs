@@ -1,4 +1,4 @@
-//! The short commands: `seckill audit`, `seckill reset-…` and `seckill verify-draw`.
+//! The short commands: `seckill audit`, `seckill settle`, `seckill reset-…` and `seckill verify-draw`.
 
 use std::fs::File;
 use std::io::{BufReader, IsTerminal, Read};
@@ -11,12 +11,15 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use flate2::read::MultiGzDecoder;
 
+use super::command_line::SettleOptions;
 use crate::app::Services;
 use base::config::Config;
 use control::audit::{Audit, AuditCheck};
 use control::audit_file::AuditFile;
+use domain::Money;
 use domain::draw::{EntryId, Proof, RoundChange, Verification};
-use store::{AccountChange, User};
+use domain::settlement::Difference;
+use store::{AccountChange, DaySettlement, User};
 
 /// Violations printed per invariant.
 const MAX_VIOLATIONS: usize = 20;
@@ -71,6 +74,56 @@ fn print(check: &AuditCheck) {
     if check.violations.len() > MAX_VIOLATIONS {
         println!("     and {} more", check.violations.len() - MAX_VIOLATIONS);
     }
+}
+
+/// Compares bills with the books and prints a table. Exit code 0: they agree; 1: they differ; 2: a day could not be settled.
+pub async fn settle(services: &Services, options: &SettleOptions) -> anyhow::Result<ExitCode> {
+    let all = services.payments.billed();
+    let providers: Vec<&str> = match &options.provider {
+        Some(name) => vec![name],
+        None => all,
+    };
+    ensure!(!providers.is_empty(), "no provider of this shop has bills");
+    let mut code = 0;
+    for provider in providers {
+        let last = services.payments.last_billed_day(provider).await?;
+        let day = options.day.or(last).with_context(|| format!("{provider:?} is no provider that has bills"))?;
+        let of = services.payments.settle(provider, day).await?;
+        print_settlement(&of, &services.store.payments().bill_differences(provider, day).await?);
+        code = code.max(if !of.is_settled() { 2 } else { u8::from(!of.agrees()) });
+    }
+    Ok(ExitCode::from(code))
+}
+
+fn print_settlement(of: &DaySettlement, differences: &[Difference]) {
+    if let Some(problem) = &of.problem {
+        println!("{} {}: not settled: {problem}", of.provider, of.day);
+        return;
+    }
+    let outcome = match of.differences {
+        0 => "agreed".to_owned(),
+        differences => format!("{differences} differences"),
+    };
+    println!("{} {}: {outcome}", of.provider, of.day);
+    println!("  {:<8} {:>8} {:>20} {:>20}", "", "lines", "bill", "books");
+    for sum in &of.totals.sums {
+        println!("  {:<8} {:>8} {:>20} {:>20}", sum.kind.as_str(), sum.lines, told(sum.there), told(sum.here));
+    }
+    for fee in &of.totals.fees {
+        println!("  {:<8} {:>8} {:>20}", "fees", "", told(*fee));
+    }
+    for Difference { problem, of, line, here, there } in differences.iter().take(MAX_VIOLATIONS) {
+        let amount = |amount: &Option<Money>| amount.map(told).unwrap_or_default();
+        let (kind, refund) = (of.kind(), of.refund.as_deref().unwrap_or_default());
+        println!("  {problem} {kind} {} {refund} {line} bill {} books {}", of.payment, amount(there), amount(here));
+    }
+    if differences.len() > MAX_VIOLATIONS {
+        println!("  and {} more", differences.len() - MAX_VIOLATIONS);
+    }
+}
+
+fn told(amount: Money) -> String {
+    format!("{} {}", amount.decimal(), amount.currency.as_str())
 }
 
 // `seckill reset-password NAME` and `seckill reset-second-factor NAME`: for an owner who has lost password, phone, recovery

@@ -59,6 +59,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             let build = async |config: &Config| Ok(Services::build(config).await?.rehearsal());
             Ok(rehearse::run(*options, &config, build).await)
         }
+        Task::Settle(options) => commands::settle(&Services::build(&config).await?, &options).await,
         Task::Reset(reset, username) => reset.run(&config, &username).await,
         Task::OpenApi => {
             println!("{}", String::from_utf8_lossy(&app::document().text()));

@@ -25,6 +25,7 @@ pub fn document(api: &mut Api) {
         approvals::api::document,
         books::api::document,
         books::journal_csv::document,
+        books::settlements::document,
         categories::api::document,
         cockpit::live::document,
         dead_letters::api::document,
@@ -131,6 +132,9 @@ fn api() -> Routes {
         .route("/api/admin/staff", get(users::api::staff))
         .route("/api/admin/staff-policy", get(users::api::policy))
         .route("/api/admin/books", get(books::api::show))
+        .route("/api/admin/settlements", get(books::settlements::list))
+        .route("/api/admin/settlements/{provider}/{day}", get(books::settlements::show))
+        .route("/api/admin/settlements/{provider}/{day}/again", post(books::settlements::again))
         .route("/api/admin/audit-log", get(log::api::list))
         .route("/api/admin/security-events", get(security::api::list))
 }
@@ -204,6 +208,8 @@ fn pages() -> Routes {
         .route("/admin/packets/{packet}/stop", post(packets::page::stop))
         .route("/admin/orders", get(orders::page::list))
         .route("/admin/orders/books", get(books::page::show))
+        .route("/admin/orders/settlements", get(books::settlements::page))
+        .route("/admin/orders/settlements/{provider}/{day}/again", post(books::settlements::again_by_form))
         .route("/admin/orders/approvals", get(approvals::page::list))
         .route("/admin/orders/approvals/{approval}/decline", post(approvals::page::decline))
         .route("/admin/orders/shipping", get(shipping::show).merge(post(shipping::save)))

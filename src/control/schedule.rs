@@ -92,6 +92,7 @@ pub async fn purge(store: Store) -> Result<(), StoreError> {
     while store.payments().purge_webhooks().await? {}
     while store.payments().purge_sandbox().await? {}
     while store.payments().purge_payments().await? {}
+    while store.payments().purge_bill_lines().await? {}
     while store.security_events().purge().await? {}
     while store.orders().purge_order_changes().await? {}
     while store.mail().purge().await? {}

@@ -35,6 +35,7 @@ pub mod returns;
 pub mod sale;
 pub mod sale_digest;
 pub mod secret;
+pub mod settlement;
 pub mod shipping;
 pub mod spread;
 pub mod staff;

@@ -43,6 +43,8 @@ wire_enum! {
         UnknownPayment = "unknown_payment",
         /// The shop does not know the event.
         UnknownEvent = "unknown_event",
+        /// The provider's bill and the books differ.
+        BillDiffers = "bill_differs",
     }
 }
 

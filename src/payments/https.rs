@@ -1,12 +1,15 @@
 //! Requests to providers, by TLS. Each has a connection of its own: a payer makes one or two, and a kept connection may be
 //! closed by the provider just when the next request is sent.
 
+use std::fs::File;
+use std::io::{Seek, Write};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail, ensure};
 use axum::body::Bytes;
-use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
@@ -21,6 +24,10 @@ use base::tls::ClientTls;
 const ATTEMPT_TIMEOUT: Duration = Duration::from_millis(4500);
 /// The largest answer that is read.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+/// The largest file that is downloaded. A line of a bill has some 400 bytes.
+const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+/// How long a download may pause.
+const PAUSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An answer as a whole.
 #[derive(Debug)]
@@ -52,10 +59,45 @@ impl HttpsClient {
     }
 
     async fn attempt(&self, request: &Request<Bytes>) -> anyhow::Result<Answer> {
-        tokio::time::timeout(ATTEMPT_TIMEOUT, self.exchange(request)).await.context("no answer in time")?
+        let exchange = async {
+            let exchange = self.exchange(request).await?;
+            let (head, body) = exchange.response.into_parts();
+            let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| anyhow::anyhow!(error))?;
+            Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
+        };
+        tokio::time::timeout(ATTEMPT_TIMEOUT, exchange).await.context("no answer in time")?
     }
 
-    async fn exchange(&self, request: &Request<Bytes>) -> anyhow::Result<Answer> {
+    /// Downloads a file of any size up to [`MAX_FILE_BYTES`] into one without a name, which ends with its handle. `seen` is
+    /// given every part.
+    pub(super) async fn download(
+        &self,
+        request: &Request<Bytes>,
+        mut seen: impl FnMut(&[u8]) + Send,
+    ) -> anyhow::Result<File> {
+        let exchange =
+            tokio::time::timeout(PAUSE_TIMEOUT, self.exchange(request)).await.context("no answer in time")??;
+        let status = exchange.response.status();
+        ensure!(status == StatusCode::OK, "the download was answered with {status}");
+        let (mut file, mut size) = (tempfile::tempfile()?, 0);
+        let Exchange { response, _connection } = exchange;
+        let mut body = response.into_body();
+        while let Some(frame) =
+            tokio::time::timeout(PAUSE_TIMEOUT, body.frame()).await.context("the download stopped")?
+        {
+            let Ok(part) = frame?.into_data() else { continue };
+            size += part.len() as u64;
+            if size > MAX_FILE_BYTES {
+                bail!("the file has more than {MAX_FILE_BYTES} bytes");
+            }
+            seen(&part);
+            file.write_all(&part)?;
+        }
+        file.rewind()?;
+        Ok(file)
+    }
+
+    async fn exchange(&self, request: &Request<Bytes>) -> anyhow::Result<Exchange> {
         let to = request.uri();
         let is_tls = to.scheme_str() == Some("https");
         let host = to.host().context("the address has no host")?.trim_matches(['[', ']']).to_owned();
@@ -77,15 +119,18 @@ impl HttpsClient {
     }
 }
 
+/// An answer whose body is not read yet. Its connection ends with it.
+struct Exchange {
+    response: Response<Incoming>,
+    _connection: JoinSet<hyper::Result<()>>,
+}
+
 async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Full<Bytes>>,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<Exchange> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // The task ends with this function, because nothing else uses the connection.
     let mut tasks = JoinSet::new();
     tasks.spawn(connection);
-    let (head, body) = sender.send_request(request).await?.into_parts();
-    let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await.map_err(|error| anyhow::anyhow!(error))?;
-    Ok(Answer { status: head.status, headers: head.headers, body: body.to_bytes() })
+    Ok(Exchange { response: sender.send_request(request).await?, _connection: tasks })
 }

@@ -4,12 +4,17 @@
 //! wrong: the shop compares each with its own request, and asks the provider when it needs to be sure.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::{HeaderMap, StatusCode};
+use futures::stream::BoxStream;
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 
 use super::PaymentError;
+use domain::settlement::BillLine;
 use domain::wire::wire_enum;
 use domain::{Money, PaymentId, RefundId};
 use store::{Checkout, Payment, Refund};
@@ -59,9 +64,43 @@ pub trait Provider: Send + Sync {
         (StatusCode::NO_CONTENT, "")
     }
 
+    /// How the provider's days are billed. `None`: it has no bills.
+    fn billing(&self) -> Option<Billing> {
+        None
+    }
+
+    /// What the provider moved on a day that is over. `None`: it has no bill of this day, because nothing moved, or because it
+    /// is not there yet.
+    async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
+        anyhow::bail!("{} has no bill of {day}", self.name())
+    }
+
     /// The JSON with which the provider wants a report to be refused. `None`: it looks at the status only.
     fn refused(&self) -> Option<&'static str> {
         None
+    }
+}
+
+/// The lines of a bill, some at a time, so that a bill of any size can be read.
+pub type Bill<'a> = BoxStream<'a, anyhow::Result<Vec<BillLine>>>;
+
+/// When a provider's day begins, and how soon after its end the bill is there.
+#[derive(Debug, Clone, Copy)]
+pub struct Billing {
+    pub zone: Offset,
+    pub ready_after: Duration,
+}
+
+impl Billing {
+    /// The beginning and the end of a day.
+    pub fn bounds(&self, day: Date) -> Option<(Timestamp, Timestamp)> {
+        let begin = |day: Date| self.zone.to_timestamp(day.at(0, 0, 0, 0)).ok();
+        Some((begin(day)?, begin(day.tomorrow().ok()?)?))
+    }
+
+    /// The last day whose bill should be there.
+    pub fn last_day(&self, now: Timestamp) -> Option<Date> {
+        self.zone.to_datetime(now - self.ready_after).date().yesterday().ok()
     }
 }
 

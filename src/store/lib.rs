@@ -132,6 +132,7 @@ pub use payments::pending::{MAX_COUNTED_PENDING, PendingCounts};
 pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
 pub use payments::refunds::{Refund, RefundRefusal};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
+pub use payments::settlements::DaySettlement;
 pub use payments::staff_refunds::{ApprovalOutcome, IfDisputed, NewStaffRefund, StaffRefund, StaffRefundOutcome};
 pub use payments::{CaptureOutcome, Checkout, NewPayment, Payment, PaymentPurpose, WALLET, WalletPaymentOutcome};
 pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};

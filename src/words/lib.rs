@@ -43,7 +43,7 @@ pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, Dr
 pub use goods::{CategoriesText, GoodsText, QuestionsText};
 pub use orders::{HoldsText, InvoicesText, OrdersText, ParcelsText, ReturnsText, ShippingText, SupportText};
 pub use packets::PacketsText;
-pub use payments::{ApprovalsText, BooksText, CasesText, WalletText};
+pub use payments::{ApprovalsText, BooksText, CasesText, SettlementsText, WalletText};
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
 pub use sales::{ChecklistText, ReportText, SalesText};
 pub use shop::{AboutText, ArchiveText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
@@ -119,6 +119,7 @@ tables! {
     cases: CasesText,
     approvals: ApprovalsText,
     books: BooksText,
+    settlements: SettlementsText,
     bulk: BulkText,
     security: SecurityText,
     mail: MailText,

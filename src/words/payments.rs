@@ -1,6 +1,7 @@
 //! Money: payments, their states and what needs attention about them, refunds that wait for approval, books and wallets.
 
 use crate::Text;
+use domain::settlement::{BillProblem, MovementKind};
 use domain::{ApprovalStatus, CaseKind, PaymentStatus, RefundKind};
 
 texts! {
@@ -24,6 +25,7 @@ texts! {
         kind_disputed: "付款争议", "Payment disputed";
         kind_unknown_payment: "未知付款", "Unknown payment";
         kind_unknown_event: "未知通知", "Unknown notification";
+        kind_bill_differs: "对账不符", "Bill and books differ";
         means_mismatched: "到账金额或币种与应付不符，订单未因此变为已付款。请退款，或在核实后处理。",
             "The amount or currency isn’t what was asked for, so this payment paid for nothing. Refund it, or look into it and settle it.";
         means_refund_failed: "支付平台无法退款，已停止重试。", "The provider couldn’t return the money. No further attempts are made until you retry.";
@@ -32,6 +34,8 @@ texts! {
         means_disputed: "付款人或其银行要求退回款项。订单状态未变。", "The payer or their bank wants the money back. The order is unchanged.";
         means_unknown_payment: "通知中的付款单号不属于本店。", "The shop never started a payment with this ID.";
         means_unknown_event: "系统不认识这种通知。", "The shop doesn’t know this kind of notification.";
+        means_bill_differs: "支付平台的账单与本店账目不一致。重新对账后若已一致，会自动结案。",
+            "The provider’s bill and the shop’s books don’t have the same. The case closes itself once they do, when the day is compared again.";
         payment: "付款单号", "Payment ID";
         state: "付款状态", "Payment status";
         order: "订单", "Order";
@@ -79,6 +83,23 @@ impl Text {
             CaseKind::Disputed => (t.kind_disputed, t.means_disputed),
             CaseKind::UnknownPayment => (t.kind_unknown_payment, t.means_unknown_payment),
             CaseKind::UnknownEvent => (t.kind_unknown_event, t.means_unknown_event),
+            CaseKind::BillDiffers => (t.kind_bill_differs, t.means_bill_differs),
+        }
+    }
+
+    /// How a bill and the books differ.
+    pub fn bill_problem(&self, problem: &BillProblem) -> &'static str {
+        match problem {
+            BillProblem::MissingHere => self.settlements.missing_here,
+            BillProblem::MissingThere => self.settlements.missing_there,
+            BillProblem::AmountDiffers => self.settlements.amount_differs,
+        }
+    }
+
+    pub fn movement_kind(&self, kind: &MovementKind) -> &'static str {
+        match kind {
+            MovementKind::Charge => self.settlements.charge,
+            MovementKind::Refund => self.settlements.refund,
         }
     }
 
@@ -176,6 +197,46 @@ texts! {
         account_shop: "本店", "The shop";
         account_held: "金额不符的收款（待处理）", "Captures of a wrong amount (held)";
         account_provider: "支付平台（店外）", "Payment providers (outside)";
+    }
+}
+
+texts! {
+    /// The console's page where bills of providers are compared with the books.
+    SettlementsText {
+        title: "对账", "Settlements";
+        lead: "每天将支付平台的账单与本店账目逐笔核对。日期以支付平台为准。",
+            "Each day the provider’s bill is compared with the books, line by line. Days are the provider’s.";
+        empty: "还没有对账记录。", "No day has been compared yet.";
+        empty_text: "使用有账单的支付平台收款后，系统每天自动对账。", "Once a provider with bills takes money, this happens by itself every day.";
+        provider: "支付平台", "Provider";
+        every: "全部", "All";
+        day: "日期", "Day";
+        state: "结果", "Result";
+        agreed: "一致", "Agreed";
+        differs: "{} 笔不符", "{} differences";
+        open: "待对账", "Not compared yet";
+        failed: "未完成", "Could not be compared";
+        charges: "收款（账单）", "Charged (bill)";
+        refunds: "退款（账单）", "Refunded (bill)";
+        fees: "手续费", "Fees";
+        lines: "{} 笔", "{} lines";
+        again: "重新对账", "Compare again";
+        asked: "即将重新对账，结果会显示在这里。", "The day will be compared again in a moment. The result will be here.";
+        settled_at: "对账时间", "Compared at";
+        problem: "不符", "Difference";
+        kind: "类型", "Kind";
+        charge: "收款", "Charge";
+        refund: "退款", "Refund";
+        here: "本店", "In the books";
+        there: "账单", "On the bill";
+        payment: "付款单号", "Payment ID";
+        line: "平台单号", "Provider’s number";
+        missing_here: "账单有，本店无", "Missing here";
+        missing_there: "本店有，账单无", "Missing there";
+        amount_differs: "金额不符", "Amount differs";
+        none: "账单与账目一致。", "Bill and books agree.";
+        cases: "每笔不符都会列入待处理付款。", "Each difference is a payment that needs attention.";
+        older: "更早的日期", "Earlier days";
     }
 }
 

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { createSign } from 'node:crypto';
 import { X509Certificate } from 'node:crypto';
+import { crc32, deflateRawSync } from 'node:zlib';
 import { AlipaySdk } from 'alipay-sdk';
-import { Refused, faults, key, serve } from './stand_in.mjs';
+import { Refused, address, billed, chinaDay, chinaTime, faults, key, move, serve } from './stand_in.mjs';
 
 // The part of the client that signs is not among its exports.
 const { sign: signedByClient } = await import(new URL('./node_modules/alipay-sdk/dist/esm/util.js', import.meta.url));
@@ -58,6 +59,8 @@ function open(content, product) {
 const codes = new Map();
 
 function answer({ url, text, headers, method: verb }) {
+  const at = new URL(url, 'http://shop');
+  if (at.pathname === '/downloadBillFile.resource') return { file: archive(at.searchParams.get('fileId')) };
   // A payer with a browser.
   if (verb === 'GET' && PAGES) throw new Refused(302, `${PAGES}/alipay${new URL(url, PAGES).search}`);
   if (verb !== 'POST' || !headers['content-type']?.startsWith('application/x-www-form-urlencoded')) faults.push(`${verb} ${headers['content-type']}`);
@@ -76,6 +79,10 @@ function answer({ url, text, headers, method: verb }) {
       if (trade().trade_status !== 'WAIT_BUYER_PAY') refuse('ACQ.TRADE_STATUS_ERROR', 'the trade is not open');
       trade().trade_status = 'TRADE_CLOSED';
       return { trade_no: trade().trade_no, out_trade_no: content.out_trade_no };
+    case 'alipay.data.dataservice.bill.downloadurl.query':
+      if (content.bill_type !== 'trade' || !/^\d{4}-\d\d-\d\d$/.test(content.bill_date)) refuse('isv.invalid_arguments');
+      if (!billed(...chinaDay(content.bill_date)).length) refuse('isp.bill_not_exist');
+      return { bill_download_url: `http://127.0.0.1:${address.port}/downloadBillFile.resource?bizType=trade&fileId=${content.bill_date}` };
     case 'alipay.trade.refund':
       return refund(trade(), content.out_request_no, cents(content.refund_amount));
     case 'alipay.trade.fastpay.refund.query': {
@@ -100,13 +107,77 @@ function refund(trade, out_request_no, amount) {
   trade.refunded += amount;
   if (trade.refunded === trade.amount) trade.trade_status = 'TRADE_CLOSED';
   refunds.unshift({ out_trade_no: trade.out_trade_no, out_request_no, amount, done: !lateRefunds });
+  move({ line: trade.trade_no, of: trade.out_trade_no, refund: out_request_no, amount });
   return told(lateRefunds ? 'N' : 'Y');
+}
+
+/** Texts in GBK, which Node decodes only. */
+const gbk = (() => {
+  const codes = new Map();
+  const decoder = new TextDecoder('gbk');
+  for (let high = 0x81; high < 0xff; high++) {
+    for (let low = 0x40; low < 0xff; low++) {
+      const bytes = Buffer.from([high, low]);
+      const text = decoder.decode(bytes);
+      if (text.length === 1 && text !== '\ufffd' && !codes.has(text)) codes.set(text, bytes);
+    }
+  }
+  return (text) => Buffer.concat([...text].map((letter) => codes.get(letter) ?? Buffer.from(letter, 'latin1')));
+})();
+
+/** A ZIP archive of files, the first one stored and the others deflated. */
+function zip(files) {
+  const [parts, directory] = [[], []];
+  let offset = 0;
+  for (const [name, text] of files) {
+    const [title, plain] = [gbk(name), gbk(text)];
+    const packed = parts.length ? deflateRawSync(plain) : plain;
+    const head = Buffer.alloc(26);
+    [20, 0, parts.length ? 8 : 0].forEach((value, at) => head.writeUInt16LE(value, 2 * at));
+    [crc32(plain), packed.length, plain.length].forEach((value, at) => head.writeUInt32LE(value, 10 + 4 * at));
+    head.writeUInt16LE(title.length, 22);
+    const place = Buffer.alloc(14);
+    place.writeUInt32LE(offset, 10);
+    const part = Buffer.concat([Buffer.from('PK\x03\x04', 'latin1'), head, title, packed]);
+    parts.push(part);
+    directory.push(Buffer.concat([Buffer.from('PK\x01\x02\x14\x00', 'latin1'), head, place, title]));
+    offset += part.length;
+  }
+  const listed = Buffer.concat(directory);
+  const end = Buffer.alloc(18);
+  [0, 0, files.length, files.length].forEach((value, at) => end.writeUInt16LE(value, 2 * at));
+  [listed.length, offset].forEach((value, at) => end.writeUInt32LE(value, 8 + 4 * at));
+  return Buffer.concat([...parts, listed, Buffer.from('PK\x05\x06', 'latin1'), end]);
+}
+
+const COLUMNS = '支付宝交易号,商户订单号,业务类型,商品名称,创建时间,完成时间,门店编号,门店名称,操作员,终端号,对方账户,订单金额（元）,商家实收（元）,支付宝红包（元）,集分宝（元）,支付宝优惠（元）,商家优惠（元）,券核销金额（元）,券名称,商家红包消费金额（元）,卡消费金额（元）,退款批次号/请求号,服务费（元）,分润（元）,备注';
+
+/** The bill of a day. */
+function archive(day) {
+  const signed = (amount) => `${amount < 0 ? '-' : ''}${yuan(Math.abs(amount))}`;
+  const row = ({ line, of, refund, amount, fee, at }) => {
+    const money = signed(refund ? -amount : amount);
+    const title = `${trades.get(of)?.subject ?? '手机'}, 128 GB`;
+    return [
+      `${line}\t`, `${of}\t`, refund ? '退款' : '交易', title, chinaTime(at), chinaTime(at), '', '', '', '', 'p***@example.com\t', money, money, '0.00', '0.00', '0.00',
+      '0.00', '0.00', '', '0.00', '0.00', refund ? `${refund}\t` : '', signed(-fee), '0.00', '',
+    ].join(',');
+  };
+  const rule = (text) => `#-----------------------------------------${text}----------------------------------------`;
+  const detail = ['#支付宝业务明细查询', `#账号：[${SELLER_ID}0156]`, rule('业务明细列表'), COLUMNS, ...billed(...chinaDay(day)).map(row), rule('业务明细列表结束')];
+  const summary = ['#支付宝业务汇总查询', '门店编号,门店名称,交易订单总笔数,退款订单总笔数', '合计,,1,0'];
+  return zip([[`${SELLER_ID}_业务明细(汇总).csv`, summary.join('\r\n')], [`${SELLER_ID}_业务明细.csv`, `${detail.join('\r\n')}\r\n`]]);
 }
 
 const signature = (text, by) => createSign('RSA-SHA256').update(text, 'utf8').sign(key(by), 'base64');
 
 /** The object with the answer and the signature over its raw text, in which slashes are escaped, as Alipay does it. */
 function write(body, status, { url, lie }) {
+  if (body?.file) {
+    // One byte of the packed table is another.
+    if (lie === 'cut') body.file[Math.floor(body.file.length / 2)] ^= 1;
+    return { headers: { 'content-type': 'application/zip' }, text: body.file };
+  }
   if (status === 302) return { headers: { location: body }, text: '' };
   if (status !== 200) return { headers: {}, text: '' };
   const name = `${new URL(url, 'http://shop').searchParams.get('method')?.replaceAll('.', '_')}_response`;
@@ -148,6 +219,7 @@ await serve({
       const trade = trades.get(number);
       if (trade?.trade_status !== 'WAIT_BUYER_PAY') return { refused: trade?.trade_status ?? 'unknown' };
       Object.assign(trade, { trade_status: 'TRADE_SUCCESS', amount: amount ?? trade.amount });
+      move({ line: trade.trade_no, of: number, amount: trade.amount });
       return { events: [event(trade)] };
     },
     /** The time for refunds is over. */

@@ -18,6 +18,30 @@ export class Refused extends Error {
   }
 }
 
+let ahead = 0;
+/** The stand-in's time, which the command `clock` sets. */
+export const now = () => Math.floor(Date.now() / 1000) + ahead;
+/** Where the stand-in listens. */
+export const address = { port: 0 };
+
+// Bills. What moved is listed as `{ line, of, amount, refund, fee, at }`: the provider's number, the stand-in's name of the
+// payment, and the number of the refund, if it is one. The command `bill` says how bills lie about it.
+const moved = [];
+let lies = {};
+export function move(line) {
+  moved.push({ at: now(), fee: Math.round(line.amount * 0.006) * (line.refund ? -1 : 1), ...line });
+}
+/** What the bill of a time has. */
+export function billed(from, to) {
+  const { lose = [], amounts = {}, add } = lies;
+  const told = moved.filter(({ of, refund }) => refund || !lose.includes(of)).map((line) => ({ ...line, amount: (!line.refund && amounts[line.of]) || line.amount }));
+  if (add) told.push({ line: 'line-of-another', of: 'another', amount: add, fee: 0, at: from });
+  return told.filter(({ at }) => at >= from && at < to);
+}
+/** The bounds of a day in China. */
+export const chinaDay = (day) => [0, 24 * 3600].map((offset) => Date.parse(`${day}T00:00:00+08:00`) / 1000 + offset);
+export const chinaTime = (at) => new Date((at + 8 * 3600) * 1000).toISOString().slice(0, 19).replace('T', ' ');
+
 /** A key of `keys`, which are for tests alone. */
 export const key = (name) => readFileSync(new URL(`./keys/${name}`, import.meta.url), 'utf8');
 
@@ -29,14 +53,14 @@ export const key = (name) => readFileSync(new URL(`./keys/${name}`, import.meta.
  * `drop` and `hang`, no answer after it. Others are left to `write`, as `request.lie`.
  */
 export async function serve({ answer, write, name, commands, fault = () => {}, tls }) {
-  const lies = [];
+  const told = [];
   const handle = (request, response) => {
     let text = '';
     request.setEncoding('utf8');
     request.on('data', (part) => (text += part));
     request.on('end', async () => {
       const asked = { method: request.method, url: request.url, headers: request.headers, text };
-      const lie = lies.find(({ at, times }) => times > 0 && (name(asked) === at || (at.startsWith('/') && request.url.startsWith(at))));
+      const lie = told.find(({ at, times }) => times > 0 && (name(asked) === at || (at.startsWith('/') && request.url.startsWith(at))));
       if (lie) lie.times -= 1;
       asked.lie = lie?.as;
       let [status, body] = [200, null];
@@ -63,14 +87,27 @@ export async function serve({ answer, write, name, commands, fault = () => {}, t
     ...commands,
     /** Lies about such requests, so many times. */
     lie({ at, as, times }) {
-      lies.push({ at, as, times });
+      told.push({ at, as, times });
+      return {};
+    },
+    /** Lies no more. */
+    truth() {
+      told.length = 0;
+      return {};
+    },
+    bill(how) {
+      lies = how;
+      return {};
+    },
+    clock({ at }) {
+      ahead = at - Math.floor(Date.now() / 1000);
       return {};
     },
     state: () => ({ ...commands.state(), faults }),
   };
   const read = (file) => readFileSync(`${tls}/${file}`);
   const server = tls ? createTlsServer({ cert: read('server.pem'), key: read('server.key') }, handle) : createServer(handle);
-  server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+  server.listen(0, '127.0.0.1', () => console.log((address.port = server.address().port)));
   for await (const line of createInterface({ input: process.stdin })) {
     const { do: command, ...rest } = JSON.parse(line);
     console.log(JSON.stringify(all[command](rest)));

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import Stripe from 'stripe';
-import { Refused, faults, serve } from './stand_in.mjs';
+import { Refused, billed, faults, move, now, serve } from './stand_in.mjs';
 
 const [KEY, SECRET, tls] = process.argv.slice(2);
 const sessions = new Map();
@@ -16,7 +16,8 @@ let refundStatus = 'succeeded';
 let serial = 0;
 
 const id = (prefix) => `${prefix}_${String(++serial).padStart(6, '0')}`;
-const now = () => Math.floor(Date.now() / 1000);
+/** Transactions on a page of a bill. Stripe has a hundred. */
+const PAGE = 2;
 
 const refusal = (status, type, message, code) => new Refused(status, { error: { type, message, code } });
 const refuse = (message, code) => {
@@ -97,6 +98,7 @@ function refund(params) {
     metadata: params.metadata ?? {}, failure_reason: refundStatus === 'failed' ? 'expired_or_canceled_card' : undefined,
   };
   if (refundStatus !== 'failed') intent.refunded += amount;
+  move({ line: id('txn'), of: intent.session, refund: made.id, amount, fee: 0, source: made });
   refunds.unshift(made);
   return made;
 }
@@ -130,6 +132,14 @@ async function answer({ method, url: path, text: form, headers }) {
     case 'GET refunds':
       await compare(path, form, version, (client) => client.refunds.list(Object.fromEntries(new URLSearchParams(query))));
       return { object: 'list', data: refunds.filter((made) => !query.includes('payment_intent') || query.includes(`payment_intent=${made.payment_intent}&`)) };
+    case 'GET balance_transactions': {
+      const asked = nested(query);
+      await compare(path, form, version, (client) => client.balanceTransactions.list(asked));
+      if (!asked.created) return { object: 'list', data: [], has_more: false };
+      const all = billed(Number(asked.created.gte), Number(asked.created.lt)).reverse();
+      const rest = all.slice(all.findIndex(({ line }) => line === asked.starting_after) + 1);
+      return { object: 'list', data: rest.slice(0, PAGE).map(transaction), has_more: rest.length > PAGE };
+    }
     case 'GET payment_intents/*':
       await compare(path, form, version, (client) => client.paymentIntents.retrieve(parts[1]));
       return intents.get(parts[1]) ?? refuse('No such payment_intent', 'resource_missing');
@@ -137,6 +147,15 @@ async function answer({ method, url: path, text: form, headers }) {
       faults.push(`${method} ${path}`);
       return refuse('Unrecognized request URL');
   }
+}
+
+/** A line of a bill. Its amount may be in another currency than that of the charge. */
+function transaction({ line, amount, refund, fee, at, source }) {
+  const of = source ?? { id: 'ch_another', object: 'charge', currency: 'cny', payment_intent: 'pi_another', metadata: {} };
+  return {
+    id: line, object: 'balance_transaction', amount: refund ? -amount : amount, fee, net: (refund ? -amount : amount) - fee, currency: of.currency,
+    type: refund ? 'refund' : 'charge', created: at, source: { ...of, amount },
+  };
 }
 
 /** Makes something once for each idempotency key. */
@@ -168,15 +187,19 @@ const commands = {
   pay({ payment: name, amount, slow }) {
     const session = sessions.get(name);
     if (session?.status !== 'open') return { refused: session?.status ?? 'unknown' };
-    const intent = { id: id('pi'), object: 'payment_intent', amount: amount ?? session.amount_total, currency: session.currency, refunded: 0, metadata: intents.get(name) };
+    const intent = { id: id('pi'), object: 'payment_intent', amount: amount ?? session.amount_total, currency: session.currency, refunded: 0, metadata: intents.get(name), session: name };
     intents.set(intent.id, intent);
     Object.assign(session, { status: 'complete', payment_intent: intent.id, amount_total: intent.amount, payment_status: slow ? 'unpaid' : 'paid' });
-    return { events: [event('checkout.session.completed', session), ...(slow ? [] : [charged(intent)])] };
+    const charge = slow ? [] : [charged(intent)];
+    return { events: [event('checkout.session.completed', session), ...charge] };
   },
   /** The outcome of a slow method. */
   settle({ payment: name, good }) {
     const session = sessions.get(name);
-    if (good) session.payment_status = 'paid';
+    if (good) {
+      session.payment_status = 'paid';
+      charged(intents.get(session.payment_intent));
+    }
     return { events: [event(`checkout.session.async_payment_${good ? 'succeeded' : 'failed'}`, session)] };
   },
   /** The payer's card is refused; the session stays open. */
@@ -204,8 +227,11 @@ const commands = {
 };
 
 function charged(intent) {
+  const { amount, currency, metadata } = intent;
+  const charge = { id: id('ch'), object: 'charge', amount, currency, payment_intent: intent.id, metadata };
+  move({ line: id('txn'), of: intent.session, amount, fee: Math.round(amount * 0.029) + 30, source: charge });
   return event('charge.succeeded', {
-    id: id('ch'), object: 'charge', amount: intent.amount, amount_captured: intent.amount, currency: intent.currency, paid: true, captured: true,
+    id: charge.id, object: 'charge', amount: intent.amount, amount_captured: intent.amount, currency: intent.currency, paid: true, captured: true,
     payment_intent: intent.id, metadata: intent.metadata, payment_method_details: { type: 'card', card: { last4: '4242', fingerprint: 'Xt5EWLLDS7FJjR1c' } },
   });
 }

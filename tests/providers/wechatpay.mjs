@@ -1,9 +1,9 @@
 // A stand-in for WeChat Pay (API v3) with a state of its own. `wechatpay-axios-plugin`, a client for Node, signs every
 // request of the shop once more: what the shop sent has to be the same. It encrypts and signs the notices and answers, too.
 import assert from 'node:assert/strict';
-import { createPublicKey } from 'node:crypto';
+import { createHash, createPublicKey } from 'node:crypto';
 import WechatPay from 'wechatpay-axios-plugin';
-import { Refused, faults, key, serve } from './stand_in.mjs';
+import { Refused, address, billed, chinaDay, chinaTime, faults, key, move, serve } from './stand_in.mjs';
 
 const { Aes, Formatter, Rsa } = WechatPay;
 const [MCHID, APPID, SERIAL, V3_KEY, PUBLIC_KEY_ID] = process.argv.slice(2);
@@ -71,6 +71,25 @@ function begin(way, order, now) {
     : { code_url: `weixin://wxpay/bizpayurl?pr=${order.out_trade_no}` };
 }
 
+const COLUMNS = '交易时间,公众账号ID,商户号,特约商户号,设备号,微信订单号,商户订单号,用户标识,交易类型,交易状态,付款银行,货币种类,应结订单金额,代金券金额,微信退款单号,商户退款单号,退款金额,充值券退款金额,退款类型,退款状态,商品名称,商户数据包,手续费,费率,订单金额,申请退款金额,费率备注';
+const yuan = (amount) => `${amount < 0 ? '-' : ''}${Math.floor(Math.abs(amount) / 100)}.${String(Math.abs(amount) % 100).padStart(2, '0')}`;
+
+/** The bill of a day. */
+function table(day) {
+  const lines = billed(...chinaDay(day));
+  const row = ({ line, of, refund, amount, fee, at }) => {
+    const { description = 'Phone', attach = '' } = orders.get(of)?.asked ?? {};
+    const [paid, back] = refund ? [0, amount] : [amount, 0];
+    return [
+      chinaTime(at), APPID, MCHID, '0', '', refund ? '42' : line, of, 'oUpF8', 'NATIVE', refund ? 'REFUND' : 'SUCCESS', 'OTHERS', 'CNY', yuan(paid), '0.00',
+      refund ? line : '0', refund ?? '0', yuan(back), '0.00', refund ? 'ORIGINAL' : '', refund ? 'SUCCESS' : '', description, attach, `${yuan(fee)}000`, '0.60%',
+      yuan(paid), yuan(back), '',
+    ].map((field) => `\`${field}`).join(',');
+  };
+  const sums = '总交易单数,应结订单总金额,退款总金额,充值券退款总金额,手续费总金额,订单总金额,申请退款总金额';
+  return lines.length && `\ufeff${[COLUMNS, ...lines.map(row), sums, `\`${lines.length},\`0.00`].join('\r\n')}\r\n`;
+}
+
 /** An order as answers and notices tell it. */
 function told(order) {
   const { asked, trade_state, paid } = order;
@@ -91,6 +110,7 @@ function refund({ out_trade_no, out_refund_no, amount, notify_url }) {
   if (refundStatus === 'NOT_ENOUGH') refuse(403, 'NOT_ENOUGH', 'the balance is too low');
   if (order.refunded + amount.refund > amount.total) refuse(400, 'INVALID_REQUEST', 'more than is left');
   const made = { refund_id: id('50'), out_refund_no, transaction_id: order.transaction_id, out_trade_no, channel: 'ORIGINAL', user_received_account: 'a card', create_time: '2026-11-29T12:00:00+08:00', status: refundStatus, amount: { ...amount, payer_total: amount.total, payer_refund: amount.refund } };
+  move({ line: made.refund_id, of: out_trade_no, refund: out_refund_no, amount: amount.refund });
   order.refunded += amount.refund;
   order.trade_state = 'REFUND';
   refunds.unshift(made);
@@ -118,6 +138,14 @@ function answer(request) {
       if (order().trade_state !== 'NOTPAY') refuse(400, 'ORDERPAID');
       order().trade_state = 'CLOSED';
       return undefined;
+    case 'GET /v3/bill/tradebill': {
+      check(searchParams.get('bill_type') === 'ALL', 'bill_type');
+      const text = table(searchParams.get('bill_date')) || refuse(400, 'NO_STATEMENT_EXIST');
+      const download_url = `http://127.0.0.1:${address.port}/v3/billdownload/file?token=${searchParams.get('bill_date')}`;
+      return { hash_type: 'SHA1', hash_value: createHash('sha1').update(text).digest('hex'), download_url };
+    }
+    case 'GET /v3/billdownload/file':
+      return { file: table(searchParams.get('token')) };
     case 'POST /v3/refund/domestic/refunds':
       return refund(body);
     case 'GET /v3/certificates': {
@@ -146,6 +174,8 @@ function headers(text, at, by = signer) {
 }
 
 function write(body, status, { headers: asked, lie }) {
+  // Files of bills are not signed.
+  if (body?.file) return { headers: { 'content-type': 'text/plain' }, text: lie === 'cut' ? body.file.slice(0, -1) : body.file };
   const text = body === undefined ? '' : JSON.stringify(body);
   const at = Number(/timestamp="(\d+)"/.exec(asked.authorization ?? '')?.[1] ?? 0);
   const signed = lie === 'unsigned' || status === 401 ? {} : headers(text, lie === 'stale' ? at - 301 : at, lie === 'forged' ? 'merchant' : signer);
@@ -164,6 +194,7 @@ await serve({
       const order = orders.get(number);
       if (order?.trade_state !== 'NOTPAY') return { refused: order?.trade_state ?? 'unknown' };
       Object.assign(order, { trade_state: 'SUCCESS', paid: amount, transaction_id: id('42') });
+      move({ line: order.transaction_id, of: number, amount: amount ?? order.asked.amount.total });
       return { events: [event('TRANSACTION.SUCCESS', told(order))] };
     },
     /** How refunds end from now on. */

@@ -26,6 +26,9 @@ static KIND: Kind = Kind {
     },
     closing: "alipay.trade.close",
     refunding: "alipay.trade.refund",
+    zone: 8,
+    billing: "alipay.data.dataservice.bill.downloadurl.query",
+    bill_file: "/downloadBillFile.resource",
 };
 
 fn fake() -> StandIn {
@@ -287,4 +290,29 @@ async fn doctor_names_the_key_that_alipay_refuses() {
     let other = VerifyingKey::parse(&test_key("platform_b.pem")).unwrap();
     let wrong = check(&|config| config.alipay_key = other.clone()).await.unwrap_err();
     assert!(wrong.contains("SECKILL_ALIPAY_PUBLIC_KEY"), "{wrong}");
+}
+
+#[tokio::test]
+async fn bill_of_alipay_is_compared_with_the_books_line_by_line() {
+    open().await.settle_days().await;
+}
+
+#[tokio::test]
+async fn archive_that_was_altered_settles_nothing_at_alipay() {
+    let arena = open().await;
+    let day = arena.noon();
+    let admin = arena.shop.admin().await;
+    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (_, _, payment) = arena.begin("mei", &sale).await;
+    arena.deliver(&arena.pay(&payment).await[0]).await;
+    arena.noon();
+    arena.fake.lie("/downloadBillFile.resource", "cut", 1);
+    let failed = arena.shop.parts.payments.settle("alipay", day).await.unwrap();
+    assert!(failed.problem.is_some() && failed.settled_at.is_none(), "{failed:?}");
+    assert!(arena.shop.parts.payments.settle("alipay", day).await.unwrap().agrees());
+}
+
+#[tokio::test]
+async fn payment_around_midnight_is_on_one_bill_of_alipay() {
+    open().await.settle_midnight().await;
 }

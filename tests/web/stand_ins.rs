@@ -6,9 +6,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use jiff::civil::Date;
+use jiff::tz::Offset;
+
 use super::support::assert_audit_finds_nothing;
 use super::*;
-use domain::CaseKind::{self, UnexpectedRefund};
+use domain::CaseKind::{self, BillDiffers, UnexpectedRefund};
+use domain::settlement::BillProblem::{AmountDiffers, MissingHere, MissingThere};
+use domain::settlement::MovementKind;
+use payments::settlement::SettleError;
+use store::DaySettlement;
 
 pub const PRICE: i64 = 199_900;
 
@@ -87,6 +94,11 @@ pub struct Kind {
     /// The requests that close a payment and that refund one, as lies name them.
     pub closing: &'static str,
     pub refunding: &'static str,
+    /// The hours by which the provider's days begin before those of UTC.
+    pub zone: i8,
+    /// The requests for a bill and for its file, as lies name them.
+    pub billing: &'static str,
+    pub bill_file: &'static str,
 }
 
 /// A place of a notice, another value there, and what becomes of it: a case or nothing, or the status of a refusal.
@@ -285,6 +297,173 @@ impl Arena {
         self.all_refunds().await;
         assert_eq!((self.refunded(), status_of(&mei, &url).await), (vec![PRICE - 500, 500], "refunded".to_owned()));
         assert_audit_finds_nothing(&self.shop).await;
+    }
+
+    /// Shop and provider come to the next noon in China, which is four o'clock in UTC. Returns the provider's day.
+    pub fn noon(&self) -> Date {
+        let now = self.clock.now();
+        let ahead = (now.as_second() - 4 * 3600 + 1).rem_euclid(24 * 3600);
+        self.advance(Duration::from_secs((24 * 3600 + 1 - ahead) as u64));
+        self.today()
+    }
+
+    fn today(&self) -> Date {
+        Offset::constant(self.kind.zone).to_datetime(self.clock.now()).date()
+    }
+
+    fn advance(&self, by: Duration) {
+        self.clock.advance(by);
+        self.fake.ask(&json!({"do": "clock", "at": self.clock.now().as_second()}));
+    }
+
+    /// An owner of the shop who has just signed in.
+    async fn owner(&self, name: &str) -> TestClient<'_> {
+        let user = self.shop.add_account(name, "", Role::Admin).await;
+        self.shop.open_session(&user, SignedDuration::ZERO).await
+    }
+
+    async fn settle(&self, day: Date) -> DaySettlement {
+        self.shop.parts.payments.settle(self.kind.name, day).await.unwrap()
+    }
+
+    async fn paid(&self, name: &str, sale: &str) -> (String, String) {
+        let (who, url, payment) = self.begin(name, sale).await;
+        self.deliver(&self.pay(&payment).await[0]).await;
+        assert_eq!(status_of(&who, &url).await, "paid");
+        (order_at(&who, &url).await, payment)
+    }
+
+    /// A day's bill is compared with the books: it agrees, lacks lines, has others, and cannot be had.
+    pub async fn settle_days(&self) {
+        let (day, name) = (self.noon(), self.kind.name);
+        let admin = self.shop.admin().await;
+        let sale = self.shop.open_sale(&admin, 9).await;
+        let (_, mei) = self.paid("mei", &sale).await;
+        let (_, wang) = self.paid("wang", &sale).await;
+        let (whole, _) = self.paid("zhao", &sale).await;
+        let (part, _) = self.paid("qian", &sale).await;
+        self.begin("sun", &sale).await;
+        let refund = format!("/api/admin/orders/{whole}/refund");
+        assert_eq!(admin.post(&refund, json!({"reason": "sent back"})).await.status, 200);
+        let scratched = json!({"amount": {"amount": 500, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
+        assert_eq!(admin.post(&format!("/api/admin/orders/{part}/refund-part"), scratched).await.status, 200);
+        self.all_refunds().await;
+        let payments = &self.shop.parts.payments;
+        assert!(matches!(payments.settle(name, day).await, Err(SettleError::NotOver(_))));
+        assert!(matches!(payments.settle("sandbox", day).await, Err(SettleError::NoProvider(_))));
+
+        // Data control settles yesterday, once.
+        self.noon();
+        let admin = self.owner("li").await;
+        assert_eq!((payments.settle_due().await.unwrap(), payments.settle_due().await.unwrap()), (1, 0));
+        let agreed = self.shop.parts.store.payments().settlement(name, day).await.unwrap().unwrap();
+        assert!(agreed.agrees(), "{agreed:?}");
+        let sums = agreed.totals.sums.iter().map(|sum| (sum.kind, sum.here.amount, sum.there.amount, sum.lines));
+        let refunded = PRICE + 500;
+        let expected = [(MovementKind::Charge, 4 * PRICE, 4 * PRICE, 4), (MovementKind::Refund, refunded, refunded, 2)];
+        assert_eq!(sums.collect::<Vec<_>>(), expected);
+        assert!(agreed.totals.fees[0].amount > 0, "{agreed:?}");
+        assert_eq!(self.settle(day).await.totals, agreed.totals);
+
+        // The bill lacks a line, has another amount, and one that the shop never heard of.
+        self.fake.ask(&json!({"do": "bill", "lose": [mei], "amounts": {&wang: 199_800}, "add": 1234}));
+        for _ in 0..2 {
+            let settled = self.settle(day).await;
+            assert_eq!((settled.is_settled(), settled.differences), (true, 3), "{settled:?}");
+            assert_eq!(self.shop.cases().await, [BillDiffers; 3], "each difference is a case, once");
+        }
+        let rows = self.shop.parts.store.payments().bill_differences(name, day).await.unwrap();
+        let mut told: Vec<_> = rows.iter().map(|row| (row.problem, row.here, row.there)).collect();
+        told.sort_by_key(|(problem, ..)| *problem);
+        let yuan = |amount| Some(domain::Money::new(amount, domain::Currency::CNY));
+        let expected = [
+            (MissingHere, None, yuan(1234)),
+            (MissingThere, yuan(PRICE), None),
+            (AmountDiffers, yuan(PRICE), yuan(199_800)),
+        ];
+        assert_eq!(told, expected);
+        let page = admin.get(&format!("/admin/orders/settlements?lang=en&provider={name}&day={day}")).await;
+        for part in ["3 differences", "Missing here", "¥12.34", "Missing there", "Amount differs", "Compare again"] {
+            assert!(page.text().contains(part), "{part}: {}", page.text());
+        }
+        assert!(admin.get("/admin/orders/payments?lang=en").await.text().contains("on the bill"));
+        let api = admin.get(&format!("/api/admin/settlements/{name}/{day}")).await.json();
+        assert_eq!((&api["settlement"]["status"], &api["settlement"]["different"]), (&"differs".into(), &3.into()));
+        assert_eq!(api["differences"].as_array().unwrap().len(), 3, "{api}");
+
+        // What staff have looked into does not come back, and what agrees again settles its case.
+        let case = admin.get("/api/admin/payment-cases").await.json()["cases"][0]["id"].as_str().unwrap().to_owned();
+        let settle = format!("/api/admin/payment-cases/{case}/settle");
+        assert_eq!(admin.post(&settle, json!({"reason": "looked into"})).await.status, 200);
+        assert_eq!(self.settle(day).await.differences, 3);
+        assert_eq!(self.shop.cases().await, [BillDiffers; 2]);
+
+        // The bill cannot be had: everything stays as it was, with the reason, and it is tried again.
+        self.fake.ask(&json!({"do": "bill"}));
+        for (at, how) in [(self.kind.billing, json!("drop")), (self.kind.bill_file, json!(500))] {
+            self.fake.lie(at, how, 2);
+            let failed = self.settle(day).await;
+            assert!(!failed.is_settled() && failed.problem.is_some() && failed.differences == 3, "{failed:?}");
+            self.fake.ask(&json!({"do": "truth"}));
+        }
+        let page = admin.get("/admin/orders/settlements?lang=zh").await;
+        assert!(page.text().contains("未完成"), "{}", page.text());
+        self.clock.advance(Duration::from_secs(3 * 3600));
+        let admin = self.owner("lan").await;
+        assert_eq!(payments.settle_due().await.unwrap(), 1);
+        assert!(self.settle(day).await.agrees());
+        assert_eq!(self.shop.cases().await, []);
+
+        // Staff ask for it.
+        let path = format!("/admin/orders/settlements/{name}/{day}/again?lang=en");
+        assert_eq!(admin.send_form(&path, "").await.status, 303);
+        assert_eq!(admin.post(&format!("/api/admin/settlements/{name}/{day}/again"), json!({})).await.status, 200);
+        assert_eq!((payments.settle_due().await.unwrap(), payments.settle_due().await.unwrap()), (1, 0));
+        let (today, never) = (self.today(), format!("/api/admin/settlements/nobody/{day}"));
+        let early = admin.post(&format!("/api/admin/settlements/{name}/{today}/again"), json!({})).await;
+        assert_eq!(early.status, 422);
+        assert_eq!(admin.get(&never).await.status, 404);
+        assert_eq!(admin.post(&format!("{never}/again"), json!({})).await.status, 404);
+        assert_audit_finds_nothing(&self.shop).await;
+    }
+
+    /// A payment before midnight, of which the shop learns after it, is on the bill of the first day, and is missed on none.
+    pub async fn settle_midnight(&self) {
+        let day = self.noon();
+        // A day on which nothing moved has no bill at most providers.
+        self.noon();
+        assert!(self.settle(day).await.agrees());
+        let to_midnight = (24 - 4 - i64::from(self.kind.zone)) as u64 * 3600 - 60;
+        self.advance(Duration::from_secs(to_midnight));
+        let day = self.today();
+        let admin = self.shop.admin().await;
+        let sale = self.shop.open_sale(&admin, 3).await;
+        let (mei, url, payment) = self.begin("mei", &sale).await;
+        let late = self.pay(&payment).await;
+        self.advance(Duration::from_secs(120));
+        let next = self.today();
+        assert_eq!(next, day.tomorrow().unwrap());
+        self.deliver(&late[0]).await;
+        assert_eq!(status_of(&mei, &url).await, "paid");
+        self.paid("wang", &sale).await;
+        self.noon();
+        self.noon();
+        for day in [next, day, next] {
+            let settled = self.settle(day).await;
+            // Before the first day is settled, nothing says that its bill has the line.
+            assert!(settled.is_settled(), "{settled:?}");
+        }
+        for day in [day, next] {
+            let settled = self.settle(day).await;
+            assert!(settled.agrees(), "{settled:?}");
+            let charged = settled.totals.sums[0];
+            assert_eq!((charged.here.amount, charged.there.amount, charged.lines), (PRICE, PRICE, 1));
+        }
+        assert_eq!(self.shop.cases().await, []);
+        // A line that is on no bill is missed on one day.
+        self.fake.ask(&json!({"do": "bill", "lose": [payment]}));
+        let missed = [self.settle(day).await.differences, self.settle(next).await.differences];
+        assert_eq!((missed, self.shop.cases().await), ([0, 1], vec![BillDiffers]));
     }
 
     /// A refund by somebody at the provider is a case.

@@ -25,6 +25,9 @@ static KIND: Kind = Kind {
     },
     closing: "/v1/checkout/sessions/",
     refunding: "POST /v1/refunds",
+    zone: 0,
+    billing: "/v1/balance_transactions",
+    bill_file: "/v1/balance_transactions",
 };
 
 fn fake() -> StandIn {
@@ -325,4 +328,14 @@ async fn stripe_is_asked_by_tls_and_its_certificate_is_checked() {
     assert_eq!(check(Some(ca)).await, Ok(()));
     let untrusted = check(None).await.unwrap_err();
     assert!(base::tls::repair(&untrusted).is_some(), "{untrusted}");
+}
+
+#[tokio::test]
+async fn bill_of_stripe_is_compared_with_the_books_line_by_line() {
+    open().await.settle_days().await;
+}
+
+#[tokio::test]
+async fn payment_around_midnight_is_on_one_bill_of_stripe() {
+    open().await.settle_midnight().await;
 }

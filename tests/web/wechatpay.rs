@@ -30,6 +30,9 @@ static KIND: Kind = Kind {
     },
     closing: "/v3/pay/transactions/out-trade-no/",
     refunding: "POST /v3/refund/domestic/refunds",
+    zone: 8,
+    billing: "GET /v3/bill/tradebill",
+    bill_file: "GET /v3/billdownload/file",
 };
 
 fn fake() -> StandIn {
@@ -349,4 +352,42 @@ async fn doctor_names_the_key_that_wechat_pay_refuses() {
     let wechatpay = WechatPay::new(&config, &ClientTls::default(), "http://127.0.0.1:8080", &Clock::system()).unwrap();
     let wrong = format!("{:#}", wechatpay.check().await.unwrap_err());
     assert!(wrong.contains("SECKILL_WECHATPAY_PUBLIC_KEY"), "{wrong}");
+}
+
+#[tokio::test]
+async fn bill_of_wechat_pay_is_compared_with_the_books_line_by_line() {
+    open().await.settle_days().await;
+}
+
+#[tokio::test]
+async fn bill_that_was_altered_or_does_not_come_settles_nothing_at_wechat_pay() {
+    let arena = open().await;
+    let day = arena.noon();
+    let admin = arena.shop.admin().await;
+    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (_, _, payment) = arena.begin("mei", &sale).await;
+    arena.deliver(&arena.pay(&payment).await[0]).await;
+    arena.noon();
+    for (at, how, reason) in [
+        ("GET /v3/billdownload/file", "cut", "SHA-1"),
+        ("GET /v3/bill/tradebill", "forged", "does not fit"),
+        ("GET /v3/bill/tradebill", "hang", "no answer in time"),
+    ] {
+        arena.fake.lie(at, how, 2);
+        let failed = arena.shop.parts.payments.settle("wechatpay", day).await.unwrap();
+        let problem = failed.problem.as_deref().unwrap_or_default();
+        assert!(problem.contains(reason) && failed.settled_at.is_none(), "{how}: {problem}");
+        arena.fake.ask(&json!({"do": "truth"}));
+    }
+    // A bill that is not there although the books have money says nothing.
+    arena.fake.ask(&json!({"do": "bill", "lose": [payment]}));
+    let late = arena.shop.parts.payments.settle("wechatpay", day).await.unwrap();
+    assert!(late.problem.as_deref().unwrap_or_default().contains("no bill of this day yet"), "{late:?}");
+    arena.fake.ask(&json!({"do": "bill"}));
+    assert!(arena.shop.parts.payments.settle("wechatpay", day).await.unwrap().agrees());
+}
+
+#[tokio::test]
+async fn payment_around_midnight_is_on_one_bill_of_wechat_pay() {
+    open().await.settle_midnight().await;
 }

@@ -89,7 +89,7 @@ fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     all.push(("/admin/orders/shipping", t.shipping.shipping));
     all.extend([("/admin/orders/payments", t.cases.title), ("/admin/orders/approvals", t.approvals.title)]);
     if chrome.owns() {
-        all.push(("/admin/orders/books", t.books.title));
+        all.extend([("/admin/orders/books", t.books.title), ("/admin/orders/settlements", t.settlements.title)]);
     }
     if chrome.runs_sales() {
         all.extend([("/admin/sales/new", t.admin.new_sale), ("/admin/goods/new", t.admin.new_goods)]);

@@ -6,6 +6,7 @@
 //!
 //! Requests are signed over their sorted parameters, and answers over the raw text of the object that they have.
 
+mod bill;
 mod notices;
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -24,8 +26,8 @@ use url::form_urlencoded::Serializer;
 
 use super::PaymentError;
 use super::https::HttpsClient;
-use super::numbers::{in_china, is_yuan, number, shortened};
-use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use super::numbers::{BILLING, in_china, is_yuan, number, shortened};
+use super::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
 use base::clock::Clock;
 use base::config::AlipayConfig;
 use base::rsa::{SigningKey, VerifyingKey};
@@ -349,6 +351,14 @@ impl Provider for Alipay {
 
     async fn read(&self, _: &HeaderMap, body: &[u8], _: Timestamp) -> Result<Option<Report>, PaymentError> {
         self.report(body).await
+    }
+
+    fn billing(&self) -> Option<Billing> {
+        Some(BILLING)
+    }
+
+    async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
+        self.bill_of(day).await
     }
 
     fn accepted(&self) -> (StatusCode, &'static str) {

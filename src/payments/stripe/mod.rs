@@ -5,6 +5,7 @@
 //! over. If the answer to a new session is lost, no payer has seen its address, so it cannot be paid.
 
 mod amounts;
+mod bill;
 mod notices;
 
 use std::time::Duration;
@@ -14,6 +15,8 @@ use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -21,7 +24,7 @@ use url::form_urlencoded;
 
 use super::PaymentError;
 use super::https::HttpsClient;
-use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use super::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
 use base::config::StripeConfig;
 use base::tls::ClientTls;
 use domain::Money;
@@ -33,6 +36,8 @@ const API_VERSION: &str = "2026-10-28.endive";
 /// A session ends from 30 minutes to 24 hours after its begin. Two minutes are left for clocks that differ.
 const MIN_SESSION: Duration = Duration::from_secs(32 * 60);
 const MAX_SESSION: Duration = Duration::from_secs(24 * 3600 - 120);
+/// When the list of a day is complete.
+const BILLING: Billing = Billing { zone: Offset::UTC, ready_after: Duration::from_secs(3600) };
 /// The longest name of what is paid for.
 const MAX_TITLE_CHARS: usize = 200;
 /// Refunds of one payment that are looked through: as many as one answer has.
@@ -83,6 +88,8 @@ struct StripeRefund {
 #[derive(Deserialize)]
 struct List<T> {
     data: Vec<T>,
+    #[serde(default)]
+    has_more: bool,
 }
 
 #[derive(Deserialize)]
@@ -155,7 +162,7 @@ impl Stripe {
 
     /// Checks that Stripe accepts the key and that it may do what payments need.
     pub async fn check(&self) -> anyhow::Result<()> {
-        for path in ["/v1/checkout/sessions?limit=1", "/v1/refunds?limit=1"] {
+        for path in ["/v1/checkout/sessions?limit=1", "/v1/refunds?limit=1", "/v1/balance_transactions?limit=1"] {
             self.get::<List<serde_json::Value>>(path).await?;
         }
         Ok(())
@@ -187,7 +194,9 @@ impl Stripe {
             // Not said in Stripe's words, which repeat a part of the key.
             StatusCode::UNAUTHORIZED => bail!("Stripe does not accept SECKILL_STRIPE_SECRET_KEY"),
             StatusCode::FORBIDDEN => {
-                bail!("SECKILL_STRIPE_SECRET_KEY lacks a permission: checkout sessions, refunds, payment intents")
+                bail!(
+                    "SECKILL_STRIPE_SECRET_KEY lacks a permission: checkout sessions, refunds, payment intents, balance transactions"
+                )
             }
             // Another request with the same key is under way, or there are too many.
             status @ (StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS) => bail!("Stripe is busy ({status})"),
@@ -316,6 +325,14 @@ impl Provider for Stripe {
             Ok(made) => made.outcome(),
             Err(refusal) => RefundOutcome::Failed(refusal.message),
         })
+    }
+
+    fn billing(&self) -> Option<Billing> {
+        Some(BILLING)
+    }
+
+    async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
+        self.bill_of(day).map(Some)
     }
 
     async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError> {

@@ -4,6 +4,7 @@
 //! whose begin was not answered can be closed all the same. An order is not closed by its `time_expire`, so the shop
 //! closes it. Requests are signed with the merchant's key, and answers with a key of the platform ([`signatures`]).
 
+mod bill;
 mod notices;
 mod signatures;
 
@@ -15,6 +16,7 @@ use async_trait::async_trait;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -23,7 +25,7 @@ use url::form_urlencoded::byte_serialize;
 use super::PaymentError;
 use super::https::{Answer, HttpsClient};
 use super::numbers::{self, in_china, number, shortened};
-use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use super::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
 use base::clock::Clock;
 use base::config::WechatPayConfig;
 use base::tls::ClientTls;
@@ -363,6 +365,14 @@ impl Provider for WechatPay {
     async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError> {
         self.verify(headers, body, now).await?;
         self.report(body)
+    }
+
+    fn billing(&self) -> Option<Billing> {
+        Some(numbers::BILLING)
+    }
+
+    async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
+        self.bill_of(day).await
     }
 
     fn refused(&self) -> Option<&'static str> {

@@ -149,7 +149,7 @@ impl PaymentStore<'_> {
             CaseKind::Disputed => refunds::stop_refund(&mut tx, case.payment, None).await?,
             _ => {}
         }
-        let is_new = open(&mut tx, &NewCase { kind, ..*case }, now).await?;
+        let is_new = open(&mut tx, &NewCase { kind, ..*case }, now).await?.is_some();
         tx.commit().await?;
         Ok(is_new.then_some(kind))
     }
@@ -285,13 +285,14 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
     })
 }
 
-/// Opens a case. Returns `false` if the same case is open already.
-pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
+/// Opens a case and returns its id. `None`: the same case is open already.
+pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Result<Option<String>, sqlx::Error> {
+    let id = Uuid::now_v7().to_string();
     let done = sqlx::query(
         "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, refund_id)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
     )
-    .bind(Uuid::now_v7().to_string())
+    .bind(id.clone())
     .bind(case.kind.as_str())
     .bind(case.payment.to_owned())
     .bind(case.amount.map(|amount| amount.amount))
@@ -301,7 +302,7 @@ pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Res
     .bind(case.part.map(|part| part.to_string()))
     .execute(&mut **tx)
     .await?;
-    Ok(done.rows_affected() == 1)
+    Ok((done.rows_affected() == 1).then_some(id))
 }
 
 async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {

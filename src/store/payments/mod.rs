@@ -10,6 +10,7 @@ mod purge;
 pub(super) mod records;
 pub(super) mod refunds;
 pub(super) mod sandbox;
+pub(super) mod settlements;
 pub(super) mod staff_refunds;
 
 use std::fmt;
@@ -332,7 +333,7 @@ async fn refuse_capture(
     let (payment, details) = (id.to_string(), format!("captured {captured}"));
     let case =
         NewCase { kind, payment: &payment, part: None, amount: Some(captured).filter(is_possible), details: &details };
-    let is_new = cases::open(tx, &case, now).await?;
+    let is_new = cases::open(tx, &case, now).await?.is_some();
     Ok(if is_new { CaptureOutcome::Case(kind) } else { CaptureOutcome::AlreadyApplied })
 }
 

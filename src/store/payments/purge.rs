@@ -14,6 +14,8 @@ const KEEP_WEBHOOKS: Duration = Duration::from_secs(90 * 24 * 3600);
 const KEEP_SANDBOX_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long payments are kept that were closed without money. A late report about one is a case about an unknown payment.
 const KEEP_UNMADE_PAYMENTS: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How long the lines of bills are kept: a payment may be captured here so long after its line was on a bill.
+const KEEP_BILL_LINES: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Rows per statement.
 const PURGE_SIZE: i64 = 1000;
 
@@ -36,6 +38,15 @@ impl PaymentStore<'_> {
         let before = self.now().await? - KEEP_UNMADE_PAYMENTS;
         let query = sqlx::query(sql).bind(first_id_at(before)).bind(PURGE_SIZE);
         Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+    }
+
+    /// Deletes a bounded number of old lines of bills. Returns whether there may be more.
+    pub async fn purge_bill_lines(self) -> Result<bool, StoreError> {
+        let before = self.now().await? - KEEP_BILL_LINES;
+        let sql = "DELETE FROM bill_lines WHERE run < $1 AND line IN
+             (SELECT line FROM bill_lines WHERE run < $1 ORDER BY run, line LIMIT $2)";
+        let query = sqlx::query(sql).bind(first_id_at(before)).bind(PURGE_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() >= PURGE_SIZE as u64)
     }
 
     /// Deletes a bounded number of old payments of the sandbox. Returns whether there may be more.

@@ -32,6 +32,7 @@ const SEARCHES: &[&str] = &[
     "/admin/orders?parcel=to_pack&held=false",
     "/admin/orders/invoices",
     "/admin/orders/invoices?issued=true",
+    "/admin/orders/settlements?provider=wechatpay&day=2026-11-28",
     "/admin/orders?parcel=packed&held=false",
     "/admin/orders?parcel=packed&sort=oldest",
     "/admin/orders?return=asked",
