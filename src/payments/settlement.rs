@@ -120,6 +120,8 @@ impl Payments {
         loop {
             let lines = payments.bill_lines(run, &after, PAGE_SIZE).await?;
             let Some(last) = lines.last() else { break };
+            // The lines of one payment are compared together, so they have to fit.
+            ensure!(lines.len() < PAGE_SIZE, "the bill has {PAGE_SIZE} lines about {}", last.of.payment);
             after.clone_from(&last.of.payment);
             outcome.add(Comparison::of(&payments.booked(name, &lines).await?, &lines));
             ensure_few(&outcome)?;

@@ -146,7 +146,7 @@ texts! {
     /// Returns of delivered orders, in the console and for the owners of orders.
     ReturnsText {
         title: "退货", "Return";
-        asked: "退货待处理", "Return asked for";
+        asked: "已申请退货", "Return asked for";
         accepted: "等待寄回", "To be sent back";
         refused: "退货未通过", "Return refused";
         withdrawn: "退货已撤回", "Return withdrawn";

@@ -49,6 +49,7 @@ const SHORT: &[&str] = &[
     "sandbox_webhooks",
     "saved_views",
     "schema_floor",
+    "settlements",
     "shipping",
     "shop_pages",
     "shop_secret",

@@ -125,7 +125,10 @@ impl Export {
             let (carrier, number) = (label.carrier.unwrap_or_default(), label.number.unwrap_or_default());
             let returned = found.returned.map(|state| state.to_string()).unwrap_or_default();
             let shipping = order.shipping.decimal();
-            self.cells(found).into_iter().chain([paid_at, back, held, state, carrier, number, returned, shipping]).collect()
+            self.cells(found)
+                .into_iter()
+                .chain([paid_at, back, held, state, carrier, number, returned, shipping])
+                .collect()
         });
         Ok(Some((records.collect(), self)))
     }

@@ -15,8 +15,8 @@ use crate::cockpit::Sources;
 use crate::cockpit::alarms::{StockTotals, alarms, drift, moods};
 use crate::cockpit::opening::OpeningCounts;
 use crate::cockpit::sample::{
-    BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, Requests, SaleFacts, Sample, StockFacts,
-    QueueFacts,
+    BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
+    StockFacts,
 };
 use crate::cockpit::verdict::verdict;
 use base::clock::Clock;

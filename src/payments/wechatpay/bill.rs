@@ -78,10 +78,11 @@ fn read(file: File, mchid: String) -> Bill<'static> {
             match &columns {
                 _ if text.trim().is_empty() => {}
                 _ if text.trim_start_matches('\u{feff}').starts_with(SUMS) => return None,
-                Some(columns) => match line(columns, &text, &mchid).transpose() {
-                    Some(line) => return Some(line),
-                    None => {}
-                },
+                Some(columns) => {
+                    if let Some(line) = line(columns, &text, &mchid).transpose() {
+                        return Some(line);
+                    }
+                }
                 None => {
                     let header = Columns::of(&text);
                     if !header.has(TIME) {

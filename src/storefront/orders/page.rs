@@ -190,7 +190,18 @@ pub async fn page(
     let chrome = visitor.chrome_at(order_path(visitor.locale, order.sale_id, order.id));
     let now = shop.clock.now();
     let page = OrderPage {
-        chrome, order, charges, proposed, wallet, deposit, offers, sale, now, appeal, invoice, return_form,
+        chrome,
+        order,
+        charges,
+        proposed,
+        wallet,
+        deposit,
+        offers,
+        sale,
+        now,
+        appeal,
+        invoice,
+        return_form,
     };
     personal(status, &page)
 }

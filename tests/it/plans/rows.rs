@@ -199,6 +199,17 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, 'x', i, CASE WHEN i % 100 <> 0 THEN i END, CASE WHEN i % 100 <> 0 THEN 'admin' END",
         ),
         rows("goods_returns (order_id, reason, note, asked_at_ms)", "{id}, 'damaged', 'x', i"),
+        "INSERT INTO settlements (provider, day) VALUES ('wechatpay', '2026-11-28')".to_owned(),
+        rows(
+            "bill_lines (run, line, provider, payment_id, refund_id, amount, currency, fee, fee_currency, at_ms)",
+            "'run', {id}, 'wechatpay', {id}, '', 100, 'CNY', 1, 'CNY', i",
+        ),
+        // A few differences on each of many days.
+        rows(
+            "bill_differences (provider, day, problem, line, payment_id, refund_id, there, there_currency, case_id)",
+            "'wechatpay', CASE WHEN i < 10 THEN '2026-11-28' ELSE CAST(i / 10 AS TEXT) END, 'missing_here', {id}, {id}, '', 100,
+             'CNY', ''",
+        ),
         rows("parcel_steps (order_id, step, state, at_ms, actor)", "{id}, 1, 'packed', i, 'admin'"),
         // Groups of ten accounts share an address. All accounts of a sale share a network, which links none of them.
         rows(
