@@ -20,11 +20,17 @@
 //! shoppers hold units of its sale, and with a thousand live sales, bought from one or all of them. It leaves a million
 //! orders in the outbox: run `scripts/stack purge` afterwards.
 //!
+//! `SECKILL_PAYMENT_WINDOW=5s … -- ended` measures what sales cost that are over: a shop with 0, 100 and 1,000 of them is
+//! restarted, bought from, and left alone.
+//!
 //! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3),
 //! in which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
 
 #[path = "../common/mod.rs"]
 mod common;
+mod ended;
+#[path = "../common/info.rs"]
+mod info;
 #[path = "../common/shop.rs"]
 mod shop;
 mod waiting_room;
@@ -72,6 +78,8 @@ enum Scope {
     /// Persisting the backlog.
     Pipeline,
     Growth,
+    /// Sales that are over.
+    Ended,
     /// Waiting rooms.
     WaitingRoom,
 }
@@ -84,6 +92,7 @@ impl Plan {
             rounds: common::number("PURCHASES_ROUNDS", 3),
             scope: match () {
                 () if has_argument("growth") => Scope::Growth,
+                () if has_argument("ended") => Scope::Ended,
                 () if has_argument("queue") => Scope::WaitingRoom,
                 () if has_argument("http") => Scope::Http,
                 () if has_argument("pipeline") => Scope::Pipeline,
@@ -100,8 +109,11 @@ impl Plan {
 
 async fn run() -> anyhow::Result<()> {
     let plan = Plan::from_environment();
-    let shop = Shop::start().await?;
     let dir = tempfile::tempdir()?;
+    if plan.scope == Scope::Ended {
+        return ended::run(dir.path()).await;
+    }
+    let shop = Shop::start().await?;
     if plan.scope == Scope::Growth {
         return growth(&shop, dir.path(), &plan).await;
     }
