@@ -5,7 +5,7 @@ import { createSign } from 'node:crypto';
 import { X509Certificate } from 'node:crypto';
 import { crc32, deflateRawSync } from 'node:zlib';
 import { AlipaySdk } from 'alipay-sdk';
-import { Refused, address, billed, chinaDay, chinaTime, faults, key, move, serve } from './stand_in.mjs';
+import { address, billed, chinaDay, chinaTime, faults, keep, key, move, next, Refused, serve } from './stand_in.mjs';
 
 // The part of the client that signs is not among its exports.
 const { sign: signedByClient } = await import(new URL('./node_modules/alipay-sdk/dist/esm/util.js', import.meta.url));
@@ -19,9 +19,8 @@ const trades = new Map();
 const refunds = [];
 let lateRefunds = false;
 let balance = true;
-let serial = 0;
 
-const id = (prefix) => `${prefix}${String(++serial).padStart(12, '0')}`;
+const id = (prefix) => `${prefix}${String(next()).padStart(12, '0')}`;
 const refuse = (sub_code, sub_msg = sub_code, code = '40004') => {
   throw new Refused(200, { code, msg: 'Business Failed', sub_code, sub_msg });
 };
@@ -200,6 +199,7 @@ function event(trade, others = {}) {
 }
 const refunded = (trade, { out_request_no }) => event(trade, { refund_fee: yuan(trade.refunded), gmt_refund: '2026-11-29 12:10:00.000', out_biz_no: out_request_no });
 
+keep({ trades, codes, refunds });
 await serve({
   answer,
   write,

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import Stripe from 'stripe';
-import { Refused, billed, faults, move, now, serve } from './stand_in.mjs';
+import { billed, faults, keep, move, next, now, Refused, serve } from './stand_in.mjs';
 
 const [KEY, SECRET, tls] = process.argv.slice(2);
 const sessions = new Map();
@@ -13,11 +13,10 @@ const refunds = [];
 /** Answers by idempotency key, with the form that they belong to. Stripe keeps faults, too. */
 const kept = new Map();
 let refundStatus = 'succeeded';
-let serial = 0;
 
-const id = (prefix) => `${prefix}_${String(++serial).padStart(6, '0')}`;
-/** Transactions on a page of a bill. Stripe has a hundred. */
-const PAGE = 2;
+const id = (prefix) => `${prefix}_${String(next()).padStart(6, '0')}`;
+/** Transactions on a page of a bill: few, so that there are several pages, and in the torture as many as Stripe has. */
+const PAGE = process.env.STAND_IN_STATE ? 100 : 2;
 
 const refusal = (status, type, message, code) => new Refused(status, { error: { type, message, code } });
 const refuse = (message, code) => {
@@ -236,6 +235,7 @@ function charged(intent) {
   });
 }
 
+keep({ sessions, intents, kept, refunds });
 await serve({
   answer,
   write: (body, status) => ({ headers: { 'content-type': 'application/json' }, text: JSON.stringify(body) }),

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createHash, createPublicKey } from 'node:crypto';
 import WechatPay from 'wechatpay-axios-plugin';
-import { Refused, address, billed, chinaDay, chinaTime, faults, key, move, serve } from './stand_in.mjs';
+import { address, billed, chinaDay, chinaTime, faults, keep, key, move, next, Refused, serve } from './stand_in.mjs';
 
 const { Aes, Formatter, Rsa } = WechatPay;
 const [MCHID, APPID, SERIAL, V3_KEY, PUBLIC_KEY_ID] = process.argv.slice(2);
@@ -21,9 +21,8 @@ const refunds = [];
 const fetched = { certificates: 0 };
 let refundStatus = 'SUCCESS';
 let hasH5 = true;
-let serial = 0;
 
-const id = (prefix) => `${prefix}${String(++serial).padStart(10, '0')}`;
+const id = (prefix) => `${prefix}${String(next()).padStart(10, '0')}`;
 const refuse = (status, code, message = code) => {
   throw new Refused(status, { code, message });
 };
@@ -184,6 +183,7 @@ function write(body, status, { headers: asked, lie }) {
 
 const event = (event_type, plain) => ({ id: id('EV-'), event_type, plain: structuredClone(plain) });
 
+keep({ orders, refunds });
 await serve({
   answer,
   write,

@@ -3,13 +3,15 @@
 //!
 //! [`schedule`] derives from a seed what breaks and when; [`arena`] and [`strike`] do it. [`customer`]s shop, others
 //! wait for their [`turns`] with [`deposits`] set aside, and an [`admin`]istrator pauses and tops up. [`verdict`]
-//! judges. `scripts/torture` runs it for longer, and many times.
+//! judges. `scripts/torture` runs it for longer, and many times. [`providers`] is a torture of its own, by what is paid at
+//! payment providers.
 
 mod admin;
 mod arena;
 mod customer;
 mod deposits;
 mod line;
+mod providers;
 mod report;
 mod schedule;
 mod strike;
@@ -211,5 +213,10 @@ mod faults {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn every_answer_is_true_on_sqlite() {
         super::torture(Rung::Sqlite, 15).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn books_agree_with_three_providers() {
+        super::providers::torture().await;
     }
 }
