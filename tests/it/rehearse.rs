@@ -8,7 +8,7 @@ use domain::SaleId;
 use serde_json::Value;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection};
 
-use crate::support::{Nginx, Plan, Rung, Shop, eventually, free_address, pause, program, run};
+use crate::support::{Nginx, PROGRAM, Plan, Rung, Shop, eventually, free_address, pause, program, run};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Limits that no machine exceeds, because these tests do not judge its speed.
@@ -63,7 +63,9 @@ struct RunningRehearsal(Child);
 
 impl RunningRehearsal {
     fn start(shop: &Shop, words: &[&str]) -> RunningRehearsal {
-        let mut command: Command = program(shop.processes[0].settings(), shop.dir(), words);
+        let mut settings = shop.processes[0].settings().clone();
+        settings.remove(PROGRAM);
+        let mut command: Command = program(&settings, shop.dir(), words);
         RunningRehearsal(command.stdout(Stdio::null()).spawn().unwrap())
     }
 
@@ -266,13 +268,14 @@ mod stack {
         small_rehearsal_is_a_go_and_removes_itself(Rung::Rabbit).await;
     }
 
-    /// nginx is in front of two servers, which are restarted one after the other while shoppers buy. On a busy machine a
-    /// request may meet a connection that is being closed. nginx answers it with 503, because it may not send it twice.
-    #[tokio::test]
-    async fn restart_of_both_servers_is_a_go() {
+    const ROLES: [&str; 5] = ["serve", "serve", "relay", "consume", "control"];
+
+    /// nginx is in front of two servers. While shoppers buy, processes are stopped and started one after the other: the
+    /// index of each, and the program that it runs from then on, if it is not this version's. On a busy machine a request
+    /// may meet a connection that is being closed. nginx answers it with 503, because it may not send it twice.
+    async fn restarts_are_a_go(plan: Plan, shoppers: &str, restarts: &[(usize, Option<&str>)]) {
         let address = free_address();
-        let plan = Plan::on(Rung::Rabbit).await.roles(&["serve", "serve", "relay", "consume", "control"]);
-        let plan = plan.set("SECKILL_PUBLIC_URL", &format!("http://{address}"));
+        let plan = plan.roles(&ROLES).set("SECKILL_PUBLIC_URL", &format!("http://{address}"));
         let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_DRAIN", "2s");
         let mut shop = plan.start().await;
         shop.goods().await;
@@ -280,19 +283,44 @@ mod stack {
         let servers = [shop.processes[0].listen, shop.processes[1].listen];
         let _nginx = Nginx::start(dir.path(), address, &servers, &pages, "");
         let (site, report) = (format!("http://{address}"), shop.dir().join("report.json"));
-        let crowd = ["rehearse", "--shoppers", "1500", "--units", "300", "--rps", "80", "--ramp", "15s", "--bots", "0"];
+        // The rehearsal is of this version, so it needs this version's schema.
+        assert!(shop.run(&["migrate"]).await.status.success());
+        let crowd =
+            ["rehearse", "--shoppers", shoppers, "--units", "300", "--rps", "80", "--ramp", "15s", "--bots", "0"];
         let limits = ["--p99", "1m", "--landed", "1m", "--json", report.to_str().unwrap()];
         let mut rehearsal = RunningRehearsal::start(&shop, &[&crowd[..], &limits, &["--url", &site]].concat());
         wait_for_first_sale(&shop).await;
-        for n in 0..2 {
-            shop.processes[n].terminate();
-            assert!(shop.processes[n].ended(TIMEOUT).await.success());
-            shop.processes[n].start();
+        for (n, version) in restarts {
+            shop.processes[*n].terminate();
+            assert!(shop.processes[*n].ended(TIMEOUT).await.success());
+            match version {
+                Some(version) => shop.processes[*n].set(PROGRAM, version),
+                None => shop.processes[*n].unset(PROGRAM),
+            }
+            shop.processes[*n].start();
             shop.wait_until_ready().await;
         }
         assert!(rehearsal.0.try_wait().unwrap().is_none(), "shoppers still buy");
         assert_eq!(rehearsal.ended().await, Some(0), "{}", std::fs::read_to_string(report).unwrap_or_default());
         shop.audit_is_clean().await;
+    }
+
+    #[tokio::test]
+    async fn restart_of_both_servers_is_a_go() {
+        restarts_are_a_go(Plan::on(Rung::Rabbit).await, "1500", &[(0, None), (1, None)]).await;
+    }
+
+    /// All processes are rolled from the version before the latest migration to this one, and back.
+    #[tokio::test]
+    async fn versions_rolled_forward_and_back_are_a_go() {
+        let earlier = std::env::var("SECKILL_TEST_EARLIER_PROGRAM").expect("the program that scripts/test long builds");
+        let program = earlier.clone();
+        let plan = Plan::on(Rung::Rabbit).await.each_process(move |_, _, settings| {
+            settings.insert(PROGRAM.to_owned(), program.clone());
+        });
+        let both_ways = [None, Some(earlier.as_str())].into_iter();
+        let restarts: Vec<_> = both_ways.flat_map(|version| (0..ROLES.len()).map(move |n| (n, version))).collect();
+        restarts_are_a_go(plan, "6000", &restarts).await;
     }
 
     #[tokio::test]

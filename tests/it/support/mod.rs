@@ -22,7 +22,7 @@ pub use fixture::{Fixture, manage, on_database, on_postgres};
 pub use load::{Load, ShopperOutcome};
 pub use nginx::Nginx;
 pub use ports::free_address;
-pub use process::{Process, Settings, clock_library, program, run, set_clock};
+pub use process::{PROGRAM, Process, Settings, clock_library, program, run, set_clock};
 pub use proxy::Proxy;
 pub use redis_server::RedisServer;
 pub use rung::Rung;

@@ -27,9 +27,13 @@ pub struct Process {
     child: Option<Child>,
 }
 
+/// The setting of a process that runs another version of the program. The program leaves it alone.
+pub const PROGRAM: &str = "SECKILL_TEST_PROGRAM";
+
 /// A command that runs the program with only these settings in its environment.
 pub fn program(settings: &Settings, dir: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_seckill"));
+    let own = env!("CARGO_BIN_EXE_seckill");
+    let mut command = Command::new(settings.get(PROGRAM).map_or(own, String::as_str));
     command.args(words).current_dir(dir).env_clear().envs(settings).env("RUST_BACKTRACE", "1").stdin(Stdio::null());
     command
 }
