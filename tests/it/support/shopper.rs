@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::SECRET;
 use super::client::{Answer, Client};
-use super::wait::eventually;
+use super::wait::{eventually, pause};
 
 /// How long an order or a payment may take to reach its next status while all services work.
 const TIMEOUT: Duration = Duration::from_secs(15);
@@ -140,10 +140,14 @@ impl Shopper {
         (wallet["balance"]["amount"].as_i64().unwrap(), wallet["set_aside"]["amount"].as_i64().unwrap())
     }
 
+    /// Asks no more often than an account may.
     pub async fn wait_for_wallet(&self, expected: (i64, i64), within: Duration) {
-        eventually("the wallet has what it should", within, async || match self.wallet().await {
-            found if found == expected => Ok(()),
-            found => Err(format!("{found:?}, not {expected:?}")),
+        eventually("the wallet has what it should", within, async || {
+            pause(200).await;
+            match self.wallet().await {
+                found if found == expected => Ok(()),
+                found => Err(format!("{found:?}, not {expected:?}")),
+            }
         })
         .await;
     }
