@@ -27,7 +27,7 @@ pub struct ShippingRate {
     pub country: String,
     /// Provinces or states of the country, in each spelling that addresses have. Empty: all without a rate of their own.
     #[serde(default)]
-    #[schemars(length(max = 50))]
+    #[schemars(length(max = 50), inner(length(min = 1, max = 60)))]
     pub regions: Vec<String>,
     pub cost: Money,
     /// Free of charge if the goods of the order cost at least this.
