@@ -452,8 +452,8 @@ texts! {
         price: "运费", "Shipping costs";
         free_above: "满多少免运费（可不填）", "Free from (optional)";
         currency: "币种", "Currency";
-        help: "省份用逗号分隔，并写出买家会用的写法，例如：新疆, Xinjiang。每种币种须有一行“其他地区”。清空一行即可删除；保存后会出现新的空行。",
-            "Separate provinces by commas, and give each spelling that buyers use, such as 新疆, Xinjiang. Each currency needs a row for everywhere else. Clear a row to remove it. Saving adds more blank rows.";
+        help: "省份用逗号分隔，并写出买家会用的各种写法（中文、拼音）。每种币种须有一行“其他地区”。清空一行即可删除；保存后会出现新的空行。",
+            "Separate provinces by commas, and give each spelling that buyers use, Chinese and Latin. Each currency needs a row for everywhere else. Clear a row to remove it. Saving adds more blank rows.";
         saved: "已保存。", "Saved.";
         wrong: "请检查标出的内容，尚未保存。", "Please check what is marked. Nothing was saved yet.";
         changed: "运费刚被其他人修改。以下是你填写的内容，再次保存将覆盖对方的修改。", "Someone else changed the rates just now. This is what you entered; saving again replaces their change.";
