@@ -29,8 +29,8 @@ impl Services {
         let stop = lifecycle.stop_token();
         let catalogue = self.catalogue.clone();
         lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
-        // Claims are decided by it, and the relay reads the outboxes that it lists.
-        if roles.contains(&ProcessRole::Serve) || roles.contains(&ProcessRole::Relay) {
+        // Claims are decided by it, and relay or, without RabbitMQ, consumer read the outboxes that it lists.
+        if roles.iter().any(|role| *role != ProcessRole::Control) {
             let directory = self.directory.clone();
             lifecycle.spawn_loop("packets", |stop| async move { directory.follow(stop).await });
         }
