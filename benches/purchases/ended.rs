@@ -24,7 +24,7 @@ const SECONDS: u64 = 2;
 /// Distinct shoppers of a load, more than any buys.
 const SHOPPERS: usize = 120_000;
 const IDLE: Duration = Duration::from_secs(30);
-/// The services behind the shop. Those of other shops on the same machine would count as well.
+/// PostgreSQL, Redis and RabbitMQ. Run nothing else that uses them on this machine.
 const SERVICES: [&str; 3] = ["postgres", "redis-server", "beam.smp"];
 
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ struct Costs {
     start: Duration,
     /// Purchases per second right after that, divided by those ten seconds later.
     first_to_later: f64,
-    /// Cores in use while nobody does anything: of the four processes, and of the services.
+    /// Cores that the four processes, and the services, use without any request.
     idle: [f64; 2],
     /// Resident memory of the four processes and the memory that Redis uses, in MiB.
     memory: [f64; 2],
@@ -172,7 +172,7 @@ fn resident_memory(processes: &[PathBuf]) -> anyhow::Result<f64> {
     processes.iter().map(of).sum()
 }
 
-/// Processor time of all these processes. One that has ended meanwhile counts nothing.
+/// Processor time of these processes. A process that has ended counts as 0.
 fn cpu_seconds(processes: &[PathBuf]) -> anyhow::Result<f64> {
     /// Linux counts in hundredths of a second for programs.
     const TICKS: f64 = 100.0;

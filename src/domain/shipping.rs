@@ -1,7 +1,7 @@
 //! What the shop takes for shipping: a table of rates by currency, country and region.
 //!
-//! An order's goods and its address decide. Of the rates in the order's currency the closest one counts: of the region,
-//! then of the country, then the one of everywhere else, which each currency needs to have.
+//! Only rates in the order's currency are used: the one of the address's region; without it that of its country; without
+//! that the one for everywhere else, which each currency must have.
 
 use std::collections::BTreeSet;
 use std::fmt;
