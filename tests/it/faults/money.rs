@@ -1,7 +1,7 @@
 //! Money under `kill -9` of every process, while the provider's reports are lost, repeated, late and wrong: every
 //! captured amount ends as paid or refunded.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::http::Method;
 use base::clock::Clock;
@@ -34,22 +34,6 @@ impl World {
     async fn execute(&self, sql: &str) -> u64 {
         let mut connection = AnyConnection::connect(&self.database).await.unwrap();
         sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.unwrap().rows_affected()
-    }
-
-    /// Sends the request until there is an answer that is not caused by a dead process.
-    async fn insist(&self, client: &Client, path: &str, body: &Value) -> (u16, Value) {
-        let began = Instant::now();
-        while began.elapsed() < SETTLE_TIMEOUT {
-            if let Ok(answer) = client.request(Method::POST, path).json(body).try_send().await
-                && answer.status < 500
-                && answer.status != 429
-            {
-                let json = if answer.text().starts_with('{') { answer.json() } else { Value::Null };
-                return (answer.status, json);
-            }
-            pause(50).await;
-        }
-        panic!("no answer to {path}");
     }
 
     /// Delivers a report with its own id until it is accepted.
@@ -86,7 +70,7 @@ impl World {
         let path = format!("/api/sales/{}/orders/{order}", self.sale);
         match n % 16 {
             0 => {}
-            1 => drop(self.insist(&shopper.client, &format!("{path}/cancel"), &json!({})).await),
+            1 => drop(shopper.client.insist(&format!("{path}/cancel"), &json!({})).await),
             2 => drop(self.capture_silently(&payment).await),
             3 if self.capture_silently(&payment).await => self.report("payment.captured", &payment, 1).await,
             4 => {
@@ -105,13 +89,13 @@ impl World {
             6 => self.report("payment.captured", &Uuid::now_v7().to_string(), PRICE).await,
             7 => {
                 let cancel = format!("{path}/cancel");
-                let cancel = self.insist(&shopper.client, &cancel, &Value::Null);
+                let cancel = shopper.client.insist(&cancel, &Value::Null);
                 tokio::join!(self.pay(&shopper, &payment), cancel);
             }
             8 => {
                 self.pay(&shopper, &payment).await;
                 let refund = format!("/api/admin/orders/{order}/refund");
-                self.insist(&self.admin, &refund, &json!({"reason": "broken"})).await;
+                self.admin.insist(&refund, &json!({"reason": "broken"})).await;
                 self.report("refund.failed", &payment, PRICE).await;
             }
             9 => {
@@ -136,7 +120,7 @@ impl World {
     async fn begin(&self, shopper: &Shopper, order: &str) -> Option<String> {
         let path = format!("/api/sales/{}/orders/{order}/payments", self.sale);
         for _ in 0..100 {
-            let (status, json) = self.insist(&shopper.client, &path, &json!({})).await;
+            let (status, json) = shopper.client.insist(&path, &json!({})).await;
             if status == 201 {
                 return json["payment"]["id"].as_str().map(str::to_owned);
             }

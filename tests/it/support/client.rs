@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, header};
@@ -12,7 +12,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde_json::Value;
 
+use super::wait::pause;
+
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
+const INSIST_TIMEOUT: Duration = Duration::from_secs(240);
 const RELOAD_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The connections of a test; clones share them.
@@ -98,6 +101,22 @@ impl Client {
 
     pub async fn post(&self, path: &str, json: Value) -> Answer {
         self.request(Method::POST, path).json(&json).send().await
+    }
+
+    /// Sends a request until there is an answer that neither a dead process nor a limit causes.
+    pub async fn insist(&self, path: &str, body: &Value) -> (u16, Value) {
+        let began = Instant::now();
+        while began.elapsed() < INSIST_TIMEOUT {
+            if let Ok(answer) = self.request(Method::POST, path).json(body).try_send().await
+                && answer.status < 500
+                && answer.status != 429
+            {
+                let json = if answer.text().starts_with('{') { answer.json() } else { Value::Null };
+                return (answer.status, json);
+            }
+            pause(50).await;
+        }
+        panic!("no answer to {path}");
     }
 
     fn origin(&self) -> &str {

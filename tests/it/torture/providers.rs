@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::http::Method;
 use base::clock::Clock;
@@ -195,22 +195,6 @@ struct World {
 struct Begun(Arc<Fake>, String);
 
 impl World {
-    /// Sends the request until there is an answer that is not caused by a dead process.
-    async fn insist(&self, client: &Client, path: &str, body: &Value) -> (u16, Value) {
-        let began = Instant::now();
-        while began.elapsed() < SETTLE_TIMEOUT {
-            if let Ok(answer) = client.request(Method::POST, path).json(body).try_send().await
-                && answer.status < 500
-                && answer.status != 429
-            {
-                let json = if answer.text().starts_with('{') { answer.json() } else { Value::Null };
-                return (answer.status, json);
-            }
-            pause(50).await;
-        }
-        panic!("no answer to {path}");
-    }
-
     async fn customer(&self, n: u64, shopper: Shopper, mut random: StdRng) {
         let Some(order) = self.buy(&shopper).await else { return };
         let path = format!("/api/sales/{}/orders/{order}", self.sale);
@@ -219,13 +203,13 @@ impl World {
         match n / 3 % 10 {
             0 => {}
             1 => {
-                self.insist(&shopper.client, &cancel, &Value::Null).await;
+                shopper.client.insist(&cancel, &Value::Null).await;
                 self.pay(&begun, &mut random, 0.5).await;
             }
             // Every notice is lost.
             2 => self.pay(&begun, &mut random, 1.0).await,
             3 => {
-                let cancelled = self.insist(&shopper.client, &cancel, &Value::Null);
+                let cancelled = shopper.client.insist(&cancel, &Value::Null);
                 tokio::join!(self.pay(&begun, &mut random, 0.3), cancelled);
             }
             4 => {
@@ -238,10 +222,9 @@ impl World {
             5 | 6 => {
                 self.pay(&begun, &mut random, 0.1).await;
                 let part = json!({"amount": {"amount": 500, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
-                self.insist(&self.admin, &format!("/api/admin/orders/{order}/refund-part"), &part).await;
+                self.admin.insist(&format!("/api/admin/orders/{order}/refund-part"), &part).await;
                 if n.is_multiple_of(2) {
-                    self.insist(&self.admin, &format!("/api/admin/orders/{order}/refund"), &json!({"reason": "x"}))
-                        .await;
+                    self.admin.insist(&format!("/api/admin/orders/{order}/refund"), &json!({"reason": "x"})).await;
                 }
             }
             _ => self.pay(&begun, &mut random, 0.2).await,
@@ -263,7 +246,7 @@ impl World {
         let fake = &self.fakes[(provider % 3) as usize];
         for _ in 0..60 {
             let (status, begun) =
-                self.insist(&shopper.client, &format!("{path}/payments"), &json!({"provider": fake.name})).await;
+                shopper.client.insist(&format!("{path}/payments"), &json!({"provider": fake.name})).await;
             if status != 201 {
                 pause(100).await;
                 continue;
