@@ -1,12 +1,12 @@
 //! Files of bills: tables of text with a header, plain or within a ZIP archive.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 
-use anyhow::{Context, bail, ensure};
-use flate2::CrcReader;
-use flate2::read::DeflateDecoder;
+use anyhow::{Context, ensure};
 use futures::stream;
+use tokio::task::spawn_blocking;
+use zip::ZipArchive;
 
 use super::provider::Bill;
 use domain::settlement::BillLine;
@@ -15,6 +15,8 @@ use domain::settlement::BillLine;
 const BATCH_SIZE: usize = 500;
 /// The longest line of a bill that is read.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
+/// Some ten million lines.
+const MAX_UNPACKED_BYTES: u64 = 4 << 30;
 
 /// The columns of a table by their names in its header.
 pub(super) struct Columns(Vec<String>);
@@ -87,92 +89,27 @@ pub(super) fn lines<R: Read>(from: R, decode: fn(&[u8]) -> String) -> Lines<BufR
 pub(super) fn bill(lines: impl Iterator<Item = anyhow::Result<BillLine>> + Send + 'static) -> Bill<'static> {
     let batches = stream::unfold(Some(lines.fuse()), |lines| async move {
         let mut lines = lines?;
-        match lines.by_ref().take(BATCH_SIZE).collect::<anyhow::Result<Vec<BillLine>>>() {
-            Ok(batch) if batch.is_empty() => None,
-            Ok(batch) => Some((Ok(batch), Some(lines))),
+        let read = spawn_blocking(move || {
+            let batch = lines.by_ref().take(BATCH_SIZE).collect::<anyhow::Result<Vec<BillLine>>>()?;
+            Ok((batch, lines))
+        });
+        match read.await.unwrap_or_else(|error| Err(error.into())) {
+            Ok((batch, _)) if batch.is_empty() => None,
+            Ok((batch, lines)) => Some((Ok(batch), Some(lines))),
             Err(error) => Some((Err(error), None)),
         }
     });
     Box::pin(batches)
 }
 
-// ZIP archives, as far as bills need them: not encrypted, not in parts, below 4 GiB.
-
-const END: &[u8] = b"PK\x05\x06";
-/// The end of an archive with its longest comment.
-const MAX_END_BYTES: u64 = 22 + 65_535;
-
-/// A file of an archive.
-pub(super) struct Entry {
-    method: u16,
-    crc: u32,
-    packed: u64,
-    offset: u64,
-}
-
-/// The files of an archive. Their names are not read: they are written in several encodings.
-pub(super) fn entries(archive: &mut File) -> anyhow::Result<Vec<Entry>> {
-    let length = archive.seek(SeekFrom::End(0))?;
-    let tail = read_at(archive, length.saturating_sub(MAX_END_BYTES), length.min(MAX_END_BYTES))?;
-    let end = tail.windows(END.len()).rposition(|window| window == END).context("the bill is no ZIP archive")?;
-    let end = tail.get(end..end + 22).context("the archive is cut off")?;
-    let (count, size, start) = (u16_at(end, 10), u32_at(end, 12), u32_at(end, 16));
-    let directory = read_at(archive, start.into(), size.into())?;
-    let (mut entries, mut at) = (Vec::new(), 0);
-    for _ in 0..count {
-        let entry = directory.get(at..at + 46).context("the archive's directory is cut off")?;
-        ensure!(entry.starts_with(b"PK\x01\x02"), "the archive's directory cannot be read");
-        ensure!(u16_at(entry, 8) & 1 == 0, "the archive is encrypted");
-        let (crc, packed, offset) = (u32_at(entry, 16), u32_at(entry, 20).into(), u32_at(entry, 42).into());
-        entries.push(Entry { method: u16_at(entry, 10), crc, packed, offset });
-        at += 46 + usize::from(u16_at(entry, 28)) + usize::from(u16_at(entry, 30)) + usize::from(u16_at(entry, 32));
-    }
-    Ok(entries)
-}
-
-/// Opens a file of an archive. The end of what it reads is an error if the checksum does not fit.
-pub(super) fn open(archive: &File, entry: &Entry) -> anyhow::Result<impl Read + Send + use<>> {
-    let mut archive = archive.try_clone()?;
-    let head = read_at(&mut archive, entry.offset, 30)?;
-    ensure!(head.starts_with(b"PK\x03\x04"), "a file of the archive cannot be found");
-    let names = i64::from(u16_at(&head, 26)) + i64::from(u16_at(&head, 28));
-    archive.seek(SeekFrom::Current(names))?;
-    let packed = archive.take(entry.packed);
-    let plain: Box<dyn Read + Send> = match entry.method {
-        0 => Box::new(packed),
-        8 => Box::new(DeflateDecoder::new(packed)),
-        method => bail!("a file of the archive is compressed in an unknown way ({method})"),
-    };
-    Ok(Checked { plain: CrcReader::new(plain), crc: entry.crc })
-}
-
-struct Checked {
-    plain: CrcReader<Box<dyn Read + Send>>,
-    crc: u32,
-}
-
-impl Read for Checked {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.plain.read(buffer)?;
-        if read == 0 && !buffer.is_empty() && self.plain.crc().sum() != self.crc {
-            return Err(std::io::Error::other("the checksum of a file of the archive does not fit"));
-        }
-        Ok(read)
-    }
-}
-
-fn read_at(file: &mut File, offset: u64, length: u64) -> anyhow::Result<Vec<u8>> {
-    ensure!(offset.saturating_add(length) <= file.metadata()?.len(), "the archive is cut off");
-    file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = vec![0; usize::try_from(length)?];
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
+/// The files of a ZIP archive, each unpacked into a file without a name, with its checksum compared.
+pub(super) fn unpacked(archive: File) -> anyhow::Result<impl Iterator<Item = anyhow::Result<File>>> {
+    let mut archive = ZipArchive::new(archive).context("the bill is no ZIP archive")?;
+    Ok((0..archive.len()).map(move |at| {
+        let mut file = tempfile::tempfile()?;
+        let size = io::copy(&mut archive.by_index(at)?.take(MAX_UNPACKED_BYTES), &mut file)?;
+        ensure!(size < MAX_UNPACKED_BYTES, "a file of the archive has {MAX_UNPACKED_BYTES} bytes or more");
+        file.rewind()?;
+        Ok(file)
+    }))
 }

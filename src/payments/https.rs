@@ -2,7 +2,6 @@
 //! closed by the provider just when the next request is sent.
 
 use std::fs::File;
-use std::io::{Seek, Write};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -13,7 +12,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncSeekExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
@@ -79,7 +78,7 @@ impl HttpsClient {
             tokio::time::timeout(PAUSE_TIMEOUT, self.exchange(request)).await.context("no answer in time")??;
         let status = exchange.response.status();
         ensure!(status == StatusCode::OK, "the download was answered with {status}");
-        let (mut file, mut size) = (tempfile::tempfile()?, 0);
+        let (mut file, mut size) = (tokio::fs::File::from_std(tempfile::tempfile()?), 0);
         let Exchange { response, _connection } = exchange;
         let mut body = response.into_body();
         while let Some(frame) =
@@ -91,10 +90,10 @@ impl HttpsClient {
                 bail!("the file has more than {MAX_FILE_BYTES} bytes");
             }
             seen(&part);
-            file.write_all(&part)?;
+            file.write_all(&part).await?;
         }
-        file.rewind()?;
-        Ok(file)
+        file.rewind().await?;
+        Ok(file.into_std().await)
     }
 
     async fn exchange(&self, request: &Request<Bytes>) -> anyhow::Result<Exchange> {

@@ -2,7 +2,7 @@
 //! <https://opendocs.alipay.com/open/02e7gr>
 
 use std::fs::File;
-use std::io::Read;
+use std::io::BufReader;
 
 use anyhow::{Context, bail, ensure};
 use axum::body::Bytes;
@@ -11,9 +11,10 @@ use encoding_rs::GB18030;
 use jiff::civil::Date;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::task::spawn_blocking;
 
 use super::Alipay;
-use crate::bill_files::{self, Columns, bill, entries, lines};
+use crate::bill_files::{Columns, Lines, bill, lines, unpacked};
 use crate::numbers::{bill_amount, from_china, id_in};
 use crate::provider::Bill;
 use domain::settlement::{BillLine, Movement};
@@ -42,13 +43,13 @@ impl Alipay {
             _ => url,
         };
         let file = self.client.download(&Request::get(url).body(Bytes::new())?, |_| {}).await?;
-        read(file).map(Some)
+        spawn_blocking(move || read(file)).await?.map(Some)
     }
 }
 
-fn read(mut archive: File) -> anyhow::Result<Bill<'static>> {
-    for entry in entries(&mut archive)? {
-        let mut lines = lines(bill_files::open(&archive, &entry)?, |bytes| GB18030.decode(bytes).0.into_owned());
+fn read(archive: File) -> anyhow::Result<Bill<'static>> {
+    for file in unpacked(archive)? {
+        let mut lines = lines(file?, |bytes| GB18030.decode(bytes).0.into_owned());
         while let Some(text) = lines.next() {
             let columns = Columns::of(&text?);
             if columns.has(PAYMENT) && columns.has(REFUND) {
@@ -60,13 +61,12 @@ fn read(mut archive: File) -> anyhow::Result<Bill<'static>> {
 }
 
 /// The lines between the header and the end of the table. Lines that are not of the table begin with `#`.
-fn trades<R: Read + Send + 'static>(
-    mut lines: bill_files::Lines<std::io::BufReader<R>>,
+fn trades(
+    mut lines: Lines<BufReader<File>>,
     columns: Columns,
 ) -> impl Iterator<Item = anyhow::Result<BillLine>> + Send + 'static {
     std::iter::from_fn(move || {
         loop {
-            // To the end of the file, so that its checksum is compared.
             match lines.next()? {
                 Ok(text) if text.trim().is_empty() || text.starts_with('#') => {}
                 Ok(text) => return Some(line(&columns, &text)),
