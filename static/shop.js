@@ -65,6 +65,15 @@ function runOrder() {
   }
 }
 
+/** Reloads the page of a payment once its address leads on, because the payment is made or over. */
+function runPayment() {
+  poll(async () => {
+    const answer = await fetch(location.pathname, { redirect: 'manual' }).catch(() => null);
+    if (answer?.type === 'opaqueredirect') location.reload();
+    return 3000 + jitter(2000);
+  });
+}
+
 /** Counts down to the start of the sale beside a form. */
 function runOpening() {
   const place = main.querySelector('[data-opens]');
@@ -211,7 +220,7 @@ runOpening();
 copyButtons();
 printButtons();
 fillAccount();
-({ order: runOrder, orders: runPaymentTimes, 'order-address': runPaymentTimes, retry: () => runRetry() })[page]?.();
+({ order: runOrder, orders: runPaymentTimes, payment: runPayment, 'order-address': runPaymentTimes, retry: () => runRetry() })[page]?.();
 // The worker marks pages from its cache. Ask /api/ping and not for the page: the browser's own cache may answer that
 // for a minute.
 if (document.documentElement.hasAttribute('data-kept')) runRetry('/api/ping');
