@@ -2,13 +2,16 @@
 //! desktop. With `SCREENSHOTS=1` in the environment, pictures of every page are in `tests/browser/artifacts`
 //! afterwards.
 
+use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Stdio;
 
 use domain::draw::EntryId;
 use domain::waiting_room::Segment;
 use domain::{Place, WaitingRoomSeed};
 use serde_json::{Value, json};
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
 
 use crate::support::{Plan, Rung, Shop, free_address};
 
@@ -20,7 +23,7 @@ async fn shop(rung: Rung) -> Shop {
 /// Where a journey is played: in English on a phone, because its words are the longest, or in Chinese on a desktop. Half of
 /// the journeys are played at each place; with `SECKILL_TEST_LONG=1` all are played at both.
 fn places(journey: &str) -> Value {
-    const DESKTOP: [&str; 19] = [
+    const DESKTOP: [&str; 20] = [
         "purchase",
         "recovery",
         "console_details",
@@ -40,6 +43,7 @@ fn places(journey: &str) -> Value {
         "sale_management",
         "slow_shop",
         "page_details",
+        "payments",
     ];
     // This goes another way on a phone.
     if is_long() || journey == "first_purchase" {
@@ -280,6 +284,35 @@ async fn account_of_a_busy_network_costs_a_computation_a_wait_or_an_address() {
     let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_SMTP_URL", &format!("smtp://{smtp}"));
     let shop = plan.start().await;
     journey_with("registration", &shop, json!({ "smtp": smtp.port() })).await;
+    shop.audit_is_clean().await;
+}
+
+/// Starts stand-ins of all payment providers, with pages for payers. Returns the settings of a shop that is paid there.
+async fn stand_ins(shop: SocketAddr, pages: SocketAddr) -> (Child, Vec<(String, String)>) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/providers/cashier.mjs");
+    let mut node = Command::new("node");
+    node.arg(script).args([shop, pages].map(|at| format!("http://{at}"))).stdout(Stdio::piped()).kill_on_drop(true);
+    let mut child = node.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut settings = Vec::new();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        if line == "# ready" {
+            return (child, settings);
+        }
+        let given = line.trim_start_matches("export ").split(' ').filter_map(|given| given.split_once('='));
+        settings.extend(given.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+    panic!("the stand-ins do not start: run scripts/test, which installs their packages");
+}
+
+#[tokio::test]
+async fn shopper_pays_at_three_providers() {
+    let (listen, pages) = (free_address(), free_address());
+    let (_payers, settings) = stand_ins(listen, pages).await;
+    let plan = Plan::on(Rung::Sqlite).await.set("SECKILL_DEMO", "true").set("SECKILL_LISTEN", &listen.to_string());
+    let shop = settings.iter().fold(plan, |plan, (name, value)| plan.set(name, value)).start().await;
+    let providers = [format!("http://{pages}"), shop.setting("SECKILL_ALIPAY_API").to_owned()];
+    journey_with("payments", &shop, json!({ "providers": providers })).await;
     shop.audit_is_clean().await;
 }
 

@@ -1,7 +1,8 @@
-// The stand-ins of all providers, for a person who clicks through the cashier: `scripts/cashier`.
+// The stand-ins of all providers, for a person who clicks through the cashier (`scripts/cashier`) and for a browser.
 //
-// It prints the settings of a shop that is paid there, and serves a page with the payments that wait to be made. There the
-// payer pays, and the provider tells the shop. Its argument is the address of the shop.
+// It prints the settings of a shop that is paid there, and serves the providers' pages and one with all payments that wait to be
+// made. There the payer pays, the provider tells the shop, and leads back to it. Its arguments are the addresses of the shop and
+// of these pages.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
@@ -38,6 +39,22 @@ async function open() {
   ];
 }
 
+/** What a code stands for. */
+const codeOf = ({ provider, payment }) => (provider === 'wechatpay' ? `weixin://wxpay/bizpayurl?pr=${payment}` : `https://qr.alipay.com/${payment}`);
+
+/** The payment of a provider's page, and where it leads from there. */
+async function opened({ pathname, search, searchParams }) {
+  if (pathname === '/alipay') {
+    // The payer opens the address with all that the shop signed.
+    const { out_trade_no, return_url } = await alipay.ask({ do: 'open', url: `${alipay.api}/gateway.do${search}` });
+    return [out_trade_no, return_url];
+  }
+  if (searchParams.has('prepay_id')) return [searchParams.get('prepay_id'), searchParams.get('redirect_url')];
+  const { sessions } = await stripe.ask({ do: 'state' });
+  const session = sessions.find(({ id }) => pathname === `/c/pay/${id}`);
+  return [session?.id, session?.success_url];
+}
+
 async function pay({ provider, payment, scan }) {
   const { ask } = providers[provider];
   if (scan) await ask({ do: 'scan', payment });
@@ -53,13 +70,16 @@ const page = (content) => `<!doctype html><meta charset="utf-8"><meta name="view
 
 const server = createServer(async (request, response) => {
   const url = new URL(request.url, PAGES);
-  // Alipay's page: the payer opens the address with all that the shop signed.
-  if (url.pathname === '/alipay') await alipay.ask({ do: 'open', url: `${alipay.api}/gateway.do${url.search}` });
   if (request.method === 'POST') {
-    await pay(Object.fromEntries(url.searchParams));
-    return response.writeHead(303, { location: '/' }).end();
+    const { code, back, ...asked } = Object.fromEntries(url.searchParams);
+    const payment = code ? (await open()).find((one) => codeOf(one) === code) : asked;
+    if (!payment) return response.writeHead(404).end();
+    await pay(payment);
+    return response.writeHead(303, { location: back || '/' }).end();
   }
-  const rows = (await open()).map(({ provider, payment, amount, scan = '' }) => `<form method="post" action="/?provider=${provider}&payment=${payment}&scan=${scan}">
+  const [only, back = ''] = await opened(url);
+  const shown = (await open()).filter(({ payment }) => !only || payment === only);
+  const rows = shown.map(({ provider, payment, amount, scan = '' }) => `<form method="post" action="/?${new URLSearchParams({ provider, payment, scan, back })}">
 <p>${provider} ${Number.isNaN(amount) ? 'QR code' : (amount / 100).toFixed(2)} <button>Pay</button> <small>${payment}</small></form>`);
   response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page(rows.join('') || '<p>None.'));
 });

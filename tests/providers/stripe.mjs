@@ -79,7 +79,7 @@ function createSession(params) {
   const session = {
     id: name, object: 'checkout.session', url: `${process.env.STAND_IN_PAGES ?? 'https://checkout.stripe.com'}/c/pay/${name}`, status: 'open', payment_status: 'unpaid',
     amount_total: amount, currency: price.currency, payment_intent: null, client_reference_id: params.client_reference_id,
-    metadata: params.metadata ?? {}, livemode: false, expires_at: Number(params.expires_at),
+    metadata: params.metadata ?? {}, livemode: false, expires_at: Number(params.expires_at), success_url: params.success_url,
   };
   sessions.set(name, session);
   intents.set(name, params.payment_intent_data?.metadata ?? {});

@@ -18,9 +18,9 @@ const PLACES = {
 };
 
 export class Visitor {
-  static async open(browser, shop, { locale, width, settings }, { scripts = true, motion = false } = {}) {
+  static async open(browser, shop, { locale, width, settings }, { scripts = true, motion = false, agent } = {}) {
     const visitor = new Visitor();
-    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, faults: [], expected: [], expectedWords: [] });
+    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, providers: settings.providers ?? [], faults: [], expected: [], expectedWords: [] });
     // Leaving a page aborts its requests.
     visitor.expectedFailures = ['net::ERR_ABORTED'];
     visitor.context = await browser.newContext({
@@ -28,6 +28,7 @@ export class Visitor {
       ...PLACES[locale],
       baseURL: shop.origin,
       javaScriptEnabled: scripts,
+      userAgent: agent,
       reducedMotion: motion ? 'no-preference' : 'reduce',
     });
     visitor.context.setDefaultTimeout(60_000);
@@ -91,7 +92,7 @@ export class Visitor {
       const [status, url] = [response.status(), new URL(response.url())];
       const expected = this.expected.some((e) => e.status === status && e.path.test(url.pathname));
       if (status >= 400 && !expected) fault(null, `${response.request().method()} ${url.pathname} answered ${status}`);
-      if (url.origin !== this.shop.origin) fault(null, `request to another origin: ${url}`);
+      if (![this.shop.origin, ...this.providers].includes(url.origin)) fault(null, `request to another origin: ${url}`);
     });
   }
 

@@ -63,10 +63,12 @@ pub fn set_clock(settings: &mut Settings, seconds: i64) {
 }
 
 impl Process {
-    /// A process that is not started yet. `name` is the name of its log file.
+    /// A process that is not started yet, at an address of its own unless `settings` give one. `name` is the name of its
+    /// log file.
     pub fn new(role: &str, name: &str, settings: &Settings, dir: &Path) -> Process {
-        let (listen, ops) = (free_address(), free_address());
         let mut settings = settings.clone();
+        let given = settings.get("SECKILL_LISTEN").map(|listen| listen.parse().unwrap());
+        let (listen, ops) = (given.unwrap_or_else(free_address), free_address());
         settings.insert("SECKILL_LISTEN".into(), listen.to_string());
         settings.insert("SECKILL_OPS_LISTEN".into(), ops.to_string());
         let log = dir.join(format!("{name}.log"));
