@@ -211,7 +211,7 @@ async fn pictures(config: &Config) -> anyhow::Result<Option<Finding>> {
     }
     let goods = Store::open(&config.database_url)?.goods().list().await?;
     let folder = config.data_dir.join("uploads");
-    let uploads = goods.iter().flat_map(|goods| &goods.pictures).filter(|picture| picture.name.starts_with("u-"));
+    let uploads = goods.iter().flat_map(|goods| &goods.pictures).filter(|picture| picture.is_upload());
     let missing = uploads.filter(|picture| !folder.join(picture.file()).exists()).count();
     let problem = (missing > 0).then(|| {
         format!(

@@ -126,7 +126,7 @@ fn forms_keep_values_and_show_errors() {
             category_id: None,
             variant_of: None,
             variant: Bilingual::new("", ""),
-            pictures: vec![Picture::drawing(text.clone()), Picture::drawing("phone.svg")],
+            pictures: vec![Picture::drawing(text.clone()), Picture::drawing("phone-640.webp")],
             ..sample(3, "").1
         },
         categories: Vec::new(),

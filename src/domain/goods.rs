@@ -135,9 +135,9 @@ pub const MAX_GALLERY_PICTURES: usize = 12;
 /// A picture of goods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Picture {
-    /// The name of an upload (`u-<hash>`), or of a drawing under `static/goods/` (`phone.svg`).
+    /// The name of an upload (`u-<hash>`), or of a picture of the demo under `static/goods/` (`phone`).
     pub name: String,
-    /// Pixels of the widest copy. Zero for drawings, and for uploads that older versions stored without a size.
+    /// Pixels of the widest copy. Zero for pictures that older versions stored without a size.
     pub width: u32,
     pub height: u32,
     /// A tiny preview as a data URI, shown until the picture is loaded. Empty if there is none.
@@ -163,8 +163,14 @@ impl Picture {
         narrower.chain((own > 0).then_some(own))
     }
 
-    /// The file name of one copy.
+    /// Whether the picture was uploaded. The others belong to the demo.
+    pub fn is_upload(&self) -> bool {
+        self.name.starts_with("u-")
+    }
+
+    /// The file name of one copy. Pictures of the demo have copies in WebP only.
     pub fn copy(&self, width: u32, extension: &str) -> String {
+        let extension = if self.is_upload() { extension } else { "webp" };
         format!("{}-{width}.{extension}", self.name)
     }
 

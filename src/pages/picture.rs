@@ -107,14 +107,15 @@ impl<'a> PictureView<'a> {
     }
 
     fn source_set(&self, picture: &Picture, extension: &str) -> String {
-        let copies = picture.widths().map(|width| format!("/uploads/{} {width}w", picture.copy(width, extension)));
+        let copies =
+            picture.widths().map(|width| format!("{} {width}w", assets::picture(&picture.copy(width, extension))));
         copies.collect::<Vec<_>>().join(", ")
     }
 
     /// A copy of medium width, for browsers without `srcset`.
     fn source(&self, picture: &Picture) -> String {
         let width = picture.widths().find(|&width| width >= self.placement.default_size().0).unwrap_or(picture.width);
-        format!("/uploads/{}", picture.copy(width, "jpg"))
+        assets::picture(&picture.copy(width, "jpg"))
     }
 
     fn address(&self) -> String {
@@ -125,10 +126,7 @@ impl<'a> PictureView<'a> {
 /// The address of one file of the picture, an upload or a demo picture. Without a picture, the address of the
 /// placeholder.
 pub fn address(picture: Option<&Picture>) -> String {
-    match picture {
-        Some(picture) if picture.has_copies() => format!("/uploads/{}", picture.file()),
-        other => assets::picture(other.map_or("", |picture| &picture.name)),
-    }
+    assets::picture(&picture.map(Picture::file).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -172,10 +170,20 @@ mod tests {
     }
 
     #[test]
+    fn demo_picture_has_copies_in_one_format() {
+        let html = html(&Picture { width: 1200, height: 1200, ..Picture::drawing("phone") }, Placement::Main);
+        for width in [320, 640, 1200] {
+            assert!(html.contains(&format!("/static/goods/phone-{width}.")), "{width} in {html}");
+        }
+        assert!(!html.contains("<source") && !html.contains("placeholder"), "{html}");
+        assert_eq!(html.matches(".webp").count(), 4, "{html}");
+    }
+
+    #[test]
     fn pictures_without_copies_are_one_file_of_reserved_size() {
         let old = format!("u-{}.png", "0".repeat(64));
         for (picture, address) in [
-            (Some(Picture::drawing("phone.svg")), "/static/goods/phone."),
+            (Some(Picture::drawing("phone-640.webp")), "/static/goods/phone-640."),
             (Some(Picture::drawing(&old)), "/uploads/u-0000"),
             (Some(Picture::drawing("../secret")), "/static/goods/placeholder."),
             (None, "/static/goods/placeholder."),

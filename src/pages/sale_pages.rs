@@ -275,11 +275,11 @@ impl SalePage<'_> {
         Locale::ALL.map(|locale| (locale.html_lang(), format!("{}{}", self.origin, sale_path(locale, self.sale))))
     }
 
-    /// The address of the cover for previews of links. `None` for drawings, which previews cannot show.
+    /// The address of the cover for previews of links. `None` for pictures of unknown size.
     fn shared_picture(&self) -> Option<String> {
         let cover = self.goods.cover().filter(|cover| cover.has_copies())?;
         let width = cover.widths().find(|width| *width >= MIN_SHARED_WIDTH).unwrap_or(cover.width);
-        Some(format!("{}/uploads/{}", self.origin, cover.copy(width, "jpg")))
+        Some(format!("{}{}", self.origin, assets::picture(&cover.copy(width, "jpg"))))
     }
 
     /// The picture in previews of links, and whether it shows the goods. Pictures of goods are shown large.

@@ -18,7 +18,7 @@ pub fn sample(id: i64, name: &str) -> (Sale, Goods) {
         category_id: None,
         variant_of: None,
         variant: Bilingual::new("", ""),
-        pictures: vec![Picture::drawing("phone.svg")],
+        pictures: vec![Picture::drawing("phone-640.webp")],
         updated_at: at("2026-11-01T00:00:00Z"),
         archived_at: None,
     };

@@ -1,21 +1,62 @@
-//! The demo as visitors see it.
+//! The demo as visitors and staff see it.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::support::assert_audit_finds_nothing;
 use super::*;
+
+/// A shop with the demo, and the time of its creation.
+async fn demo_shop() -> (TestShop, Timestamp) {
+    let shop = TestShop::open().await;
+    let now = shop.parts.clock.now();
+    assert!(seckill::app::demo::create(&shop.parts.store, now).await.unwrap());
+    shop.parts.catalogue.refresh().await.unwrap();
+    shop.publish();
+    (shop, now)
+}
 
 #[tokio::test]
 async fn demo_product_has_a_gallery_whose_further_pictures_wait() {
-    let shop = TestShop::open().await;
-    seckill::app::demo::create(&shop.parts.store, shop.parts.clock.now()).await.unwrap();
-    shop.parts.catalogue.refresh().await.unwrap();
-    shop.publish();
-    for entry in shop.parts.catalogue.listed() {
+    let (shop, _) = demo_shop().await;
+    let mut galleries = 0;
+    for entry in shop.parts.catalogue.listed().iter().filter(|entry| entry.goods.pictures.len() > 1) {
         let page = shop.visitor().get(&format!("/en/sales/{}", entry.sale.id)).await;
         let (strip, thumbs) = page.text().split_once("class=\"thumbs\"").expect("a gallery");
         let (_, strip) = strip.split_once("data-gallery").unwrap();
-        assert_eq!(strip.matches("<img").count(), 3);
-        assert_eq!(strip.matches("loading=\"lazy\"").count(), 2, "{strip}");
+        let all = entry.goods.pictures.len();
+        assert_eq!(strip.matches("<img").count(), all);
+        assert_eq!(strip.matches("loading=\"lazy\"").count(), all - 1, "{strip}");
         assert_eq!(strip.matches("fetchpriority=\"high\"").count(), 1, "{strip}");
         let (thumbs, _) = thumbs.split_once("</nav>").unwrap();
-        assert_eq!(thumbs.matches("href=\"#picture-").count(), 3, "links without a script");
+        assert_eq!(thumbs.matches("href=\"#picture-").count(), all, "links without a script");
+        galleries += 1;
     }
+    assert!(galleries >= 2);
+}
+
+/// A stranger finds every kind of sale in the first minute, orders in every state, and books that agree.
+#[tokio::test]
+async fn demo_is_a_shop_in_the_middle_of_its_day() {
+    let (shop, now) = demo_shop().await;
+    let sales = shop.parts.store.sales().list().await.unwrap();
+    let soon = sales.iter().filter_map(|sale| sale.window.opens_at).filter(|opens| *opens > now).min().unwrap();
+    assert_eq!(soon.duration_since(now).as_secs(), 120, "a rush opens two minutes after the start");
+    let taken: Vec<i64> = sales.iter().map(|sale| sale.sold * 100 / sale.total).filter(|part| *part > 0).collect();
+    assert!(taken.contains(&81) && taken.contains(&100), "{taken:?}");
+    let is_on = |sale: &&domain::Sale| sale.state == domain::SaleState::Live && sale.sold == 0;
+    let on: Vec<_> = sales.iter().filter(is_on).map(|sale| sale.mode.name()).collect();
+    assert!(on.contains(&domain::ModeName::WaitingRoom) && on.contains(&domain::ModeName::Draw), "{on:?}");
+
+    let admin = shop.admin().await;
+    let mut states: BTreeMap<String, usize> = BTreeMap::new();
+    for order in admin.get("/api/admin/orders").await.json()["orders"].as_array().unwrap() {
+        let parcel = order["parcel"]["state"].as_str().unwrap_or("none");
+        *states.entry(format!("{} {parcel}", order["status"].as_str().unwrap())).or_default() += 1;
+    }
+    for state in ["unpaid none", "paid none", "paid packed", "paid shipped", "paid delivered"] {
+        assert!(states.contains_key(state), "{state} in {states:?}");
+    }
+    assert_audit_finds_nothing(&shop).await;
 }

@@ -59,7 +59,7 @@ pub struct GoodsEdit {
 struct GoodsJson {
     #[serde(flatten)]
     goods: Goods,
-    /// The file of the cover under `/uploads/`, or the name of a drawing; empty without a cover.
+    /// The file of the cover under `/uploads/`, or the name of a picture of the demo; empty without a cover.
     image: String,
 }
 

@@ -341,7 +341,7 @@ mod tests {
             category_id: None,
             variant_of: None,
             variant: Bilingual::new("", ""),
-            pictures: vec![domain::Picture::drawing("phone.svg")],
+            pictures: vec![domain::Picture::drawing("phone-640.webp")],
             updated_at: at(0),
             archived_at: None,
         }

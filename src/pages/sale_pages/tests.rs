@@ -23,7 +23,7 @@ fn pages_show_product_time_and_price() {
         ["/zh/", "/zh/sales/7/reminder.ics", "/zh/sales/7", "/en/", "/en/sales/7/reminder.ics", "/en/sales/7"];
     assert_eq!(addresses, expected);
     for (path, html) in pages.iter().filter(|(path, _)| !path.ends_with(REMINDER)) {
-        for part in ["Phone", "¥1,999<", "¥2,999<", "2026-11-21 12:00 UTC", "/static/goods/phone."] {
+        for part in ["Phone", "¥1,999<", "¥2,999<", "2026-11-21 12:00 UTC", "/static/goods/phone-640."] {
             assert!(html.contains(part), "{part} on {path}");
         }
     }

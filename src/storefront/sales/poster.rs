@@ -43,7 +43,7 @@ async fn embedded(shop: &Shop, cover: Option<&Picture>) -> Result<Option<String>
     let address = match cover.filter(|cover| cover.has_copies()) {
         Some(cover) => {
             let width = cover.widths().find(|width| *width >= PICTURE_WIDTH).unwrap_or(cover.width);
-            format!("/uploads/{}", cover.copy(width, "jpg"))
+            assets::picture(&cover.copy(width, "jpg"))
         }
         None => picture::address(cover),
     };

@@ -50,7 +50,7 @@ fn view(status: OrderStatus, goods_name: &str) -> OrderView {
         id: order.id,
         sale_id: order.sale_id,
         goods_name: goods_name.into(),
-        picture: Some(Picture::drawing("phone.svg")),
+        picture: Some(Picture::drawing("phone-640.webp")),
         quantity: order.quantity,
         amount: order.amount,
         shipping: order.shipping,
