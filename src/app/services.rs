@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::Context;
 use axum::Router;
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -57,7 +58,7 @@ use store::Store;
 use web::document::{Api, Document};
 use web::extract::client::UnnamedProxies;
 use web::questions::Questions;
-use web::{self, Shop};
+use web::{self, SendCrowd, Shop};
 use webauthn::RelyingParty;
 
 /// The parts of one process, for all roles.
@@ -337,6 +338,7 @@ impl Services {
             payment_window: self.config.payment_window,
             unnamed_proxies: UnnamedProxies::default(),
             lists: web::account_limits::limit(self.config.web.user_rate),
+            send_crowd: self.sandbox.is_some().then(|| self.send_crowd()),
         });
         let routes = storefront::routes::routes(&shop).merge(console::routes::routes(&shop));
         web::router(shop, routes)
@@ -348,19 +350,24 @@ impl Services {
     }
 
     /// What a rehearsal works with.
-    pub fn rehearsal(self) -> rehearse::Parts {
+    pub fn rehearsal(&self) -> rehearse::Parts {
         rehearse::Parts {
             accounts: self.accounts(),
             sales_admin: self.sales_admin(),
             audit: self.audit(),
-            stock_sync: self.stock_sync,
-            monitor: self.monitor,
-            catalogue: self.catalogue,
-            health: self.health,
-            clock: self.clock,
-            store: self.store,
-            config: self.config,
+            stock_sync: self.stock_sync.clone(),
+            monitor: self.monitor.clone(),
+            catalogue: self.catalogue.clone(),
+            health: self.health.clone(),
+            clock: self.clock.clone(),
+            store: self.store.clone(),
+            config: self.config.clone(),
         }
+    }
+
+    fn send_crowd(&self) -> SendCrowd {
+        let (parts, url) = (Arc::new(self.rehearsal()), webhook_origin(&self.config));
+        Arc::new(move || rehearse::send_crowd(parts.clone(), url.clone()).boxed())
     }
 
     /// Keeps the gate, the catalogue and other copies up to date, for callers that do not run roles.

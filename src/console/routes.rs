@@ -177,6 +177,7 @@ fn pages() -> Routes {
         .route("/admin/sales/{sale}", get(cockpit::page::show))
         .route("/admin/sales/{sale}/codes", get(invitations::page::show))
         .route("/admin/sales/{sale}/codes/revoke", post(invitations::page::revoke))
+        .route("/admin/crowd", post(sales::page::send_crowd))
         .route("/admin/sales/{sale}/report", get(report::page::show))
         .route("/admin/sales/{sale}/report.csv", get(report::page::export))
         .route("/admin/sales/{sale}/draw", get(draws::page::show))

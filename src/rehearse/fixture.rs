@@ -122,23 +122,28 @@ pub async fn create_accounts(parts: &Parts, sale: SaleId, count: u32) -> anyhow:
 /// Removes every rehearsal and returns how many there were. Idempotent.
 pub async fn clean(parts: &Parts) -> anyhow::Result<usize> {
     let sales = parts.store.sales().rehearsed_sales().await?;
+    remove(parts, &sales).await?;
+    Ok(sales.len())
+}
+
+/// Removes these rehearsals. Idempotent.
+pub(crate) async fn remove(parts: &Parts, sales: &[Sale]) -> anyhow::Result<()> {
     if sales.is_empty() {
-        return Ok(0);
+        return Ok(());
     }
-    for sale in &sales {
+    for sale in sales {
         retire(parts, sale).await?;
     }
     // A relay that does not yet know that the sale is retired would create its outbox again.
     tokio::time::sleep(RETIREMENT_DELAY).await;
-    for sale in &sales {
+    for sale in sales {
         if let Some(stock_sync) = &parts.stock_sync {
             stock_sync.unload(sale).await?;
         }
         parts.store.sales().remove_rehearsal(sale.id, ACTOR, parts.clock.now()).await?;
     }
     tokio::time::sleep(COUNTER_FLUSH_DELAY).await;
-    parts.store.sales().delete_orphaned_counters().await?;
-    Ok(sales.len())
+    Ok(parts.store.sales().delete_orphaned_counters().await?)
 }
 
 /// Stops a sale, waits until none of its orders is in flight, and marks it as retired.

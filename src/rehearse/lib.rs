@@ -57,8 +57,9 @@ use engine::health::Health;
 use engine::pipeline::rabbit::Monitor;
 use load::{ArrivalProfile, LoadPlan, LoadResult, arrivals, print_line};
 use options::Options;
-use preflight::Preflight;
+use preflight::{Preflight, RehearsalLease};
 use store::Store;
+use tracing::warn;
 
 /// Time from setting the opening time to the first arrival.
 const LEAD: Duration = Duration::from_secs(1);
@@ -69,6 +70,9 @@ const MIN_WAIT_BEFORE_OPENING: Duration = Duration::from_secs(2);
 const ENTRY_TIME: Duration = Duration::from_secs(8);
 /// How long the calls of a waiting room, or a draw with its offers, may take.
 const TURN_TIME: Duration = Duration::from_secs(60);
+
+/// How long the console shows the sale of a crowd after the last shopper has left.
+const SHOWN_AFTER_CROWD: Duration = Duration::from_secs(5 * 60);
 
 /// The parts of the shop that a rehearsal works with.
 pub struct Parts {
@@ -145,30 +149,43 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
     }
 }
 
+/// Sends a crowd through the shop that this process serves at `url`, so that staff see the cockpit move. Returns the sale
+/// as soon as it is announced, or the sale of a rehearsal under way. The crowd comes in the background. What a restart
+/// of the process leaves is removed by the next crowd, or by `seckill rehearse --clean`.
+pub async fn send_crowd(parts: Arc<Parts>, url: String) -> anyhow::Result<SaleId> {
+    let earlier = parts.store.sales().rehearsed_sales().await?;
+    if let Some(running) = earlier.last()
+        && parts.store.leases().is_held(preflight::LEASE).await?
+    {
+        return Ok(running.id);
+    }
+    let lease = RehearsalLease::take(&parts.store).await?;
+    let sale = fixture::announce(&parts, &Options::CONSOLE).await?;
+    let id = sale.id;
+    tokio::spawn(async move {
+        let crowd = async {
+            fixture::remove(&parts, &earlier).await?;
+            let (context, plan, began) = prepare(&Options::CONSOLE, &parts, &url, &sale).await?;
+            load::run(context, plan, began).await;
+            anyhow::Ok(())
+        };
+        if let Err(error) = crowd.await {
+            warn!(sale = %id, error = format!("{error:#}"), "a simulated crowd ended early");
+        }
+        lease.give_back().await;
+        tokio::time::sleep(SHOWN_AFTER_CROWD).await;
+        if let Err(error) = fixture::remove(&parts, &[sale]).await {
+            warn!(sale = %id, error = format!("{error:#}"), "the sale of a simulated crowd stays until the next one");
+        }
+    });
+    Ok(id)
+}
+
 async fn measure_shop(options: &Options, parts: &Parts, url: &str) -> anyhow::Result<RehearsalReport> {
     let sale = fixture::announce(parts, options).await?;
     print_line(&format!("rehearsing with sale {} at {url}/zh/sales/{}, seed {}", sale.id, sale.id, options.seed));
-    let mut accounts = fixture::create_accounts(parts, sale.id, options.shoppers + options.bots).await?;
-    preflight::check_shop(parts, url, &sale, &accounts[0]).await?;
-    let bots = accounts.split_off(options.shoppers as usize);
-    let plan = plan_load(options, accounts, bots);
-
-    let began = Instant::now() + LEAD;
-    let opens = plan.opens;
-    let entries_close = plan.last_arrival().saturating_sub(opens) + ENTRY_TIME;
-    fixture::open_at(parts, &sale, parts.clock.now() + LEAD + opens, entries_close).await?;
-    let recorder = Arc::new(LoadRecorder::new(began));
-    let context = Arc::new(LoadContext {
-        client: ApiClient::new(url, recorder.clone()),
-        recorder: recorder.clone(),
-        sale: sale.id,
-        units: options.units.into(),
-        opens: began + opens,
-        mode: options.mode,
-        wait: wait_of(options),
-        clock: parts.clock.clone(),
-        seed: options.seed,
-    });
+    let (context, plan, began) = prepare(options, parts, url, &sale).await?;
+    let (recorder, opens) = (context.recorder.clone(), plan.opens);
     let progress = load::print_progress(recorder.clone(), began, opens);
     let result = tokio::select! {
         result = load::run(context, plan, began) => result,
@@ -178,6 +195,37 @@ async fn measure_shop(options: &Options, parts: &Parts, url: &str) -> anyhow::Re
     print_line("all shoppers are done; checking orders and stock");
     let settings = run_settings(options, parts, url, (opens, lasted));
     conclude(options, parts, &sale, (&recorder.snapshot(), &result), settings).await
+}
+
+/// Creates the accounts, checks that the shop shows the sale, and sets its opening. Returns the load and when it begins.
+async fn prepare(
+    options: &Options,
+    parts: &Parts,
+    url: &str,
+    sale: &Sale,
+) -> anyhow::Result<(Arc<LoadContext>, LoadPlan, Instant)> {
+    let mut accounts = fixture::create_accounts(parts, sale.id, options.shoppers + options.bots).await?;
+    preflight::check_shop(parts, url, sale, &accounts[0]).await?;
+    let bots = accounts.split_off(options.shoppers as usize);
+    let plan = plan_load(options, accounts, bots);
+
+    let began = Instant::now() + LEAD;
+    let opens = plan.opens;
+    let entries_close = plan.last_arrival().saturating_sub(opens) + ENTRY_TIME;
+    fixture::open_at(parts, sale, parts.clock.now() + LEAD + opens, entries_close).await?;
+    let recorder = Arc::new(LoadRecorder::new(began));
+    let context = Arc::new(LoadContext {
+        client: ApiClient::new(url, recorder.clone()),
+        recorder,
+        sale: sale.id,
+        units: options.units.into(),
+        opens: began + opens,
+        mode: options.mode,
+        wait: wait_of(options),
+        clock: parts.clock.clone(),
+        seed: options.seed,
+    });
+    Ok((context, plan, began))
 }
 
 /// How long after the opening an account may have to wait for its turn.

@@ -136,6 +136,23 @@ pub fn read(command: &[&str], matches: &ArgMatches) -> anyhow::Result<Option<Opt
 }
 
 impl Options {
+    /// The crowd that staff send from the console: small enough for a laptop, large enough for the cockpit to move.
+    pub const CONSOLE: Options = Options {
+        url: None,
+        shoppers: 600,
+        units: 60,
+        mode: ModeName::Rush,
+        rush: Rush { buckets: 1, lot: 0, spread_ms: 600 },
+        rps: 60,
+        ramp: Duration::from_secs(4),
+        bots: 4,
+        seed: 1,
+        limits: VerdictLimits { p99: Duration::from_secs(1), persisted: Duration::from_secs(10), errors: 0 },
+        report: None,
+        json: None,
+        clean: false,
+    };
+
     fn read(matches: &ArgMatches) -> anyhow::Result<Options> {
         Ok(Options {
             url: matches.get_one("url").cloned(),

@@ -18,7 +18,7 @@ use domain::Sale;
 use engine::stock::load::StockCounters;
 use store::Store;
 
-const LEASE: &str = "rehearsal";
+pub(crate) const LEASE: &str = "rehearsal";
 /// A killed rehearsal blocks the next one for this long.
 const LEASE_TIME: Duration = Duration::from_secs(10);
 const LEASE_RENEW_INTERVAL: Duration = Duration::from_secs(2);
@@ -27,11 +27,10 @@ const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 const SALE_SHOWN_TIMEOUT: Duration = Duration::from_secs(15);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The lease that allows one rehearsal of a shop at a time, renewed in the background until [`Preflight::finish`].
+/// What was checked and taken before the load: given back by [`Preflight::finish`].
 pub struct Preflight {
     pub parts: Parts,
-    holder: String,
-    renewal: JoinHandle<()>,
+    lease: RehearsalLease,
 }
 
 impl Preflight {
@@ -50,18 +49,37 @@ impl Preflight {
         parts.catalogue.refresh().await?;
         let runs = parts.store.leases().is_held(control::LEASE).await?;
         ensure!(runs, "no data control runs with this database, so no sale would open: start the shop (role control)");
-        let holder = Uuid::now_v7().to_string();
-        take_lease(&parts, &holder).await?;
-        let renewal = tokio::spawn(renew_lease(parts.store.clone(), holder.clone()));
-        Ok(Preflight { parts, holder, renewal })
+        let lease = RehearsalLease::take(&parts.store).await?;
+        Ok(Preflight { parts, lease })
     }
 
     /// Gives the lease back and closes the database.
     pub async fn finish(self) {
+        self.lease.give_back().await;
+        self.parts.store.close().await;
+    }
+}
+
+/// The lease that allows one rehearsal of a shop at a time, renewed in the background until it is given back.
+pub(crate) struct RehearsalLease {
+    store: Store,
+    holder: String,
+    renewal: JoinHandle<()>,
+}
+
+impl RehearsalLease {
+    /// Waits as long as a killed rehearsal blocks the next one.
+    pub(crate) async fn take(store: &Store) -> anyhow::Result<RehearsalLease> {
+        let holder = Uuid::now_v7().to_string();
+        take_lease(store, &holder).await?;
+        let renewal = tokio::spawn(renew_lease(store.clone(), holder.clone()));
+        Ok(RehearsalLease { store: store.clone(), holder, renewal })
+    }
+
+    pub(crate) async fn give_back(self) {
         self.renewal.abort();
         // A lease that cannot be given back expires.
-        let _ = self.parts.store.leases().release(LEASE, &self.holder).await;
-        self.parts.store.close().await;
+        let _ = self.store.leases().release(LEASE, &self.holder).await;
     }
 }
 
@@ -81,10 +99,10 @@ async fn check_database(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn take_lease(parts: &Parts, holder: &str) -> anyhow::Result<()> {
+async fn take_lease(store: &Store, holder: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + LEASE_TIME + LEASE_RENEW_INTERVAL;
     let mut announced = false;
-    while !parts.store.leases().acquire(LEASE, holder, LEASE_TIME).await? {
+    while !store.leases().acquire(LEASE, holder, LEASE_TIME).await? {
         ensure!(Instant::now() < deadline, "another rehearsal of this shop is running");
         if !std::mem::replace(&mut announced, true) {
             print_line("waiting: another rehearsal is running, or was killed less than 10 s ago");

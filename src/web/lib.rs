@@ -71,6 +71,7 @@ use engine::pipeline::dead_letters::DeadLetters;
 use engine::purchase::Purchases;
 use engine::waiting_rooms::WaitingRooms;
 use engine::waitlist::WaitlistRequests;
+use futures::future::BoxFuture;
 use mail::Letters;
 use mail::push::VapidKeys;
 use orders::Orders;
@@ -124,7 +125,12 @@ pub struct Shop {
     pub unnamed_proxies: UnnamedProxies,
     /// How often an account reads its lists.
     pub lists: UserLimit,
+    /// `None` where real money is taken.
+    pub send_crowd: Option<SendCrowd>,
 }
+
+/// Sends a simulated crowd through the shop, and returns the sale to which it comes.
+pub type SendCrowd = Arc<dyn Fn() -> BoxFuture<'static, anyhow::Result<SaleId>> + Send + Sync>;
 
 /// How many accounts have a reminder, by sale.
 pub type ReminderCounts = RevalidatingCache<SaleId, i64, StoreError>;

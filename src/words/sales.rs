@@ -11,6 +11,8 @@ texts! {
         payments_none: "支付方式：无。订单只能用钱包余额付款，钱包不能充值。",
             "Payments: none. Orders are paid from wallets only, and wallets can’t be topped up.";
         calendar: "日历", "Calendar";
+        send_crowd: "模拟人群来抢", "Send a simulated crowd";
+        send_crowd_note: "600 位模拟买家来抢一场隐藏的秒杀，五分钟后自动清除。", "600 simulated shoppers rush at a hidden sale, which goes by itself after five minutes.";
         filter: "筛选场次", "Filter sales";
         search: "按商品名称或场次编号搜索", "Search by product or sale number";
         tabs: "按状态", "By state";

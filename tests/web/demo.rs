@@ -60,3 +60,14 @@ async fn demo_is_a_shop_in_the_middle_of_its_day() {
     }
     assert_audit_finds_nothing(&shop).await;
 }
+
+#[tokio::test]
+async fn crowd_from_the_console_comes_to_a_hidden_sale() {
+    let (shop, _) = demo_shop().await;
+    let admin = shop.admin().await;
+    assert!(admin.get("/admin?lang=en").await.text().contains("action=\"/admin/crowd?lang=en\""));
+    let sent = admin.send_form("/admin/crowd?lang=en", "").await;
+    let hidden = shop.parts.store.sales().rehearsed_sales().await.unwrap();
+    assert_eq!((sent.status.as_u16(), hidden.len(), hidden[0].total), (303, 1, 60));
+    assert_eq!(sent.header("location"), format!("/admin/sales/{}?lang=en", hidden[0].id));
+}

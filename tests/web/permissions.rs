@@ -61,6 +61,7 @@ pub(super) const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/staff/{user}/role", 'o'),
     ("POST", "/admin/staff/{user}/dismiss", 'o'),
     ("POST", "/admin/staff/{user}/reset-second-factor", 'o'),
+    ("POST", "/admin/crowd", 'r'),
     ("POST", "/admin/sales", 'r'),
     ("POST", "/admin/sales/bulk", 'r'),
     ("POST", "/admin/sales/bulk/{action}", 'r'),

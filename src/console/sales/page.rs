@@ -21,7 +21,7 @@ use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::idempotency::Repeatable;
-use web::problem::Problem;
+use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::Cursor;
 
@@ -124,6 +124,7 @@ async fn page(
         done: admin_notice(visitor.locale, &query.done, query.sale.parse().ok(), &query.applied),
         today,
         password_is_enough: !shop.accounts.requires_second_factor(),
+        takes_crowds: shop.send_crowd.is_some(),
         chrome,
     };
     personal(status, &page)
@@ -258,6 +259,13 @@ pub async fn top_up(
         return warn(&shop, &visitor, form.page_of(id), StatusCode::UNPROCESSABLE_ENTITY, warning).await;
     };
     apply(request, &form, form.is_confirmed().then_some(SaleCommand::TopUp(units, id)), "topped_up").await
+}
+
+/// Sends a simulated crowd through the shop, and shows the cockpit of the sale to which it comes.
+pub async fn send_crowd((State(shop), _, visitor): StaffVisit<ManageSales>) -> Result<Response, Problem> {
+    let send = shop.send_crowd.as_ref().ok_or(Code::NotFound)?;
+    let sale = send().await.map_err(Problem::internal)?;
+    Ok(see_other(&format!("/admin/sales/{sale}?lang={}", visitor.locale)))
 }
 
 pub async fn delete(

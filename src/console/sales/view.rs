@@ -199,6 +199,8 @@ pub struct AdminSalesPage {
     pub today: Option<Today>,
     /// Whether a password alone opens the console.
     pub password_is_enough: bool,
+    /// Whether staff can send a simulated crowd.
+    pub takes_crowds: bool,
     pub bar: ListBar,
 }
 
