@@ -1,7 +1,7 @@
 // The state of a draw on its pages, with a countdown to its next step. Without this file a page shows the state that it
 // was rendered with. The entry's page is loaded again when the draw has moved on, because it shows its owner's result.
 
-import { call, clock, count, digits, jitter, main, poll, show, slot, table, translator, write } from './lib.js';
+import { call, clock, count, currentUser, digits, jitter, locale, main, poll, show, slot, table, translator, write } from './lib.js';
 import { ready } from './ready.js';
 
 const say = translator(table('draw-words'));
@@ -54,12 +54,27 @@ function pause() {
   return ms > 0 && ms < later ? ms + 500 + jitter(SOON_MS) : later;
 }
 
+/** The stage for which the visitor's order was looked up. */
+let asked = '';
+
+/** On the page of a sale: whoever was drawn and has not paid is led to the order. */
+async function congratulate() {
+  const won = slot('won');
+  if (!won || asked === stage || !['drawn', 'settled'].includes(stage) || !(await currentUser())) return;
+  asked = stage;
+  const { ok, data } = await call('GET', '/api/orders');
+  const order = ok && data.orders.find(({ sale_id: of, status }) => String(of) === sale && status === 'unpaid');
+  won.hidden = !order;
+  if (order) won.firstElementChild.href = `/${locale}/orders/${sale}/${order.id}`;
+}
+
 poll(async () => {
   const { ok, data, took } = await call('GET', `/api/sales/${sale}/draw`);
   if (ok) {
     clock.learn(data.draw.now, took);
     take(data.draw);
     draw();
+    congratulate();
   }
   return pause() + (ok ? 0 : jitter(PAUSE_MS));
 });

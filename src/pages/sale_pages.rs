@@ -242,6 +242,13 @@ impl SalePage<'_> {
         }
     }
 
+    /// When the list of a draw is locked. The result follows within moments.
+    fn result_at(&self) -> Option<Timestamp> {
+        let SaleMode::Draw(plan) = &self.sale.mode else { return None };
+        let locks = self.sale.window.closes_at?.as_second() + plan.review_s;
+        Timestamp::from_second(locks).ok()
+    }
+
     /// The stage of a draw that the state implies, until the script knows the current one, and when the clock ends it.
     fn draw_stage(&self) -> (DrawStage, Option<Timestamp>) {
         match self.sale.state {

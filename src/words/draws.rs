@@ -5,7 +5,7 @@ use domain::draw::{Exclusion, WrongRandomness};
 texts! {
     /// Sales by draw: the page of a sale, a shopper's entry, and the console's form.
     DrawText {
-        how_title: "本场如何决定", "How buyers are chosen";
+        how_title: "抢购规则", "How buyers are chosen";
         how_rush: "先到先得，售完即止。", "First come, first served, while stock lasts.";
         how_spread: "每个账号各有一个随机时刻，从那时起先到先得。", "From each account’s own random moment on, first come, first served.";
         how_draw: "抽签：开放期间报名，先后不影响结果；每个账号一个报名，结束后抽签排序。",
@@ -17,8 +17,12 @@ texts! {
         open: "报名进行中", "Entries are open";
         ended: "报名已截止", "Entries are closed";
         enter: "立即报名", "Enter now";
-        withdraw: "撤回报名", "Take my entry back";
+        withdraw: "撤回报名", "Withdraw";
         mine: "查看我的报名", "See my entry";
+        result_at: "结果公布：", "Result:";
+        result_told: "报名一次即可，先后不影响结果，中签会通知你。", "Enter once; when you do makes no difference. If you win, we tell you.";
+        won_pay: "你中签了，去付款", "You won. Pay now";
+        check: "编号与验算", "Number and proof";
         step_enter: "登录后报名一次即可，任何设备都行。", "Log in and enter once, on any device.";
         step_draw: "截止后锁定名单并抽签，结果公开可验证。", "After the closing the list is locked and drawn. Anyone can check the result.";
         step_pay: "抽中后订单为你保留，请在订单显示的时间前付款；逾期则顺延给下一位。",
@@ -29,13 +33,13 @@ texts! {
         head_not_open: "还不能报名", "Not open for entries";
         head_missed: "错过了这次报名", "Entries have closed";
         head_waiting: "等待递补", "Next in order";
-        head_over: "这次没有中签", "Not this time";
+        head_over: "没中签，差一点", "So close, not this time";
         head_passed: "名额已顺延", "Your turn has passed";
         head_excluded: "报名未通过", "Your entry takes no part";
         head_called_off: "本次抽签取消", "No draw this time";
         result: "查看抽签结果与证明", "See the result and its proof";
         not_entered: "你还没有报名。", "You have not entered.";
-        entered: "已报名。截止前可以撤回。", "You have entered. You can take it back until entries close.";
+        entered: "已报名，截止前可以撤回。结果出来会通知你。", "You have entered, and can withdraw until entries close. We tell you the result.";
         withdrawn: "已撤回报名。截止前可以再次报名。", "You took your entry back. You can enter again until entries close.";
         excluded: "你的报名已被排除：{}", "Your entry was excluded: {}";
         closed: "报名已截止，等待抽签。", "Entries are closed. The draw is still to come.";
@@ -47,8 +51,8 @@ texts! {
         won: "恭喜中签！请到订单页付款。", "You have won! Please pay on the page of your order.";
         won_paid: "恭喜中签！订单已付款。", "You have won, and your order is paid for.";
         won_lapsed: "你曾中签，但订单已取消或退款，商品已顺延给下一位。", "You had won, but the order was cancelled or refunded. The unit goes to the next in order.";
-        waiting: "暂未轮到你。若有人未付款，将按顺序顺延。", "Not your turn so far. What others leave goes to the next in order.";
-        over: "抽签已结束，未轮到你。", "The draw is over, and your turn did not come.";
+        waiting: "暂未中签。有人不付款，就按名次轮到下一位。", "Not drawn yet. If a winner doesn’t pay, the next in order gets it.";
+        over: "抽签已结束，没有轮到你的名次。谢谢参与。", "The draw is over, and your rank did not come up. Thank you for taking part.";
         skipped: "轮到你时账号不可用，已顺延给下一位。", "Your account could not buy when its turn came, so it went to the next.";
         rank: "名次", "Rank";
         of_entries: "第 {} 名", "{}";

@@ -179,6 +179,7 @@ impl EntryPage {
             _ if self.has_won() && self.order_status == Some(OrderStatus::Paid) => "bought",
             _ if self.has_won() => "called",
             Some(EntryState::Excluded | EntryState::Skipped) => "missed",
+            Some(EntryState::In) if self.order().is_some() || self.draw == DrawState::Settled => "lost",
             _ => "waiting",
         }
     }

@@ -36,6 +36,7 @@ export default async function draw(run) {
   await exclude(run, sale, script, words);
   await visitor.go(`/sales/${sale}/entry`);
   await win(visitor, words);
+  await leadsWinnerToOrder(visitor, sale);
   await pay(visitor, words);
   await prove(visitor, sale, words);
   await readWithoutScripts(quiet, sale, words);
@@ -62,7 +63,7 @@ async function enter(visitor, sale, words) {
   await visitor.button(words.enter).click();
   await page.waitForURL(visitor.path(`/sales/${sale}/entry`));
   await page.getByText(words.entered).waitFor();
-  same(await page.locator('details code').count(), 1, 'a receipt');
+  same(await page.locator('details code').count(), 2, 'the number of the entry and its receipt, behind one link');
   await visitor.inspect(scripts ? 'draw-entry' : 'draw-entry-no-script');
   await visitor.switchLanguage();
 }
@@ -82,6 +83,16 @@ async function exclude(run, sale, account, words) {
 /** The page follows the draw by itself. */
 async function win({ page }, words) {
   await page.getByText(words.won).waitFor({ timeout: DRAWN_TIMEOUT_MS });
+}
+
+/** The page of the sale says so too, until the order is paid. */
+async function leadsWinnerToOrder(visitor, sale) {
+  const { page } = visitor;
+  await visitor.go(`/sales/${sale}`);
+  const link = page.locator('[data-slot="won"] a');
+  await link.waitFor();
+  ok(/\/orders\/\d+\/[0-9a-f-]+$/.test(await link.getAttribute('href')), 'it leads to the order');
+  await visitor.go(`/sales/${sale}/entry`);
 }
 
 async function pay(visitor, words) {
