@@ -217,22 +217,26 @@ export async function fetchOrder(statusUrl) {
   return answer;
 }
 
-/** Values in the browser's local storage. If storage is full or forbidden, nothing is stored and nothing breaks. */
-export const storage = {
+/** Values in a storage of the browser. If it is full or forbidden, nothing is stored and nothing breaks. */
+const within = (area) => ({
   get(key) {
     try {
-      return JSON.parse(localStorage.getItem(`seckill:${key}`));
+      return JSON.parse(area().getItem(`seckill:${key}`));
     } catch {
       return null;
     }
   },
   set(key, value) {
     try {
-      if (value == null) localStorage.removeItem(`seckill:${key}`);
-      else localStorage.setItem(`seckill:${key}`, JSON.stringify(value));
+      if (value == null) area().removeItem(`seckill:${key}`);
+      else area().setItem(`seckill:${key}`, JSON.stringify(value));
     } catch { /* The page works without storage. */ }
   },
-};
+});
+
+export const storage = within(() => localStorage);
+/** For this tab only, until it is closed. */
+export const session = within(() => sessionStorage);
 
 // ---- the session ----
 

@@ -8,6 +8,8 @@ import { nextAttempt } from './spread.js';
 const classOf = table('problems', (item) => item.dataset.class);
 /** Classes of refusals after which an earlier attempt without an answer may still have bought something. */
 const GONE = ['gone', 'not_yet'];
+/** Whether a refusal says that nothing is left. */
+export const isGone = (code) => classOf[code] === 'gone';
 /** Statuses of an order that still counts. */
 const LIVE = new Set(['reserved', 'unpaid', 'paid']);
 /** After this time the purchase is given up. Time offline does not count. */

@@ -1,7 +1,8 @@
 // The page of one sale: the countdown, the button, and the path from a click to the order.
 
 import { call, clock, count, create, currentUser, digits, drawCountdown, fetchOrder, jitter, locale, main, percentTaken, poll, say, shortDigits, show, sleep, slot, storage, table, write } from './lib.js';
-import { forget, liveOrder, purchase, Tokens, unfinished } from './purchase.js';
+import { verdict } from './lost.js';
+import { forget, isGone, liveOrder, purchase, Tokens, unfinished } from './purchase.js';
 import { ready } from './ready.js';
 import { nextPoll } from './spread.js';
 
@@ -176,6 +177,7 @@ const pollNow = poll(async () => {
   Object.assign(state, { live: data, phase: data.phase });
   if (before !== data.phase) phaseChanged(before, data.phase);
   draw();
+  lost.update(data);
   return nextPoll(data, data.phase === 'upcoming' ? clock.until(data.opens_at) : NaN);
 });
 
@@ -209,6 +211,7 @@ form.addEventListener('submit', (event) => {
 });
 
 async function buy(quantity, why) {
+  const pressed = why === 'first' ? -clock.until(state.live?.opens_at) : NaN;
   state.buying = { began: Date.now(), attempt: 1, why, held: false };
   note('');
   announce(say('button_holding'));
@@ -224,7 +227,8 @@ async function buy(quantity, why) {
   if (outcome.signIn) return location.assign(login);
   state.buying = null;
   draw();
-  note(outcome.gaveUp ? say('hint_gave_up') : explanation(outcome.refused));
+  if (isGone(outcome.refused)) lost.take(state.live ?? {}, pressed, quantity);
+  else note(outcome.gaveUp ? say('hint_gave_up') : explanation(outcome.refused));
   pollNow();
 }
 
@@ -252,6 +256,7 @@ async function follow({ order, statusUrl = `${api}/orders/${order.id}` }) {
 async function resume() {
   state.user = await currentUser();
   draw();
+  if (state.user === null) lost.drop();
   if (!state.user) return;
   const interrupted = unfinished(id);
   const order = await liveOrder(id);
@@ -262,6 +267,7 @@ async function resume() {
     return location.assign(orderPath(order.id));
   }
   state.order = order ?? null;
+  if (order) lost.drop();
   if (interrupted) buy(interrupted.quantity, 'resumed');
   else if (state.phase === 'open') prepare();
   draw();
@@ -288,6 +294,7 @@ addEventListener('pageshow', (event) => {
   if (event.persisted) location.reload();
 });
 
+const lost = verdict(id, (quantity) => buy(quantity, 'first'));
 keepQuantity();
 const awaitsStart = ready(note, () => state.live?.opens_at ?? main.dataset.opens);
 (function tick() {

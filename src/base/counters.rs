@@ -74,6 +74,11 @@ impl SaleCounters {
         };
     }
 
+    /// Buying requests so far.
+    pub fn asked(&self) -> u64 {
+        self.asked.load(Relaxed)
+    }
+
     /// Counts the stock backend's decision about an admitted request; `None` when the outcome is unknown.
     pub fn record_decision(&self, decision: Option<&Decision>, took: Duration) {
         let refusal = match decision {

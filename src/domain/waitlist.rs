@@ -25,7 +25,7 @@ const NUMBER_UNIT_MS: i64 = 10_000;
 const SHUFFLE_BITS: u32 = 32;
 
 /// More than any sale has.
-const ALL_UNITS: i64 = u32::MAX as i64;
+pub const ALL_UNITS: i64 = u32::MAX as i64;
 
 /// When that many accounts wait, every unit is kept and no more accounts are counted.
 pub const MAX_KEEPING_WAITERS: i64 = 1_000;

@@ -14,7 +14,7 @@ use words::text;
 
 /// Styles and scripts of the list, of the pages of sales and of the offline page. Pictures are kept once they have been
 /// shown.
-const SHELL: [&str; 25] = [
+const SHELL: [&str; 27] = [
     "vendor/pico.min.css",
     "shop.css",
     "gallery.css",
@@ -27,6 +27,8 @@ const SHELL: [&str; 25] = [
     "shop.js",
     "list.js",
     "sale.js",
+    "lost.js",
+    "onward.js",
     "purchase.js",
     "ready.js",
     "reminder.js",

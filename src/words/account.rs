@@ -124,7 +124,7 @@ texts! {
         order_number: "订单号", "Order number";
         amount: "金额", "Amount";
         pieces: "数量", "Quantity";
-        pay_by: "请在此时间前付款", "Pay by";
+        pay_by: "付款截止", "Pay by";
         time_left: "剩余付款时间", "Time left to pay";
         pay: "去付款", "Pay now";
         cancel: "取消订单", "Cancel order";

@@ -99,9 +99,9 @@ texts! {
         to_packet: "查看红包", "View red packet";
         nav: "红包", "Red packets";
         admin_lead: "红包雨由商店出资，停止后剩余金额退回商店。",
-            "Red-packet rains are paid for by the shop. When one stops, what is left goes back to the shop.";
-        rain: "新建红包雨", "New red-packet rain";
-        rain_title: "新建红包雨", "New red-packet rain";
+            "Red packet drops are paid for by the shop. When one stops, what is left goes back to the shop.";
+        rain: "新建红包雨", "New red packet drop";
+        rain_title: "新建红包雨", "New red packet drop";
         rain_lead: "由商店出资，最多 1,000,000 个。", "Paid for by the shop, up to 1,000,000 shares.";
         rain_go: "开始发放", "Start the rain";
         admin_none: "还没有红包。", "No red packets yet.";
@@ -116,7 +116,7 @@ texts! {
         stop_text: "立即结束，未领取的金额退回发放人，已领取的不受影响。",
             "Ends the red packet now. Unclaimed money is returned; claimed shares aren’t affected.";
         done_stop: "已停止，剩余金额正在退回。", "Stopped. The remaining money is being returned.";
-        done_fund: "红包雨已开始发放。", "The red-packet rain has started.";
+        done_fund: "红包雨已开始发放。", "The red packet drop has started.";
         watch: "实时领取", "Live claims";
         watch_shares: "已领取的红包", "Shares claimed";
         watch_money: "已领取的金额", "Amount claimed";

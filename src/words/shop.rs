@@ -23,7 +23,6 @@ texts! {
         list_next: "即将开抢", "Coming up";
         list_past: "往期秒杀", "Past sales";
         list_empty: "暂无秒杀活动，敬请期待。", "No sales right now. Please check back soon.";
-        see: "查看详情", "View details";
         opens: "开抢时间", "Starts";
         closes: "结束时间", "Ends";
         opens_unknown: "开抢时间待公布", "Start time to be announced";
@@ -52,7 +51,7 @@ texts! {
         state: "秒杀状态", "Sale status";
         calendar_summary: "秒杀开抢：{}", "Flash sale starts: {}";
         calendar_draw: "抽签报名：{}", "Entries open: {}";
-        calendar_waiting_room: "等候室开放：{}", "Waiting room opens: {}";
+        calendar_waiting_room: "开始排队：{}", "Waiting room opens: {}";
         calendar_price: "秒杀价 {}，请提前登录。", "Sale price {}. Log in early to be ready.";
         calendar_text: "秒杀价 {}，准点开抢，请提前登录。", "Only {} while stock lasts. Log in early to be ready.";
         try_again: "再试一次", "Try again";
@@ -182,7 +181,7 @@ texts! {
         return_refused: "你的退货申请未通过", "Your return was refused";
         return_refunded: "商店已收到退货，正在退款", "Your return arrived and is being refunded";
         head: "推送通知", "Notifications";
-        text: "开抢提醒、等候室叫号、候补到货、付款快超时、包裹和退货动态：即使没有打开本店，也会通知到这台设备。",
+        text: "开抢提醒、排队叫号、候补到货、付款快超时、包裹和退货动态：即使没有打开本店，也会通知到这台设备。",
             "Sales you set a reminder for, your turn in a waiting room, units that come back, time to pay running out, where your parcel is, news of a return: this device tells you even while the shop is closed.";
         on: "在这台设备上开启", "Turn on for this device";
         off: "在这台设备上关闭", "Turn off for this device";
@@ -205,22 +204,36 @@ texts! {
         won: "抢到了！", "You got it!";
         won_draw: "中签了！", "You won the draw!";
         won_waiting_room: "轮到你了，买到了！", "Your turn, and it’s yours!";
+        paid: "到手了！", "It’s yours!";
+        show_off: "晒一晒", "Share";
+        invoice: "开发票", "Invoice";
         number: "第 {} 位抢到", "No. {}";
         number_of: "共 {} 件", "of {}";
         units: "{} 件", "{} units";
         keep_until: "付款前为你保留", "Yours until you pay";
         onward: "还有机会", "More chances";
-        current: "正在和即将开售", "On now and coming up";
+        current: "更多秒杀", "More sales";
         next_again: "去同款的下一场", "Go to the next sale of this product";
         other_variant: "另一款式", "Another variant";
         again: "同款另一场", "Same product again";
         mode_draw: "抽签", "Draw";
         mode_rush: "秒杀", "Flash sale";
-        mode_waiting_room: "等候室", "Waiting room";
+        mode_waiting_room: "排队", "Waiting room";
         again_short: "同款还有一场，去看看", "There is another sale of this product";
         others_short: "看看还有哪些机会", "See where you still have a chance";
         lost: "接下来可以", "What you can do now";
-        see_sale: "看看本场还有没有", "See if any are left in this sale";
+        close: "没抢到，差一点", "So close";
+        close_text: "你按下时，其他人快了一步。", "Others were a moment ahead when you pressed.";
+        close_units: "件，全部抢完", "units, all gone";
+        close_asked: "次抢购请求，至少", "attempts, at least";
+        close_wait: "还有机会：候补", "One more chance: the waitlist";
+        close_wait_text: "没按时付款的商品会退回，按候补顺序补给你。", "Units that aren’t paid for in time come back and go down the waitlist.";
+        close_wait_note: "轮到你时先为你保留，并通知你。随时可以退出。", "When it’s your turn, one is held for you and we tell you. Leave any time.";
+        close_back: "又有货了", "Units are back";
+        close_back_text: "有人没有付款，退回的商品正在开抢。", "Someone didn’t pay, and what came back is on sale now.";
+        close_thanks: "谢谢你来。", "Thank you for coming.";
+        close_leave: "看商品和抢购规则", "See the product and the rules";
+        see_sale: "再去抢", "Try this sale again";
         wait: "加入本场候补", "Join this sale’s waitlist";
         all_sales: "全部秒杀", "All sales";
     }
@@ -242,18 +255,18 @@ texts! {
     ScriptText {
         phase_upcoming: "即将开始", "Upcoming";
         phase_open: "抢购中", "Open";
-        phase_joining: "等候室已开放", "Waiting room open";
+        phase_joining: "排队开放中", "Waiting room open";
         phase_sold_out: "已售罄", "Sold out";
         phase_paused: "已暂停", "Paused";
         phase_ended: "已结束", "Ended";
         draw_open: "抽签报名中", "Draw: entries open";
         draw_ended: "报名已截止", "Entries closed";
         draw_drawn: "已抽签", "Drawn";
-        draw_opens: "距开放报名", "Entries open in";
-        draw_closes: "距报名截止", "Entries close in";
+        draw_opens: "距开放报名", "Opens in";
+        draw_closes: "距报名截止", "Closes in";
         go_buy: "立即抢购", "Buy now";
         go_remind: "提醒我", "Remind me";
-        go_join: "进入等候室", "Join the line";
+        go_join: "去排队", "Join the line";
         go_enter: "报名抽签", "Enter the draw";
         go_result: "查看结果", "See the result";
         go_wait: "去候补", "Join the waitlist";
@@ -305,6 +318,10 @@ texts! {
         ready_payment: "余额够付，一键付款", "Balance covers it: one tap to pay";
         left: "剩余 {} 件", "{} left";
         taken: "已抢 {}%", "{}% claimed";
+        lost_when: "你在开抢后{}按下，最后一件在{}内被抢走。", "You pressed {} after the opening. The last one was gone within {}.";
+        lost_pressed: "你在开抢后{}按下，其他人快了一步。", "You pressed {} after the opening. Others were a moment ahead.";
+        lost_units: "件，{}内抢完", "units, gone within {}";
+        lost_place: "加入候补 · 约第 {} 位", "Join the waitlist · about no. {}";
         claimed_of: "抢到 {} / {} 件", "{} of {} claimed";
         hours: "时", "hours";
         minutes: "分", "min";

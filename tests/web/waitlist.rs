@@ -106,6 +106,32 @@ async fn shop_at(clock: &Clock) -> TestShop {
 }
 
 #[tokio::test]
+async fn button_of_a_sold_out_sale_says_how_fast_it_went_and_how_many_wait() {
+    let clock = start();
+    let shop = shop_at(&clock).await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 1).await;
+    let (buyer, loser, visitor) = (shop.shopper("buyer").await, shop.shopper("loser").await, shop.visitor());
+    let button = async || {
+        shop.parts.gate.refresh_winners().await;
+        visitor.get(&format!("/api/sales/{sale}/button")).await.json()
+    };
+    let open = button().await;
+    for key in ["sold_out_ms", "asked", "waited"] {
+        assert_eq!((&open["phase"], open.get(key)), (&json!("open"), None), "{key} of an open sale");
+    }
+    clock.advance(Duration::from_millis(490));
+    buyer.buy(&sale, 1).await;
+    assert_eq!(loser.buy(&sale, 1).await.problem(), problem(409, "sold_out"));
+    let gone = button().await;
+    assert_eq!((&gone["sold_out_ms"], &gone["asked"], &gone["waited"]), (&json!(490), &json!(2), &json!(0)));
+    join(&loser, &sale, 1).await;
+    next_segment(&clock);
+    let later = button().await;
+    assert_eq!((&later["sold_out_ms"], &later["waited"]), (&json!(490), &json!(1)), "the first time counts");
+}
+
+#[tokio::test]
 async fn returned_units_go_down_the_line_and_strangers_get_none() {
     let clock = start();
     let shop = shop_at(&clock).await;

@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::status::SaleStatus;
+use super::status::{Crowd, SaleStatus};
 use crate::catalogue::{Catalogue, CatalogueEntry};
 use crate::stock::{FactSource, Facts};
 use base::clock::Clock;
@@ -47,6 +47,8 @@ struct BoardEntry {
     sale: Sale,
     facts: Option<Facts>,
     winners: Option<Arc<Winners>>,
+    /// When a refresh first found all units taken, after one that had found some.
+    sold_out_at: Option<Timestamp>,
     button: OnceLock<Bytes>,
     counters: Arc<SaleCounters>,
     created_at: Instant,
@@ -134,10 +136,13 @@ impl SaleBoard {
     pub(super) fn button(&self, id: SaleId) -> Option<Bytes> {
         let snapshot = self.snapshot.load();
         let body = match snapshot.requested(id) {
-            Some(entry) => entry.button.get_or_init(|| entry.status(snapshot.at).button(snapshot.at)).clone(),
+            Some(entry) => {
+                let write = || entry.status(snapshot.at).button(snapshot.at, entry.crowd());
+                entry.button.get_or_init(write).clone()
+            }
             None => {
                 let now = self.clock.now();
-                self.status(id, now)?.button(now)
+                self.status(id, now)?.button(now, Crowd::default())
             }
         };
         Some(body)
@@ -184,7 +189,7 @@ impl SaleBoard {
                 (before, chosen) => {
                     let known = before.and_then(|before| before.facts);
                     let read = facts.as_ref().filter(|_| chosen).map(|facts| facts.get(&sale.id).copied());
-                    self.entry(sale, read.unwrap_or(known))
+                    self.entry(sale, read.unwrap_or(known), before)
                 }
             };
             entries.insert(sale.id, now);
@@ -203,10 +208,15 @@ impl SaleBoard {
         Some(facts.ok()?.into_iter().collect())
     }
 
-    fn entry(&self, sale: &Sale, facts: Option<Facts>) -> Arc<BoardEntry> {
+    fn entry(&self, sale: &Sale, facts: Option<Facts>, before: Option<&Arc<BoardEntry>>) -> Arc<BoardEntry> {
+        let has_units = |facts: Facts| facts.booked < facts.total;
+        let seen_with_units = before.and_then(|before| before.facts).is_some_and(has_units);
+        let sells_out = seen_with_units && facts.is_some_and(|facts| !has_units(facts));
+        let known = before.and_then(|before| before.sold_out_at);
         Arc::new(BoardEntry {
             sale: sale.clone(),
             facts,
+            sold_out_at: known.or_else(|| sells_out.then(|| self.clock.now())),
             winners: self.winners.load().get(&sale.id).cloned(),
             button: OnceLock::new(),
             counters: self.registry.of(sale.id),
@@ -287,6 +297,11 @@ impl BoardEntry {
 
     fn status(&self, now: Timestamp) -> SaleStatus {
         SaleStatus::of(&self.sale, self.facts, now)
+    }
+
+    fn crowd(&self) -> Crowd {
+        let waited = self.facts.map_or(0, |facts| facts.waited_units);
+        Crowd { sold_out_at: self.sold_out_at, asked: self.counters.asked(), waited }
     }
 }
 

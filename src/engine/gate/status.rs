@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::stock::Facts;
-use domain::{ModeName, Phase, Refusal, Sale, Spread, UserId, Window};
+use domain::{ModeName, Phase, Refusal, Sale, Spread, UserId, Window, waitlist};
 
 /// The status of a sale at one moment.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +49,26 @@ pub struct Button {
     /// `queue` or `draw`; left out for a rush.
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<ModeName>,
+    /// Within how many milliseconds after the opening all units were taken for the first time. Left out unless this
+    /// process saw it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sold_out_ms: Option<i64>,
+    /// Buying requests that this process has got, once the sale is sold out: with several processes, at least as many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<u64>,
+    /// Units that accounts on the waitlist wait for, once the sale is sold out. Accounts that joined in the last seconds
+    /// are not counted yet. Left out if more wait than are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waited: Option<i64>,
+}
+
+/// What tells those who got nothing how close it was.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Crowd {
+    /// When the board first saw that all units were taken.
+    pub sold_out_at: Option<Timestamp>,
+    pub asked: u64,
+    pub waited: i64,
 }
 
 /// The refusal of a purchase without a token. A token proves that the user's turn has come, or that the user may take
@@ -141,7 +161,9 @@ impl SaleStatus {
     }
 
     /// The JSON body of the button endpoint.
-    pub(super) fn button(&self, now: Timestamp) -> Bytes {
+    pub(super) fn button(&self, now: Timestamp, crowd: Crowd) -> Bytes {
+        let is_gone = matches!(self.phase, Phase::SoldOut | Phase::Ended);
+        let sold_out = crowd.sold_out_at.zip(self.window.opens_at).filter(|_| is_gone);
         let button = Button {
             phase: self.phase,
             remaining: self.remaining,
@@ -152,6 +174,9 @@ impl SaleStatus {
             poll_after_ms: self.poll_after_ms(now),
             spread_ms: self.spread_ms,
             mode: Some(self.mode).filter(|mode| *mode != ModeName::Rush),
+            sold_out_ms: sold_out.map(|(at, opens)| (at.as_millisecond() - opens.as_millisecond()).max(0)),
+            asked: Some(crowd.asked).filter(|_| is_gone),
+            waited: Some(crowd.waited).filter(|units| is_gone && *units < waitlist::ALL_UNITS),
         };
         serde_json::to_vec(&button).unwrap_or_default().into()
     }

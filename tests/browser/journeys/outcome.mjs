@@ -6,11 +6,11 @@ import { GOODS } from '../lib/shop.mjs';
 const WORDS = {
   zh: {
     number: (n) => `第 ${n} 位抢到`, buy: '立即抢购', remind: '提醒我', show: '显示密码', one: '搜索',
-    product: '极光', nothing: '没有符合条件的场次',
+    product: '极光', nothing: '没有符合条件的场次', close: /^你在开抢后.+按下，最后一件在.+内被抢走。$/,
   },
   en: {
     number: (n) => `No. ${n}`, buy: 'Buy now', remind: 'Remind me', show: 'Show password', one: 'Search',
-    product: 'aurora', nothing: 'No matching sales',
+    product: 'aurora', nothing: 'No matching sales', close: /^You pressed .+ after the opening\. The last one was gone within .+\.$/,
   },
 };
 
@@ -18,6 +18,7 @@ export default async function outcome(run) {
   const words = WORDS[run.locale];
   await win(run, words);
   await lose(run);
+  await loseByAMoment(run, words);
   await sessions(run, words);
   await archive(run, words);
   await passwords(run, words);
@@ -83,6 +84,59 @@ async function lose(run) {
   await loser.page.locator(`.still a[href$="/sales/${sale}/waitlist"]`).waitFor();
   ok(await loser.page.locator('#onward a').count() > 0, 'no dead end');
   await loser.inspect('lost-order');
+}
+
+/** Who pressed and got nothing has a verdict that stays, with numbers, one way on, and the next sale with its reminder. */
+async function loseByAMoment(run, words) {
+  const { shop } = run;
+  const next = await shop.newSale({ goods: GOODS.sneakers, opensIn: 7_200_000 });
+  await shop.shows(next, 'upcoming');
+  const sale = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
+  const winner = await shop.register();
+  const visitor = await (await run.visit()).logInAsNewUser();
+  const { page } = visitor;
+  visitor.expect(409, /\/orders$/);
+  await eventually('the page knows a next sale', async () => {
+    await visitor.go(`/sales/${sale}`);
+    return page.locator('#onward [data-remind]').count();
+  });
+  await page.locator('[data-slot="button"][aria-disabled="false"]').waitFor();
+  same(await visitor.slot('lost').isVisible(), false, 'nobody has lost yet');
+  let order;
+  // Another shopper is faster, while this request is on its way.
+  await page.route('**/api/sales/*/orders', async (route) => {
+    order = await winner.buy(sale);
+    await route.continue();
+  }, { times: 1 });
+  await visitor.slot('button').click();
+  const title = page.locator('.lost h1');
+  await title.waitFor();
+  same(await page.evaluate(() => document.activeElement.id), 'lost-title', 'a screen reader begins here');
+  const says = () => visitor.slot('lost-when').textContent();
+  await eventually('it says how close it was', async () => words.close.test(await says()));
+  const main = page.locator('main > :visible');
+  same([await main.count(), await page.locator('.lost .big:visible').count()], [1, 1], 'one stage with one button');
+  await visitor.inspect('lost');
+  const before = await says();
+  for (let polls = 0; polls < 2; polls += 1) await page.waitForResponse(/\/button$/);
+  same([await title.isVisible(), await says()], [true, before], 'it stays');
+  await page.reload();
+  await title.waitFor();
+  same(await says(), before, 'also when the page is loaded again');
+  const remind = page.locator('[data-remind]:visible').first();
+  await remind.click();
+  await page.locator('[data-remind][aria-pressed="true"]').waitFor();
+  const reminded = await remind.getAttribute('data-remind');
+  ok((await visitor.account.ask('GET', `/api/sales/${reminded}/reminder`)).set, 'the shop reminds');
+  await page.locator('.chance .big:visible').click();
+  await page.waitForURL(visitor.path(`/sales/${sale}/waitlist`));
+  same((await visitor.account.ask('GET', `/api/sales/${sale}/waitlist`)).waitlist.state, 'waiting');
+  await visitor.account.ask('DELETE', `/api/sales/${sale}/waitlist`);
+  await visitor.go(`/sales/${sale}`);
+  await winner.ask('POST', `/api/sales/${sale}/orders/${order.id}/cancel`);
+  await visitor.slot('lost-again').locator('.big').click();
+  await page.locator('main[data-status="unpaid"]').waitFor();
+  await shop.act(sale, 'stop');
 }
 
 /** Tabs lead to sessions, and a card says what can be done. */

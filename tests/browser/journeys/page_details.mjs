@@ -40,7 +40,7 @@ async function nothingToChoose(run) {
   const { shop } = run;
   const sale = await shop.openSale({ limit: 3, total: 3 });
   const visitor = await run.visit();
-  const quantity = visitor.page.locator('[name="quantity"]');
+  const quantity = visitor.page.locator('.buy [name="quantity"]');
   await visitor.go(`/sales/${sale}`);
   await visitor.page.locator('.clock[data-phase="open"]').waitFor();
   ok(await quantity.isEnabled());
