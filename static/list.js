@@ -12,6 +12,9 @@ const DAY_MS = 86_400_000;
 /** Whether the waiting room of a sale takes people. */
 const isJoining = (card, sale) => ['upcoming', 'open'].includes(sale.phase) && clock.until(card.dataset.joining) <= 0;
 
+/** The time left as cards have room for it: from a day on without words and seconds. */
+const clockOf = (words, ms) => (ms >= DAY_MS ? digits(ms).slice(0, -3) : `${say(words)} ${digits(ms)}`);
+
 /** The key of a card's call to action. `action` in `src/pages/filters.rs` does the same without phases; change both. */
 function actionOf(card, { mode, phase, drawn }) {
   if (phase === 'paused') return 'go_paused';
@@ -28,7 +31,7 @@ function fillDraw(card, { phase, drawn, opens_at: opens, closes_at: closes }) {
   badge.dataset.phase = phase;
   const [words, at] = { upcoming: ['draw_opens', opens], open: ['draw_closes', closes] }[phase] ?? [];
   const ms = clock.until(at);
-  write(slot('live', card), ms > 0 ? `${say(words)} ${digits(ms)}` : '');
+  write(slot('live', card), ms > 0 ? clockOf(words, ms) : '');
 }
 
 /** Shows the live state of a sale on its card. The space is reserved, so nothing moves. */
@@ -49,7 +52,7 @@ function fillCard(card, sale) {
   const upcoming = sale.phase === 'upcoming';
   const ms = upcoming ? clock.until(sale.opens_at) : NaN;
   const left = sale.phase === 'open' ? say('left', count(sale.remaining)) : '';
-  write(slot('live', card), ms > 0 ? `${say('head_upcoming')} ${digits(ms)}` : left);
+  write(slot('live', card), ms > 0 ? clockOf('head_upcoming', ms) : left);
   const counted = !upcoming && sale.total > 0;
   write(slot('taken', card), counted ? say('taken', taken) : '');
   const bar = slot('bar', card);

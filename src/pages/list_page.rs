@@ -92,12 +92,12 @@ impl<'a> ListPage<'a> {
         let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
             sales.iter().copied().filter(|(sale, goods)| states.contains(&sale.state) && is_here(goods)).collect()
         });
-        // Nearly sold sales come first, then the sales that end first, then the latest start. Sold-out and paused sales
-        // come last.
+        // Nearly sold sales come first, then the sales that end first, then the latest start. A draw waits for nobody's
+        // hurry, so it follows. Sold-out and paused sales come last.
         live.sort_by_key(|(sale, _)| {
             let closes_at = sale.window.closes_at;
             let stands = (sale.state == SaleState::Paused, sale.demand());
-            (stands, closes_at.is_none(), closes_at, Reverse((sale.window.opens_at, sale.id)))
+            (stands, sale.mode.is_draw(), closes_at.is_none(), closes_at, Reverse((sale.window.opens_at, sale.id)))
         });
         next.sort_by_key(|(sale, _)| (sale.window.opens_at.is_none(), sale.window.opens_at, sale.id));
         past.sort_by_key(|(sale, _)| Reverse((sale.window.opens_at, sale.id)));
@@ -263,6 +263,8 @@ mod tests {
         soon.0.window.closes_at = Some(at("2026-11-21T13:00:00Z"));
         paused.0.window.closes_at = Some(at("2026-11-21T12:30:00Z"));
         assert_eq!(ids(&page(&[&endless, &paused, &soon]).sessions[0].sales), [2, 1, 3]);
+        soon.0.mode = SaleMode::Draw(domain::DrawPlan { window_s: 900, review_s: 20, beacon: None });
+        assert_eq!(ids(&page(&[&endless, &paused, &soon]).sessions[0].sales), [1, 2, 3], "a rush leads, not a draw");
     }
 
     #[test]

@@ -39,10 +39,10 @@ impl Placement {
     /// The shown width, from which a browser chooses a copy before it has the style sheets.
     fn sizes(self) -> &'static str {
         match self {
-            Placement::Card => "(min-width: 72rem) 17rem, (min-width: 36rem) 50vw, 100vw",
-            Placement::FirstCard => "(min-width: 72rem) 37rem, (min-width: 44rem) 53vw, 100vw",
+            Placement::Card => "(min-width: 72rem) 17rem, 50vw",
+            Placement::FirstCard => "(min-width: 72rem) 37rem, (min-width: 44rem) 53vw, 50vw",
             Placement::Main | Placement::More => "(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, 100vw",
-            Placement::Row => "8rem",
+            Placement::Row => "5.5rem",
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
         assert!(card.contains("loading=\"lazy\"") && !card.contains("fetchpriority") && card.contains("data:image"));
         assert!(card.contains(r#"src="/uploads/u-00ff-640.jpg""#));
         let row = html(&photo(1280, 960), Placement::Row);
-        assert!(row.contains("sizes=\"8rem\"") && !row.contains("data:image"));
+        assert!(row.contains("sizes=\"5.5rem\"") && !row.contains("data:image"));
         assert!(row.contains(r#"src="/uploads/u-00ff-320.jpg""#));
         assert!(!html(&photo(1280, 960), Placement::FirstCard).contains("lazy"));
     }

@@ -14,7 +14,11 @@ export default async function layouts(run) {
   await barCoversNothing(visitor, sale);
   await galleryFollowsItsThumbnails(visitor);
   await givePictures(run.shop);
+  await buttonIsExplained(visitor, sale);
   await picturesAreSharp(visitor);
+  await fourOffersOnAPhone(run, visitor);
+  await clocksAreWhole(run, visitor);
+  await picturesAreWhole(run.shop, visitor);
   await orderRowsDoNotOverlap(run, visitor, sale);
   const staff = await (await run.visit()).logInAs(run.shop.admin);
   await consoleBeginsWithWhatMatters(staff, sale);
@@ -66,13 +70,13 @@ async function galleryFollowsItsThumbnails({ page }) {
 }
 
 /** All goods get a picture that is wider than the page, because any may lead the list. */
-async function givePictures({ origin, admin }) {
+async function givePictures({ origin, admin }, width = 2400, height = 1800) {
   const { goods } = await admin.ask('GET', '/api/admin/goods');
   for (const { id } of goods) {
     const response = await fetch(`${origin}/api/admin/goods/${id}/image`, {
       method: 'PUT',
       headers: { cookie: admin.cookie, 'content-type': 'image/png' },
-      body: png(2400, 1800),
+      body: png(width, height),
     });
     same(response.status, 200);
   }
@@ -96,6 +100,95 @@ async function picturesAreSharp(visitor) {
       };
     });
     ok(chosen >= Math.min(shown, largest), `at ${width} a picture of ${chosen} for ${shown} pixels`);
+  }
+}
+
+/** The line below the button is whole at every width. */
+async function buttonIsExplained(visitor, sale) {
+  const { page } = visitor;
+  for (const [width, height] of [[360, 640], [390, 844], [768, 1024], [844, 390], [1024, 768], [1280, 800], [1920, 1080]]) {
+    await page.setViewportSize({ width, height });
+    await openSale(visitor, sale);
+    await eventually('the hint', async () => /\S/.test(await visitor.slot('hint').textContent()));
+    const [text, hint, view] = await visitor.slot('hint').evaluate((element) => {
+      const range = document.createRange();
+      range.selectNodeContents(element);
+      return [range.getBoundingClientRect(), element.getBoundingClientRect(), innerHeight].map((box) => (box.bottom ? [box.top, box.bottom] : box));
+    });
+    const button = await visitor.slot('button').boundingBox();
+    ok(text[1] - text[0] > 10 && text[1] <= hint[1] + 1, `at ${width} the hint ends at ${hint[1]}, its text at ${text[1]}`);
+    ok(text[1] <= view || button.y + button.height > view, `at ${width} the button is in view, its hint is not`);
+  }
+}
+
+/** The part of a page that is in view on a phone, below which its main pages lie. */
+const PHONE = { width: 390, height: 844 };
+
+/** The first screen of a phone has four offers: price, bar and button of each are in view. */
+async function fourOffersOnAPhone(run, visitor) {
+  const { shop } = run;
+  const { page } = visitor;
+  await page.setViewportSize(PHONE);
+  const sales = [];
+  for (const goods of ['1', '2', '3', '4']) sales.push(await shop.openSale({ goods, total: 100, closesIn: 3_600_000 }));
+  const inView = () => page.evaluate(() => {
+    const top = document.querySelector('.top').getBoundingClientRect().bottom;
+    const bottom = document.querySelector('.dock').getBoundingClientRect().top;
+    const isIn = (element) => { const box = element?.getBoundingClientRect(); return box?.height > 0 && box.top >= top && box.bottom <= bottom && box.left >= 0 && box.right <= innerWidth; };
+    return [...document.querySelectorAll('.card')].filter((card) => ['.price', 'progress', '.go'].every((part) => isIn(card.querySelector(part)))).length;
+  });
+  await eventually('four offers are in view', async () => { await visitor.go('/'); await page.locator('.card progress:visible').nth(3).waitFor({ timeout: 5000 }); return (await inView()) >= 4; }, 20_000)
+    .catch(async (error) => { throw new Error(`${await inView()} offers are in view: ${error.message}`); });
+  const bar = await page.locator('.top').boundingBox();
+  ok(bar.height <= 49, `logo and search are in one bar of ${bar.height}`);
+  ok(await page.locator('.top [role="search"] input').isVisible());
+  for (const sale of sales) await shop.act(sale, 'stop');
+}
+
+/** A clock of days is not cut off. */
+async function clocksAreWhole(run, visitor) {
+  const { page } = visitor;
+  const sale = await run.shop.newSale({ goods: '2', opensIn: 3 * 86_400_000 });
+  await run.shop.shows(sale, 'upcoming');
+  for (const width of [360, 390, 768, 1024, 1280]) {
+    await page.setViewportSize({ width, height: 844 });
+    const clock = (await visitor.findOnList(sale)).locator('[data-slot="live"]');
+    await eventually('a clock', async () => /\d\d:\d\d/.test(await clock.textContent()));
+    const [shown, needed, room] = await clock.evaluate((element) => {
+      const text = document.createRange();
+      text.selectNodeContents(element);
+      return [element.getBoundingClientRect().right, text.getBoundingClientRect().right, element.closest('.body').getBoundingClientRect().right];
+    });
+    ok(needed <= shown + 1 && needed <= room, `at ${width} the clock needs ${needed} and has ${shown} of ${room}`);
+  }
+  await run.shop.act(sale, 'unschedule');
+}
+
+/** Photographs of every shape are shown whole, on the list and on the page of a sale. */
+async function picturesAreWhole(shop, visitor) {
+  const { page } = visitor;
+  for (const [width, height] of [[900, 1200], [1000, 1000], [1200, 900], [1600, 900]]) {
+    await givePictures(shop, width, height);
+    const sale = await shop.openSale({ goods: '1' });
+    for (const screen of [PHONE, TABLET, { width: 1280, height: 800 }]) {
+      await page.setViewportSize(screen);
+      for (const path of ['/', `/sales/${sale}`]) {
+        await visitor.go(path);
+        await page.locator('.photo picture img').first().evaluate((image) => image.decode());
+        const [cropped, narrow] = await page.locator('.photo picture img').evaluateAll((all) => {
+          const shown = all.filter((image) => image.complete && image.naturalWidth > 0 && image.getBoundingClientRect().width > 1);
+          const isWhole = (image) => {
+            const { width: w, height: h } = image.getBoundingClientRect();
+            return getComputedStyle(image).objectFit === 'contain' || Math.abs(w / h - image.naturalWidth / image.naturalHeight) < 0.01;
+          };
+          const first = shown[0].getBoundingClientRect();
+          return [shown.filter((image) => !isWhole(image)).length, Math.min(first.width, first.height)];
+        });
+        same(cropped, 0, `${width} × ${height} at ${screen.width} on ${path}`);
+        ok(narrow >= 140, `a strip of ${narrow} at ${screen.width} on ${path}`);
+      }
+    }
+    await shop.act(sale, 'stop');
   }
 }
 
