@@ -4,7 +4,8 @@ const SAID_MS = 3000;
 
 for (const button of document.querySelectorAll('[data-share]')) {
   const words = button.textContent;
-  const { title, url, copied } = button.dataset;
+  const { title, copied } = button.dataset;
+  const url = new URL(button.dataset.url, location).href;
   button.hidden = !navigator.share && !navigator.clipboard;
   button.addEventListener('click', async () => {
     try {

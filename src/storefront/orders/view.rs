@@ -210,9 +210,30 @@ impl OrderPage {
         }
     }
 
+    /// Whether the page begins with the stage of a winner: until the order is paid, and then until the parcel has come.
+    fn has_stage(&self) -> bool {
+        let goes_well = !matches!(self.parcel_state(), Some(ParcelState::Lost | ParcelState::Returned));
+        let is_kept = self.hold().is_none() && self.order.returned.is_none() && self.order.message.is_none();
+        self.is(OrderStatus::Unpaid) || (self.is(OrderStatus::Paid) && goes_well && is_kept)
+    }
+
+    /// What a paid order passes, and when it did.
+    fn stations(&self) -> [(&'static str, Option<Timestamp>); 4] {
+        let t = self.chrome.text();
+        let paid = self.order.history.iter().find(|event| event.status == OrderStatus::Paid).map(|event| event.at);
+        let parcel = [ParcelState::Packed, ParcelState::Shipped, ParcelState::Delivered].map(|state| {
+            let mut moves = self.order.parcel.iter().flat_map(Parcel::moves);
+            (t.parcel(&state), moves.find(|step| step.state == state).map(|step| step.at))
+        });
+        [(t.status(&OrderStatus::Paid), paid), parcel[0], parcel[1], parcel[2]]
+    }
+
     /// The headline of an order that holds its units.
     fn won(&self) -> &'static str {
         let t = &self.chrome.text().outcome;
+        if self.is(OrderStatus::Paid) {
+            return t.paid;
+        }
         match self.sale.as_ref().map(|sale| sale.mode) {
             Some(ModeName::Draw) => t.won_draw,
             Some(ModeName::WaitingRoom) => t.won_waiting_room,

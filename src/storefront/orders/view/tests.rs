@@ -94,9 +94,19 @@ fn order_page_offers_the_actions_of_its_status() {
         assert!(html.contains("…<bdi>000000000001</bdi>"), "the number is as short as in the list: {html}");
         assert!(html.contains("<code>0198c0de-0000-7000-8000-000000000001</code>"), "and whole below: {html}");
         assert!(!html.contains("value=\"wallet\""), "the balance is one cent short");
-        assert_eq!(html.contains("/en/wallet\">Top up"), unpaid, "{status}");
+        assert!(!html.contains("/en/wallet\">Top up") && !html.contains("doesn’t cover"), "nobody is told to top up");
+        assert_eq!(
+            html.contains("It’s yours!") && html.contains("<ol class=\"stations\">"),
+            status == OrderStatus::Paid,
+            "{status}"
+        );
+        assert_eq!(
+            html.contains("<section class=\"win\""),
+            matches!(status, OrderStatus::Unpaid | OrderStatus::Paid),
+            "{status}"
+        );
         assert_eq!(html.contains("http-equiv=\"refresh\""), status == OrderStatus::Reserved, "{status}");
-        assert_eq!(html.contains("You got it!") && html.contains("No. 37</b> of 100"), unpaid, "{status}: {html}");
+        assert_eq!(html.contains("id=\"won\">You got it!"), unpaid, "{status}: {html}");
         assert_eq!(html.contains(r#"stroke-dasharray="50 100""#), unpaid, "{status}: half of the time is over");
         let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
         assert_eq!(html.contains("id=\"deliver\""), !lost, "{status}: nothing is delivered");
@@ -123,7 +133,7 @@ fn order_page_escapes_names() {
         invoice: InvoiceFormState::default(),
         return_form: ReturnForm::default(),
     };
-    assert_eq!(page.render().unwrap().matches("<script").count(), 1);
+    assert_eq!(page.render().unwrap().matches("<script").count(), 2, "its own scripts only");
 }
 
 #[test]
