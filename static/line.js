@@ -3,7 +3,7 @@
 // when its turn comes or ends.
 
 import { chime } from './chime.js';
-import { call, clock, count, jitter, main, poll, shortDigits, show, sleep, slot, storage, table, translator, write } from './lib.js';
+import { call, clock, count, jitter, language, main, poll, shortDigits, show, sleep, slot, storage, table, translator, write } from './lib.js';
 import { ahead, isCalled, nextPoll, placeNumber, secondsUntil } from './place.js';
 
 const say = translator(table('queue-words'));
@@ -121,6 +121,11 @@ function notice({ phase, held, left, unpaid }) {
   return unpaid > 0 ? say('all_taken', count(unpaid)) : say('sold_out');
 }
 
+/** Whether a unit is left for a place. `Line::reaches` in `domain/waiting_room.rs` does the same; change both. */
+const reaches = ({ seats, left }, before) => before + seats < left;
+
+const timeOfDay = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+
 function waitWords(seconds) {
   if (seconds == null) return say('wait_unknown');
   if (seconds < 60) return say('wait_soon');
@@ -165,7 +170,7 @@ function drawPlace(before) {
   drawRing((line.called / (line.called + before + 1)) * 100);
   if (isNext) tell('next', 'next_text');
   else tell('gathering', '');
-  write(slot('wait'), waitWords(moves ? secondsUntil(line, before) : null));
+  write(slot('wait'), moves && !reaches(line, before) ? say('wait_returns') : waitWords(moves ? secondsUntil(line, before) : null));
   title(isNext ? say('next') : `(${count(before)}) ${say('title')}`);
   const milestone = MILESTONES.findLast((mark) => before <= mark) ?? Infinity;
   if (milestone < told) announce(isNext ? `${say('next')}. ${say('next_text')}` : `${say('ahead_before')} ${count(before)} ${say('ahead_after')}`);
@@ -178,6 +183,11 @@ function drawLine() {
   write(slot('called'), `${count(line.called)} / ${count(line.joined)}`);
   write(slot('seats'), count(line.seats));
   write(slot('left'), count(line.left));
+  write(slot('unpaid'), count(line.unpaid));
+  const free = slot('free');
+  if (!free) return;
+  free.hidden = !line.free_by;
+  if (line.free_by) write(free.querySelector('time'), timeOfDay.format(new Date(line.free_by)));
 }
 
 /**

@@ -249,6 +249,8 @@ pub struct Line {
     /// Orders that are not paid yet. Their units may come back.
     #[schemars(range(min = 0))]
     pub unpaid: i64,
+    /// No unit of these orders comes back later than this; `None` without such orders.
+    pub free_by: Option<Timestamp>,
     /// Calls in the last minute.
     #[schemars(range(min = 0))]
     pub called_last_minute: i64,
@@ -280,6 +282,12 @@ impl Line {
         let earlier = self.segments.iter().take_while(|segment| segment.segment < place.segment);
         let earlier: i64 = earlier.map(|segment| segment.places - segment.called).sum();
         Some(earlier + (own.before(place.number) - own.called).max(0))
+    }
+
+    /// Whether a unit is left for a place with `ahead` shoppers before it, if each of them and of those who are buying
+    /// takes one.
+    pub fn reaches(&self, ahead: i64) -> bool {
+        ahead + self.seats < self.left
     }
 
     /// Seconds until `ahead` shoppers are called at the pace of the last minute; `None` if it had no calls.

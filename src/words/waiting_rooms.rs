@@ -4,33 +4,33 @@ use domain::{EligibilityRule, WaitingRoomPlan};
 texts! {
     /// Sales with a waiting room: the page of the sale, and the page of a shopper's turn with its script.
     WaitingRoomText {
-        how: "等候室：同一批进入的人随机排序，按顺序叫号购买，先来后到、手速和网速都不影响。",
+        how: "排队：同一批进入的人随机排序，按顺序叫号购买，先来后到、手速和网速都不影响。",
             "Waiting room: everyone who came in time is shuffled, then called in order. Coming first or being fast makes no difference.";
-        open: "等候室已开放", "The waiting room is open";
-        until_joining: "距等候室开放", "Waiting room opens in";
-        until_lock: "距抽取顺序", "Order drawn in";
+        open: "排队开放中", "The waiting room is open";
+        until_joining: "距开始排队", "Waiting room opens in";
+        until_lock: "距开始叫号", "Line-up drawn in";
         calling: "叫号进行中", "Calling in order";
-        joining_from: "等候室开放", "Waiting room opens";
-        locks_at: "抽取顺序", "Order is drawn";
+        joining_from: "开始排队", "Waiting room opens";
+        locks_at: "开始叫号", "Line-up is drawn";
         seat: "轮到后的购买时间", "Time to buy on your turn";
-        enter: "进入等候室", "Enter the waiting room";
-        hint: "登录后进入一次即可。已在等候室的，点此查看自己的位置。", "Log in and enter once. If you are in already, this shows your place.";
+        enter: "去排队", "Enter the waiting room";
+        hint: "登录后进入一次即可。已在排队的，点此查看自己的位置。", "Log in and enter once. If you are in already, this shows your place.";
         result: "售出 {} / {} 件", "{} of {} sold";
         joined: "已有 {} 人进入", "{} have joined";
         counts: "{} 人等候，剩余 {} 件", "{} waiting, {} units left";
-        step_join: "开抢前进入等候室，早到晚到机会相同，每个账号一个位置。",
+        step_join: "开抢前来排队，早到晚到机会相同，每个账号一个位置。",
             "Enter before the draw of the order. Early or late, the chance is the same. One place per account.";
         step_wait: "顺序随机抽出，之后来的排在后面。可以去忙别的，页面会提醒你。",
             "The order is drawn at random; later arrivals come after it. Do something else meanwhile, and this page calls you.";
         step_buy: "轮到你时，请在规定时间内下单。没有人能插队。", "On your turn, buy within the time shown. There is no jumping the queue.";
-        title: "等候室", "Waiting room";
+        title: "排队", "Waiting room";
         your_place: "我的位置", "Your place";
-        early: "等候室尚未开放", "The waiting room isn’t open yet";
+        early: "还没有开始排队", "The waiting room isn’t open yet";
         early_text: "开放后进入即可，先来后到不影响顺序。", "You can enter once it opens. Coming first makes no difference.";
-        outside: "你还没有进入等候室", "You are not in the waiting room yet";
+        outside: "你还没有排队", "You are not in the waiting room yet";
         outside_text: "进入后会得到一个位置。顺序抽出之前进入的人机会相同。", "Enter to get a place. Everyone who enters before the order is drawn has the same chance.";
         outside_late: "顺序已抽出。现在进入会排在已到的人之后。", "The order is drawn already. If you enter now, you come after those who are in.";
-        gathering: "你已在等候室", "You’re in the waiting room";
+        gathering: "你已在排队", "You’re in the waiting room";
         gathering_text: "早到晚到机会相同，到点随机抽取顺序。", "Coming earlier gives no advantage: the order is drawn at random.";
         drawing: "正在抽取顺序…", "Drawing the order…";
         drawing_text: "马上就好，请稍候。", "This takes a moment.";
@@ -47,8 +47,8 @@ texts! {
         buy: "立即购买", "Buy now";
         bought: "你已下单", "You have an order";
         bought_text: "请在订单显示的时间前付款。", "Pay before the time shown on your order.";
-        missed: "购买时间已过", "Your time to buy has passed";
-        missed_text: "位置已让给后面的人。可以重新进入，排在队尾。", "Your place went to those after you. You can join again at the end.";
+        missed: "错过了这一轮", "You missed your turn";
+        missed_text: "购买时间已过，位置让给了后面的人。还想要，可以重新排到队尾。", "Your time to buy has passed, and your place went to the next. You can join again at the end.";
         join_again: "重新排到队尾", "Join again at the end";
         ended: "本场已结束", "This sale has ended";
         ended_text: "叫号已停止。看看其他秒杀吧。", "No one is called any more. Have a look at the other sales.";
@@ -64,14 +64,17 @@ texts! {
         wait: "预计等待", "Estimated wait";
         wait_unknown: "稍后估算", "Not known yet";
         wait_soon: "不到 1 分钟", "under a minute";
+        wait_returns: "要等有人退回", "if units come back";
         wait_minutes: "约 {} 分钟", "about {} min";
         wait_hours: "约 {} 小时", "about {} h";
         left: "剩余件数", "Units left";
+        unpaid: "等人付款", "Not paid yet";
+        free_by: "最晚退回", "back by";
         seats: "正在购买", "Buying now";
         called_so_far: "已叫到", "Called so far";
         of_joined: "{} / {} 人", "{} of {}";
         drawn_at: "抽取时间", "Drawn at";
-        in_room: "等候室人数", "In the room";
+        in_room: "排队人数", "In the room";
         sound: "轮到时响铃", "Sound on my turn";
         sound_hint: "点击一次页面，轮到时才会响铃。", "Tap the page once, so that it can ring.";
         keep: "轮到你后有 {} 的时间购买；错过则位置让给后面的人，可重新排到队尾。换设备登录，位置不变；关掉页面也保留，但请记得回来看。",
@@ -179,6 +182,8 @@ texts! {
         over: "本场已结束，候补也已结束。", "The sale has ended, and so has its waitlist.";
         yours: "你在候补：", "You are on the waitlist for:";
         people: "正在候补", "Waiting now";
+        unpaid: "未付款的订单", "Orders not paid yet";
+        free_by: "最晚退回", "Back at the latest";
         how_many: "{} 人", "{}";
         quantity: "最多要几件", "Up to how many";
         joined_at: "加入时间", "Joined";

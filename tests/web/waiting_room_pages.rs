@@ -109,6 +109,10 @@ async fn page_of_the_turn_says_what_is_true_in_every_state() {
     assert!(page.contains(r#"data-state="called""#) && token(&page).is_some(), "{page}");
     let waiting = line_page(second, &sale).await;
     assert!(waiting.contains("You’re next") && waiting.contains("data-number=") && token(&waiting).is_none());
+    assert!(
+        waiting.contains("if units come back") && !waiting.contains("under a minute"),
+        "the first may take the unit"
+    );
 
     let form = format!("quantity=1&token={}", token(&page).unwrap());
     let bought = first.send_form(&format!("/en/sales/{sale}/buy"), &form).await;
@@ -117,6 +121,7 @@ async fn page_of_the_turn_says_what_is_true_in_every_state() {
     assert!(line_page(first, &sale).await.contains("You have an order"));
     let waiting = line_page(second, &sale).await;
     assert!(waiting.contains("1 of them are not paid yet") && waiting.contains("You keep your place"), "{waiting}");
+    assert!(waiting.contains("back by <time datetime=\"2026-11-21T12:"), "until when it may come back: {waiting}");
 
     let order = first.get("/api/orders").await.json()["orders"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(first.post(&format!("/api/sales/{sale}/orders/{order}/cancel"), json!({})).await.status, 200);

@@ -26,8 +26,8 @@ use base::rate_limit::UserLimit;
 use base::signing::{ShopSecret, Signer};
 use domain::draw::EntryId;
 use domain::{
-    Ineligible, Line, OrderId, OrderStatus, Phase, Place, Refusal, Sale, SaleId, SaleState, TurnState, UserId,
-    WaitingRoomPlace, WaitingRoomSeed,
+    Ineligible, Line, OrderId, Phase, Place, Refusal, Sale, SaleId, SaleState, TurnState, UserId, WaitingRoomPlace,
+    WaitingRoomSeed,
 };
 use places::{Gathered, Gathering, HANDED_OVER_AFTER, JoinDecision, Joins};
 use store::{GatheredPlace, JoinOutcome, Joining, Store, StoreError};
@@ -354,6 +354,7 @@ impl WaitingRooms {
                 Err(_) => gathered = gathered.map(|_| Instant::now()),
             }
         }
+        let unpaid = self.store.orders().unpaid(sale.id).await?;
         let phase = sale.phase(now);
         let locks_at = sale.window.opens_at.map(|opens| plan.locks_at(opens));
         let line = Line {
@@ -373,7 +374,8 @@ impl WaitingRooms {
             segments: self.store.waiting_rooms().waiting_segments(sale.id).await?,
             seats,
             left: (sale.total - sale.sold).max(0),
-            unpaid: self.unpaid_orders(sale.id).await?,
+            unpaid,
+            free_by: if unpaid > 0 { self.store.orders().last_pay_by(sale.id).await? } else { None },
             called_last_minute,
             held: room.held,
             seat_s: plan.seat_s,
@@ -382,11 +384,6 @@ impl WaitingRooms {
         };
         let body = serde_json::to_vec(&line).unwrap_or_default().into();
         Ok(Some(PublishedLine { line: Arc::new(line), body, seed: room.seed, gathered }))
-    }
-
-    async fn unpaid_orders(&self, sale: SaleId) -> Result<i64, StoreError> {
-        let totals = self.store.orders().order_totals(&[sale]).await?.remove(&sale);
-        Ok(totals.map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders))
     }
 
     /// Keeps the state of all waiting rooms up to date until `stop` is cancelled.

@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
 use crate::{OrderStore, StoreError, list, padded, row};
@@ -114,5 +115,18 @@ impl OrderStore<'_> {
             }
         }
         Ok(totals)
+    }
+
+    /// The orders of a sale that are not paid yet.
+    pub async fn unpaid(self, sale: SaleId) -> Result<i64, StoreError> {
+        let totals = self.order_totals(&[sale]).await?.remove(&sale);
+        Ok(totals.map_or(0, |totals| totals.of(OrderStatus::Unpaid).orders))
+    }
+
+    /// Until when the newest order of a sale can be paid: units of its unpaid orders come back by then. Ids of orders
+    /// rise with time.
+    pub async fn last_pay_by(self, sale: SaleId) -> Result<Option<Timestamp>, StoreError> {
+        let sql = "SELECT pay_by_ms FROM orders WHERE sale_id = $1 ORDER BY id DESC LIMIT 1";
+        self.optional(sqlx::query(sql).bind(sale.0), |row| row::time(row, "pay_by_ms")).await
     }
 }

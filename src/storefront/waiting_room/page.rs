@@ -14,15 +14,16 @@ use crate::eligibility::page as eligibility;
 use crate::sales::api::purchase_token;
 use domain::{Line, OrderId, Phase, Picture, Sale, SaleId, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan};
 use engine::waiting_rooms::{JoinRefusal, OwnTurn};
+use pages::onward::OnwardSale;
 use pages::sale_pages::quantities;
 use pages::{Chrome, filters};
 use web::Shop;
 use web::extract::session::SignedIn;
 use web::extract::{Form, PathIds};
 use web::problem::{Code, Problem};
-use web::shared::goods_name_and_cover;
 use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::line_path;
+use web::shared::{goods_name_and_cover, onward_from};
 use words::fill;
 
 #[derive(Deserialize)]
@@ -63,7 +64,12 @@ pub async fn show(
     let (goods_name, picture) = goods_name_and_cover(Some(&*known), visitor.locale);
     let pass = place.map(|place| shop.waiting_rooms.pass(id, session.user_id, &place)).unwrap_or_default();
     let chrome = visitor.chrome();
-    personal(StatusCode::OK, &LinePage { chrome, sale, plan, goods_name, picture, line, turn, place, pass, now })
+    let onward = match turn {
+        Turn::Missed | Turn::Ended => onward_from(&shop.catalogue, visitor.locale, &known),
+        _ => Vec::new(),
+    };
+    let page = LinePage { chrome, sale, plan, goods_name, picture, line, turn, place, pass, now, onward };
+    personal(StatusCode::OK, &page)
 }
 
 async fn turn(
@@ -160,6 +166,8 @@ pub struct LinePage {
     /// The signed pass that proves the place. Empty without a place.
     pub pass: String,
     pub now: Timestamp,
+    /// Sales to go on to, for those who get nothing here.
+    pub onward: Vec<OnwardSale>,
 }
 
 impl LinePage {
@@ -313,8 +321,10 @@ impl LinePage {
         let t = &self.chrome.text().waiting_room;
         // While no place can be called, no wait is promised.
         let line = self.line.as_ref().filter(|_| self.notice().is_none());
-        let seconds = self.ahead().zip(line).and_then(|(ahead, line)| line.seconds_until(ahead));
-        match seconds {
+        let place = self.ahead().zip(line);
+        match place.and_then(|(ahead, line)| line.seconds_until(ahead)) {
+            // Only a unit that comes back can reach this place: no time is promised.
+            _ if place.is_some_and(|(ahead, line)| !line.reaches(ahead)) => t.wait_returns.to_owned(),
             None => t.wait_unknown.to_owned(),
             Some(seconds) if seconds < 60 => t.wait_soon.to_owned(),
             Some(seconds) if seconds < 7200 => fill(t.wait_minutes, (seconds + 59) / 60),

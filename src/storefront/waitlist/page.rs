@@ -4,6 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::UserVisit;
@@ -44,6 +45,8 @@ pub async fn show(
         place: shop.waitlist.place(sale, session.user_id).await?,
         live_order: shop.store.orders().live_order_of(sale, session.user_id).await?,
         waiting: shop.store.waitlists().count_waiters(sale).await?,
+        unpaid: shop.store.orders().unpaid(sale).await?,
+        free_by: shop.store.orders().last_pay_by(sale).await?,
         chrome: visitor.chrome(),
     };
     personal(StatusCode::OK, &page)
@@ -98,6 +101,9 @@ pub struct WaitlistPage {
     pub live_order: Option<OrderId>,
     /// Accounts that wait, as far as they are counted.
     pub waiting: i64,
+    /// Orders of the sale that are not paid yet, and until when their units come back.
+    pub unpaid: i64,
+    pub free_by: Option<Timestamp>,
     /// Sales to go on to.
     pub onward: Vec<OnwardSale>,
 }
@@ -236,6 +242,8 @@ mod tests {
             place: None,
             live_order: None,
             waiting: 0,
+            unpaid: 0,
+            free_by: None,
             onward: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 import { eventually, ok, same } from '../lib/check.mjs';
 
 const LABELS = {
-  zh: { enter: '进入等候室', buy: '立即购买', again: '重新排到队尾', order: '查看订单', sound: /轮到时响铃/, seeSales: '看看其他秒杀' },
+  zh: { enter: '去排队', buy: '立即购买', again: '重新排到队尾', order: '查看订单', sound: /轮到时响铃/, seeSales: '看看其他秒杀' },
   en: { enter: 'Enter the waiting room', buy: 'Buy now', again: 'Join again at the end', order: 'View order', sound: /Sound on my turn/, seeSales: 'See other sales' },
 };
 
