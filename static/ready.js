@@ -1,7 +1,7 @@
 // Shows what a visitor has prepared before the start of a sale: a session, a delivery address, the right to take part
 // if the sale has rules, and money in the wallet. The reminder marks itself.
 
-import { call, currentUser, main, say, slot, write } from './lib.js';
+import { call, clock, currentUser, main, say, slot, write } from './lib.js';
 import { reminder } from './reminder.js';
 
 /** The money for an order of this sale: the balance, and the deposit that is set aside for it. */
@@ -45,6 +45,11 @@ async function showReady(list) {
 export function ready(report, opensAt = () => main.dataset.opens) {
   const list = slot('ready');
   if (!list) return () => {};
+  // A page that was loaded after the start keeps no space for what was to prepare.
+  if (clock.until(opensAt()) <= Number(list.dataset.ahead)) {
+    list.hidden = true;
+    return () => {};
+  }
   showReady(list);
   const plan = reminder(list, opensAt, report);
   let awaited;

@@ -55,6 +55,7 @@ async function readyBeforeTheRush(run) {
   await page.locator('[data-ready="payment"][data-done]').waitFor();
   same(await done(), ['user', 'address', 'payment']);
   await listIsInView(page);
+  ok(await page.locator('[data-early]').isVisible());
   await visitor.slot('remind').click();
   await visitor.slot('remind').and(page.locator('[aria-pressed="true"]')).waitFor();
   const pattern = visitor.locale === 'zh' ? /^\d\d:\d\d:\d\d 后开抢/ : /^Opens in \d\d:\d\d:\d\d/;
@@ -95,6 +96,14 @@ async function readyInEveryMode(run) {
   await visitor.go(`/sales/${await shop.newWaitingRoom(900_000)}`);
   await visitor.slot('joined').or(visitor.slot('countdown')).first().waitFor();
   await page.locator('.ready').waitFor({ state: 'hidden' });
+  // What was to prepare leaves no hole, also where the page keeps space for it.
+  const { width, height } = page.viewportSize();
+  await page.setViewportSize({ width: 1152, height: 900 });
+  await page.reload();
+  await visitor.slot('joined').or(visitor.slot('countdown')).first().waitFor();
+  const clock = await page.locator('.clock').boundingBox();
+  ok(clock.height <= 170, `the clock of a waiting room is ${clock.height} high`);
+  await page.setViewportSize({ width, height });
 }
 
 /**
@@ -134,6 +143,7 @@ async function lastSeconds(run) {
   await visitor.button(labels.buy).waitFor({ timeout: 2 * OPENS_IN_MS });
   await visitor.slot('note').waitFor({ state: 'hidden' });
   same(await place(), before, 'the button moved at the opening');
+  same(await page.locator('[data-early]').isVisible(), false, 'nobody is told to log in early any more');
   await visitor.inspect('opened');
 }
 
