@@ -11,19 +11,29 @@ installPalette();
 installDensity();
 installShortcuts();
 installPauseKey();
-showSection();
 
-/** On a phone, scrolls the row of sections to the current one. */
-function showSection() {
-  const line = document.querySelector('.tabs');
-  const here = line?.querySelector('[aria-current]')?.getBoundingClientRect();
-  if (here) line.scrollLeft += here.left + here.width / 2 - line.clientWidth / 2;
+// ---- menus ----
+
+/** A click elsewhere closes an open menu; so does Escape, which returns to the menu's button. */
+const MENUS = 'details:is(.menu, .places)[open]';
+document.addEventListener('click', ({ target }) => {
+  for (const menu of document.querySelectorAll(MENUS)) if (!menu.contains(target)) menu.open = false;
+});
+addEventListener('keydown', ({ key }) => {
+  const menu = key === 'Escape' && !document.querySelector('dialog[open]') && document.querySelector(MENUS);
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector('summary').focus();
+});
+/** Tabs that do not fit scroll to the current one. */
+for (const line of document.querySelectorAll('.under')) {
+  const here = line.querySelector('[aria-current]');
+  if (here) line.scrollLeft = here.offsetLeft + here.offsetWidth / 2 - line.clientWidth / 2;
 }
 
 // ---- live numbers ----
 
 const states = table('states');
-const NUMBERS = ['total', 'booked', 'sold', 'access', 'outbox', 'unpaid', 'paid'];
 const POLL_INTERVAL_MS = 1000;
 const POLL_TIMEOUT_MS = 5000;
 const STALE_AFTER_MS = 4000;
@@ -37,21 +47,21 @@ function reload() {
 }
 
 function fill(row, sale) {
-  for (const key of NUMBERS) write(row.querySelector(`dd[data-key="${key}"]`), sale[key] == null ? '–' : String(sale[key]));
+  const cell = (key, text) => write(row.querySelector(`[data-key="${key}"]`), text);
   const state = row.querySelector('[data-key="state"]');
   if (state.dataset.status !== sale.state) reload();
-  write(state, states[sale.state] ?? sale.state);
+  cell('state', states[sale.state] ?? sale.state);
   const phase = row.querySelector('[data-key="phase"]');
   if (phase) {
     write(phase, say(`phase_${sale.phase}`));
     phase.dataset.phase = sale.phase;
   }
-  const percent = row.querySelector('[data-key="percent"]');
-  if (percent && sale.total > 0) {
-    const taken = Math.min(100, Math.floor(((sale.booked ?? sale.sold) * 100) / sale.total));
-    write(percent, percent.dataset.words.replace('{}', taken));
-    row.querySelector('progress').value = taken;
-  }
+  const taken = Math.max(0, Math.min(sale.booked ?? sale.sold, sale.total));
+  cell('taken', count(taken));
+  cell('total', count(sale.total));
+  cell('unpaid', count(sale.unpaid));
+  if (!['draft', 'scheduled'].includes(sale.state)) cell('money', sale.paid_amount);
+  row.querySelector('progress').value = sale.total > 0 ? Math.floor((taken * 100) / sale.total) : 0;
 }
 
 async function watch(list) {
@@ -149,32 +159,21 @@ document.addEventListener('click', ({ target }) => {
 
 // ---- the mode of a sale ----
 
-/** Shows what the expected demand says about the mode, and the fields of the chosen mode. */
-function followMode(mode) {
-  const advice = slot('advice');
-  const [accounts, total] = ['expected_accounts', 'total'].map((id) => document.getElementById(id));
-  const advise = () => {
-    const [n, units] = [accounts, total].map((field) => Number(field.value));
-    const known = n > 0 && units > 0;
-    const numbers = [n, units, Math.floor(n / units)];
-    const words = n > units ? advice.dataset.rush : advice.dataset.enough;
-    show(advice, known ? numbers.reduce((text, number) => text.replace('{}', count(number)), words) : '');
-  };
-  const choose = () => {
-    for (const fields of document.querySelectorAll('[data-of-mode]')) {
-      fields.hidden = fields.dataset.ofMode !== mode.value;
-      fields.open ||= !fields.hidden;
-    }
-    for (const item of document.querySelectorAll('.modes [data-mode]')) item.hidden = item.dataset.mode !== mode.value;
-  };
-  for (const field of [accounts, total]) field.addEventListener('input', advise);
-  mode.addEventListener('change', choose);
-  advise();
-  choose();
+/** Shows what the expected demand says about the mode. */
+function advise(advice, fields) {
+  const [n, units] = fields.map((field) => Number(field.value));
+  const known = n > 0 && units > 0;
+  const numbers = [n, units, Math.floor(n / units)];
+  const words = n > units ? advice.dataset.rush : advice.dataset.enough;
+  show(advice, known ? numbers.reduce((text, number) => text.replace('{}', count(number)), words) : '');
 }
 
-const mode = document.getElementById('mode');
-if (mode && slot('advice')) followMode(mode);
+const advice = slot('advice');
+if (advice) {
+  const fields = ['expected_accounts', 'total'].map((id) => document.getElementById(id));
+  for (const field of fields) field.addEventListener('input', () => advise(advice, fields));
+  advise(advice, fields);
+}
 
 // ---- forms that are sent once ----
 

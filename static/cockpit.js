@@ -93,6 +93,9 @@ function showLine(s) {
   const missed = bought == null ? null : Math.max(0, called - seats - bought);
   const all = { called, seats, bought, missed, waiting: Math.max(0, joined - called), called_last_minute: line.called_last_minute };
   for (const [key, value] of Object.entries(all)) showNumber(`line.${key}`, value);
+  const notice = slot('missed');
+  notice.hidden = !missed;
+  write(notice, say('missed', number(missed)));
   // Only after a change: the first state of the waiting room may be older than the page and differ from it.
   if (heldChanged && String(line.held) !== queue.dataset.held) renew();
 }
@@ -165,14 +168,19 @@ async function renew() {
   }
 }
 
+/** The words of a key with numbers in their places. */
+const filled = (key, numbers) => numbers.reduce((text, n) => text.replace('{}', count(n)), say(key, '{}'));
+
 function showState(s) {
   const phase = s.gate.value?.phase ?? s.sale.value?.phase;
   const state = s.sale.value?.state;
   if (s.sale.value?.version > Number(root.dataset.saleVersion)) renew();
   if (!phase) return;
   root.querySelector('.state').dataset.phase = phase;
-  write(slot('phase'), say(root.dataset.phases.replace('mean', 'phase') + phase) || sayShared(`phase_${phase}`) || phase);
-  write(slot('verdict'), s.verdict.map(({ key, numbers }) => numbers.reduce((text, n) => text.replace('{}', count(n)), say(key, '{}'))).join(' '));
+  const sold = phase === 'sold_out' && root.dataset.phases === 'mean_' && s.verdict.find(({ key }) => key === 'verdict_sold_within');
+  const named = say(root.dataset.phases.replace('mean', 'phase') + phase) || sayShared(`phase_${phase}`) || phase;
+  write(slot('phase'), sold ? filled('sold_out_in', sold.numbers.slice(0, 3)) : named);
+  write(slot('verdict'), s.verdict.map(({ key, numbers }) => filled(key, numbers)).join(' '));
   write(slot('meaning'), say(state === 'draft' ? 'mean_draft' : root.dataset.phases + phase));
 }
 
@@ -226,7 +234,9 @@ function options(name) {
   return {
     ...sizeOf(plots[name]),
     legend: { show: false },
-    cursor: { show: false },
+    // One cursor for all plots of the last minutes; their legends show its values.
+    cursor: { show: !plots[name].data, points: { show: false }, drag: { x: false, y: false }, y: false, sync: { key: 'plots' } },
+    hooks: { setCursor: [hover] },
     padding: [8, plots[name].data ? 28 : 8, 0, 0],
     scales: { x: { time: !plots[name].data }, y: { range: fromZero }, right: { range: fromZero } },
     axes: [
@@ -241,15 +251,29 @@ function options(name) {
 
 function data(name) {
   if (plots[name].data) return plots[name].data();
-  const end = points.length ? points[points.length - 1].at / 1000 : Date.now() / 1000;
-  const recent = points.filter((p) => p.at / 1000 >= end - HISTORY_S);
+  const recent = recentPoints();
   return [recent.map((p) => p.at / 1000), ...plots[name].lines.map(([, value]) => recent.map((p) => value(p) ?? null))];
 }
 
-/** The legend with the newest values. */
+/** The point under the cursor; null without one. */
+let hovered = null;
+
+function hover(u) {
+  if (u.cursor.idx === hovered) return;
+  hovered = u.cursor.idx ?? null;
+  for (const [name, plot] of Object.entries(plots)) if (plot.made) drawLegend(name, plot.figure);
+}
+
+/** The points that the plots show. */
+const recentPoints = () => {
+  const end = points.length ? points[points.length - 1].at / 1000 : Date.now() / 1000;
+  return points.filter((p) => p.at / 1000 >= end - HISTORY_S);
+};
+
+/** The legend with the values under the cursor, otherwise the newest. */
 function drawLegend(name, figure) {
   const list = figure.querySelector('[data-keys]');
-  const last = points[points.length - 1];
+  const last = (hovered != null && !plots[name].data && recentPoints()[hovered]) || points[points.length - 1];
   plots[name].lines.forEach(([key, value, n], index) => {
     let item = list.children[index];
     if (!item) {
@@ -372,6 +396,8 @@ function connect() {
     if (source.readyState === EventSource.CLOSED && !denied) {
       clearTimeout(retry);
       retry = setTimeout(connect, RETRY_MS);
+      // A rehearsal that was removed has no page any more. Its last numbers do not stay.
+      fetch(location.href).then(({ status }) => status === 404 && location.reload(), () => {});
     }
     showAge();
   });

@@ -61,7 +61,7 @@ export function tiles(root, say, time) {
     const { alarms } = sample;
     const place = slot('alarms', root);
     write(place, alarms.length ? alarms.map((alarm) => say(`alarm_${alarm}`)).join(' · ') : say('no_alarms'));
-    place.dataset.mood = alarms.length ? 'bad' : 'good';
+    place.dataset.mood = !alarms.length ? 'good' : alarms.every((alarm) => alarm === 'nearly_sold') ? 'warn' : 'bad';
     document.title = alarms.length ? `(${alarms.length}) ${title}` : title;
     if (before && alarms.some((alarm) => !before.includes(alarm))) sound?.ring();
     before = alarms;

@@ -3,10 +3,10 @@
 import { write } from './lib.js';
 import { isCommand } from './shortcuts.js';
 
-/** The form around a table, or the element around the cards and their form. */
+/** The element around a table and its tools. */
 const batch = document.querySelector('[data-bulk]');
 const boxes = batch ? [...batch.querySelectorAll('input[name="id"]')] : [];
-const rows = boxes.map((box) => box.closest('tr, article'));
+const rows = boxes.map((box) => box.closest('tr'));
 const all = batch?.querySelector('[data-all]');
 
 function follow() {
@@ -14,12 +14,13 @@ function follow() {
   all.checked = ticked > 0 && ticked === boxes.length;
   all.indeterminate = ticked > 0 && ticked < boxes.length;
   const count = batch.querySelector('[data-slot="ticked"]');
-  if (count) write(count, ticked ? `(${ticked})` : '');
+  if (count) write(count, count.dataset.words.replace('{}', ticked));
   batch.classList.toggle('some', ticked > 0);
 }
 
 if (boxes.length) {
-  (all.closest('label') ?? all).hidden = false;
+  all.hidden = false;
+  batch.classList.add('scripted');
   all.addEventListener('change', () => {
     for (const box of boxes) box.checked = all.checked;
     follow();
@@ -32,7 +33,7 @@ if (boxes.length) {
 
 /** Moves the focus to the link of the next or previous row. */
 function move(by) {
-  const links = rows.map((row) => row.querySelector('a'));
+  const links = rows.map((row) => row.querySelector(':is(th, .id) a'));
   const at = rows.findIndex((row) => row.contains(document.activeElement));
   links[Math.max(0, Math.min(links.length - 1, at < 0 ? 0 : at + by))]?.focus();
 }

@@ -358,7 +358,7 @@ fn is_overdue(state: SaleState, window: Window, now: Timestamp) -> bool {
 }
 
 fn dead_letters(count: usize) -> Vec<String> {
-    let problem = format!("{count} dead letters wait; replay or discard them at /admin/dead-letters");
+    let problem = format!("{count} dead letters wait; replay or discard them at /admin/system");
     (count > 0).then_some(problem).into_iter().collect()
 }
 

@@ -110,19 +110,68 @@ mod view_tests;
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::Uri;
+use axum::response::Response;
 use pages::Chrome;
+use pages::filters::grouped;
 use serde::Deserialize;
 
 use web::Shop;
 use web::extract::PathIds;
-use web::extract::session::Staff;
+use web::extract::session::{Permission, Staff};
 use web::extract::visitor::Visitor;
+use web::shared::negotiation::see_other;
+use web::shared::paths::console_link;
 
 /// What most pages of the console extract: `P` is the permission that they need.
 pub(crate) type StaffVisit<P> = (State<Arc<Shop>>, Staff<P>, Visitor);
 
 /// The same for a page about the one thing whose id is in the path.
 pub(crate) type StaffVisitTo<P, Id> = (State<Arc<Shop>>, Staff<P>, Visitor, PathIds<Id>);
+
+/// A tab of a page: a list beside others, or a page of a sale.
+#[derive(Debug)]
+pub struct Tab {
+    pub(crate) path: String,
+    pub(crate) name: &'static str,
+    pub(crate) count: Option<String>,
+    pub(crate) is_here: bool,
+}
+
+impl Tab {
+    /// A tab of the console without a count. `path` has no language.
+    pub(crate) fn new(chrome: &Chrome, path: &str, name: &'static str, is_here: bool) -> Tab {
+        Tab { path: console_link(path, chrome.locale), name, count: None, is_here }
+    }
+
+    /// The same with the number of items that wait there, unless there is none.
+    pub(crate) fn waiting(self, count: i64) -> Tab {
+        Tab { count: (count > 0).then(|| grouped(count)), ..self }
+    }
+}
+
+/// The tabs of a page with two lists, of which only owners see the second.
+pub(crate) fn two_tabs(chrome: &Chrome, page: &str, names: &[&'static str; 2], show: &str) -> Vec<Tab> {
+    let here = chrome.path.contains(&format!("show={show}"));
+    let tabs =
+        [Tab::new(chrome, page, names[0], !here), Tab::new(chrome, &format!("{page}?show={show}"), names[1], here)];
+    if chrome.owns() { tabs.into() } else { Vec::new() }
+}
+
+/// Redirects the address of a page that became a tab of another page. The rest of the query stays.
+pub(crate) async fn moved<P: Permission>(_: StaffVisit<P>, uri: Uri) -> Response {
+    let to = match uri.path() {
+        "/admin/orders/approvals" => "/admin/orders?show=approvals",
+        "/admin/orders/payments" => "/admin/orders?show=payments",
+        "/admin/orders/settlements" => "/admin/orders/books?show=settlements",
+        "/admin/staff" => "/admin/users?show=staff",
+        "/admin/security" => "/admin/log?show=security",
+        "/admin/mail" => "/admin/system?show=mail",
+        _ => "/admin/system",
+    };
+    let separator = if to.contains('?') { '&' } else { '?' };
+    see_other(&uri.query().map_or_else(|| to.to_owned(), |query| format!("{to}{separator}{query}")))
+}
 
 /// The form of an action that only has to be confirmed.
 #[derive(Deserialize)]

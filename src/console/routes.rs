@@ -7,11 +7,12 @@ use axum::middleware::from_fn_with_state;
 
 use crate::{
     approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, invoices, linked_accounts, lists,
-    log, orders, packets, payment_cases, questions, report, sales, security, shipping, site, step_up, users,
+    log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, site, step_up, users,
     waiting_room,
 };
 use web::document::Api;
-use web::router::{Routes, delete, get, patch, post, put};
+use web::extract::session::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
+use web::router::{Routes, delete, get, patch, post, put, tab, tabs};
 use web::{Shop, idempotency};
 
 /// What the staff request: the pages of the console, and the same actions for programs.
@@ -144,7 +145,7 @@ fn pages() -> Routes {
         .route("/admin", get(sales::page::sales))
         .route("/admin/", get(sales::page::without_slash))
         .route("/admin/calendar", get(sales::calendar::show))
-        .route("/admin/log", get(log::page::show))
+        .route("/admin/log", tabs([tab("", log::page::show), tab("security", security::page::show)]))
         .route("/admin/search", get(lists::search::page))
         .route("/admin/search.json", get(lists::search::hits))
         .route("/admin/density", post(lists::saved_views::set))
@@ -158,9 +159,10 @@ fn pages() -> Routes {
         .route("/admin/questions/{question}/answer", post(questions::page::answer))
         .route("/admin/questions/{question}/hide", post(questions::page::hide))
         .route("/admin/questions/{question}/unhide", post(questions::page::unhide))
-        .route("/admin/security", get(security::page::show))
-        .route("/admin/mail", get(users::mail::show))
-        .route("/admin/users", get(users::page::list))
+        .route("/admin/security", get(moved::<ViewSecurity>))
+        .route("/admin/system", tabs([tab("", dead_letters::page::show), tab("mail", users::mail::show)]))
+        .route("/admin/mail", get(moved::<ReadMail>))
+        .route("/admin/users", tabs([tab("", users::page::list), tab("staff", users::staff::list)]))
         .route("/admin/users/bulk", post(lists::bulk::users::summary))
         .route("/admin/users/bulk/block", post(lists::bulk::users::block))
         .route("/admin/users/bulk/unblock", post(lists::bulk::users::unblock))
@@ -169,7 +171,7 @@ fn pages() -> Routes {
         .route("/admin/users/{user}/unblock", post(users::page::unblock))
         .route("/admin/users/{user}/end-sessions", post(users::page::end_sessions))
         .route("/admin/users/{user}/start-recovery", post(users::page::start_recovery))
-        .route("/admin/staff", get(users::staff::list))
+        .route("/admin/staff", get(moved::<ManageStaff>))
         .route("/admin/sales", post(sales::form::create))
         .route("/admin/sales/new", get(sales::form::blank))
         .route("/admin/sales/bulk", post(lists::bulk::sales::summary))
@@ -186,7 +188,7 @@ fn pages() -> Routes {
         .route("/admin/sales/{sale}/draw/later-round", post(draws::page::await_later_round))
         .route("/admin/sales/{sale}/draw/dry-run", post(draws::page::try_out))
         .route("/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::page::exclude))
-        .route("/admin/dead-letters", get(dead_letters::page::show))
+        .route("/admin/dead-letters", get(moved::<ViewConsole>))
         .route("/admin/dead-letters/replay", post(dead_letters::page::replay))
         .route("/admin/dead-letters/discard", post(dead_letters::page::discard))
         .route("/admin/sales/{sale}/edit", get(sales::form::show).merge(post(sales::form::edit)))
@@ -207,16 +209,23 @@ fn pages() -> Routes {
         .route("/admin/packets/new", get(packets::page::new))
         .route("/admin/packets/{packet}", get(packets::page::show))
         .route("/admin/packets/{packet}/stop", post(packets::page::stop))
-        .route("/admin/orders", get(orders::page::list))
-        .route("/admin/orders/books", get(books::page::show))
-        .route("/admin/orders/settlements", get(books::settlements::page))
+        .route(
+            "/admin/orders",
+            tabs([
+                tab("", orders::page::list),
+                tab("approvals", approvals::page::list),
+                tab("payments", payment_cases::page::list),
+            ]),
+        )
+        .route("/admin/orders/books", tabs([tab("", books::page::show), tab("settlements", books::settlements::page)]))
+        .route("/admin/orders/settlements", get(moved::<ViewBooks>))
         .route("/admin/orders/settlements/{provider}/{day}/again", post(books::settlements::again_by_form))
-        .route("/admin/orders/approvals", get(approvals::page::list))
+        .route("/admin/orders/approvals", get(moved::<ViewConsole>))
         .route("/admin/orders/approvals/{approval}/decline", post(approvals::page::decline))
         .route("/admin/orders/shipping", get(shipping::show).merge(post(shipping::save)))
         .route("/admin/orders/invoices", get(invoices::show))
         .route("/admin/orders/invoices/issued", post(invoices::issue_ticked))
-        .route("/admin/orders/payments", get(payment_cases::page::list))
+        .route("/admin/orders/payments", get(moved::<ViewConsole>))
         .route("/admin/orders/payments/{case}/settle", post(payment_cases::page::settle))
         .route("/admin/orders/bulk", post(lists::bulk::orders::summary))
         .route("/admin/orders/bulk/pack", post(lists::bulk::orders::pack))

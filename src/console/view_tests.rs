@@ -21,6 +21,7 @@ pub fn chrome(locale: Locale, path: &str) -> Chrome {
         role: domain::Role::Admin,
         is_compact: false,
         is_test: false,
+        pending: store::PendingCounts::default(),
     }
 }
 
@@ -33,10 +34,8 @@ pub fn admin_sale(id: i64, name: &str, state: SaleState) -> AdminSale {
         goods_name: name.into(),
         picture: None,
         booked: Some(61),
-        access: None,
-        outbox: Some(3),
         unpaid: 20,
-        paid: 38,
+        paid_units: 38,
     }
 }
 

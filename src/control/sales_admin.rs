@@ -96,6 +96,8 @@ pub struct SaleRow {
     pub outbox: Option<i64>,
     pub unpaid: i64,
     pub paid: i64,
+    /// The units of paid orders.
+    pub paid_units: i64,
 }
 
 /// The list of sales, with everything else that their page shows.
@@ -337,12 +339,13 @@ impl SalesAdmin {
         let by_id: HashMap<GoodsId, &Goods> = goods.iter().map(|g| (g.id, g)).collect();
         let rows = sales.into_iter().filter_map(|sale| {
             let goods = by_id.get(&sale.goods_id)?;
-            let orders = |status| totals.get(&sale.id).map_or(0, |totals| totals.of(status).orders);
+            let of = |status| totals.get(&sale.id).map(|totals| totals.of(status)).unwrap_or_default();
             Some(SaleRow {
                 status: self.gate.status(sale.id),
                 outbox: outboxes.get(&sale.id).copied(),
-                unpaid: orders(OrderStatus::Unpaid),
-                paid: orders(OrderStatus::Paid),
+                unpaid: of(OrderStatus::Unpaid).orders,
+                paid: of(OrderStatus::Paid).orders,
+                paid_units: of(OrderStatus::Paid).units,
                 goods: (*goods).clone(),
                 sale,
             })

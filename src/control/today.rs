@@ -1,4 +1,4 @@
-//! What staff see first: the money of the day, the next sale, and open work.
+//! What staff see first: the money of the day and the next sale.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use base::clock::Clock;
 use base::revalidating_cache::{ComputationError, RevalidatingCache};
 use domain::ledger::AccountKind;
 use domain::{Money, SaleState};
-use store::{PendingCounts, Period, Store, StoreError};
+use store::{Period, Store, StoreError};
 
 #[derive(Debug, Clone)]
 pub struct Today {
@@ -23,7 +23,6 @@ pub struct Today {
     pub zone: String,
     /// The announced sale that opens first, and its checklist.
     pub next: Option<(SaleRow, Vec<ChecklistItem>)>,
-    pub pending: PendingCounts,
     /// Messages that could not be processed; `None` without RabbitMQ or while it does not answer.
     pub dead_letters: Option<i64>,
 }
@@ -44,7 +43,7 @@ impl SalesAdmin {
             None => None,
         };
         let zone = self.revenue.zone().to_owned();
-        Ok(Today { revenue, zone, next, pending: self.store.payments().pending_counts().await?, dead_letters })
+        Ok(Today { revenue, zone, next, dead_letters })
     }
 }
 

@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use crate::filters::category_path;
 use domain::{Bilingual, Category, Locale, Role};
+use store::PendingCounts;
 use words::{Text, text};
 
 /// The frame of one page: its language and its visitor.
@@ -19,6 +20,18 @@ pub struct Chrome {
     pub is_compact: bool,
     /// Whether a payment provider is in a test mode, so that orders are paid without money.
     pub is_test: bool,
+    /// What waits for the staff. The sidebar of the console shows it.
+    pub pending: PendingCounts,
+}
+
+/// A link of the console's sidebar.
+#[derive(Debug)]
+pub struct ConsolePlace {
+    pub path: &'static str,
+    pub name: &'static str,
+    /// How many items there wait for a person.
+    pub waiting: i64,
+    pub is_here: bool,
 }
 
 /// A tab along the bottom of a phone.
@@ -34,7 +47,15 @@ pub struct DockTab {
 impl Chrome {
     /// The frame of a page that is the same for all visitors.
     pub fn anonymous(locale: Locale, path: String) -> Chrome {
-        Chrome { locale, path, username: None, role: Role::User, is_compact: false, is_test: false }
+        Chrome {
+            locale,
+            path,
+            username: None,
+            role: Role::User,
+            is_compact: false,
+            is_test: false,
+            pending: PendingCounts::default(),
+        }
     }
 
     pub fn text(&self) -> &'static Text {
@@ -89,27 +110,45 @@ impl Chrome {
         ]
     }
 
-    /// The console's sections that this role sees, with their names.
-    pub fn sections(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let t = self.text();
-        let owns = self.owns();
-        let all = [
-            ("/admin", t.admin.nav_sales),
-            ("/admin/calendar", t.sales.calendar),
-            ("/admin/goods", t.admin.nav_goods),
-            ("/admin/questions", t.questions.console),
-            ("/admin/pages", t.about.console),
-            ("/admin/orders", t.admin.nav_orders),
-            ("/admin/packets", t.packets.nav),
-            ("/admin/users", t.admin.nav_users),
-            ("/admin/staff", t.admin.nav_staff),
-            ("/admin/log", t.admin.nav_log),
-            ("/admin/security", t.security.title),
-            ("/admin/mail", t.recovery.console_title),
-            ("/admin/dead-letters", t.cockpit.dead),
+    /// The places of the console that this role sees, in the groups of the sidebar.
+    pub fn places(&self) -> [(&'static str, Vec<ConsolePlace>); 4] {
+        let (t, pending) = (self.text(), &self.pending);
+        let to_do = pending.to_pack + pending.approvals + pending.cases + pending.returns;
+        let groups = [
+            (
+                t.admin.group_sell,
+                vec![
+                    ("/admin", t.admin.nav_sales, 0),
+                    ("/admin/calendar", t.sales.calendar, 0),
+                    ("/admin/goods", t.admin.nav_goods, 0),
+                    ("/admin/packets", t.packets.nav, 0),
+                ],
+            ),
+            (
+                t.admin.group_serve,
+                vec![
+                    ("/admin/orders", t.admin.nav_orders, to_do),
+                    ("/admin/questions", t.questions.console, pending.questions),
+                    ("/admin/users", t.admin.nav_users, 0),
+                ],
+            ),
+            (t.admin.group_watch, vec![("/admin/orders/books", t.books.title, 0), ("/admin/log", t.admin.nav_log, 0)]),
+            (
+                t.admin.group_shop,
+                vec![
+                    ("/admin/pages", t.about.console, 0),
+                    ("/admin/orders/shipping", t.shipping.shipping, 0),
+                    ("/admin/system", t.admin.nav_system, 0),
+                ],
+            ),
         ];
-        all.into_iter()
-            .filter(move |(path, _)| owns || !matches!(*path, "/admin/staff" | "/admin/security" | "/admin/mail"))
+        let all = groups.iter().flat_map(|(_, places)| places).map(|(path, ..)| *path);
+        let here = all.filter(|path| self.is_at(path)).max_by_key(|path| path.len());
+        groups.map(|(title, places)| {
+            let places = places.into_iter().filter(|(path, ..)| self.owns() || *path != "/admin/orders/books");
+            let place = |(path, name, waiting)| ConsolePlace { path, name, waiting, is_here: here == Some(path) };
+            (title, places.map(place).collect())
+        })
     }
 
     /// The densities of the console's lists: value, name, and whether it is set.
@@ -143,7 +182,10 @@ impl Chrome {
             return format!("/{other}{rest}");
         }
         match self.path.split_once('?').unwrap_or((&self.path, "")) {
-            (page, _) if page == "/admin" || page.starts_with("/admin/") => format!("{page}?lang={other}"),
+            (page, query) if page == "/admin" || page.starts_with("/admin/") => {
+                let tab = query.split('&').find(|part| part.starts_with("show="));
+                tab.map_or_else(|| format!("{page}?lang={other}"), |tab| format!("{page}?{tab}&lang={other}"))
+            }
             _ => format!("/{other}/"),
         }
     }
@@ -170,6 +212,7 @@ mod tests {
             role: Role::Admin,
             is_compact: false,
             is_test: false,
+            pending: PendingCounts::default(),
         };
         for (path, section) in [
             ("/admin?lang=en", "/admin"),
@@ -177,11 +220,15 @@ mod tests {
             ("/admin/calendar?zone=UTC", "/admin/calendar"),
             ("/admin/goods/3", "/admin/goods"),
             ("/admin/users/1", "/admin/users"),
-            ("/admin/dead-letters?lang=en", "/admin/dead-letters"),
+            ("/admin/orders/0193?lang=en", "/admin/orders"),
+            ("/admin/orders/shipping?lang=en", "/admin/orders/shipping"),
+            ("/admin/orders/books?lang=en", "/admin/orders/books"),
+            ("/admin/system?show=mail&lang=en", "/admin/system"),
         ] {
             let chrome = chrome(path);
             let at: Vec<_> =
-                chrome.sections().map(|(section, _)| section).filter(|section| chrome.is_at(section)).collect();
+                chrome.places().into_iter().flat_map(|(_, places)| places).filter(|place| place.is_here).collect();
+            let at: Vec<_> = at.iter().map(|place| place.path).collect();
             assert_eq!(at, [section], "{path}");
         }
     }
@@ -192,6 +239,7 @@ mod tests {
         assert_eq!(switch("/zh/orders?before=x"), "/en/orders?before=x");
         assert_eq!(switch("/zh/"), "/en/");
         assert_eq!(switch("/admin/log?lang=zh"), "/admin/log?lang=en");
+        assert_eq!(switch("/admin/log?show=security&lang=zh"), "/admin/log?show=security&lang=en");
         assert_eq!(switch("//evil.example/"), "/en/");
         assert_eq!(switch("/zhx"), "/en/");
     }

@@ -15,6 +15,7 @@ use futures::future::BoxFuture;
 use tower::ServiceBuilder;
 
 use crate::Shop;
+use crate::extract::visitor::query_value;
 use crate::problem::{Code, Problem};
 use domain::Locale;
 
@@ -77,15 +78,35 @@ impl Handler<(), Arc<Shop>> for Erased {
     }
 }
 
+fn erased<T: 'static>(handler: impl Handler<T, Arc<Shop>, Future = Answer>) -> Erased {
+    Erased(Arc::new(move |request, shop| handler.clone().call(request, shop)))
+}
+
 /// Defines functions with the names in `axum::routing`. Several methods of one path are merged:
 /// `get(show).merge(post(edit))`.
 macro_rules! methods {
     ($($name:ident $filter:ident),*) => {$(
         pub fn $name<T: 'static>(handler: impl Handler<T, Arc<Shop>, Future = Answer>) -> MethodRouter<Arc<Shop>> {
-            let erased = Erased(Arc::new(move |request, shop| handler.clone().call(request, shop)));
-            on(axum::routing::MethodFilter::$filter, erased)
+            on(axum::routing::MethodFilter::$filter, erased(handler))
         }
     )*};
+}
+
+/// A tab of a page: the value of `show` in the query, and what answers it.
+pub struct PageTab(&'static str, Erased);
+
+pub fn tab<T: 'static>(name: &'static str, handler: impl Handler<T, Arc<Shop>, Future = Answer>) -> PageTab {
+    PageTab(name, erased(handler))
+}
+
+/// A page with tabs. Without the name of another tab it shows the first.
+pub fn tabs<const N: usize>(tabs: [PageTab; N]) -> MethodRouter<Arc<Shop>> {
+    let pick = move |request: Request, shop| {
+        let shown = request.uri().query().and_then(|query| query_value(query, "show")).unwrap_or_default();
+        let PageTab(_, handler) = tabs.iter().find(|PageTab(name, _)| *name == shown).unwrap_or(&tabs[0]);
+        (handler.0)(request, shop)
+    };
+    on(axum::routing::MethodFilter::GET, Erased(Arc::new(pick)))
 }
 
 methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);

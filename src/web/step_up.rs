@@ -26,6 +26,7 @@ use crate::extract::{MAX_BODY_BYTES, body};
 use crate::problem::{Code, Problem, ProblemContext};
 use crate::shared::FieldError;
 use crate::shared::negotiation::personal;
+use crate::shared::paths::console_link;
 use crate::views::{AdminStepUpPage, StepUpForm, StepUpPage};
 use accounts::{AccountRefusal, Session};
 
@@ -147,9 +148,10 @@ fn section_path(visitor: &Visitor) -> String {
         };
     }
     // Exports are of orders and of the books, whose page stands beside the orders.
-    let sections = ["/admin/staff", "/admin/packets"];
-    let section = sections.into_iter().find(|section| visitor.path.starts_with(section)).unwrap_or("/admin/orders");
-    format!("{section}?{LANGUAGE}={}", visitor.locale)
+    let pages = [("/admin/staff", "/admin/users?show=staff"), ("/admin/packets", "/admin/packets")];
+    let page =
+        pages.into_iter().find(|(path, _)| visitor.path.starts_with(path)).map_or("/admin/orders", |(_, page)| page);
+    console_link(page, visitor.locale)
 }
 
 /// The field that a refusal is about.

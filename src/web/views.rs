@@ -27,6 +27,7 @@ pub fn test_chrome(locale: domain::Locale, path: &str) -> Chrome {
         role: domain::Role::User,
         is_compact: false,
         is_test: false,
+        pending: store::PendingCounts::default(),
     }
 }
 
@@ -244,6 +245,7 @@ mod tests {
             role: domain::Role::User,
             is_compact: false,
             is_test: false,
+            pending: store::PendingCounts::default(),
         };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));
         let not_before = (code == "too_early").then(|| "2026-11-21T12:00:06.001Z".parse().unwrap());

@@ -3,24 +3,30 @@ texts! {
     AdminText {
         title: "秒杀管理后台", "Admin console";
         nav: "管理导航", "Admin";
+        menu_places: "菜单", "Menu";
+        group_sell: "卖", "Sell";
+        group_serve: "服务", "Serve";
+        group_watch: "看", "Watch";
+        group_shop: "店铺", "Shop";
+        nav_system: "系统", "System";
+        waiting: "项待处理", "waiting";
+        to_shop: "去店铺", "View shop";
+        tabs: "分类", "Lists";
         nav_sales: "场次", "Sales";
         nav_goods: "商品", "Products";
         nav_orders: "订单", "Orders";
-        nav_users: "用户", "Users";
+        nav_users: "顾客与员工", "People";
         nav_staff: "员工", "Staff";
         nav_log: "操作日志", "Audit log";
         new_sale: "新建场次", "New sale";
         new_goods: "新建商品", "New product";
         edit: "编辑", "Edit";
         menu: "操作：{}", "Actions: {}";
+        menu_of_row: "操作", "Actions";
         stale_note: "数据截至页面打开时。", "Numbers as of page load.";
-        col_sold: "已售", "Sold";
-        col_total: "总量", "Total";
-        col_booked: "已锁定", "Reserved";
-        col_access: "已放行", "Admitted";
-        col_outbox: "待入库", "Outbox";
+        col_taken: "已抢 / 总量", "Taken / total";
+        col_money: "已付款", "Paid";
         col_unpaid: "待付款", "Unpaid";
-        col_paid: "已付款", "Paid";
         window: "时间", "Window";
         by_hand: "手动", "manual";
         state_draft: "草稿", "Draft";
@@ -40,7 +46,6 @@ texts! {
         top_up_text: "增加本场库存，立即生效。", "Adds stock to the sale right away.";
         stop_type: "输入场次编号 {} 以确认", "Type sale number {} to confirm";
         units: "增加数量", "Units to add";
-        confirm: "我确定", "Yes, I’m sure";
         dialog_close: "取消", "Cancel";
         sale_number: "场次 {}", "Sale {}";
         form_goods_new: "新建商品", "New product";
@@ -79,23 +84,28 @@ texts! {
 texts! {
     /// What the console shows first.
     OverviewText {
-        title: "概览", "At a glance";
+        title: "要处理", "To do";
+        on_sale: "正在卖", "On sale now";
+        sales: "{} 场", "{}";
+        running: "一切正常", "running";
+        paused: "{} 场已暂停", "{} paused";
         revenue: "今日净收入（{}）", "Net income today ({})";
         nothing_earned: "暂无", "none";
-        unpaid: "待付款订单", "Unpaid orders";
-        refunds: "退款中", "Refunds under way";
-        approvals: "待复核退款", "Refunds to approve";
-        cases: "异常付款", "Payments to check";
-        returns: "待处理退货", "Returns to answer";
-        questions: "待答复提问", "Questions to answer";
-        dead: "异常消息", "Dead letters";
+        unpaid_label: "待付款订单", "Unpaid orders";
+        unpaid: "{} 单待付款", "{} unpaid";
+        refunds: "{} 单退款中", "{} being refunded";
+        to_pack: "{} 单待打包", "{} to pack";
+        approvals: "{} 笔待复核", "{} to approve";
+        cases: "{} 笔付款要查", "Payments to check: {}";
+        returns: "{} 单退货待答复", "Returns to answer: {}";
+        questions: "{} 条提问", "Questions: {}";
+        dead: "{} 条异常消息", "Dead letters: {}";
         next: "下一场", "Next sale";
-        no_next: "没有已排期的场次。", "No sale is scheduled.";
+        no_next: "没有已排期的场次", "Nothing is scheduled";
         more: "{}+", "{}+";
-        all_well: "没有需要处理的事项。", "Nothing needs a hand.";
+        all_well: "无事待办", "All clear";
         password_is_enough: "目前仅凭密码就能进入管理后台。", "For now a password alone opens this console.";
         require_factor: "要求所有员工开启两步验证", "Require two-step verification of all staff";
-        needs: "需要处理：{}。", "Needs a hand: {}.";
     }
 }
 
@@ -168,11 +178,27 @@ texts! {
     BulkText {
         pick: "选择", "Pick";
         all: "全选", "Pick all";
-        selected: "对所选项：", "With those picked:";
-        title: "{} · {} 项", "{} · {} picked";
-        none: "没有选择任何项。请返回列表勾选。", "Nothing is picked. Go back and tick some rows.";
+        selected: "所选项：", "Selected:";
+        ticked: "已选 {} 项", "{} selected";
+        title: "{} · {} 项", "{} · {} selected";
+        none: "没有选择任何项。请返回列表勾选。", "Nothing is selected. Go back and tick some rows.";
         too_many: "单次最多处理 100 项。", "At most 100 at a time.";
-        will_act: "将处理 {} 项，跳过 {} 项。", "Acts on {}, leaves out {}.";
+        will_orders_pack: "将把 {} 单标记为已打包。", "{} orders will be marked as packed.";
+        will_orders_ship: "将把 {} 单标记为已发货。", "{} orders will be marked as sent.";
+        will_orders_deliver: "将把 {} 单标记为已送达。", "{} orders will be marked as delivered.";
+        will_orders_cancel: "将取消 {} 单。", "{} orders will be cancelled.";
+        will_orders_refund: "将退款 {} 单。", "{} orders will be refunded.";
+        will_orders_hold: "将暂缓 {} 单。", "{} orders will be held.";
+        will_orders_release: "将放行 {} 单。", "{} orders will be released.";
+        will_users_block: "将停用 {} 个账号。", "{} accounts will be blocked.";
+        will_users_unblock: "将恢复 {} 个账号。", "{} accounts will be unblocked.";
+        will_sales_schedule: "将排期 {} 场。", "{} sales will be scheduled.";
+        will_sales_unschedule: "将撤回 {} 场为草稿。", "{} sales will return to draft.";
+        will_sales_pause: "将暂停 {} 场。", "{} sales will be paused.";
+        will_sales_resume: "将恢复 {} 场。", "{} sales will be resumed.";
+        will_sales_stop: "将终止 {} 场。", "{} sales will be stopped.";
+        will_sales_delete: "将删除 {} 个草稿。", "{} drafts will be deleted.";
+        left_out: "跳过 {} 项。", " Left out: {}.";
         acted: "已处理 {} 项，未处理 {} 项。", "Done: {}. Not done: {}.";
         col_item: "对象", "Item";
         col_what: "结果", "What happens";
@@ -240,7 +266,7 @@ texts! {
         about_operator: "管理场次和商品", "manages sales and products";
         about_support: "处理顾客的订单和账号", "helps customers with orders and accounts";
         about_viewer: "只能查看", "read-only";
-        users_title: "用户", "Users";
+        users_title: "顾客", "Customers";
         search: "用户名开头或用户编号", "Start of the username, or a user ID";
         search_button: "查找", "Find";
         search_clear: "显示全部", "Show all";

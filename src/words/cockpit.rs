@@ -39,6 +39,7 @@ texts! {
         verdict_unknown: "部分数据来源没有响应，无法完整判断。", "Some sources do not answer, so this may not be all.";
         verdict_fine: "99% 的抢购在 {} 毫秒内完成，一切正常。", "99% of purchases took at most {} ms, nothing is wrong.";
         verdict_calm: "一切正常。", "Nothing is wrong.";
+        sold_out_in: "{} / {}，{} 秒抢完", "{} of {} in {} s";
         controls: "操作", "Controls";
         look_only: "你的角色只能查看。", "Your role is read-only.";
         stock: "库存", "Stock";
@@ -79,11 +80,12 @@ texts! {
         bound_rate: "{} 秒平均", "average of {} s";
         bound_p99: "超过 {} 毫秒告警", "alarm above {} ms";
         alarms: "告警", "Alarms";
-        no_alarms: "没有告警。", "No alarms.";
+        no_alarms: "一切正常，没有告警。", "All clear. No alarms.";
+        missed: "{} 人叫到号没有下单。", "Missed their turn: {}.";
         alarm_slow: "抢到用时 P99 超过 500 毫秒", "Purchases are slow: p99 above 500 ms";
         alarm_errors: "有请求因系统繁忙被拒", "Requests are turned away: overloaded";
         alarm_drift: "两边的库存数不一致", "The stock differs between the services";
-        alarm_nearly_sold: "库存已抢走九成", "Nine tenths of the stock are taken";
+        alarm_nearly_sold: "已抢 90%", "90% sold";
         sound: "告警声", "Sound";
         sound_hint: "按任意键或点击一次页面，才能听到告警。", "Press any key or click once to hear alarms.";
         wall: "大屏模式", "Wall mode";

@@ -175,7 +175,7 @@ texts! {
         send: "填写退货运单", "I sent it back";
         send_text: "填写承运商和运单号，商店就知道商品在路上。", "With the carrier and the number the shop knows that it is on its way.";
         change_label: "更改运单", "Change carrier or number";
-        to_answer: "待处理退货（{}）", "Returns to answer ({})";
+        to_answer: "待处理退货", "Returns to answer";
         accept: "同意退货", "Accept return";
         accept_text: "买家会看到以下内容，并收到邮件和通知。", "The customer reads this on the order page, and gets it by email and notification.";
         accept_words: "寄回地址和说明", "Where and how to send it back";
@@ -239,7 +239,7 @@ texts! {
     /// The console's pages about orders.
     SupportText {
         title: "订单", "Orders";
-        lead: "按订单号、用户、场次、状态或时间查找。", "Find orders by number, customer, sale, status or time.";
+        filters: "筛选", "Filter";
         search: "查找", "Search";
         clear: "清除条件", "Clear";
         order: "订单号", "Order number";
@@ -328,7 +328,6 @@ texts! {
         tell_help: "原样显示在用户的订单页，请使用用户的语言。", "Shown as is on the customer’s order page, so use their language.";
         disputed: "付款有争议，可能已被收回；我知道，仍要退款",
             "The payment is or was disputed, so the money may be back already. I know, and refund it all the same";
-        sure: "我确定", "Yes, I’m sure";
         close: "返回", "Go back";
         no_actions: "当前状态没有可执行的操作。", "No actions available in this state.";
         own_order: "这是你自己的订单，须由另一位员工处理。", "This order is yours. Another staff member has to handle it.";
@@ -388,7 +387,6 @@ texts! {
         compared: "账号比对时间", "Accounts compared at";
         reason: "原因（买家可见）", "Reason (the buyer reads it)";
         reason_help: "原样显示在买家的订单页和邮件中，请使用买家的语言。", "Shown as is on the order page and in the email, so use the buyer’s language.";
-        sure: "我确定", "Yes, I’m sure";
         close: "返回", "Go back";
         not_yours: "你的角色只能查看。", "Your role is read-only.";
         none_apply: "没有可以处理的订单。", "No orders to act on.";

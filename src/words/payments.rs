@@ -8,6 +8,7 @@ texts! {
     /// The console's page of payments that need attention.
     CasesText {
         title: "待处理付款", "Payments that need attention";
+        tab: "付款异常", "Payments to check";
         lead: "支付平台上报、系统无法自动处理的情况。", "What the payment provider reported and the shop can’t settle by itself.";
         tab_open: "待处理", "Open";
         tab_settled: "已处理", "Settled";
@@ -177,6 +178,7 @@ texts! {
     /// The console's page of the books.
     BooksText {
         title: "账目", "Books";
+        tab: "科目余额", "Balances";
         lead: "各类账户在一段时间内的期初、借方、贷方与期末。同一币种各账户之和恒为零。",
             "Opening balance, debits, credits and closing balance of each kind of account. All accounts of a currency sum to zero.";
         from: "起始日（UTC）", "From (UTC)";

@@ -4,10 +4,7 @@ texts! {
         list_title: "场次", "Sales";
         payments_sandbox: "支付方式：沙箱。付款和充值都不收钱，任何人都能免费拿货，请勿用于真实销售。",
             "Payments: sandbox. Orders and top-ups are paid without money, so anyone can take goods for free. Not for real sales.";
-        payments_sandbox_short: "支付：沙箱", "Payments: sandbox";
         payments_on: "支付方式：{}。", "Payments: {}.";
-        payments_on_short: "支付：{}", "Payments: {}";
-        payments_none_short: "支付：无", "Payments: none";
         payments_none: "支付方式：无。订单只能用钱包余额付款，钱包不能充值。",
             "Payments: none. Orders are paid from wallets only, and wallets can’t be topped up.";
         calendar: "日历", "Calendar";
@@ -32,7 +29,7 @@ texts! {
         earlier: "更早的场次", "Earlier sales";
         latest: "回到最近", "Back to latest";
         rehearsal: "演练", "Rehearsal";
-        progress: "已锁定 {}%", "{}% reserved";
+        settings: "设置", "Settings";
         clone: "复制", "Duplicate";
         page: "商店页面", "Shop page";
         checklist_link: "开始前检查", "Checklist";
@@ -57,9 +54,20 @@ texts! {
         done_topped_up: "场次 {} 已增加库存。", "Stock added to sale {}.";
         done_partly: "已应用到 {} 个分桶（共 {} 个），其余部分正在自动重试。", "Applied to {} of {} parts; the rest is retried.";
         form_edit: "编辑场次 {}", "Edit sale {}";
-        form_what: "商品与价格", "Product and price";
+        form_what: "卖什么", "What";
         form_units: "数量", "Quantity";
-        form_when: "时间", "Schedule";
+        form_when: "什么时候", "When";
+        form_how: "怎么卖", "How";
+        form_steps: "步骤", "Steps";
+        rush_for: "一秒内见分晓，热闹、快。", "Decided within a second, and lively.";
+        rush_against: "脚本快过人；填写预计人数后自动打散，脚本至多 1.2 倍机会。", "Scripts are faster than people. Enter the expected accounts, and the spread keeps them at 1.2 times the chance.";
+        queue_for: "手速、网速、开多少窗口都没用，几分钟内卖完。", "Speed, connection and number of windows don’t matter. Sold within minutes.";
+        queue_against: "要提前开放排队。", "The waiting room has to open before the start.";
+        draw_for: "最公平，结果人人可验算；可以要求押金。", "Fairest: anyone can verify the result, and a deposit may be asked for.";
+        draw_against: "报名结束后才有结果，每人 1 件。", "The result comes after entries close. One unit per person.";
+        no_rules: "没有条件", "No conditions";
+        by_default: "自动", "Automatic";
+        time_units: "例如 10 分钟、2 小时、1 天。", "For example 10 min, 2 h or 1 d.";
         form_rush: "大流量设置", "High-traffic settings";
         buckets_help: "1 到 64，留空为 1（不分桶）。分桶后，各桶可分布在 Redis Cluster 的不同节点上。场次载入后不能更改。",
             "1 to 64; empty means 1 (no split). Buckets can live on different nodes of a Redis Cluster. Can’t be changed once the sale is loaded.";
@@ -81,6 +89,7 @@ texts! {
         locked: "场次 {} 已开始", "Sale {} has started";
         until: "{}后", "in {}";
         ago: "{}前", "{} ago";
+        unit_second: "{} 秒", "{} s";
         unit_day: "{} 天", "{} d";
         unit_hour: "{} 小时", "{} h";
         unit_minute: "{} 分钟", "{} min";

@@ -173,7 +173,7 @@ mod stack {
             assert_eq!((&letter["message_id"], &letter["reason"]), (&json!(refused), &json!("refused")));
             assert_eq!(letter["id"], letters[0]["id"]);
         }
-        let page = admin.get("/admin/dead-letters?lang=en").await.expect(200);
+        let page = admin.get("/admin/system?lang=en").await.expect(200);
         assert!(page.text().contains("Orders or claims: 1"), "{}", page.text());
 
         // Once the database accepts the order, a replay is enough, however often it is made.
@@ -201,7 +201,7 @@ mod stack {
         broker.holds(DEAD_LETTER_QUEUE, 1).await;
         let letters = admin.get("/api/admin/dead-letters").await.expect(200).json()["letters"].take();
         assert_eq!((&letters[0]["items"], &letters[0]["reason"]), (&json!(ids), &json!("rejected")));
-        let page = admin.get("/admin/dead-letters?lang=en").await.expect(200);
+        let page = admin.get("/admin/system?lang=en").await.expect(200);
         assert!(page.text().contains("Orders or claims: 100") && page.text().contains(&ids[99]));
         // The content in the list is cut.
         assert!(

@@ -56,7 +56,7 @@ async fn form_of_an_outdated_role_changes_nothing_and_shows_the_present_one() {
     let user = shop.parts.store.accounts().user_named("sven").await.unwrap().unwrap();
     let (form, version) = (format!("/admin/staff/{}/role", user.id), user.version);
     let hidden = |version: i64| format!("name=\"version\" value=\"{version}\"");
-    assert!(one.get("/admin/staff?lang=en").await.text().contains(&hidden(version)));
+    assert!(one.get("/admin/users?show=staff&lang=en").await.text().contains(&hidden(version)));
     let first = other.send_form(&form, &format!("role=support&confirm=yes&version={version}")).await;
     assert_eq!(first.status, 303, "{first:?}");
     for (lang, words) in [("en", "Someone else just changed this."), ("zh", "有人刚刚修改了这里。")] {

@@ -255,7 +255,7 @@ async fn refund_that_is_too_late_is_a_case_and_one_without_money_is_tried_again(
     arena.fake.ask(&json!({"do": "end", "payment": payment}));
     assert_eq!((arena.refunds().await, arena.shop.cases().await), (1, vec![RefundFailed]));
     assert_eq!(status_of(&mei, &url).await, "refund_pending");
-    let page = admin.get("/admin/orders/payments?lang=en").await;
+    let page = admin.get("/admin/orders?show=payments&lang=en").await;
     assert!(page.text().contains("ACQ.TRADE_HAS_FINISHED"), "{page:?}");
 }
 

@@ -190,7 +190,7 @@ async fn request_expires_after_three_days() {
     assert_eq!(status_of(&sven, &path).await, "expired");
     assert_eq!(approve(&sven, &path).await.problem(), problem(409, "changed_meanwhile"));
     assert_eq!(sven.get("/api/admin/approvals").await.json()["approvals"], json!([]));
-    let page = sven.get("/admin/orders/approvals?lang=en&decided=true").await;
+    let page = sven.get("/admin/orders?show=approvals&lang=en&decided=true").await;
     assert!(page.text().contains("Nobody decided within 72 hours"), "{page:?}");
     let again = waits(&admin.post(&at(&order, "refund"), json!({"reason": "x"})).await);
     assert_eq!((approve(&sven, &again).await.status.as_u16(), status_of(&sven, &path).await), (200, json!("expired")));
@@ -301,7 +301,7 @@ async fn staff_ask_approve_and_decline_by_form() {
     let second = sven.send_form(&format!("{own}/refund?lang=en"), form).await;
     assert!(second.is_page(409) && second.text().contains("Another refund of this order"), "{second:?}");
 
-    let list = "/admin/orders/approvals?lang=en";
+    let list = "/admin/orders?show=approvals&lang=en";
     let page = sven.get(list).await;
     assert!(page.text().contains("Another staff member has to approve it") && !page.text().contains("/approve?"));
     assert!(admin.get("/admin/orders?lang=zh").await.text().contains("待复核"));

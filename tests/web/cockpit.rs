@@ -50,7 +50,7 @@ async fn cockpit_and_dead_letters_are_for_staff() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let id = shop.open_sale(&admin, 5).await;
-    for path in [format!("/admin/sales/{id}"), "/admin/dead-letters".to_owned()] {
+    for path in [format!("/admin/sales/{id}"), "/admin/system".to_owned()] {
         assert!(mei.get(&path).await.is_page(404) && shop.visitor().get(&path).await.status == 303, "{path}");
         assert!(admin.get(&path).await.is_page(200), "{path}");
     }
@@ -175,13 +175,16 @@ async fn stock_that_is_nearly_gone_is_an_alarm() {
     let id = shop.open_sale(&admin, 10).await;
     let page = async || admin.get(&format!("/admin/sales/{id}?lang=en")).await.text().to_owned();
     let quiet = page().await;
-    assert!(quiet.contains("data-mood=\"good\">No alarms.<") && quiet.contains("data-tile=\"revenue\""), "{quiet}");
+    assert!(
+        quiet.contains("data-mood=\"good\">All clear. No alarms.<") && quiet.contains("data-tile=\"revenue\""),
+        "{quiet}"
+    );
     for name in ["mei", "lin", "tom", "zoe"] {
         assert_eq!(shop.shopper(name).await.buy(&id, 2).await.status, 202);
     }
     assert_eq!(shop.shopper("ada").await.buy(&id, 1).await.status, 202);
     let alarmed = page().await;
-    assert!(alarmed.contains("data-mood=\"bad\">Nine tenths of the stock are taken<"), "{alarmed}");
+    assert!(alarmed.contains("data-mood=\"warn\">90% sold<"), "{alarmed}");
     assert!(
         !alarmed.contains("data-source=\"queue\"") && !alarmed.contains("data-slot=\"drift\""),
         "of services that are not there"
@@ -305,7 +308,7 @@ async fn without_redis_and_rabbitmq_there_are_no_dead_letters() {
     let admin = shop.admin().await;
     let found = admin.get("/api/admin/dead-letters").await.json();
     assert_eq!(found, json!({"letters": [], "queue": "not_configured", "outboxes": "not_configured"}));
-    assert!(admin.get("/admin/dead-letters?lang=en").await.text().contains("without Redis and RabbitMQ"));
+    assert!(admin.get("/admin/system?lang=en").await.text().contains("without Redis and RabbitMQ"));
     let act = async |action: &str, body: Value| admin.post(&format!("/api/admin/dead-letters/{action}"), body).await;
     assert_eq!(act("discard", json!({"id": "00"})).await.problem(), problem(404, "not_found"));
     assert_eq!(act("replay", json!({})).await.problem(), problem(422, "invalid"));

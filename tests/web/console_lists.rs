@@ -1,26 +1,10 @@
-//! The console's lists of sales and the frame around lists: tabs by state, what a phone shows on request, the density
-//! of rows.
+//! The console's lists of sales and the frame around lists: tabs, what a list shows on request, the density of rows.
 
 use super::*;
 
-/// The parts of a page inside its folds and outside of them.
-fn folded(page: &str) -> (String, String) {
-    let mut parts = page.split("<details class=\"fold\"");
-    let mut outside = parts.next().unwrap().to_owned();
-    let mut inside = String::new();
-    for part in parts {
-        let (fold, rest) = part.split_once("</details>").unwrap();
-        let (summary, content) = fold.split_once("</summary>").unwrap();
-        outside.push_str(summary);
-        outside.push_str(rest);
-        inside.push_str(content);
-    }
-    (inside, outside)
-}
-
 /// The tabs of the list of sales: the words of each, and whether it is the open one.
 fn tabs(page: &TestResponse) -> Vec<(String, bool)> {
-    let nav = page.text().split("<nav class=\"filters of-states\"").nth(1).unwrap().split("</nav>").next().unwrap();
+    let nav = page.text().split("<nav class=\"filters under\"").nth(1).unwrap().split("</nav>").next().unwrap();
     let words = |tab: &str| {
         let (tag, rest) = tab.split_once('>').unwrap();
         let words = rest.split("</a>").next().unwrap().replace("<span class=\"count\">", "").replace("</span>", "");
@@ -30,7 +14,7 @@ fn tabs(page: &TestResponse) -> Vec<(String, bool)> {
 }
 
 fn listed(page: &TestResponse) -> Vec<String> {
-    let rows = page.text().split("<article data-sale=\"").skip(1);
+    let rows = page.text().split("<tr data-sale=\"").skip(1);
     rows.map(|row| row.split('"').next().unwrap().to_owned()).collect()
 }
 
@@ -128,47 +112,58 @@ async fn sale_is_in_the_list_that_reports_about_it() {
 }
 
 #[tokio::test]
-async fn phone_gets_alarms_at_once_and_figures_on_request() {
+async fn pages_that_became_tabs_leave_redirects() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let sale = shop.open_sale(&admin, 5).await;
-    shop.shopper("mei").await.asked(&sale, "Is it waterproof?").await;
-    let page = admin.get("/admin?lang=en").await;
-    let (inside, outside) = folded(page.text());
-    for alarm in ["Needs a hand: Questions to answer (1).", "Payments: sandbox", "class=\"sale-list\""] {
-        assert!(outside.contains(alarm), "{alarm} is hidden: {}", page.text());
+    for (page, tab) in [
+        ("/admin/orders/approvals", "/admin/orders?show=approvals"),
+        ("/admin/orders/payments", "/admin/orders?show=payments"),
+        ("/admin/orders/settlements", "/admin/orders/books?show=settlements"),
+        ("/admin/staff", "/admin/users?show=staff"),
+        ("/admin/security", "/admin/log?show=security"),
+        ("/admin/mail", "/admin/system?show=mail"),
+    ] {
+        assert!(admin.get(&format!("{page}?lang=en")).await.leads_to(&format!("{tab}&lang=en")), "{page}");
+        let shown = admin.get(&format!("{tab}&lang=en")).await;
+        assert!(shown.is_page(200), "{page}: {shown:?}");
+        let here = format!("href=\"{}&#38;lang=en\" aria-current=\"page\"", tab);
+        assert!(shown.text().contains(&here), "{tab}: {}", shown.text());
+        let switch = format!("href=\"{}&#38;lang=zh\"", tab);
+        assert!(shown.text().contains(&switch), "{tab} in the other language");
     }
-    for part in ["class=\"tiles\"", "Not for real sales.", "name=\"q\""] {
-        assert!(inside.contains(part) && !outside.contains(part), "{part} is in the way: {}", page.text());
-    }
-    let found = admin.get("/admin?lang=en&q=phone").await;
-    assert!(found.text().contains("<details class=\"fold\" open>"), "what was searched stays in view");
+    assert!(admin.get("/admin/dead-letters?lang=en").await.leads_to("/admin/system?lang=en"));
 }
 
 #[tokio::test]
 async fn lists_of_a_phone_begin_with_their_rows_until_they_are_searched() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    for (list, search) in [("orders", "user=nobody"), ("log", "actor=nobody"), ("security", "class=webhook_refused")] {
-        let get = async |query: &str| admin.get(&format!("/admin/{list}?lang=en{query}")).await;
-        assert!(get("").await.text().contains("<details class=\"fold\"><summary>"), "{list}");
+    for (list, search) in
+        [("orders?", "user=nobody"), ("log?", "actor=nobody"), ("log?show=security&", "class=webhook_refused")]
+    {
+        let get = async |query: &str| admin.get(&format!("/admin/{list}lang=en{query}")).await;
+        assert!(get("").await.text().contains("<details class=\"fold filters-of\"><summary>"), "{list}");
         for (query, status) in [(format!("&{search}"), 200), ("&from=soon".to_owned(), 422)] {
             let page = get(&query).await;
-            assert!(page.is_page(status) && page.text().contains("<details class=\"fold\" open>"), "{list}: {page:?}");
+            assert!(
+                page.is_page(status) && page.text().contains("<details class=\"fold filters-of\" open>"),
+                "{list}: {page:?}"
+            );
         }
     }
 }
 
 #[tokio::test]
-async fn cockpit_of_a_phone_has_few_links_above_its_title() {
+async fn pages_of_a_sale_are_its_tabs() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let sale = shop.open_sale(&admin, 5).await;
-    let page = admin.get(&format!("/admin/sales/{sale}?lang=en")).await;
-    let nav = page.text().split("<nav class=\"breadcrumb\"").nth(1).unwrap().split("</nav>").next().unwrap();
-    let (inside, outside) = folded(nav);
-    assert_eq!((outside.matches("href=").count(), inside.matches("href=").count()), (3, 4), "{nav}");
-    assert!(outside.contains("← All sales") && outside.contains(">Report<") && outside.contains("Its orders"));
+    for (page, here) in [("", "Live dashboard"), ("/report", "Report"), ("/clusters", "Linked accounts")] {
+        let page = admin.get(&format!("/admin/sales/{sale}{page}?lang=en")).await;
+        let nav = page.text().split("<nav class=\"filters under\"").nth(1).unwrap().split("</nav>").next().unwrap();
+        assert_eq!(nav.matches("<a href=").count(), 4, "{nav}");
+        assert!(nav.contains(&format!("aria-current=\"page\">{here}</a>")), "{nav}");
+    }
 }
 
 #[tokio::test]

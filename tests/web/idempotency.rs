@@ -193,7 +193,7 @@ async fn repeated_creation_of_staff_tells_the_same_password_which_is_stored_nowh
     assert_eq!(shop.execute(&format!("DELETE FROM idempotency_keys WHERE EXISTS ({kept})")).await, 0);
     shop.log_in("otto", password).await;
 
-    let page = admin.get("/admin/staff?lang=en").await.text().to_owned();
+    let page = admin.get("/admin/users?show=staff&lang=en").await.text().to_owned();
     let action = page.split("action=\"").find(|rest| rest.starts_with("/admin/staff?")).unwrap();
     let action = action.split('"').next().unwrap().replace("&amp;", "&");
     for _ in 0..2 {

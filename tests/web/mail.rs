@@ -244,7 +244,7 @@ async fn owners_read_messages_and_links_only_while_no_server_sends_them() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     shop.shopper("mei").await.enter_address(MEI).await;
-    let page = admin.get("/admin/mail?lang=en").await;
+    let page = admin.get("/admin/system?show=mail&lang=en").await;
     assert!(page.is_page(200) && page.text().contains("m•••@shop.example"));
     assert!(page.text().contains("?token=") && page.text().contains("No mail server is set up"));
 
@@ -255,7 +255,7 @@ async fn owners_read_messages_and_links_only_while_no_server_sends_them() {
     .await;
     let admin = sending.admin().await;
     sending.shopper("mei").await.enter_address(MEI).await;
-    let page = admin.get("/admin/mail?lang=en").await;
+    let page = admin.get("/admin/system?show=mail&lang=en").await;
     assert!(
         page.is_page(200) && !page.text().contains("token=") && !page.text().contains(MEI),
         "only the reader of the mailbox has the link"

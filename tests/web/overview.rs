@@ -7,7 +7,7 @@ use super::*;
 async fn overview_with(revenue: &str, staff: &TestClient<'_>) -> String {
     loop {
         let overview = overview(staff).await;
-        if tile(&overview, "/admin/orders/books").as_deref() == Some(revenue) {
+        if words_of(&overview, "/admin/orders/books").as_deref() == Some(revenue) {
             return overview;
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -21,24 +21,21 @@ async fn overview(staff: &TestClient<'_>) -> String {
     part.split("</section>").next().unwrap().to_owned()
 }
 
-/// The value of the tile that leads to a path.
-fn tile(overview: &str, path: &str) -> Option<String> {
+/// The words of a link to a path among the figures; `None` without one.
+fn words_of(overview: &str, path: &str) -> Option<String> {
     let rest = overview.split(&format!("href=\"{path}")).nth(1)?;
-    Some(rest.split("<strong>").nth(1)?.split("</strong>").next()?.to_owned())
+    Some(rest.split_once('>')?.1.split("</a>").next()?.to_owned())
 }
 
 #[tokio::test]
-async fn console_begins_with_what_needs_a_hand() {
+async fn console_begins_with_four_figures_and_what_waits() {
     let shop = TestShop::open().await;
     let (admin, mei, lin) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lin").await);
     let vera = shop.staff(&admin, "vera", Role::Viewer).await;
     let quiet = overview_with("none", &admin).await;
-    assert!(
-        quiet.contains("Net income today (UTC)")
-            && quiet.contains("Nothing needs a hand.")
-            && quiet.contains("No sale is scheduled."),
-        "{quiet}"
-    );
+    for words in ["Net income today (UTC)", "All clear", "Nothing is scheduled"] {
+        assert!(quiet.contains(words), "{words}: {quiet}");
+    }
 
     let sale = shop.open_sale(&admin, 5).await;
     paid_order(&shop, &mei, &sale).await;
@@ -49,11 +46,20 @@ async fn console_begins_with_what_needs_a_hand() {
     )
     .await;
     let busy = overview_with("¥1,999", &admin).await;
-    assert_eq!(tile(&busy, "/admin/orders?status=unpaid").as_deref(), Some("1"));
-    assert_eq!(tile(&busy, "/admin/orders/payments").as_deref(), Some("1"));
-    assert_eq!(tile(&busy, "/admin/dead-letters"), None, "there is no RabbitMQ");
-    assert!(busy.contains("Needs a hand: Payments to check (1)."), "{busy}");
-    assert_eq!(tile(&overview(&vera).await, "/admin/orders/books"), None, "the books are for owners");
+    assert_eq!(words_of(&busy, "/admin/orders?status=unpaid").as_deref(), Some("1 unpaid"));
+    assert_eq!(words_of(&busy, "/admin?state=live").as_deref(), Some("1"));
+    for (path, words) in
+        [("/admin/orders?parcel=to_pack", "1 to pack"), ("/admin/orders?show=payments", "Payments to check: 1")]
+    {
+        // The sum leads to the first of them too.
+        let link = format!("href=\"{path}");
+        let is_told = busy.split(&link).skip(1).any(|rest| rest.contains(&format!(">{words}</a>")));
+        assert!(is_told, "{words}: {busy}");
+    }
+    assert_eq!(words_of(&busy, "/admin/system"), None, "there is no RabbitMQ");
+    assert_eq!(words_of(&overview(&vera).await, "/admin/orders/books"), None, "the books are for owners");
+    let page = admin.get("/admin/log?lang=en").await;
+    assert!(page.text().contains("Orders <b>2<span"), "the sidebar counts what waits: {}", page.text());
 }
 
 #[tokio::test]
@@ -80,7 +86,7 @@ async fn next_sale_stands_with_its_checklist() {
     let shown = overview(&admin).await;
     assert!(shown.contains(&format!("/admin/sales/{}/edit?lang=en#checklist", ids[1])), "{shown}");
     assert!(!shown.contains(&format!("/admin/sales/{}?", ids[0])), "a later sale: {shown}");
-    assert!(shown.contains("data-worst=\"not_ok\"") && shown.contains("<li>"), "no data control runs: {shown}");
+    assert!(shown.contains("data-figure=\"next\" data-mood=\"bad\""), "no data control runs: {shown}");
     assert!(
         !admin.get("/admin?lang=en&q=Phone").await.text().contains("class=\"overview\""),
         "a search shows what it found"

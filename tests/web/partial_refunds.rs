@@ -164,7 +164,7 @@ async fn part_that_failed_waits_for_staff_and_delays_no_other() {
     }
     assert_eq!(shop.cases().await, [CaseKind::RefundFailed, CaseKind::RefundFailed], "one for each part");
     assert_eq!(refund(&shop).await, 0, "no further attempt");
-    let page = admin.get("/admin/orders/payments?lang=en").await;
+    let page = admin.get("/admin/orders?show=payments&lang=en").await;
     assert!(page.text().contains(second.as_str().unwrap()) && page.text().contains("¥6"), "{page:?}");
     let case = admin.get("/api/admin/payment-cases").await.json()["cases"][0].clone();
     assert_eq!(&case["refund_id"], second);

@@ -10,7 +10,7 @@ use base::signing;
 use domain::CaseKind;
 use domain::PaymentStatus;
 
-const PAGE: &str = "/admin/orders/payments?lang=en";
+const PAGE: &str = "/admin/orders?show=payments&lang=en";
 
 impl TestShop {
     /// Delivers a report as the provider does.
@@ -131,8 +131,8 @@ async fn mismatched_payment_is_refunded_by_staff() {
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let empty = admin.get(PAGE).await;
     assert!(empty.is_page(200) && empty.text().contains("No payment needs attention"), "{empty:?}");
-    assert!(admin.get("/admin/orders/payments?lang=zh").await.text().contains("没有待处理的付款"));
-    assert!(admin.get("/admin/orders?lang=en").await.text().contains("/admin/orders/payments?lang=en"));
+    assert!(admin.get("/admin/orders?show=payments&lang=zh").await.text().contains("没有待处理的付款"));
+    assert!(admin.get("/admin/orders?lang=en").await.text().contains("/admin/orders?show=payments&#38;lang=en"));
     let sale = shop.open_sale(&admin, 2).await;
     let (url, payment) = begin(&mei, &sale).await;
     shop.execute(format!("UPDATE sandbox_payments SET status = 'captured' WHERE id = '{payment}'")).await;
@@ -150,7 +150,7 @@ async fn mismatched_payment_is_refunded_by_staff() {
     let incomplete = helper.send_form(&refund, "confirm=yes").await;
     assert!(incomplete.is_page(422) && incomplete.text().contains("Enter a reason"), "{incomplete:?}");
     let done = helper.send_form(&refund, "reason=checked+it&confirm=yes").await;
-    assert!(done.leads_to("/admin/orders/payments?lang=en&done=refund"), "{done:?}");
+    assert!(done.leads_to("/admin/orders?show=payments&lang=en&done=refund"), "{done:?}");
     assert_eq!(shop.payment_status(payment).await, PaymentStatus::RefundPending);
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
     assert_eq!(shop.payment_status(payment).await, PaymentStatus::Refunded);
@@ -198,7 +198,7 @@ async fn refund_that_failed_is_settled_with_a_reason() {
     shop.report("msg_1", "refund.failed", json!({"payment_id": payment})).await;
     let settle = action(&admin, "settle").await;
     let done = admin.send_form(&settle, "reason=paid+in+cash&confirm=yes").await;
-    assert!(done.leads_to("/admin/orders/payments?lang=en&done=settle"), "{done:?}");
+    assert!(done.leads_to("/admin/orders?show=payments&lang=en&done=settle"), "{done:?}");
     assert_eq!(shop.cases().await, []);
     assert_eq!(mei.get(&url).await.json()["order"]["status"], "refunded");
 }
@@ -288,7 +288,7 @@ async fn cases_are_listed_and_settled_by_programs() {
     assert_eq!(admin.get(&format!("{LIST}?before=x")).await.problem(), problem(422, "invalid"));
     support::assert_audit_finds_nothing(&shop).await;
 
-    let page = admin.get("/admin/orders/payments?lang=en&settled=true").await;
+    let page = admin.get("/admin/orders?show=payments&lang=en&settled=true").await;
     for words in ["Settled by", "<bdi>lan</bdi>", "<bdi>nothing to do</bdi>", "the refund itself"] {
         assert!(page.text().contains(words), "{words}: {page:?}");
     }

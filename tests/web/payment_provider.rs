@@ -63,7 +63,7 @@ async fn cashier_of_the_sandbox_is_gone_while_it_is_off() {
 async fn console_says_which_provider_is_on() {
     let shop = TestShop::open().await;
     let page = shop.admin().await.get("/admin?lang=en").await;
-    assert!(page.text().contains("class=\"note\" data-payments=\"sandbox\""), "{page:?}");
+    assert!(page.text().contains("class=\"note pays\" data-payments=\"sandbox\""), "{page:?}");
     assert!(page.text().contains("paid without money"), "{page:?}");
     let shop = TestShop::open_with(|config| config.payments.offered.clear()).await;
     let page = shop.admin().await.get("/admin?lang=en").await;

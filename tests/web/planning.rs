@@ -236,7 +236,7 @@ async fn list_of_sales_is_grouped_searched_and_paged() {
     let live = create_sale(&admin, sale(json!(null), json!(null))).await;
     assert_eq!(admin.post(&format!("/api/admin/sales/{live}/start"), json!({})).await.status, 200);
     let ids = |answer: &TestResponse| -> Vec<i64> {
-        let mut parts = answer.text().split("article data-sale=\"");
+        let mut parts = answer.text().split("<tr data-sale=\"");
         parts.next();
         parts.map(|part| part.split('"').next().unwrap().parse().unwrap()).collect()
     };

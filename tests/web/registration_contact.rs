@@ -238,7 +238,7 @@ async fn message_of_a_registration_is_in_the_console_for_a_day() {
     let here = Host(&shop, "192.0.2.1");
     let challenge = here.busy("mei").await;
     here.token(&challenge, "lei@shop.example").await;
-    let page = admin.get("/admin/mail?lang=en").await;
+    let page = admin.get("/admin/system?show=mail&lang=en").await;
     assert!(page.is_page(200) && page.text().contains("l•••@shop.example"), "{page:?}");
     assert!(!page.text().contains("token="), "the link is for its reader");
     clock.advance(Duration::from_secs(26 * 3600));

@@ -95,7 +95,11 @@ async fn goods_go_back_step_by_step_and_their_unit_is_sold_again() {
     assert_eq!(state(&mei, &url).await, is("paid", "asked"));
     assert!(mei.get(&page).await.text().contains("/return/withdraw"));
     let list = admin.get("/admin/orders?lang=en&return=asked").await;
-    assert!(list.text().contains("Returns to answer (1)") && list.text().contains(&order), "{}", list.text());
+    assert!(
+        list.text().contains("Returns to answer <span class=\"count\">1</span>") && list.text().contains(&order),
+        "{}",
+        list.text()
+    );
     assert!(admin.get("/admin?lang=en").await.text().contains("Returns to answer"));
     assert!(!admin.get("/admin/orders?lang=en&return=accepted").await.text().contains(&order));
     let shown = admin.get(&staff_page).await;

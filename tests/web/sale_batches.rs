@@ -49,7 +49,7 @@ async fn sales_are_paused_together_and_resumed_by_the_undo() {
         (shop.open_sale(&admin, 5).await, shop.open_sale(&admin, 5).await, announced(&admin).await);
     let all = [one.as_str(), later.as_str(), "999999", other.as_str()];
     let before = summary(&admin, "pause", &all).await;
-    assert!(before.is_page(200) && before.text().contains("Acts on 2, leaves out 2."), "{}", before.text());
+    assert!(before.is_page(200) && before.text().contains("2 sales will be paused. Left out: 2."), "{}", before.text());
     assert!(before.text().contains("its status is “Scheduled”") && before.text().contains("no such item"));
     assert_eq!(state(&admin, &one).await, "live", "the summary changes nothing");
     assert!(act(&admin, "pause", &all, "").await.is_page(422), "it has to be confirmed");
@@ -65,7 +65,7 @@ async fn sales_are_paused_together_and_resumed_by_the_undo() {
     assert_eq!((log_lines(&admin, "pause", &one).await, log_lines(&admin, "pause", &other).await), (1, 1));
 
     let undo = summary(&admin, "resume", &[&one, &other]).await;
-    assert!(undo.text().contains("Acts on 2, leaves out 0."), "{}", undo.text());
+    assert!(undo.text().contains("2 sales will be resumed."), "{}", undo.text());
     act(&admin, "resume", &[&one, &other], "confirm=yes").await;
     assert_eq!((state(&admin, &one).await, state(&admin, &other).await), ("live".into(), "live".into()));
 }
@@ -119,7 +119,7 @@ async fn drafts_of_the_same_goods_are_not_announced_for_the_same_time() {
     let past = sale_of(&admin, "1", json!("2020-05-05T12:00:00Z"), true).await;
     let all = [first.as_str(), second.as_str(), past.as_str()];
     let before = summary(&admin, "schedule", &all).await;
-    assert!(before.text().contains("Acts on 1, leaves out 2."), "{}", before.text());
+    assert!(before.text().contains("1 sale will be scheduled. Left out: 2."), "{}", before.text());
     let overlaps = format!("the same product is on sale then in sale {first}");
     assert!(before.text().contains(&overlaps) && before.text().contains("The start time has passed."));
     assert!(before.text().contains("<time datetime=\"2099-05-05T12:00:00Z\">"), "{}", before.text());
@@ -141,7 +141,10 @@ async fn only_drafts_are_deleted_and_archived_goods_are_not_announced() {
     assert!(archived.text().contains("Restore the product before you sell it."), "{}", archived.text());
 
     let before = summary(&admin, "delete", &[&running, &draft]).await;
-    assert!(before.text().contains("Acts on 1, leaves out 1.") && before.text().contains("its status is “Live”"));
+    assert!(
+        before.text().contains("1 draft will be deleted. Left out: 1.")
+            && before.text().contains("its status is “Live”")
+    );
     let done = act(&admin, "delete", &[&running, &draft], "confirm=yes").await;
     assert!(done.text().contains("Done: 1. Not done: 1.") && !done.text().contains("Undo:"), "{}", done.text());
     assert_eq!((state(&admin, &running).await, state(&admin, &draft).await), ("live".into(), "none".into()));
@@ -164,5 +167,5 @@ async fn list_of_sales_offers_what_its_rows_and_the_role_allow() {
     let list = viewer.get("/admin?lang=en").await;
     assert!(list.is_page(200) && !tickable(&list, &running) && !list.text().contains("name=\"action\""));
     assert_eq!(admin.send_form("/admin/sales/bulk/burn?lang=en", "ids=1").await.status, 404);
-    assert!(summary(&admin, "pause", &[]).await.text().contains("Nothing is picked."));
+    assert!(summary(&admin, "pause", &[]).await.text().contains("Nothing is selected."));
 }

@@ -156,7 +156,7 @@ async fn events_have_the_network_of_the_client_behind_a_trusted_proxy() {
 async fn owners_read_and_filter_security_events() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
-    let empty = admin.get("/admin/security?lang=en&class=webhook_refused").await;
+    let empty = admin.get("/admin/log?show=security&lang=en&class=webhook_refused").await;
     assert!(empty.is_page(200) && empty.text().contains("No matching events."), "{}", empty.text());
     shop.shopper("mei").await;
     let mei = shop.log_in("mei", PASSWORD.0).await;
@@ -183,11 +183,11 @@ async fn owners_read_and_filter_security_events() {
     for (query, field) in [("class=x", "class"), ("account=nobody", "account"), ("network=x", "network")] {
         let refused = admin.get(&format!("/api/admin/security-events?{query}")).await;
         assert_eq!((refused.status.as_u16(), &refused.json()["fields"][0]["field"]), (422, &json!(field)));
-        assert!(admin.get(&format!("/admin/security?lang=zh&{query}")).await.is_page(422), "{query}");
+        assert!(admin.get(&format!("/admin/log?show=security&lang=zh&{query}")).await.is_page(422), "{query}");
     }
     for (lang, class, detail) in [("en", "Login failed", "No such username"), ("zh", "登录失败", "没有这个用户名")]
     {
-        let page = admin.get(&format!("/admin/security?lang={lang}")).await;
+        let page = admin.get(&format!("/admin/log?show=security&lang={lang}")).await;
         assert!(page.is_page(200) && page.text().contains("<svg"), "{}", page.text());
         assert!(page.text().contains(class) && page.text().contains(detail), "{}", page.text());
         assert!(!page.text().contains("style="));
@@ -210,7 +210,7 @@ async fn lists_of_security_events_are_paged() {
     let second = admin.get(&path).await.json();
     assert_eq!((second["events"].as_array().unwrap().len(), &second["next"]), (20, &Value::Null));
     assert_eq!(admin.get("/api/admin/security-events?before=x").await.status, 422);
-    let page = admin.get("/admin/security?lang=en&class=log_in_failed").await;
+    let page = admin.get("/admin/log?show=security&lang=en&class=log_in_failed").await;
     assert!(page.text().contains(&format!("class=log_in_failed&#38;before={next}")), "{}", page.text());
 }
 

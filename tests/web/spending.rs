@@ -145,7 +145,7 @@ async fn packet_beyond_the_bound_waits_for_a_second_person() {
     let path = waits.header("location").to_owned();
     let asked = admin.get(&path).await.json()["approval"].clone();
     assert_eq!((&asked["packet"]["count"], &asked["packet"]["greeting"]), (&json!(2), &json!("hello")));
-    let page = oleg.get("/admin/orders/approvals?lang=en").await;
+    let page = oleg.get("/admin/orders?show=approvals&lang=en").await;
     assert!(page.text().contains("Red packet from the shop") && page.text().contains("hello"), "{page:?}");
     let approve = format!("{path}/approve");
     assert_eq!(olga.post(&approve, json!({})).await.problem(), problem(409, "yourself"));
@@ -162,7 +162,7 @@ async fn packet_beyond_the_bound_waits_for_a_second_person() {
     assert_eq!(shop_balance(&shop).await, -120_000);
     let form = "total=2000&count=2&split=equal&key=form-of-olga";
     let asked = olga.send_form("/admin/packets?lang=en", form).await;
-    assert!(asked.leads_to("/admin/orders/approvals?lang=en&done=packet"), "{asked:?}");
+    assert!(asked.leads_to("/admin/orders?show=approvals&lang=en&done=packet"), "{asked:?}");
     let log = admin.get("/api/admin/audit-log").await.text().to_owned();
     for action in ["request-packet", "approve-packet", "decline-packet"] {
         assert!(log.contains(action), "{action}");

@@ -34,12 +34,14 @@ async fn staff_are_added_appointed_and_dismissed() {
     assert!(taken.is_page(409) && taken.text().contains("create-username-wrong") && taken.text().contains("LIN"));
     let role = format!("/admin/staff/{id}/role?lang=en");
     assert!(admin.send_form(&role, "role=viewer").await.is_page(422));
-    assert!(admin.send_form(&role, "role=viewer&confirm=yes").await.leads_to("/admin/staff?lang=en&done=role"));
+    assert!(
+        admin.send_form(&role, "role=viewer&confirm=yes").await.leads_to("/admin/users?show=staff&lang=en&done=role")
+    );
     assert_eq!(lin.get("/api/me").await.status, 401, "a change of role ends the sessions");
     let last = admin.send_form(&format!("/admin/staff/{boss}/dismiss?lang=en"), "confirm=yes").await;
     assert!(last.is_page(409) && last.text().contains("another owner first"));
     let dismissed = admin.send_form(&format!("/admin/staff/{id}/dismiss?lang=en"), "confirm=yes").await;
-    assert!(dismissed.leads_to("/admin/staff?lang=en&done=dismiss"));
+    assert!(dismissed.leads_to("/admin/users?show=staff&lang=en&done=dismiss"));
     let actions: Vec<Value> = admin.get("/api/admin/audit-log?actor=ADMIN").await.json()["entries"]
         .as_array()
         .unwrap()
@@ -95,7 +97,7 @@ async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
     let reset = async |id: String| admin.post(&format!("/api/admin/staff/{id}/reset-password"), json!({})).await;
     assert_eq!(reset(id_of(&shop, "admin").await).await.problem(), problem(409, "yourself"));
     assert_eq!(reset(id_of(&shop, "mei").await).await.problem(), problem(403, "not_allowed"));
-    let page = admin.get("/admin/staff?lang=en").await;
+    let page = admin.get("/admin/users?show=staff&lang=en").await;
     assert_eq!(page.text().matches("/reset-password?").count(), 1, "not of the owner who reads the page");
 }
 
@@ -127,10 +129,12 @@ async fn owners_require_a_second_factor_of_all_staff() {
     let advice = "a password alone opens this console";
     assert!(admin.get("/admin?lang=en").await.text().contains(advice), "the owners are told until they require it");
     assert!(!vera.get("/admin?lang=en").await.text().contains(advice), "others cannot change it");
-    assert!(admin.get("/admin/staff?lang=en").await.text().contains("Colleagues without it: 1."));
+    assert!(admin.get("/admin/users?show=staff&lang=en").await.text().contains("Colleagues without it: 1."));
     let done = admin.send_form("/admin/staff/policy?lang=en", "second_factor_required=yes&confirm=yes").await;
-    assert!(done.leads_to("/admin/staff?lang=en&done=policy"));
-    assert!(admin.get("/admin/staff?lang=en&done=policy").await.text().contains("now required of all staff"));
+    assert!(done.leads_to("/admin/users?show=staff&lang=en&done=policy"));
+    assert!(
+        admin.get("/admin/users?show=staff&lang=en&done=policy").await.text().contains("now required of all staff")
+    );
     assert!(!admin.get("/admin?lang=en").await.text().contains(advice));
     assert_eq!(admin.get("/api/admin/staff-policy").await.json(), json!({"second_factor_required": true}));
 

@@ -389,11 +389,11 @@ impl Arena {
             (AmountDiffers, yuan(PRICE), yuan(199_800)),
         ];
         assert_eq!(told, expected);
-        let page = admin.get(&format!("/admin/orders/settlements?lang=en&provider={name}&day={day}")).await;
+        let page = admin.get(&format!("/admin/orders/books?show=settlements&lang=en&provider={name}&day={day}")).await;
         for part in ["3 differences", "Missing here", "¥12.34", "Missing there", "Amount differs", "Compare again"] {
             assert!(page.text().contains(part), "{part}: {}", page.text());
         }
-        assert!(admin.get("/admin/orders/payments?lang=en").await.text().contains("on the bill"));
+        assert!(admin.get("/admin/orders?show=payments&lang=en").await.text().contains("on the bill"));
         let api = admin.get(&format!("/api/admin/settlements/{name}/{day}")).await.json();
         assert_eq!((&api["settlement"]["status"], &api["settlement"]["different"]), (&"differs".into(), &3.into()));
         assert_eq!(api["differences"].as_array().unwrap().len(), 3, "{api}");
@@ -413,7 +413,7 @@ impl Arena {
             assert!(!failed.is_settled() && failed.problem.is_some() && failed.differences == 3, "{failed:?}");
             self.fake.ask(&json!({"do": "truth"}));
         }
-        let page = admin.get("/admin/orders/settlements?lang=zh").await;
+        let page = admin.get("/admin/orders/books?show=settlements&lang=zh").await;
         assert!(page.text().contains("未完成"), "{}", page.text());
         self.clock.advance(Duration::from_secs(3 * 3600));
         let admin = self.owner("lan").await;

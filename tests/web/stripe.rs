@@ -98,7 +98,9 @@ async fn pages_lead_to_stripe_and_say_that_it_is_a_test() {
     assert!(to.starts_with("/en/payments/"), "forms may lead to the shop only: {to}");
     let leads = mei.get(&to).await;
     assert!(leads.text().contains("content=\"0;url=https://checkout.stripe.com/c/pay/cs_test_"), "{leads:?}");
-    for path in ["/admin?lang=en", "/admin/orders?lang=en", "/admin/users?lang=en", "/admin/orders/payments?lang=en"] {
+    for path in
+        ["/admin?lang=en", "/admin/orders?lang=en", "/admin/users?lang=en", "/admin/orders?show=payments&lang=en"]
+    {
         assert!(admin.get(path).await.text().contains("the payment provider has test keys"), "{path}");
     }
     let list = admin.get("/admin?lang=en").await;
@@ -231,7 +233,7 @@ async fn dispute_and_refund_of_the_merchant_are_cases_of_the_payment() {
         assert_eq!(arena.deliver(&disputed[0]).await.status, 204);
     }
     assert_eq!(arena.shop.cases().await, [Disputed, UnexpectedRefund]);
-    let page = admin.get("/admin/orders/payments?lang=en").await;
+    let page = admin.get("/admin/orders?show=payments&lang=en").await;
     assert!(page.text().contains("fraudulent") && page.text().contains("¥1,999"), "{page:?}");
     let order = order_at(&mei, &url).await;
     let refused = admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;

@@ -136,7 +136,11 @@ async fn batch_tells_before_and_after_what_happens_to_each_order() {
     let payer = shop.shopper("payer").await;
     orders.push(paid_order(&shop, &payer, &sale).await.0);
     let summary = admin.send_form("/admin/orders/bulk?lang=en", &picked(&orders, "cancel")).await;
-    assert!(summary.is_page(200) && summary.text().contains("Acts on 2, leaves out 1."), "{}", summary.text());
+    assert!(
+        summary.is_page(200) && summary.text().contains("2 orders will be cancelled. Left out: 1."),
+        "{}",
+        summary.text()
+    );
     assert!(summary.text().contains("its status is “Paid”"));
     let ids = format!("ids={}", orders.join("+"));
     let unsure = admin.send_form("/admin/orders/bulk/cancel?lang=en", &format!("{ids}&reason=late")).await;
@@ -165,7 +169,7 @@ async fn held_orders_are_released_again_by_the_undo() {
     let refused = admin.send_form("/admin/orders/bulk/refund?lang=en", &form).await;
     assert!(refused.text().contains("is held: the buyer has to be told why"), "{}", refused.text());
     let undo = admin.send_form("/admin/orders/bulk?lang=en", &picked(&orders, "release")).await;
-    assert!(undo.text().contains("Acts on 2, leaves out 0."));
+    assert!(undo.text().contains("2 orders will be released."));
     admin.send_form("/admin/orders/bulk/release?lang=en", &form).await;
     assert!(listed(&admin.get("/admin/orders?lang=en&held=true").await).is_empty());
     let refunded = admin.send_form("/admin/orders/bulk/refund?lang=en", &form).await;
@@ -181,7 +185,10 @@ async fn accounts_are_blocked_together_and_the_own_one_is_left_out() {
     let blocked = admin.send_form("/admin/users/bulk/block?lang=en", &form).await;
     assert!(blocked.text().contains("Done: 2. Not done: 1."), "{}", blocked.text());
     let summary = admin.send_form("/admin/users/bulk?lang=en", &picked(&ids, "unblock")).await;
-    assert!(summary.text().contains("Acts on 2, leaves out 1.") && summary.text().contains("is not blocked"));
+    assert!(
+        summary.text().contains("2 accounts will be unblocked. Left out: 1.")
+            && summary.text().contains("is not blocked")
+    );
     let back = admin.send_form("/admin/users/bulk/unblock?lang=en", &form).await;
     assert!(back.text().contains("Done: 2. Not done: 1."), "{}", back.text());
 }
@@ -190,7 +197,7 @@ async fn accounts_are_blocked_together_and_the_own_one_is_left_out() {
 async fn batch_without_rows_or_with_too_many_is_refused() {
     shop_with_orders!(shop, admin, _sale, _orders: 0);
     let none = admin.send_form("/admin/orders/bulk?lang=en", "action=hold").await;
-    assert!(none.is_page(422) && none.text().contains("Nothing is picked."));
+    assert!(none.is_page(422) && none.text().contains("Nothing is selected."));
     let ids: Vec<String> = (0..101).map(|_| uuid::Uuid::now_v7().to_string()).collect();
     let many = admin.send_form("/admin/orders/bulk?lang=en", &picked(&ids, "hold")).await;
     assert!(many.is_page(422) && many.text().contains("At most 100 at a time."));

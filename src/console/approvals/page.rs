@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::approvals::decisions;
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
+use crate::{ConfirmForm, StaffVisit, StaffVisitTo, Tab};
 use domain::{ApprovalStatus, RefundId, RefundTarget};
 use orders::support::StaffActionReason;
 use pages::{Chrome, filters};
@@ -20,8 +20,9 @@ use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use web::shared::paths::console_link;
 
-const PATH: &str = "/admin/orders/approvals";
+const PATH: &str = "/admin/orders?show=approvals";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -63,7 +64,7 @@ async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageS
     let found = shop.staff_refunds.approvals(state.decided, before, DEFAULT_PAGE_SIZE).await?;
     let decided = if state.decided { "&decided=true" } else { "" };
     let page = ApprovalsPage {
-        chrome: visitor.chrome_at(format!("{PATH}?lang={}{decided}", visitor.locale)),
+        chrome: visitor.chrome_at(format!("{PATH}&lang={}{decided}", visitor.locale)),
         decided: state.decided,
         approvals: found.items,
         older: found.next,
@@ -127,14 +128,14 @@ pub async fn decline(
 async fn answer(shop: &Shop, visitor: &Visitor, outcome: DecisionAnswer, action: &str) -> Result<Response, Problem> {
     let t = &words::text(visitor.locale).approvals;
     match outcome {
-        DecisionAnswer::Done => Ok(see_other(&format!("{PATH}?lang={}&done={action}", visitor.locale))),
+        DecisionAnswer::Done => Ok(see_other(&format!("{PATH}&lang={}&done={action}", visitor.locale))),
         DecisionAnswer::Closed => refuse(shop, visitor, StatusCode::CONFLICT, t.closed).await,
         DecisionAnswer::Void => refuse(shop, visitor, StatusCode::CONFLICT, t.void).await,
         DecisionAnswer::Disputed => {
             refuse(shop, visitor, StatusCode::CONFLICT, words::problem("payment_disputed").text(visitor.locale)).await
         }
         DecisionAnswer::OwnRequest | DecisionAnswer::OwnPayment => {
-            Err(Problem::new(Code::Yourself).back(format!("{PATH}?lang={}", visitor.locale)))
+            Err(Problem::new(Code::Yourself).back(console_link(PATH, visitor.locale)))
         }
     }
 }
@@ -156,12 +157,11 @@ pub struct ApprovalsPage {
 }
 
 impl ApprovalsPage {
-    /// The lists of waiting and of decided requests: path, name, and whether it is the one shown.
-    fn tabs(&self) -> [(String, &'static str, bool); 2] {
-        let (t, locale) = (&self.chrome.text().approvals, self.chrome.locale);
-        let path = format!("/admin/orders/approvals?lang={locale}");
-        let decided = format!("{path}&decided=true");
-        [(path, t.tab_open, !self.decided), (decided, t.tab_decided, self.decided)]
+    /// The lists of waiting and of decided requests.
+    fn states(&self) -> [Tab; 2] {
+        let t = &self.chrome.text().approvals;
+        let tab = |path: &str, name, is_here| Tab::new(&self.chrome, path, name, is_here);
+        [tab(PATH, t.tab_open, !self.decided), tab(&format!("{PATH}&decided=true"), t.tab_decided, self.decided)]
     }
 
     /// Whether the member of the staff who reads the page made the request.

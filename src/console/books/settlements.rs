@@ -26,11 +26,11 @@ use web::extract::{PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
-use web::shared::paths::link_query;
+use web::shared::paths::{console_link, link_query};
 use web::views::Chrome;
 use words::fill;
 
-const PATH: &str = "/admin/orders/settlements";
+const PATH: &str = "/admin/orders/books?show=settlements";
 
 wire_enum! {
     enum SettlementStatus {
@@ -55,6 +55,9 @@ pub struct SettlementsQuery {
     /// The language of the page.
     #[schemars(skip)]
     lang: String,
+    /// The tab of the page.
+    #[schemars(skip)]
+    show: String,
 }
 
 /// The last day of a page and its provider, as a cursor.
@@ -223,7 +226,7 @@ impl SettlementsPage {
 
     fn older_path(&self, before: &str) -> String {
         let query = link_query([("provider", &self.query.provider), ("day", &self.query.day)]);
-        format!("{PATH}?{query}&lang={}&before={before}", self.chrome.locale)
+        format!("{PATH}&{query}&lang={}&before={before}", self.chrome.locale)
     }
 }
 
@@ -241,7 +244,7 @@ pub async fn page(
         rows.push(SettlementRow { of, differences });
     }
     let page = SettlementsPage {
-        chrome: visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale)),
+        chrome: visitor.chrome_at(console_link(PATH, visitor.locale)),
         is_asked: !query.done.is_empty(),
         query,
         providers: shop.payments.billed(),
@@ -255,7 +258,7 @@ pub async fn again_by_form(
     (State(shop), _, visitor, PathIds((provider, day))): StaffVisitTo<ViewBooks, (String, Date)>,
 ) -> Result<Response, Problem> {
     ask(&shop, &provider, day).await?;
-    Ok(see_other(&format!("{PATH}?lang={}&provider={provider}&day={day}&done=yes", visitor.locale)))
+    Ok(see_other(&format!("{PATH}&lang={}&provider={provider}&day={day}&done=yes", visitor.locale)))
 }
 
 web::operations! { "administrators"

@@ -9,13 +9,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 
-use crate::StaffVisitTo;
-use crate::sales::view::admin_notice;
+use crate::sales::view::{admin_notice, sale_tabs};
+use crate::{StaffVisitTo, Tab};
 use control::cockpit::alarms::{DRIFT_AFTER_MS, Drift, MAX_P99_MS, MIN_LEFT_PERCENT, MIN_PAID_PERCENT};
 use control::cockpit::sample::{Mood, Part, Sentence};
 use control::cockpit::{RATE_WINDOW_S, Sample};
 use domain::sale::SaleMove;
-use domain::{Line, Money, Phase, SaleId, SaleState};
+use domain::{Alarm, Line, Money, Phase, SaleId, SaleState};
 use pages::Chrome;
 use pages::filters::{self, grouped};
 use store::WaitingRoom;
@@ -61,7 +61,7 @@ async fn page(
     let goods_name = entry.goods.name.get(visitor.locale).to_owned();
     let (state, version) =
         sample.sale.value.map_or((entry.sale.state, entry.sale.version), |sale| (sale.state, sale.version));
-    let has_codes = entry.sale.eligibility.invitation;
+    let tabs = sale_tabs(&chrome, &entry.sale, "");
     let is_draw = entry.sale.mode.is_draw() && state != SaleState::Draft;
     let waiting_room = shop.store.waiting_rooms().get(id).await?;
     let line = shop.waiting_rooms.line(id);
@@ -76,7 +76,7 @@ async fn page(
         waiting_room,
         line,
         may_run,
-        has_codes,
+        tabs,
         is_draw,
         notice,
         warning,
@@ -99,8 +99,7 @@ pub struct CockpitPage {
     pub waiting_room: Option<WaitingRoom>,
     pub line: Option<Arc<Line>>,
     pub may_run: bool,
-    /// Whether the sale asks for invitation codes.
-    pub has_codes: bool,
+    pub tabs: Vec<Tab>,
     /// Whether the sale is a draw that was announced, so that it has a page of its own.
     pub is_draw: bool,
     /// The action that the page reports as done.
@@ -170,6 +169,12 @@ impl Tile {
     }
 }
 
+/// Fills numbers into words, one after the other.
+fn fill_all(words: &str, numbers: &[f64]) -> String {
+    let number = |n: f64| if n.fract() == 0.0 { grouped(n as i64) } else { n.to_string() };
+    numbers.iter().fold(words.to_owned(), |text, n| fill(&text, number(*n)))
+}
+
 impl CockpitPage {
     fn text(&self) -> &'static words::CockpitText {
         &self.chrome.text().cockpit
@@ -202,6 +207,26 @@ impl CockpitPage {
             (_, Phase::Ended) if self.is_draw => t.mean_draw_ended,
             (_, Phase::Ended) => t.mean_ended,
         }
+    }
+
+    /// What stands large above the numbers: how fast the sale sold out, otherwise its phase.
+    fn headline(&self) -> String {
+        let sold = self.sample.verdict.iter().find(|sentence| sentence.key == "verdict_sold_within");
+        match sold.filter(|_| self.phase() == Phase::SoldOut && !self.is_draw) {
+            Some(sold) => fill_all(self.text().sold_out_in, &sold.numbers[..3]),
+            None => self.phase_words().to_owned(),
+        }
+    }
+
+    /// Whether nothing is wrong but that the stock runs out, which is what a sale is for.
+    fn is_only_nearly_sold(&self) -> bool {
+        self.sample.alarms == [Alarm::NearlySold]
+    }
+
+    /// How many were called in the waiting room and bought nothing.
+    fn missed(&self) -> i64 {
+        let missed = self.waiting_room_rows().into_iter().find(|row| row.key == "missed");
+        missed.and_then(|row| row.value).unwrap_or_default()
     }
 
     fn moves(&self) -> impl Iterator<Item = SaleMove> {
@@ -246,9 +271,7 @@ impl CockpitPage {
 
     /// What the numbers mean. The script finds the words by the same names.
     fn verdict(&self) -> String {
-        let number = |n: f64| if n.fract() == 0.0 { grouped(n as i64) } else { n.to_string() };
-        let sentence =
-            |s: &Sentence| s.numbers.iter().fold(self.words(s.key).to_owned(), |text, n| fill(&text, number(*n)));
+        let sentence = |s: &Sentence| fill_all(self.words(s.key), &s.numbers);
         self.sample.verdict.iter().map(sentence).collect::<Vec<_>>().join(" ")
     }
 

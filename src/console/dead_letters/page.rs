@@ -17,7 +17,7 @@ use web::problem::Problem;
 use web::shared::negotiation::{personal, see_other};
 use words::fill;
 
-const PATH: &str = "/admin/dead-letters";
+const PATH: &str = "/admin/system";
 
 /// The action that the page reports as done, and the number of letters that it settled.
 #[derive(Deserialize)]

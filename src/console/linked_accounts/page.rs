@@ -10,9 +10,10 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::StaffVisitTo;
 use crate::linked_accounts::holds::{HoldForm, HoldFormState, HoldNotice};
 use crate::report::computing::{ComputingPage, PAGE_PATIENCE, computing, reloading};
+use crate::sales::view::sale_tabs;
+use crate::{StaffVisitTo, Tab};
 use domain::{LinkReason, Locale, OrderId, SaleId, UserId};
 use orders::holds::{HoldAction, HoldCounts};
 use orders::linked_accounts::{GroupDetail, GroupList, GroupOrder, GroupSummary, MEMBERS_PAGE_SIZE};
@@ -53,6 +54,7 @@ pub async fn list(
     let GroupList { groups, count, read_at, is_renewing } = list;
     let path = is_renewing.then(|| chrome.path.clone());
     let page = GroupsPage {
+        tabs: sale_tabs(&chrome, &entry.sale, "/clusters"),
         chrome,
         sale,
         goods_name,
@@ -201,6 +203,7 @@ pub const MAX_GROUP_ORDERS: usize = MEMBERS_PAGE_SIZE;
 #[template(path = "linked_accounts/groups.html")]
 pub struct GroupsPage {
     pub chrome: Chrome,
+    pub tabs: Vec<Tab>,
     pub sale: SaleId,
     pub goods_name: String,
     pub groups: Vec<GroupSummary>,

@@ -388,11 +388,17 @@ impl BulkPage {
         fill(&fill(self.chrome.text().bulk.title, self.verb), self.items.len())
     }
 
+    /// How many items the action is about to change, in its own words, or has changed; and how many it leaves out.
     fn summary(&self) -> String {
         let t = &self.chrome.text().bulk;
         let count = self.parts().count();
-        let words = if self.action.is_some() { t.will_act } else { t.acted };
-        fill(&fill(words, count), self.items.len() - count)
+        let Some(path) = &self.action else { return fill(&fill(t.acted, count), self.items.len() - count) };
+        let key = path.trim_start_matches("/admin/").replace("/bulk/", "_");
+        let will =
+            t.entries().find(|(name, _)| name.strip_prefix("will_") == Some(&key)).map_or("{}", |(_, will)| will);
+        let left_out = Some(self.items.len() - count).filter(|left| *left > 0).map(|left| fill(t.left_out, left));
+        let will = if count == 1 { will.replacen("s will ", " will ", 1) } else { will.to_owned() };
+        fill(&will, count) + &left_out.unwrap_or_default()
     }
 
     fn can_act(&self) -> bool {

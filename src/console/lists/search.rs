@@ -84,12 +84,14 @@ fn hit(visitor: &Visitor, kind: HitKind, title: String, detail: String, path: &s
 /// The sections that the role sees, and the forms that create something there.
 fn pages(visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     let (chrome, t) = (visitor.chrome(), words::text(visitor.locale));
-    let mut all: Vec<(&str, &str)> = chrome.sections().collect();
+    let places = chrome.places().into_iter().flat_map(|(_, places)| places);
+    let mut all: Vec<(&str, &str)> = places.map(|place| (place.path, place.name)).collect();
     all.push(("/admin/goods/categories", t.categories.title));
-    all.push(("/admin/orders/shipping", t.shipping.shipping));
-    all.extend([("/admin/orders/payments", t.cases.title), ("/admin/orders/approvals", t.approvals.title)]);
+    all.extend([("/admin/orders?show=payments", t.cases.title), ("/admin/orders?show=approvals", t.approvals.title)]);
     if chrome.owns() {
-        all.extend([("/admin/orders/books", t.books.title), ("/admin/orders/settlements", t.settlements.title)]);
+        all.push(("/admin/orders/books?show=settlements", t.settlements.title));
+        all.extend([("/admin/users?show=staff", t.people.staff_title), ("/admin/log?show=security", t.security.title)]);
+        all.push(("/admin/system?show=mail", t.recovery.console_title));
     }
     if chrome.runs_sales() {
         all.extend([("/admin/sales/new", t.admin.new_sale), ("/admin/goods/new", t.admin.new_goods)]);

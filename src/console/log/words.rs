@@ -229,9 +229,9 @@ impl<'a> LogWords<'a> {
                 let title = id.parse().ok().map(|page| self.text.about.title_of(page));
                 of(format!("/admin/pages?lang={lang}#{id}"), fill(t.page, title.unwrap_or(id)))
             }
-            "payment" => of(format!("/admin/orders/payments?lang={lang}"), fill(t.payment, short(id))),
+            "payment" => of(format!("/admin/orders?show=payments&lang={lang}"), fill(t.payment, short(id))),
             "dead-letter" => LogLink { path: None, name: fill(t.letter, id) },
-            "staff" => of(format!("/admin/staff?lang={lang}"), t.all_staff.to_owned()),
+            "staff" => of(format!("/admin/users?show=staff&lang={lang}"), t.all_staff.to_owned()),
             "orders" => of(format!("/admin/orders?lang={lang}"), t.all_orders.to_owned()),
             "invoices" => of(format!("/admin/orders/invoices?lang={lang}"), t.all_invoices.to_owned()),
             "shipping" => of(format!("/admin/orders/shipping?lang={lang}"), t.shipping.to_owned()),

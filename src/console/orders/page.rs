@@ -69,7 +69,6 @@ pub async fn list(
             bar,
             totals,
             may_act: staff.may::<SupportShoppers>(),
-            returns_to_answer: shop.store.orders().returns_to_answer().await?,
         },
     )
 }

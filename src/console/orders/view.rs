@@ -2,12 +2,14 @@
 
 use askama::Template;
 
+use crate::Tab;
 use crate::linked_accounts::holds::{HoldForm, HoldFormState};
 use crate::lists::bulk::BulkOrderAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink};
 use crate::orders::parcels::ParcelFormState;
 use crate::orders::returns::ReturnForm;
 use crate::orders::search::{OrderSearchQuery, TO_PACK};
+use crate::orders::tabs;
 use crate::sales::form::for_time_field;
 use domain::invoice::Invoice;
 use domain::order::OrderStep;
@@ -40,11 +42,14 @@ pub struct AdminOrdersPage {
     pub totals: Option<FoundTotals>,
     /// Whether the member of the staff may act on several orders.
     pub may_act: bool,
-    /// Returns that wait for an answer.
-    pub returns_to_answer: i64,
 }
 
 impl AdminOrdersPage {
+    /// The lists of orders; the one that is shown, if the search has nothing but its filter.
+    fn tabs(&self) -> Vec<Tab> {
+        tabs(&self.chrome, &self.link_query())
+    }
+
     /// Count, units and money of what the search finds.
     fn totals_words(&self) -> Option<String> {
         let t = &self.chrome.text().tables;
@@ -98,6 +103,11 @@ impl AdminOrdersPage {
             ("to", to),
         ];
         link_query(fields.map(|(name, value)| (name, value.as_str())))
+    }
+
+    /// Whether the fields of the search were used, more than by a tab.
+    fn is_searched(&self) -> bool {
+        !self.tabs().iter().any(|tab| tab.is_here)
     }
 
     /// The path of the export of the search.

@@ -67,7 +67,7 @@ pub async fn fund(
     match form.submit(&shop, staff.shop_purse()).await? {
         PacketFormOutcome::Given(id) => Ok(see_other(&format!("{}&done=fund", packet_path(visitor.locale, id)))),
         PacketFormOutcome::Waits => {
-            Ok(see_other(&format!("/admin/orders/approvals?lang={}&done=packet", visitor.locale)))
+            Ok(see_other(&format!("/admin/orders?show=approvals&lang={}&done=packet", visitor.locale)))
         }
         PacketFormOutcome::ShowAgain(status, form) => {
             let chrome = visitor.chrome_at(format!("/admin/packets/new?lang={}", visitor.locale));

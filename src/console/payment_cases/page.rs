@@ -19,8 +19,9 @@ use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use web::shared::paths::console_link;
 
-const PATH: &str = "/admin/orders/payments";
+pub(super) const PATH: &str = "/admin/orders?show=payments";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -63,7 +64,7 @@ async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageS
     let found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
     let settled = if state.settled { "&settled=true" } else { "" };
     let page = PaymentCasesPage {
-        chrome: visitor.chrome_at(format!("{PATH}?lang={}{}", visitor.locale, settled)),
+        chrome: visitor.chrome_at(format!("{PATH}&lang={}{}", visitor.locale, settled)),
         settled: state.settled,
         cases: found.items,
         older: found.next,
@@ -115,7 +116,7 @@ async fn act(
         _ => return refuse(StatusCode::UNPROCESSABLE_ENTITY, t.incomplete).await,
     };
     let (by, reason) = (staff.session.user_id, reason.by(staff.actor()));
-    let path = format!("{PATH}?lang={}", visitor.locale);
+    let path = console_link(PATH, visitor.locale);
     if action == CaseAction::Refund {
         let refund = RefundId(Uuid::now_v7());
         return match shop.staff_refunds.refund(refund, StaffRefund::Case(&case), by, reason, IfDisputed::Refuse).await?

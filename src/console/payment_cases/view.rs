@@ -2,7 +2,8 @@
 
 use askama::Template;
 
-use crate::Chrome;
+use crate::payment_cases::page::PATH;
+use crate::{Chrome, Tab};
 use pages::filters;
 use store::PaymentCase;
 
@@ -23,12 +24,11 @@ pub struct PaymentCasesPage {
 }
 
 impl PaymentCasesPage {
-    /// The lists of open and of settled cases: path, name, and whether it is the one shown.
-    fn tabs(&self) -> [(String, &'static str, bool); 2] {
-        let (t, locale) = (&self.chrome.text().cases, self.chrome.locale);
-        let path = format!("/admin/orders/payments?lang={locale}");
-        let settled = format!("{path}&settled=true");
-        [(path, t.tab_open, !self.settled), (settled, t.tab_settled, self.settled)]
+    /// The lists of open and of settled cases.
+    fn states(&self) -> [Tab; 2] {
+        let t = &self.chrome.text().cases;
+        let tab = |path: &str, name, is_here| Tab::new(&self.chrome, path, name, is_here);
+        [tab(PATH, t.tab_open, !self.settled), tab(&format!("{PATH}&settled=true"), t.tab_settled, self.settled)]
     }
 
     /// The actions on a case: last segment of the path, label, explanation.

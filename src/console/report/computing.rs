@@ -58,7 +58,15 @@ mod tests {
             let t = words::text(locale);
             let path = format!("/admin/sales/7/clusters?lang={locale}&after=50");
             let (username, role) = (Some("vera".to_owned()), Role::Viewer);
-            let chrome = Chrome { locale, path: path.clone(), username, role, is_compact: false, is_test: false };
+            let chrome = Chrome {
+                locale,
+                path: path.clone(),
+                username,
+                role,
+                is_compact: false,
+                is_test: false,
+                pending: Default::default(),
+            };
             let (goods_name, title, back) =
                 ("Phone".to_owned(), t.holds.title, ("/admin/sales/7".to_owned(), t.holds.back.to_owned()));
             let page = computing(ComputingPage { chrome, sale: SaleId(7), goods_name, title, back }).unwrap();

@@ -273,6 +273,8 @@ struct SaleListItem {
     outbox: Option<i64>,
     unpaid: i64,
     paid: i64,
+    /// What was paid for the goods, in words: the units of paid orders at the price of the sale.
+    paid_amount: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -310,6 +312,8 @@ pub async fn list(
         outbox: row.outbox,
         unpaid: row.unpaid,
         paid: row.paid,
+        paid_amount: Money::new(row.sale.price.amount.saturating_mul(row.paid_units), row.sale.price.currency)
+            .to_string(),
     });
     let list =
         SaleList { sales: sales.collect(), queue: QueueDepth { ready: overview.queue_ready }, next: overview.next };

@@ -1,12 +1,14 @@
-//! The first thing that the console shows, above the list of sales.
+//! The first thing that the console shows, above the list of sales: four figures.
 
 use askama::Template;
+use jiff::Timestamp;
 
 use crate::Chrome;
 use crate::sales::form::CheckList;
+use crate::sales::view::AdminSale;
 use control::checklist::CheckState;
 use control::today::Today;
-use domain::{Locale, Money, SaleId};
+use domain::{Money, SaleState};
 use pages::filters::{self, grouped};
 use store::MAX_COUNTED_PENDING;
 use web::shared::paths::console_link;
@@ -17,25 +19,23 @@ use words::{OverviewText, fill};
 pub struct OverviewPart<'a> {
     pub chrome: &'a Chrome,
     pub today: &'a Today,
+    /// The running and paused sales.
+    pub live: &'a [AdminSale],
     pub password_is_enough: bool,
 }
 
-/// A figure that links to what it counts.
-struct OverviewTile {
-    path: &'static str,
+/// A figure that links to what it is about, with notes that may do so too.
+struct Figure {
+    key: &'static str,
     label: String,
+    path: String,
     value: String,
-    needs_a_hand: bool,
-}
-
-/// The next sale, with the result of its checklist.
-struct NextSale {
-    id: SaleId,
-    goods_name: String,
-    opens_at: jiff::Timestamp,
-    worst: CheckState,
-    summary: String,
-    findings: Vec<String>,
+    /// A moment is the value, instead of words.
+    at: Option<Timestamp>,
+    /// A class of the style sheet: `good`, `warn`, `bad` or `calm`.
+    mood: &'static str,
+    /// Words, and the path that they lead to; empty without one.
+    notes: Vec<(String, String)>,
 }
 
 impl OverviewPart<'_> {
@@ -43,81 +43,115 @@ impl OverviewPart<'_> {
         &self.chrome.text().overview
     }
 
-    fn tiles(&self) -> Vec<OverviewTile> {
+    fn link(&self, path: &str) -> String {
+        console_link(path, self.chrome.locale)
+    }
+
+    fn counted(&self, count: i64) -> String {
+        if count >= MAX_COUNTED_PENDING { fill(self.text().more, grouped(count)) } else { grouped(count) }
+    }
+
+    fn figures(&self) -> [Figure; 4] {
+        [self.on_sale(), self.money(), self.next(), self.to_do()]
+    }
+
+    fn on_sale(&self) -> Figure {
         let t = self.text();
-        let pending = &self.today.pending;
-        let counted = |count: i64| match count >= MAX_COUNTED_PENDING {
-            true => fill(t.more, grouped(count)),
-            false => grouped(count),
-        };
-        let tile = |path, label: &str, count: i64, needs_a_hand: bool| OverviewTile {
-            path,
-            label: label.to_owned(),
-            value: counted(count),
-            needs_a_hand: needs_a_hand && count > 0,
-        };
-        let mut tiles = Vec::new();
-        if self.chrome.owns() {
-            let value = match self.today.revenue.as_deref() {
-                None => self.chrome.text().computing.title.to_owned(),
-                Some(none) if none.is_empty() => t.nothing_earned.to_owned(),
-                Some(amounts) => amounts.iter().map(Money::to_string).collect::<Vec<_>>().join(" · "),
-            };
-            tiles.push(OverviewTile {
-                path: "/admin/orders/books",
-                label: fill(t.revenue, &self.today.zone),
-                value,
-                needs_a_hand: false,
-            });
+        let paused = self.live.iter().filter(|row| row.sale.state == SaleState::Paused).count();
+        let note = if paused > 0 { fill(t.paused, paused) } else { t.running.to_owned() };
+        Figure {
+            key: "live",
+            label: t.on_sale.to_owned(),
+            path: self.link("/admin?state=live"),
+            value: fill(t.sales, self.live.len()),
+            at: None,
+            mood: if paused > 0 { "warn" } else { "good" },
+            notes: if self.live.is_empty() { Vec::new() } else { vec![(String::new(), note)] },
         }
-        tiles.push(tile("/admin/orders?status=unpaid", t.unpaid, pending.unpaid_orders, false));
-        tiles.push(tile("/admin/orders?status=refund_pending", t.refunds, pending.refunds, false));
-        tiles.push(tile("/admin/orders/approvals", t.approvals, pending.approvals, true));
-        tiles.push(tile("/admin/orders/payments", t.cases, pending.cases, true));
-        tiles.push(tile("/admin/orders?return=asked", t.returns, pending.returns, true));
-        tiles.push(tile("/admin/questions", t.questions, pending.questions, true));
-        if let Some(dead) = self.today.dead_letters {
-            tiles.push(tile("/admin/dead-letters", t.dead, dead, true));
-        }
-        tiles
     }
 
-    fn needs_a_hand(&self) -> bool {
-        self.tiles().iter().any(|tile| tile.needs_a_hand)
+    /// The income of the day for owners. Others see how many orders wait for their payment.
+    fn money(&self) -> Figure {
+        let (t, pending) = (self.text(), &self.chrome.pending);
+        let [unpaid, refunds] = [pending.unpaid_orders, pending.refunds].map(|count| self.counted(count));
+        let paths = ["/admin/orders?status=unpaid", "/admin/orders?status=refund_pending"].map(|path| self.link(path));
+        let [unpaid_path, refunds_path] = paths;
+        let mut notes = vec![(unpaid_path.clone(), fill(t.unpaid, &unpaid))];
+        if pending.refunds > 0 {
+            notes.push((refunds_path, fill(t.refunds, refunds)));
+        }
+        let owned = |key, label: String, path, value| Figure { key, label, path, value, at: None, mood: "calm", notes };
+        if !self.chrome.owns() {
+            return owned("unpaid", t.unpaid_label.to_owned(), unpaid_path, unpaid);
+        }
+        let value = match self.today.revenue.as_deref() {
+            None => self.chrome.text().computing.title.to_owned(),
+            Some(none) if none.is_empty() => t.nothing_earned.to_owned(),
+            Some(amounts) => amounts.iter().map(Money::to_string).collect::<Vec<_>>().join(" · "),
+        };
+        owned("money", fill(t.revenue, &self.today.zone), self.link("/admin/orders/books"), value)
     }
 
-    /// What needs attention, in a sentence.
-    fn summary(&self) -> String {
+    /// The next sale, with the result of its checklist.
+    fn next(&self) -> Figure {
         let t = self.text();
-        let (separator, [before, after]) = match self.chrome.locale {
-            Locale::Zh => ("、", ["（", "）"]),
-            Locale::En => (", ", [" (", ")"]),
+        let none = Figure {
+            key: "next",
+            label: t.next.to_owned(),
+            path: self.link("/admin/calendar"),
+            value: "–".to_owned(),
+            at: None,
+            mood: "calm",
+            notes: vec![(String::new(), t.no_next.to_owned())],
         };
-        let waiting = self.tiles().into_iter().filter(|tile| tile.needs_a_hand);
-        let waiting: Vec<String> = waiting.map(|tile| format!("{}{before}{}{after}", tile.label, tile.value)).collect();
-        if waiting.is_empty() { t.all_well.to_owned() } else { fill(t.needs, waiting.join(separator)) }
-    }
-
-    fn next(&self) -> Option<NextSale> {
-        let (row, checks) = self.today.next.as_ref()?;
+        let Some((row, checks)) = self.today.next.as_ref() else { return none };
         let list = CheckList { locale: self.chrome.locale, checks };
-        let findings = checks.iter().filter(|check| check.state != CheckState::Ok).map(|check| list.sentence(check));
-        Some(NextSale {
-            id: row.sale.id,
-            goods_name: row.goods.name.get(self.chrome.locale).to_owned(),
-            opens_at: row.sale.window.opens_at?,
-            worst: list.worst_state(),
-            summary: list.summary(),
-            findings: findings.collect(),
-        })
+        let sale = row.sale.id;
+        Figure {
+            label: format!("{} · {}", t.next, row.goods.name.get(self.chrome.locale)),
+            path: self.link(&format!("/admin/sales/{sale}")),
+            at: row.sale.window.opens_at,
+            mood: match list.worst_state() {
+                CheckState::Ok => "good",
+                CheckState::Warning => "warn",
+                CheckState::NotOk => "bad",
+            },
+            notes: vec![(self.link(&format!("/admin/sales/{sale}/edit")) + "#checklist", list.summary())],
+            ..none
+        }
+    }
+
+    /// What waits for a person.
+    fn to_do(&self) -> Figure {
+        let (t, pending) = (self.text(), &self.chrome.pending);
+        let all = [
+            ("/admin/orders?parcel=to_pack&held=false", t.to_pack, pending.to_pack),
+            ("/admin/orders?return=asked", t.returns, pending.returns),
+            ("/admin/orders?show=approvals", t.approvals, pending.approvals),
+            ("/admin/orders?show=payments", t.cases, pending.cases),
+            ("/admin/questions", t.questions, pending.questions),
+            ("/admin/system", t.dead, self.today.dead_letters.unwrap_or(0)),
+        ];
+        let waiting = || all.iter().filter(|(.., count)| *count > 0);
+        let notes: Vec<_> =
+            waiting().map(|(path, words, count)| (self.link(path), fill(words, self.counted(*count)))).collect();
+        Figure {
+            key: "to_do",
+            label: t.title.to_owned(),
+            path: self.link(waiting().next().map_or("/admin/orders", |(path, ..)| *path)),
+            value: if notes.is_empty() {
+                t.all_well.to_owned()
+            } else {
+                grouped(waiting().map(|(.., n)| n).sum::<i64>())
+            },
+            at: None,
+            mood: if notes.is_empty() { "good" } else { "warn" },
+            notes,
+        }
     }
 
     /// Whether the reader could require a second factor of all staff, and does not.
     fn advises_second_factor(&self) -> bool {
         self.password_is_enough && self.chrome.owns()
-    }
-
-    fn link(&self, path: &str) -> String {
-        console_link(path, self.chrome.locale)
     }
 }

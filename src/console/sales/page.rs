@@ -136,10 +136,8 @@ fn admin_sale(row: SaleRow, locale: Locale, now: Timestamp) -> AdminSale {
         picture: row.goods.cover().cloned(),
         phase: row.status.map_or_else(|| row.sale.phase(now), |status| status.phase),
         booked: row.status.and_then(|status| status.booked),
-        access: row.status.and_then(|status| status.access),
-        outbox: row.outbox,
         unpaid: row.unpaid,
-        paid: row.paid,
+        paid_units: row.paid_units,
         sale: row.sale,
     }
 }

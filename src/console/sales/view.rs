@@ -2,14 +2,14 @@
 
 use askama::Template;
 
-use crate::Chrome;
 use crate::lists::bulk::BulkSaleAction;
 use crate::lists::saved_views::ListBar;
 use crate::sales::overview::OverviewPart;
+use crate::{Chrome, Tab};
 use control::today::Today;
 use domain::sale::SaleMove;
 use domain::wire::wire_enum;
-use domain::{Goods, Locale, ModeName, Phase, Picture, Sale, SaleId, SaleState};
+use domain::{Goods, Locale, ModeName, Money, Phase, Picture, Sale, SaleId, SaleState};
 use pages::filters;
 use store::MAX_COUNTED_PAST;
 use words::{fill, text};
@@ -23,10 +23,9 @@ pub struct AdminSale {
     pub picture: Option<Picture>,
     pub phase: Phase,
     pub booked: Option<i64>,
-    pub access: Option<i64>,
-    pub outbox: Option<i64>,
     pub unpaid: i64,
-    pub paid: i64,
+    /// The units of paid orders.
+    pub paid_units: i64,
 }
 
 wire_enum! {
@@ -95,14 +94,6 @@ impl SaleTabCounts {
     }
 }
 
-/// A tab of the list of sales.
-struct SaleTab {
-    path: String,
-    name: &'static str,
-    count: String,
-    is_here: bool,
-}
-
 impl SaleGroup {
     pub fn of(state: SaleState) -> SaleGroup {
         match state {
@@ -142,36 +133,42 @@ impl AdminSale {
         !self.is_planned() && !self.is_over() && (self.sale.mode.name() != ModeName::Draw || self.phase != Phase::Open)
     }
 
-    /// The mode, unless it is a rush.
-    fn mode(&self, chrome: &Chrome) -> Option<&'static str> {
-        let mode = self.sale.mode.name();
-        (mode != ModeName::Rush).then(|| chrome.text().outcome.mode(mode))
+    fn mode(&self, chrome: &Chrome) -> &'static str {
+        chrome.text().outcome.mode(self.sale.mode.name())
     }
 
-    /// Reserved or sold units, in percent of the total.
+    /// Reserved or sold units.
+    fn taken(&self) -> i64 {
+        self.booked.unwrap_or(self.sale.sold).clamp(0, self.sale.total.max(0))
+    }
+
+    /// The same in percent of the total.
     fn percent(&self) -> i64 {
-        let taken = self.booked.unwrap_or(self.sale.sold);
-        if self.sale.total > 0 { (taken.saturating_mul(100) / self.sale.total).clamp(0, 100) } else { 0 }
+        if self.sale.total > 0 { self.taken().saturating_mul(100) / self.sale.total } else { 0 }
     }
 
-    /// The counters that apply in the present state: name in the script, label, value.
-    fn counters(&self, chrome: &Chrome) -> Vec<(&'static str, &'static str, Option<i64>)> {
-        let t = &chrome.text().admin;
-        let total = ("total", t.col_total, Some(self.sale.total));
-        let sold = ("sold", t.col_sold, Some(self.sale.sold));
-        let money = [("unpaid", t.col_unpaid, Some(self.unpaid)), ("paid", t.col_paid, Some(self.paid))];
-        let (booked, access) = (("booked", t.col_booked, self.booked), ("access", t.col_access, self.access));
-        // If the database keeps the stock, the units are known and there is no outbox.
-        let has_outbox = self.outbox.is_some() || self.booked.is_none();
-        let outbox = has_outbox.then_some(("outbox", t.col_outbox, self.outbox));
-        match SaleGroup::of(self.sale.state) {
-            SaleGroup::Next | SaleGroup::Drafts => {
-                vec![total, ("per_user_limit", t.per_user_limit, Some(self.sale.per_user_limit))]
-            }
-            SaleGroup::Live => [total, booked, sold, access].into_iter().chain(outbox).chain(money).collect(),
-            SaleGroup::Past => [vec![total, sold], money.to_vec()].concat(),
-        }
+    /// What was paid for the goods, without shipping.
+    fn money(&self) -> Money {
+        Money::new(self.sale.price.amount.saturating_mul(self.paid_units), self.sale.price.currency)
     }
+}
+
+/// The pages of a sale. `here` is the last segment of the path of the one that is shown.
+pub(crate) fn sale_tabs(chrome: &Chrome, sale: &Sale, here: &str) -> Vec<Tab> {
+    let (t, is_draft) = (chrome.text(), sale.state == SaleState::Draft);
+    let path = |page: &str| format!("/admin/sales/{}{page}", sale.id);
+    let all = [
+        (path(""), t.cockpit.title, true),
+        (format!("/admin/orders?sale={}", sale.id), t.support.title, !is_draft),
+        (path("/report"), t.report.title, !is_draft),
+        (path("/clusters"), t.holds.link, !is_draft),
+        (path("/draw"), t.draw_console.link, sale.mode.is_draw() && !is_draft),
+        (path("/codes"), t.eligibility_console.link, sale.eligibility.invitation),
+        (path("/edit"), t.sales.settings, sale.state.is_planned()),
+    ];
+    let here = path(here);
+    let shown = all.into_iter().filter(|(.., is_shown)| *is_shown);
+    shown.map(|(path, name, _)| Tab::new(chrome, &path, name, path == here)).collect()
 }
 
 /// The sales that match a search, with live counters and actions.
@@ -227,7 +224,8 @@ impl AdminSalesPage {
 
     fn overview(&self) -> Option<OverviewPart<'_>> {
         let today = self.today.as_ref()?;
-        Some(OverviewPart { chrome: &self.chrome, today, password_is_enough: self.password_is_enough })
+        let live = self.groups.iter().find(|(group, _)| *group == SaleGroup::Live).map_or(&[][..], |(_, sales)| sales);
+        Some(OverviewPart { chrome: &self.chrome, today, live, password_is_enough: self.password_is_enough })
     }
 
     /// The actions on several sales that at least one sale on the page allows.
@@ -248,13 +246,13 @@ impl AdminSalesPage {
     }
 
     /// The tabs, with links that preserve the search.
-    fn tabs(&self) -> [SaleTab; 4] {
+    fn tabs(&self) -> [Tab; 4] {
         let t = &self.chrome.text().sales;
         SaleScope::TABS.map(|scope| {
             // The state that the list shows by default is not named.
             let is_default = scope == SaleScope::Current && self.q.trim().is_empty();
             let state = if is_default { "" } else { scope.as_str() };
-            SaleTab {
+            Tab {
                 path: self.bar.query.with("state", state).path(self.chrome.locale),
                 name: match scope {
                     SaleScope::Drafts => t.group_drafts,
@@ -262,7 +260,7 @@ impl AdminSalesPage {
                     SaleScope::All => t.all,
                     SaleScope::Current | SaleScope::Live | SaleScope::Next => t.tab_current,
                 },
-                count: self.counts.words(scope, self.chrome.locale),
+                count: Some(self.counts.words(scope, self.chrome.locale)),
                 is_here: self.scope == scope,
             }
         })
@@ -271,16 +269,6 @@ impl AdminSalesPage {
     /// The state that links of the search preserve.
     fn kept_state(&self) -> &str {
         self.bar.query.get("state")
-    }
-
-    fn group(&self, group: &SaleGroup) -> &'static str {
-        let t = &self.chrome.text().sales;
-        match group {
-            SaleGroup::Live => t.group_live,
-            SaleGroup::Next => t.group_next,
-            SaleGroup::Drafts => t.group_drafts,
-            SaleGroup::Past => t.group_past,
-        }
     }
 }
 

@@ -37,7 +37,7 @@ fn next_page_path(query: &SecurityQuery, locale: Locale, before: &str) -> String
         ("zone", time_zone::of_days(&query.zone, &query.from, &query.to)),
         ("before", before),
     ]);
-    format!("/admin/security?{query}")
+    format!("/admin/log?show=security&{query}")
 }
 
 /// The first of the 24 hours that end with the current one.
@@ -64,7 +64,7 @@ pub async fn show(
     let (rows, next) = page.map_or_else(Default::default, |page| (page.items, page.next));
     let older = next.map(|id| next_page_path(&query, visitor.locale, &id));
     let filtered = !query.is_blank() || query.before.is_given();
-    let chrome = visitor.chrome_at(format!("/admin/security?lang={}", visitor.locale));
+    let chrome = visitor.chrome_at(format!("/admin/log?show=security&lang={}", visitor.locale));
     personal(status, &SecurityPage { chrome, plots, rows, names, older, filtered, query, errors })
 }
 

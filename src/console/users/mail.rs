@@ -40,7 +40,7 @@ pub async fn show(
         letter: shop.letters.letter(&mail, view),
         mail,
     });
-    let chrome = visitor.chrome_at(format!("/admin/mail?lang={}", visitor.locale));
+    let chrome = visitor.chrome_at(format!("/admin/system?show=mail&lang={}", visitor.locale));
     personal(StatusCode::OK, &MailPage { chrome, sends: shop.sends_mail, mails: shown.collect(), older: page.next })
 }
 

@@ -63,7 +63,7 @@ async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, state: StaffPa
 }
 
 fn staff_path(locale: Locale) -> String {
-    format!("/admin/staff?lang={locale}")
+    format!("/admin/users?show=staff&lang={locale}")
 }
 
 /// The form that gives a role to an existing account, or that creates an account.

@@ -19,9 +19,6 @@ const MAX_ERRORS_PER_SECOND: f64 = 1.0;
 pub const DRIFT_AFTER_MS: i64 = 5_000;
 /// The share of the stock, in percent, that is left when it is nearly gone.
 pub const MIN_LEFT_PERCENT: i64 = 10;
-/// How long a sale that has sold out counts as nearly gone. It may sell out between two samples, so the alarm must
-/// include sold-out sales, but not for ever.
-const SOLD_OUT_ALARM_MS: i64 = 60_000;
 /// The share of orders that are paid, in percent. Orders that may still be paid do not count.
 pub const MIN_PAID_PERCENT: i64 = 50;
 
@@ -31,7 +28,7 @@ pub fn alarms(sample: &Sample) -> Vec<Alarm> {
         (Alarm::Slow, sample.point.p99_ms.is_some_and(|ms| ms > MAX_P99_MS)),
         (Alarm::Errors, errors_per_second(sample) > MAX_ERRORS_PER_SECOND),
         (Alarm::Drift, has_drifted(sample)),
-        (Alarm::NearlySold, is_nearly_sold(sample)),
+        (Alarm::NearlySold, is_nearly_gone(sample)),
     ];
     all.into_iter().filter(|(_, is_on)| *is_on).map(|(alarm, _)| alarm).collect()
 }
@@ -51,22 +48,14 @@ fn is_live(sample: &Sample) -> bool {
     sample.sale.value.is_some_and(|sale| sale.state == SaleState::Live)
 }
 
-/// Whether nine tenths of a live sale are taken. A draw hands out all units at once, so it does not count.
+/// Whether nine tenths of an open sale are taken. One that sold out needs nobody, and a draw hands out all units at once.
 fn is_nearly_gone(sample: &Sample) -> bool {
     let is_draw = sample.sale.value.is_some_and(|sale| sale.entries.is_some());
     let left = sample.left().zip(sample.total()).filter(|(_, total)| *total > 0);
-    is_live(sample) && !is_draw && left.is_some_and(|(left, total)| left * 100 <= total * MIN_LEFT_PERCENT)
-}
-
-fn is_nearly_sold(sample: &Sample) -> bool {
-    let may_be_new = match sample.phase() {
-        Some(Phase::Open) => true,
-        Some(Phase::SoldOut) => sample
-            .sold_out_since
-            .is_none_or(|since| sample.at.as_millisecond() - since.as_millisecond() < SOLD_OUT_ALARM_MS),
-        _ => false,
-    };
-    may_be_new && is_nearly_gone(sample)
+    is_live(sample)
+        && sample.phase() == Some(Phase::Open)
+        && !is_draw
+        && left.is_some_and(|(left, total)| left * 100 <= total * MIN_LEFT_PERCENT)
 }
 
 /// The tiles of the cockpit whose value is beyond its bound.
@@ -173,7 +162,6 @@ pub(super) mod tests {
             events: Vec::new(),
             moods: BTreeMap::new(),
             verdict: Vec::new(),
-            sold_out_since: None,
             opening: None,
         }
     }
@@ -186,15 +174,12 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn sale_that_sells_out_between_two_samples_raises_the_alarm_for_a_minute() {
-        let mut gone = sample(100, Phase::SoldOut);
-        for (since, expected) in [(0, &[Alarm::NearlySold][..]), (-59_999, &[Alarm::NearlySold]), (-60_000, &[])] {
-            gone.sold_out_since = Some(at(since));
-            assert_eq!(alarms(&gone), expected, "sold out since {since} ms");
-        }
-        gone.sold_out_since = Some(at(0));
-        gone.sale.value.as_mut().unwrap().entries = Some(500);
-        assert_eq!(alarms(&gone), [], "a draw hands out all units at once");
+    fn sale_that_sold_out_is_no_alarm() {
+        let gone = sample(100, Phase::SoldOut);
+        assert_eq!((alarms(&gone), moods(&gone).get("left")), (Vec::new(), None));
+        let mut draw = sample(95, Phase::Open);
+        draw.sale.value.as_mut().unwrap().entries = Some(500);
+        assert_eq!(alarms(&draw), [], "a draw hands out all units at once");
     }
 
     #[test]

@@ -264,9 +264,6 @@ pub struct Sample {
     pub moods: BTreeMap<&'static str, Mood>,
     /// Sentences that say what the numbers mean.
     pub verdict: Vec<Sentence>,
-    /// Since when the sale is seen as sold out.
-    #[serde(skip)]
-    pub sold_out_since: Option<Timestamp>,
     /// The opening so far; streams send it when it has changed.
     #[serde(skip)]
     pub opening: Option<OpeningCounts>,

@@ -21,7 +21,7 @@ use crate::cockpit::sample::{
 use crate::cockpit::verdict::verdict;
 use base::clock::Clock;
 use base::counters::{CounterRegistry, CounterSnapshot};
-use domain::{Bucket, Phase, SaleId};
+use domain::{Bucket, SaleId};
 use engine::stock::load::{BucketState, StockCounters};
 use store::{Store, StoreError};
 
@@ -110,15 +110,12 @@ impl Sampler {
             events: events.or(last.map(|last| last.events.clone())).unwrap_or_default(),
             moods: BTreeMap::new(),
             verdict: Vec::new(),
-            sold_out_since: None,
             opening,
         };
         sample.point.left = sample.left();
         sample.point.paid_units = orders.map(|orders| orders.paid_units);
         sample.point.paid_share = orders.and_then(|orders| orders.paid_share());
         sample.point.waiting = sale.map(|sale| sale.waiting());
-        let before = last.and_then(|last| last.sold_out_since);
-        sample.sold_out_since = (sample.phase() == Some(Phase::SoldOut)).then(|| before.unwrap_or(now));
         sample.alarms = alarms(&sample);
         sample.moods = moods(&sample);
         sample.verdict = verdict(&sample, p99_ms);

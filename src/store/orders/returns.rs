@@ -46,13 +46,6 @@ impl OrderStore<'_> {
         Ok(read(&mut self.pool.acquire().await?, order).await?)
     }
 
-    /// Returns that wait for an answer, counted up to [`MAX_COUNTED_PENDING`].
-    pub async fn returns_to_answer(self) -> Result<i64, StoreError> {
-        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM orders WHERE return_state = 'asked' LIMIT $1) AS counted";
-        let query = sqlx::query(sql).bind(MAX_COUNTED_PENDING);
-        Ok(self.optional(query, |row| row::int(row, "n")).await?.unwrap_or_default())
-    }
-
     /// Carries out a step, or says why not. What is so already stays as it is.
     pub async fn move_return(
         self,

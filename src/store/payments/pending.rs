@@ -12,6 +12,8 @@ pub const MAX_COUNTED_PENDING: i64 = 1_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PendingCounts {
     pub unpaid_orders: i64,
+    /// Paid orders of which nothing was packed.
+    pub to_pack: i64,
     /// Orders whose money is on its way back.
     pub refunds: i64,
     /// Refunds that wait for a second person.
@@ -28,6 +30,7 @@ impl PaymentStore<'_> {
     pub async fn pending_counts(self) -> Result<PendingCounts, StoreError> {
         let sql = "SELECT
                (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'unpaid' LIMIT $1) AS counted) AS unpaid_orders,
+               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'paid' AND parcel IS NULL LIMIT $1) AS counted) AS to_pack,
                (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'refund_pending' LIMIT $1) AS counted) AS refunds,
                (SELECT COUNT(*) FROM (SELECT 1 FROM staff_refunds WHERE approval = 'pending' AND expires_at_ms > $2
                   LIMIT $1) AS counted) AS approvals,
@@ -38,6 +41,7 @@ impl PaymentStore<'_> {
         let read = |row: &AnyRow| {
             Ok(PendingCounts {
                 unpaid_orders: row::int(row, "unpaid_orders")?,
+                to_pack: row::int(row, "to_pack")?,
                 refunds: row::int(row, "refunds")?,
                 approvals: row::int(row, "approvals")?,
                 cases: row::int(row, "cases")?,

@@ -1,6 +1,6 @@
 // Every page of the console is inspected.
 
-import { eventually, same } from '../lib/check.mjs';
+import { eventually, ok, same } from '../lib/check.mjs';
 import { GOODS } from '../lib/shop.mjs';
 
 export default async function consolePages(run) {
@@ -13,6 +13,7 @@ export default async function consolePages(run) {
     if (ready) await page.locator(ready).first().waitFor();
     same(await page.locator('.tabs [aria-current="page"]').count(), 1, `${path} belongs to one section`);
     await visitor.inspect(`admin-${name}`);
+    await fitsEveryWidth(run, page, path);
   };
 
   await see('', 'sales', '.freshness[data-state="live"]');
@@ -21,22 +22,72 @@ export default async function consolePages(run) {
   await see('/sales/new', 'sale-new');
   await see(`/sales/${planned}/edit`, 'sale-edit', '.checklist li');
   await see('/calendar', 'calendar', '.calendar li');
-  await see('/goods', 'goods', '.goods-list li');
+  await see('/goods', 'goods', '.goods-list tr');
   await see('/goods/new', 'goods-new');
   await see(`/goods/${GOODS.phone}`, 'goods-edit', '.picture-list img');
   await see('/orders', 'orders', 'table.dense');
   await see('/orders/shipping', 'shipping', '.rate');
-  await see('/orders/payments', 'payments', '.empty');
-  await see('/orders/approvals', 'approvals', '[data-approval]');
+  await see('/orders?show=payments', 'payments', '.empty');
+  await see('/orders?show=approvals', 'approvals', '[data-approval]');
+  await see('/orders/invoices', 'invoices');
+  await see('/orders/parcels', 'parcels');
+  await see('/orders/books', 'books');
+  await see('/orders/books?show=settlements', 'settlements');
+  await see('/packets', 'packets');
+  await see('/packets/new', 'packet-new');
+  await see('/questions', 'questions');
+  await see('/goods/categories', 'categories');
+  await see(`/sales/${open}/report`, 'report', '.report');
+  await see(`/sales/${open}/clusters`, 'clusters');
   await see(`/orders/${waiting.id}`, 'order-waiting', '.timeline');
   await see(`/orders/${order.id}`, 'order', '.timeline');
   await see('/users', 'users', 'tbody th');
   await see(`/users/${order.user_id ?? shopper}`, 'user');
-  await see('/staff', 'staff', 'tbody th');
+  await see('/users?show=staff', 'staff', 'tbody th');
   await see('/log', 'log', 'tbody tr');
   await see('/pages', 'shop-pages', 'textarea');
-  await see('/mail', 'mail', '.empty');
-  await see('/dead-letters', 'dead-letters', '.empty');
+  await see('/log?show=security', 'security');
+  await see('/system?show=mail', 'mail', '.empty');
+  await see('/system', 'dead-letters', '.empty');
+  await firstScreen(visitor);
+}
+
+/** Nothing is wider than the screen, from a phone to a wide one. In one place, because widths are the same in all. */
+async function fitsEveryWidth({ locale, width }, page, path) {
+  if (locale !== 'en' || width !== 1280) return;
+  for (const wide of [360, 390, 768, 1024, 1280, 1920]) {
+    await page.setViewportSize({ width: wide, height: 900 });
+    const found = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
+    ok(found[0] <= found[1], `${path} at ${wide} is ${found[0]} wide`);
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+/** On a screen of 1280 by 800: four figures, and as many sales as there are, up to eight. One act is red. Ticked rows differ, and
+ *  the bar with what can be done with them hides none. */
+async function firstScreen(visitor) {
+  const { page, width } = visitor;
+  if (width !== 1280) return;
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await visitor.goAdmin('?state=all');
+  const rows = page.locator('[data-sale]');
+  const inView = () => rows.evaluateAll((all) => all.filter((row) => row.getBoundingClientRect().bottom <= innerHeight).length);
+  const all = await rows.count();
+  await visitor.goAdmin();
+  same(await page.locator('.overview > div').count(), 4, 'figures');
+  ok(await inView() >= Math.min(8, await rows.count()), `${await inView()} sales of ${all} on the first screen`);
+  const red = await page.locator('main :is(.btn, button)').evaluateAll((buttons) => buttons.filter((button) => button.checkVisibility() && !button.closest('details:not([open]) > :not(summary)') && getComputedStyle(button).backgroundColor === 'rgb(201, 48, 29)').map((button) => button.textContent));
+  same(red.length, 1, `red acts: ${red}`);
+  const tops = () => rows.evaluateAll((some) => some.map((row) => Math.round(row.getBoundingClientRect().top)));
+  const [before, row] = [await tops(), rows.first()];
+  const colour = () => row.locator('th').evaluate((cell) => getComputedStyle(cell).backgroundColor);
+  const plain = await rows.nth(1).locator('th').evaluate((cell) => getComputedStyle(cell).backgroundColor);
+  await row.locator('input').check();
+  ok(await colour() !== plain, 'a ticked row has another colour');
+  same(await tops(), before, 'the bar moves no row');
+  const bar = await page.locator('.bulk').boundingBox();
+  ok((await row.boundingBox()).y >= bar.y + bar.height, 'the bar is above the rows');
+  await page.setViewportSize({ width: 1280, height: 900 });
 }
 
 /** Creates sales in several states, with orders. */

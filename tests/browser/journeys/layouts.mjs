@@ -220,46 +220,43 @@ async function consoleBeginsWithWhatMatters(visitor, sale) {
   const endOf = async (part) => { const { y, height } = await page.locator(part).first().boundingBox(); return y + height; };
   await page.setViewportSize({ width: 390, height: 844 });
   await visitor.goAdmin();
-  ok(await endOf('.sale-list article') <= 844, 'the first sale is in view');
-  ok(await page.locator('.overview .mood').isVisible(), 'and so is what needs a hand');
-  const tiles = page.locator('.overview .tiles');
-  same(await tiles.isVisible(), false, 'the other figures come on request');
-  await page.locator('.overview .fold > summary').click();
-  ok(await tiles.isVisible());
-  await visitor.inspect('console-glance');
+  ok(await endOf('[data-sale]') <= 844, 'the first sale is in view');
+  ok(await page.locator('[data-figure="to_do"] .value').isVisible(), 'and so is what waits for a person');
+  same(await page.locator('.tabs').isVisible(), false, 'the places come on request');
+  await page.locator('.places > summary').click();
+  ok(await page.locator('.tabs a').last().isVisible());
+  await visitor.inspect('console-places');
+  await page.keyboard.press('Escape');
+  same(await page.locator('.tabs').isVisible(), false, 'Escape folds them');
   await visitor.goAdmin(`/sales/${sale}`);
   ok(await endOf('h1') <= 422 && await endOf('.live-tiles > div') <= 844, 'title and first figure are in view');
-  const link = page.locator('.breadcrumb a[href*="/clusters"]');
-  same(await link.isVisible(), false, 'the rarer links come on request');
-  await page.locator('.breadcrumb summary').click();
-  ok(await link.isVisible());
   await page.setViewportSize({ width: 1280, height: 900 });
-  await visitor.goAdmin(`/sales/${sale}`);
-  ok(await link.isVisible() && !(await page.locator('.breadcrumb summary').isVisible()), 'on a wide screen all are in view');
   await visitor.goAdmin();
-  ok(await tiles.isVisible() && await page.locator('.filter input[type="search"]').isVisible());
+  ok(await page.locator('.tabs a').first().isVisible() && await page.locator('.quick input').isVisible(), 'a wide screen shows them at once');
 }
 
-/** On a phone a card of the console's lists is a few lines, and its menu has the actions. On a wide screen they are in view. */
+/** On a phone a row of the console's lists is a few lines. Its menu has the actions, and folds when another part is pressed. */
 async function consoleCardsAreCompact(visitor, sale) {
   const { page } = visitor;
   const heights = (cards) => page.locator(cards).evaluateAll((all) => all.map((card) => card.offsetHeight));
   await page.setViewportSize({ width: 390, height: 844 });
-  for (const [path, cards, most] of [['/goods', '.goods-list > li', 115], ['', '.sale-list article', 185]]) {
+  for (const [path, cards, most] of [['/goods', '.goods-list tbody tr', 115], ['', '[data-sale]', 185]]) {
     await visitor.goAdmin(path);
     const found = await heights(cards);
     ok(found.length > 0 && Math.max(...found) <= most, `${cards} of ${found} pixels`);
   }
-  const card = page.locator(`article[data-sale="${sale}"]`);
-  const actions = card.locator('.ask > summary, .links a');
-  same(await actions.first().isVisible(), false, 'the actions are in the menu');
-  await card.locator('.menu > summary').click();
-  ok(await actions.first().isVisible() && await actions.last().isVisible(), 'the menu has the actions');
-  await visitor.inspect('console-menu');
-  await page.setViewportSize({ width: 1280, height: 900 });
-  await visitor.goAdmin();
-  ok(await actions.first().isVisible() && await actions.last().isVisible(), 'the actions are in view');
-  same(await card.locator('.menu > summary').isVisible(), false, 'and there is no menu');
+  const row = page.locator(`tr[data-sale="${sale}"]`);
+  const actions = row.locator('.ask > summary, .acts > a');
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await visitor.goAdmin();
+    same(await actions.first().isVisible(), false, 'the actions are in the menu');
+    await row.locator('.menu > summary').click();
+    ok(await actions.first().isVisible() && await actions.last().isVisible(), 'the menu has the actions');
+    await visitor.inspect('console-menu');
+    await page.locator('h1').click();
+    same(await actions.first().isVisible(), false, 'the menu is folded again');
+  }
 }
 
 /** Tables of the console are as wide as the window, even between a phone and a wide screen. */

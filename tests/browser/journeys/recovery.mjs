@@ -18,7 +18,7 @@ export default async function recovery(run) {
   await recover(run, name, () => link(owner, name, '/recovery/password?'));
   const refused = await account.ask('GET', '/api/me').then(() => null, ({ message }) => message);
   ok(refused?.includes('answered 401'), `the session goes on: ${refused}`);
-  await owner.goAdmin('/mail');
+  await owner.goAdmin('/system?show=mail');
   await owner.page.locator('.mails summary').first().click();
   await owner.inspect('admin-mail');
 }
@@ -26,7 +26,7 @@ export default async function recovery(run) {
 /** The link in a message about this user, whose path begins like this. */
 async function link({ page, locale }, name, path) {
   return eventually(`a message with a link to ${path}`, async () => {
-    await page.goto(`/admin/mail?lang=${locale}`);
+    await page.goto(`/admin/system?show=mail&lang=${locale}`);
     const letters = await page.locator('.mails li', { hasText: name }).locator('.letter').allTextContents();
     const links = letters.flatMap((text) => text.match(/http:\S+?token=[\w.-]+/g) ?? []);
     return links.find((found) => found.includes(path));

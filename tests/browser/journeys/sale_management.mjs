@@ -53,7 +53,7 @@ async function createGoods(visitor) {
   await visitor.inspect('admin-goods-preview');
   await visitor.button(labels.save).click();
   await page.waitForURL('/admin/goods?*');
-  const row = page.locator('.goods-list li', { hasText: name[visitor.locale] });
+  const row = page.locator('.goods-list tr', { hasText: name[visitor.locale] });
   await shown('the goods with their picture', row);
   await row.getByRole('link').first().click();
   await page.waitForURL('/admin/goods/*');
@@ -102,7 +102,7 @@ async function createSale({ shop }, visitor, goods) {
   await visitor.button(labels.draft).click();
   await isConfirmed(visitor);
 
-  const row = page.locator('.sale-list article', { hasText: goods });
+  const row = page.locator('[data-sale]', { hasText: goods });
   const id = await row.getAttribute('data-sale');
   await row.locator('.status[data-status="draft"]').waitFor();
   same((await fetch(`${shop.origin}/en/sales/${id}`)).status, 404, 'a draft has no page');
@@ -124,8 +124,8 @@ async function startIt(run, visitor, sale) {
   await shopper.page.locator('.clock[data-phase="upcoming"]').waitFor();
   await shown('the picture is on its page', shopper.page.locator('.offer'));
 
-  await confirmAction(visitor, page.locator(`article[data-sale="${sale}"]`), labels.start, 'admin-start');
-  await page.locator(`article[data-sale="${sale}"] h3 a`).click();
+  await confirmAction(visitor, page.locator(`tr[data-sale="${sale}"]`), labels.start, 'admin-start');
+  await page.locator(`tr[data-sale="${sale}"] th a`).click();
   await page.waitForURL(`/admin/sales/${sale}?*`);
   // A page far before the start polls rarely; a reload shows the current state.
   await shopper.page.reload();
@@ -156,7 +156,7 @@ async function pauseRowByKey(visitor, sale) {
   await list.goto(`/admin?lang=${visitor.locale}`);
   const row = list.locator(`[data-sale="${sale}"]`);
   const press = async (next) => {
-    await row.locator('h3 a').focus();
+    await row.locator('th a').focus();
     await list.keyboard.press('P');
     await list.locator('.pending').waitFor();
     await row.locator(`form[action*="/${next}?"]`).waitFor({ state: 'attached' });

@@ -47,7 +47,6 @@ async function askForRefund(visitor, within) {
   await page.locator('.case').getByText(labels.refundOrder, { exact: true }).first().click();
   await within.locator('#reason').fill(REASON[locale]);
   await within.locator('#message').fill(MESSAGE[locale]);
-  await within.locator('#sure').check();
   await within.getByRole('button', { name: labels.refundOrder, exact: true }).click();
   await page.locator('#step-up-password').waitFor();
 }
@@ -104,7 +103,6 @@ async function refundPart(visitor, amount) {
   await dialog.locator('#part-to').selectOption('wallet');
   await dialog.locator('#part-reason').fill(REASON[locale]);
   await dialog.locator('#part-message').fill(MESSAGE[locale]);
-  await dialog.locator('#part-sure').check();
   await dialog.getByRole('button', { name: labels.refundPart, exact: true }).click();
 }
 

@@ -96,7 +96,6 @@ async function returnGoods(visitor, order, owner) {
     await dialog.locator('#return-amount').fill('1.50');
     await dialog.locator('#return-restock').selectOption('no');
     await dialog.locator('#return-reason').fill('scratched');
-    await dialog.locator('#return-sure').check();
   });
   await visitor.inspect('admin-order-returned');
   await owner.page.goto(path);
@@ -131,7 +130,6 @@ async function fillPart(dialog, amount) {
   await dialog.locator('#part-to').selectOption('wallet');
   await dialog.locator('#part-reason').fill('scratched');
   await dialog.locator('#part-message').fill(MESSAGE);
-  await dialog.locator('#part-sure').check();
 }
 
 /** Finds the order by its user, and cancels or refunds it with a reason. */
@@ -195,7 +193,6 @@ async function blockAndUnblock(visitor, user) {
   await page.locator('tbody th a').click();
   await page.waitForURL('/admin/users/*');
   await page.locator('#reason').fill(REASON[locale]);
-  await page.locator('input[name="confirm"]').last().check();
   await visitor.button(labels.block).click();
   await isConfirmed(visitor);
   await visitor.inspect('admin-user-blocked');
@@ -210,7 +207,7 @@ async function blockAndUnblock(visitor, user) {
 async function addColleague(run, visitor) {
   const { page, labels } = visitor;
   const name = newName();
-  await visitor.goAdmin('/staff');
+  await visitor.goAdmin('/users?show=staff');
   await visitor.switchLanguage();
   await page.locator('#create-username').fill(name);
   await page.locator('#create-role').selectOption('support');
@@ -236,10 +233,10 @@ async function addColleague(run, visitor) {
 
   await colleague.goAdmin('/orders');
   await colleague.page.locator('table.dense').waitFor();
-  same(await colleague.page.locator('.tabs a[href*="/admin/staff"]').count(), 0, 'only owners see the staff');
+  same(await colleague.page.locator('.under a[href*="show=staff"]').count(), 0, 'only owners see the staff');
   await colleague.goAdmin();
-  same(await colleague.page.locator('.sale-list :is(.ask, input), a[href*="/admin/sales/new"]').count(), 0, 'the support role does not run sales');
+  same(await colleague.page.locator('.sales :is(.ask, input), a[href*="/admin/sales/new"]').count(), 0, 'the support role does not run sales');
   await colleague.inspect('admin-sales-support');
-  await colleague.goAdmin('/staff');
+  await colleague.goAdmin('/users?show=staff');
   await colleague.page.locator('.message').waitFor();
 }

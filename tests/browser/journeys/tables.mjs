@@ -117,7 +117,6 @@ async function holdsByKeys(visitor, list, orders) {
   await page.locator('button[value="hold"]').click();
   await page.locator('#reason').fill('one address');
   await visitor.inspect('tables-bulk');
-  await page.locator('#sure').check();
   await page.locator('main form[data-once] button').click();
   await page.locator('.success').waitFor();
   await visitor.inspect('tables-bulk-done');
@@ -177,10 +176,9 @@ async function actsWithoutScripts(run, list, orders) {
   await page.locator(`input[value="${orders[0]}"]`).check();
   await page.locator('button[value="cancel"]').click();
   await page.locator('#reason').fill('asked by phone');
-  await page.locator('#sure').check();
   await page.locator('main form[data-once] button').click();
   same(await page.locator('.outcome[data-mood="good"]').count(), 1, 'cancelled');
-  await page.locator('.tabs .find').click();
+  await page.locator('.find').click();
   await page.locator('input[name="q"]').fill(orders[1]);
   await page.locator('main form button').click();
   await page.locator('.hits a').click();
@@ -198,7 +196,6 @@ async function pausesSales(run, visitor) {
   const { page } = visitor;
   const states = async () => Promise.all(sales.map(async (sale) => (await shop.admin.ask('GET', `/api/admin/sales/${sale}`)).sale.state));
   const goAhead = async (by) => {
-    await by.locator('#sure').check();
     await by.locator('main form[data-once] button').click();
     await by.locator('.success').waitFor();
     same(await by.locator('.outcome[data-mood="good"]').count(), 2);

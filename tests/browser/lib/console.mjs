@@ -5,10 +5,10 @@ export function isConfirmed({ page }) {
   return page.locator('.success[role="status"]').first().waitFor();
 }
 
-/** Opens the menu of a card. On a wide screen its actions are in view. */
-export async function openMenu(card) {
-  const menu = card.locator('.menu:not([open]) > summary');
-  if (await menu.isVisible()) await menu.click();
+/** Opens the menu of a row, if it has one. */
+export async function openMenu(row) {
+  const menu = row.locator('.menu:not([open]) > summary');
+  if (await menu.count() > 0 && await menu.first().isVisible()) await menu.first().click();
 }
 
 /** Presses a button within `scope` and confirms it in the dialog. With a name, the dialog is inspected and closed once first. */

@@ -121,7 +121,7 @@ export class Visitor {
   }
 
   goAdmin(rest = '') {
-    return this.page.goto(`/admin${rest}?lang=${this.locale}`);
+    return this.page.goto(`/admin${rest}${rest.includes('?') ? '&' : '?'}lang=${this.locale}`);
   }
 
   /** Unfolds a section. A wide screen shows some without their summary. */
@@ -130,6 +130,12 @@ export class Visitor {
     const isOpen = await details.getAttribute('open') !== null;
     const summary = details.locator('> summary');
     if (!isOpen && await summary.isVisible()) await summary.click();
+  }
+
+  /** On a phone the console's places, and the other language, are behind a button. */
+  async unfoldPlaces() {
+    const button = this.page.locator('.places:not([open]) > summary');
+    if (await button.isVisible()) await button.click();
   }
 
   slot(name) {
@@ -153,12 +159,14 @@ export class Visitor {
   async switchLanguage() {
     const here = new URL(this.page.url());
     const other = this.locale === 'zh' ? 'en' : 'zh';
+    await this.unfoldPlaces();
     await this.page.getByRole('link', { name: this.labels.other, exact: true }).click();
     const there = here.pathname.startsWith('/admin') || here.pathname.startsWith('/sandbox')
       ? (url) => url.pathname === here.pathname && url.searchParams.get('lang') === other
       : (url) => url.pathname === here.pathname.replace(`/${this.locale}/`, `/${other}/`);
     await this.page.waitForURL(there);
     await this.page.locator(`html[lang^="${other}"]`).waitFor();
+    await this.unfoldPlaces();
     await this.page.getByRole('link', { name: LABELS[other].other, exact: true }).click();
     await this.page.waitForURL((url) => url.pathname === here.pathname);
     await this.page.locator(`html[lang^="${this.locale}"]`).waitFor();

@@ -238,7 +238,7 @@ pub async fn report_of_another_amount_pays_nothing_and_is_seen_by_staff(rung: Ru
     let seen = admin.get(&format!("/api/admin/orders/{order}")).await.expect(200).json();
     assert_eq!(seen["order"]["status"], "unpaid");
     assert_eq!(seen["order"]["payments"][0]["status"], "mismatched");
-    let page = admin.get("/admin/orders/payments?lang=en").await.expect(200);
+    let page = admin.get("/admin/orders?show=payments&lang=en").await.expect(200);
     assert_eq!(page.text().matches("data-case=\"mismatched\"").count(), 2, "{}", page.text());
     assert!(page.text().contains(payment) && page.text().contains("¥0.01"), "{}", page.text());
 
