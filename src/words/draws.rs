@@ -71,7 +71,7 @@ texts! {
         mode_draw: "抽签：先报名，后抽签", "Draw: people enter, then a draw";
         mode_help: "抽签须设开始和结束时间，且每人限购 1 件；开始后不能更改。",
             "A draw needs both times and a limit of one per person. It can’t be changed after the start.";
-        window: "中签后的付款时限（秒）", "Time for winners to pay (seconds)";
+        window: "中签后多久内付款", "Time for winners to pay";
     }
 }
 

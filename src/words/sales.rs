@@ -55,7 +55,6 @@ texts! {
         done_partly: "已应用到 {} 个分桶（共 {} 个），其余部分正在自动重试。", "Applied to {} of {} parts; the rest is retried.";
         form_edit: "编辑场次 {}", "Edit sale {}";
         form_what: "卖什么", "What";
-        form_units: "数量", "Quantity";
         form_when: "什么时候", "When";
         form_how: "怎么卖", "How";
         form_steps: "步骤", "Steps";

@@ -101,13 +101,13 @@ texts! {
         mode_draw_text: "需求远大于库存、可以等几小时或几天时用：报名后抽签，结果可验证。",
             "For demand far above stock, over hours or days: people enter, and the draw can be checked.";
         fields: "等候室设置", "Waiting room settings";
-        queue_prequeue_s: "提前开放（秒）", "Opens before the start (seconds)";
-        prequeue_help: "开抢前多久可以进入，留空为 1800。", "How long before the start people may enter. Empty means 1800.";
-        queue_gather_s: "收拢时间（秒）", "Gathering after the start (seconds)";
-        gather_help: "开抢后多久才抽取顺序，此前到的人机会相同。留空为 10。",
-            "How long after the start the order is drawn; all who come before have the same chance. Empty means 10.";
-        queue_seat_s: "购买时间（秒）", "Time to buy (seconds)";
-        seat_help: "轮到后多久内须下单，留空为 180。", "How long someone may buy once called. Empty means 180.";
+        queue_prequeue_s: "提前多久开放排队", "Opens before the start";
+        prequeue_help: "开抢前多久可以进入，留空为 30 分钟。", "How long before the start people may enter. Empty means 30 min.";
+        queue_gather_s: "开抢后多久抽取顺序", "Gathering after the start";
+        gather_help: "开抢后多久才抽取顺序，此前到的人机会相同。留空为 10 秒。",
+            "How long after the start the order is drawn; all who come before have the same chance. Empty means 10 s.";
+        queue_seat_s: "轮到后多久内下单", "Time to buy";
+        seat_help: "轮到后多久内须下单，留空为 3 分钟。", "How long someone may buy once called. Empty means 3 min.";
         advice_rush: "预计 {} 人抢 {} 件：脚本的机会最多是真人的 {} 倍；等候室使两者相同。",
             "At {} accounts for {} units, a script’s chance in a rush is up to {} times a person’s. A waiting room evens it.";
         advice_enough: "预计 {} 人抢 {} 件：库存够每人一件，先到先得即可。", "At {} accounts for {} units, there is one for everyone: a rush will do.";

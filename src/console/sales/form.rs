@@ -66,7 +66,7 @@ pub async fn blank(
             let t = &words::text(visitor.locale).sales;
             let note = if window.opens_at.is_some() { t.cloned } else { t.cloned_plain };
             state.note = Some(words::fill(note, model.id));
-            SaleForm::of(&Sale { window, ..model })
+            SaleForm::of(&Sale { window, ..model }, visitor.locale)
         }
     };
     if time(&query.opens_at).is_some_and(|at| at > shop.clock.now()) {
@@ -115,7 +115,14 @@ pub async fn show(
         return locked(&visitor, sale);
     }
     let note = admin_notice(visitor.locale, &done, Some(id), &applied);
-    page(&shop, &visitor, Some(&sale), SaleForm::of(&sale), SaleFormState { note, ..SaleFormState::default() }).await
+    page(
+        &shop,
+        &visitor,
+        Some(&sale),
+        SaleForm::of(&sale, visitor.locale),
+        SaleFormState { note, ..SaleFormState::default() },
+    )
+    .await
 }
 
 pub async fn edit(
@@ -285,13 +292,46 @@ impl AdminSaleForm {
         ]
     }
 
-    /// Whether a rush setting differs from its default or has an error.
-    fn shows_rush(&self) -> bool {
+    /// The modes: value, name, when it fits, what speaks for it, what speaks against it.
+    fn modes(&self) -> [[&'static str; 5]; 3] {
+        let (t, room, sales) =
+            (self.chrome.text(), &self.chrome.text().waiting_room_console, &self.chrome.text().sales);
+        [
+            ["rush", t.draws.mode_rush, room.mode_rush_text, sales.rush_for, sales.rush_against],
+            ["queue", room.mode_waiting_room, room.mode_queue_text, sales.queue_for, sales.queue_against],
+            ["draw", t.draws.mode_draw, room.mode_draw_text, sales.draw_for, sales.draw_against],
+        ]
+    }
+
+    /// Whether this mode is chosen. Without a choice it is a rush.
+    fn is_mode(&self, mode: &str) -> bool {
+        self.form.mode == mode || (mode == "rush" && !["queue", "draw"].contains(&self.form.mode.as_str()))
+    }
+
+    /// What the folded rules are set to.
+    fn rules_summary(&self) -> String {
+        let t = self.chrome.text();
+        let ticked =
+            self.rules().into_iter().filter(|(.., is_ticked)| *is_ticked).map(|(_, words, _)| words.to_owned());
+        let deposit = Some(self.form.deposit.trim()).filter(|deposit| !deposit.is_empty());
+        let deposit = deposit.map(|deposit| format!("{} {deposit}", t.eligibility_console.deposit));
+        let set: Vec<String> = ticked.chain(deposit).collect();
+        if set.is_empty() { t.sales.no_rules.to_owned() } else { set.join(" · ") }
+    }
+
+    /// What the folded settings for high traffic are set to, as far as they differ from the defaults.
+    fn rush_summary(&self) -> String {
         let default = Rush::default();
         let defaults = [default.spread_ms, i64::from(default.buckets), default.lot].map(|number| number.to_string());
-        self.rush_fields().iter().zip(defaults).any(|((field, value, _), default)| {
-            (!value.is_empty() && *value != default) || self.error_text(field).is_some()
-        })
+        let set = self.rush_fields().into_iter().zip(defaults);
+        let set = set.filter(|((_, value, _), default)| !value.trim().is_empty() && value.trim() != default);
+        let set: Vec<String> = set.map(|((key, value, _), _)| format!("{} {value}", self.label(key))).collect();
+        if set.is_empty() { self.chrome.text().sales.by_default.to_owned() } else { set.join(" · ") }
+    }
+
+    /// Whether one of these fields has an error, so that its part is unfolded.
+    fn is_wrong(&self, fields: &[&str]) -> bool {
+        fields.iter().any(|field| self.error_text(field).is_some())
     }
 
     /// Whether the sale is a draw that was announced.

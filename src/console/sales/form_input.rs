@@ -7,7 +7,7 @@ use uuid::Uuid;
 use domain::draw::Beacon;
 use domain::ledger;
 use domain::spread::advised_spread_ms;
-use domain::{Currency, EligibilityRules, GoodsId, ModeName, Money, Rush, Sale, SaleMode, SalePatch, Window};
+use domain::{Currency, EligibilityRules, GoodsId, Locale, ModeName, Money, Rush, Sale, SaleMode, SalePatch, Window};
 use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, SaleDraft, SaveOptions};
 use web::shared::FieldError;
 use web::shared::validation::{check_sale, check_window, doubts, failed, optional, price, time};
@@ -61,8 +61,35 @@ pub struct SaleForm {
     pub version: String,
 }
 
+/// Units of a time as people write it, in seconds, with what they write behind the number.
+const UNITS: [(i64, &[&str]); 4] = [
+    (86_400, &["d", "day", "days", "天", "日"]),
+    (3_600, &["h", "hour", "hours", "小时"]),
+    (60, &["min", "m", "minute", "minutes", "分钟", "分"]),
+    (1, &["s", "second", "seconds", "秒", ""]),
+];
+
+/// The seconds of a time such as `10 min`, `2 小时` or `90`, which are seconds.
+fn seconds(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = text[digits..].trim().to_lowercase();
+    let (length, _) = UNITS.iter().find(|(_, names)| names.contains(&unit.as_str()))?;
+    text[..digits].parse::<i64>().ok()?.checked_mul(*length)
+}
+
+/// The same in the largest unit that divides it.
+fn duration(locale: Locale, seconds: i64) -> String {
+    let t = &words::text(locale).sales;
+    let names = [t.unit_day, t.unit_hour, t.unit_minute, t.unit_second];
+    let units = UNITS.iter().zip(names).find(|((length, _), _)| seconds != 0 && seconds % length == 0);
+    let (length, name) = units.map_or((1, t.unit_second), |((length, _), name)| (*length, name));
+    words::fill(name, seconds / length)
+}
+
 impl SaleForm {
-    pub fn of(sale: &Sale) -> SaleForm {
+    pub fn of(sale: &Sale, locale: Locale) -> SaleForm {
+        let time = |seconds: Option<i64>| seconds.map(|seconds| duration(locale, seconds)).unwrap_or_default();
         let window = [sale.window.opens_at, sale.window.closes_at];
         let [opens_at, closes_at] = window.map(|at| at.map(|at| at.to_string()).unwrap_or_default());
         let (queue, rules) = (sale.mode.waiting_room_plan(), sale.eligibility);
@@ -80,10 +107,10 @@ impl SaleForm {
             lot: sale.rush.lot.to_string(),
             spread_ms: sale.rush.spread_ms.to_string(),
             mode: sale.mode.name().to_string(),
-            queue_prequeue_s: queue.map(|plan| plan.prequeue_s.to_string()).unwrap_or_default(),
-            queue_gather_s: queue.map(|plan| plan.gather_s.to_string()).unwrap_or_default(),
-            queue_seat_s: queue.map(|plan| plan.seat_s.to_string()).unwrap_or_default(),
-            draw_window_s: sale.mode.draw_plan().map(|plan| plan.window_s.to_string()).unwrap_or_default(),
+            queue_prequeue_s: time(queue.map(|plan| plan.prequeue_s)),
+            queue_gather_s: time(queue.map(|plan| plan.gather_s)),
+            queue_seat_s: time(queue.map(|plan| plan.seat_s)),
+            draw_window_s: time(sale.mode.draw_plan().map(|plan| plan.window_s)),
             draw_review_s: sale.mode.draw_plan().map(|plan| plan.review_s.to_string()).unwrap_or_default(),
             old_accounts: ticked(rules.accounts_before.is_some()),
             accounts_before: rules.accounts_before.map(|at| at.to_string()).unwrap_or_default(),
@@ -151,7 +178,7 @@ impl SaleForm {
             &self.draw_window_s,
             &self.draw_review_s,
         ]
-        .map(|text| optional(text, |text| text.parse::<i64>().ok()));
+        .map(|text| optional(text, seconds));
         let expected =
             optional(&self.expected_accounts, |text| text.parse::<i64>().ok().filter(|accounts| *accounts > 0));
         // Only a rush is spread. In the other modes the shop determines the order.
@@ -239,6 +266,25 @@ mod tests {
         assert_eq!((draft.price.amount, draft.total, draft.list_price), (199_900, 100, None));
         assert_eq!(draft.window.opens_at, "2026-11-21T20:00:00Z".parse().ok());
         assert_eq!(draft.window.closes_at, None);
+    }
+
+    #[test]
+    fn times_are_read_and_written_as_people_say_them() {
+        for (text, read) in
+            [("90", 90), (" 10 min ", 600), ("10分钟", 600), ("2 小时", 7_200), ("3 D", 259_200), ("0", 0)]
+        {
+            assert_eq!(seconds(text), Some(read), "{text}");
+        }
+        for wrong in ["", "min", "1.5 h", "-5", "10 moons", "9223372036854775807 d"] {
+            assert_eq!(seconds(wrong), None, "{wrong}");
+        }
+        for (length, en, zh) in
+            [(1_800, "30 min", "30 分钟"), (86_400, "1 d", "1 天"), (90, "90 s", "90 秒"), (0, "0 s", "0 秒")]
+        {
+            let written = Locale::ALL.map(|locale| duration(locale, length));
+            assert!(written.contains(&en.to_owned()) && written.contains(&zh.to_owned()), "{written:?}");
+            assert_eq!(written.map(|text| seconds(&text)), [Some(length); 2]);
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ async function choosesTheMode(visitor) {
   await page.locator('#expected_accounts').fill('6000');
   await visitor.slot('advice').filter({ hasText: LABELS[locale].advice }).waitFor();
   same(await page.locator('#queue_seat_s').isVisible(), false);
-  await page.locator('#mode').selectOption('queue');
+  await page.locator('[name="mode"][value="queue"]').check();
   await page.locator('#queue_seat_s').waitFor();
   same(await page.locator('#draw_window_s').isVisible(), false);
   await visitor.inspect('admin-sale-new-queue');
