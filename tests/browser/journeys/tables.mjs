@@ -138,7 +138,7 @@ async function listsItsKeys(visitor) {
   await page.keyboard.press('?');
   await list.waitFor({ state: 'hidden' });
   if (visitor.width < 500) return;
-  await page.locator('.filter input:visible').first().focus();
+  await page.locator('.quick input:visible').first().focus();
   await page.keyboard.press('?');
   ok(await list.isHidden(), 'a field gets the key');
   await page.locator('[data-shortcuts]').click();
