@@ -75,9 +75,10 @@ impl SecondFactors {
     }
 }
 
-fn totp(secret: Vec<u8>, username: &str) -> Option<Totp> {
+/// `issuer` is the name under which an authenticator lists the account. It has no effect on codes.
+fn totp(secret: Vec<u8>, username: &str, issuer: &str) -> Option<Totp> {
     let builder = Builder::new().with_secret(secret).with_skew(1).with_step_duration(STEP_SECONDS as u64);
-    builder.with_account_name(username.to_owned()).with_issuer(Some("Seckill")).build().ok()
+    builder.with_account_name(username.to_owned()).with_issuer(Some(issuer)).build().ok()
 }
 
 /// The time step of a code: the current one or a neighbour.
@@ -96,23 +97,25 @@ fn hash(user: UserId, recovery: &str) -> String {
 
 impl Accounts {
     /// Starts the set-up of an authenticator. Nothing is stored until the first code confirms it.
-    pub fn enrol(&self, session: &Session) -> Result<Enrolment, AccountRefusal> {
-        self.enrolment(session.user_id, &session.username, Secret::from(rand::random::<[u8; 20]>()).to_base32())
+    pub fn enrol(&self, session: &Session, shop_name: &str) -> Result<Enrolment, AccountRefusal> {
+        self.enrolment(session, shop_name, Secret::from(rand::random::<[u8; 20]>()).to_base32())
     }
 
     /// The same enrolment again, to be shown after a wrong code.
-    pub fn enrol_again(&self, session: &Session, signed: &str) -> Result<Enrolment, AccountRefusal> {
+    pub fn enrol_again(&self, session: &Session, shop_name: &str, signed: &str) -> Result<Enrolment, AccountRefusal> {
         match self.factors.verify("enrol", signed, self.clock.now()) {
-            Some((user, secret)) if user == session.user_id => self.enrolment(user, &session.username, secret),
-            _ => self.enrol(session),
+            Some((user, secret)) if user == session.user_id => self.enrolment(session, shop_name, secret),
+            _ => self.enrol(session, shop_name),
         }
     }
 
-    fn enrolment(&self, user: UserId, username: &str, secret: String) -> Result<Enrolment, AccountRefusal> {
+    fn enrolment(&self, session: &Session, shop_name: &str, secret: String) -> Result<Enrolment, AccountRefusal> {
+        // A colon separates the name from the account.
+        let issuer = shop_name.replace(':', " ");
         let bytes = Secret::try_from_base32(&secret).map_err(|_| AccountRefusal::BadCode)?;
-        let totp = totp(bytes.as_ref().to_vec(), username).ok_or(AccountRefusal::BadCode)?;
+        let totp = totp(bytes.as_ref().to_vec(), &session.username, &issuer).ok_or(AccountRefusal::BadCode)?;
         let url = totp.to_url().map_err(|_| AccountRefusal::BadCode)?;
-        let signed = self.factors.sign("enrol", user, &secret, self.clock.now());
+        let signed = self.factors.sign("enrol", session.user_id, &secret, self.clock.now());
         Ok(Enrolment { secret, url, signed })
     }
 
@@ -133,7 +136,7 @@ impl Accounts {
         let verified = self.factors.verify("enrol", signed, now).filter(|(id, _)| *id == user.id);
         let (_, secret) = verified.ok_or(AccountRefusal::BadCode)?;
         let secret = Secret::try_from_base32(&secret).map_err(|_| AccountRefusal::BadCode)?.as_ref().to_vec();
-        let totp = totp(secret.clone(), &user.username).ok_or(AccountRefusal::BadCode)?;
+        let totp = totp(secret.clone(), &user.username, "").ok_or(AccountRefusal::BadCode)?;
         let step = step_of(&totp, &normalized(code), now).ok_or(AccountRefusal::BadCode)?;
         if user.second_factor.is_some() {
             let checked = self.check_present_code(&user, present_code).await;
@@ -207,7 +210,7 @@ impl Accounts {
 
     fn code_step(&self, user: &User, code: &str) -> Option<i64> {
         let secret = self.factors.decrypt(user.id, user.second_factor.as_ref()?)?;
-        step_of(&totp(secret, &user.username)?, code, self.clock.now())
+        step_of(&totp(secret, &user.username, "")?, code, self.clock.now())
     }
 
     /// Checks a code of the authenticator or a recovery code, and marks it as used.

@@ -115,6 +115,7 @@ impl Services {
             .with_context(|| format!("SECKILL_DATA_DIR ({}) cannot be created", config.data_dir.display()))?;
         let secret = shop_secret(config)?;
         let store = open_database(config, config.migrate, &waiting).await?.with_clock(&clock);
+        store.set_zone(config.time_zone.clone());
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
@@ -247,7 +248,7 @@ impl Services {
             health: self.health.clone(),
             pages: self.pages.clone(),
             clock: self.clock.clone(),
-            revenue: Arc::new(Revenue::new(self.store.clone(), self.clock.clone(), self.config.time_zone.clone())),
+            revenue: Arc::new(Revenue::new(self.store.clone(), self.clock.clone())),
         }
     }
 
@@ -277,7 +278,7 @@ impl Services {
 
     pub fn orders(&self) -> Orders {
         let (store, stock, clock) = (self.store.clone(), self.stock.clone(), self.clock.clone());
-        let returns = ReturnPolicy { days: self.config.return_days, zone: self.config.time_zone.clone() };
+        let returns = ReturnPolicy { days: self.config.return_days };
         Orders::new(store, stock, self.eligibility.clone(), clock, self.metrics.clone(), &self.secret, returns)
     }
 

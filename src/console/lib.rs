@@ -65,6 +65,7 @@ pub mod packets {
 }
 pub mod payment_cases;
 pub mod shipping;
+pub mod shop;
 
 // People.
 pub mod questions {

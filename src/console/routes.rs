@@ -7,8 +7,8 @@ use axum::middleware::from_fn_with_state;
 
 use crate::{
     approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, invoices, linked_accounts, lists,
-    log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, site, step_up, users,
-    waiting_room,
+    log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings, site, step_up,
+    users, waiting_room,
 };
 use web::document::Api;
 use web::extract::session::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
@@ -154,6 +154,8 @@ fn pages() -> Routes {
         .route("/admin/views/{view}/delete", post(lists::saved_views::delete))
         .route("/admin/pages", get(site::show))
         .route("/admin/pages/{page}", post(site::save))
+        .route("/admin/shop", get(settings::show).merge(post(settings::save)))
+        .route("/admin/shop/logo/{verb}", post(settings::change_logo))
         .route("/admin/questions", get(questions::page::list))
         .route("/admin/questions/{question}", get(questions::page::show))
         .route("/admin/questions/{question}/answer", post(questions::page::answer))

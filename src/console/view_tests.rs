@@ -15,6 +15,7 @@ use web::views::Chrome;
 
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
     Chrome {
+        shop: Default::default(),
         locale,
         path: path.into(),
         username: Some("admin".into()),

@@ -185,7 +185,13 @@ pub fn publish(catalogue: &Catalogue, pages: &Publisher) -> anyhow::Result<()> {
 /// Renders the pages of all public sales and of categories.
 pub fn publish_pages(catalogue: &Catalogue, pages: &Publisher) -> anyhow::Result<()> {
     let sales: Vec<_> = catalogue.public().iter().map(|e| (e.sale.clone(), e.goods.clone())).collect();
-    let report = pages.publish(&sales, &catalogue.categories(), &catalogue.answers(), &catalogue.shipping())?;
+    let report = pages.publish(
+        &sales,
+        &catalogue.categories(),
+        &catalogue.answers(),
+        &catalogue.shipping(),
+        &catalogue.settings(),
+    )?;
     if report.written + report.removed > 0 {
         info!(written = report.written, unchanged = report.unchanged, removed = report.removed, "pages rendered");
     }

@@ -42,7 +42,7 @@ impl SalesAdmin {
             Some(monitor) => monitor.depths().await.ok().map(|depths| depths.dead.into()),
             None => None,
         };
-        let zone = self.revenue.zone().to_owned();
+        let zone = self.store.zone_name();
         Ok(Today { revenue, zone, next, dead_letters })
     }
 }
@@ -53,33 +53,26 @@ impl SalesAdmin {
 pub struct Revenue {
     store: Store,
     clock: Clock,
-    /// The time zone that decides when the shop's day begins.
-    zone: TimeZone,
     /// Keyed by the beginning of the day.
     sums: RevalidatingCache<Timestamp, Vec<Money>, StoreError>,
 }
 
 impl Revenue {
-    pub fn new(store: Store, clock: Clock, zone: TimeZone) -> Revenue {
-        Revenue { store, sums: RevalidatingCache::new("revenue", 1, clock.clone()), clock, zone }
+    pub fn new(store: Store, clock: Clock) -> Revenue {
+        Revenue { store, sums: RevalidatingCache::new("revenue", 1, clock.clone()), clock }
     }
 
     /// What the shop earned since its day began, less what it gave back or away, by currency. `None` when `patience`
     /// ends before it is summed up for the first time.
     pub async fn of_today(&self, patience: Duration) -> Result<Option<Arc<Vec<Money>>>, ComputationError<StoreError>> {
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let from = midnight(clock.now(), &self.zone);
+        let from = midnight(clock.now(), &self.store.zone());
         let known = self.sums.get(from, patience, async move {
             let sums = store.books().moved_within(Period { from, to: clock.now() }).await?;
             let of_shop = sums.into_iter().filter(|sum| sum.account == AccountKind::Shop);
             Ok(of_shop.map(|sum| Money::new(sum.credits - sum.debits, sum.currency)).collect())
         });
         Ok(known.await?.map(|known| known.value))
-    }
-
-    /// The name of the zone in which a day is counted.
-    pub fn zone(&self) -> &str {
-        self.zone.iana_name().unwrap_or("UTC")
     }
 }
 

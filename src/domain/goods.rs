@@ -133,7 +133,7 @@ pub const COPY_WIDTHS: [u32; 3] = [320, 640, 1280];
 pub const MAX_GALLERY_PICTURES: usize = 12;
 
 /// A picture of goods.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Picture {
     /// The name of an upload (`u-<hash>`), or of a picture of the demo under `static/goods/` (`phone`).
     pub name: String,

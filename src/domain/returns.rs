@@ -47,18 +47,16 @@ wire_enum! {
 pub struct ReturnPolicy {
     /// Days after the day of delivery. 0: the shop takes no returns.
     pub days: u32,
-    /// Decides when a day ends.
-    pub zone: TimeZone,
 }
 
 impl ReturnPolicy {
     /// The end of the last day on which a return may be asked for. `None` if the parcel is not delivered, or the shop
-    /// takes no returns.
-    pub fn until(&self, parcel: Option<&Parcel>) -> Option<Timestamp> {
+    /// takes no returns. A day ends at midnight in this zone.
+    pub fn until(&self, parcel: Option<&Parcel>, zone: TimeZone) -> Option<Timestamp> {
         let delivered = parcel?.moves().last().filter(|step| step.state == ParcelState::Delivered)?;
         let days = i64::from(self.days);
-        let last = (days > 0).then(|| delivered.at.to_zoned(self.zone.clone()).date().checked_add(days.days()))?;
-        Some(last.ok()?.tomorrow().ok()?.to_zoned(self.zone.clone()).ok()?.timestamp())
+        let last = (days > 0).then(|| delivered.at.to_zoned(zone.clone()).date().checked_add(days.days()))?;
+        Some(last.ok()?.tomorrow().ok()?.to_zoned(zone).ok()?.timestamp())
     }
 }
 
@@ -274,20 +272,20 @@ mod tests {
         let shipped = step("2026-11-19T10:00:00Z", ParcelState::Shipped);
         let parcel = Parcel { steps: vec![shipped.clone(), step("2026-11-20T23:30:00Z", ParcelState::Delivered)] };
         let until = |days, zone: &str| {
-            let policy = ReturnPolicy { days, zone: TimeZone::get(zone).unwrap() };
-            policy.until(Some(&parcel)).map(|until| until.to_string())
+            let until = ReturnPolicy { days }.until(Some(&parcel), TimeZone::get(zone).unwrap());
+            until.map(|until| until.to_string())
         };
         assert_eq!(until(7, "UTC").unwrap(), "2026-11-28T00:00:00Z");
         assert_eq!(until(7, "Asia/Shanghai").unwrap(), "2026-11-28T16:00:00Z", "delivered on the 21st there");
         assert_eq!(until(0, "UTC"), None);
-        let policy = ReturnPolicy { days: 7, zone: TimeZone::UTC };
-        assert_eq!(policy.until(None), None);
-        assert_eq!(policy.until(Some(&Parcel { steps: vec![shipped.clone()] })), None);
+        let policy = |parcel: Option<&Parcel>| ReturnPolicy { days: 7 }.until(parcel, TimeZone::UTC);
+        assert_eq!(policy(None), None);
+        assert_eq!(policy(Some(&Parcel { steps: vec![shipped.clone()] })), None);
         let corrected = step("2026-11-25T10:00:00Z", ParcelState::Delivered);
         let steps = [parcel.steps.clone(), vec![corrected]].concat();
-        assert_eq!(policy.until(Some(&Parcel { steps })), policy.until(Some(&parcel)), "another number, same day");
+        assert_eq!(policy(Some(&Parcel { steps })), policy(Some(&parcel)), "another number, same day");
         let back = step("2026-11-25T10:00:00Z", ParcelState::Returned);
-        assert_eq!(policy.until(Some(&Parcel { steps: [parcel.steps.clone(), vec![back]].concat() })), None);
+        assert_eq!(policy(Some(&Parcel { steps: [parcel.steps.clone(), vec![back]].concat() })), None);
     }
 
     #[test]

@@ -47,14 +47,19 @@ impl Locale {
 
     /// The supported language that an `Accept-Language` header ranks highest; English when it names none.
     pub fn negotiate(accept_language: &str) -> Locale {
-        let mut best = (0.0, Locale::En);
+        Locale::preferred(accept_language).unwrap_or(Locale::En)
+    }
+
+    /// The same; `None` when the header names no supported language.
+    pub fn preferred(accept_language: &str) -> Option<Locale> {
+        let mut best = (0.0, None);
         for range in accept_language.split(',') {
             let mut parts = range.split(';').map(str::trim);
             let tag = parts.next().unwrap_or_default().to_ascii_lowercase();
             let quality = parts.find_map(|p| p.strip_prefix("q=")).map_or(1.0, |q| q.parse().unwrap_or(0.0));
             let Ok(locale) = tag.split('-').next().unwrap_or_default().parse() else { continue };
             if quality > best.0 {
-                best = (quality, locale);
+                best = (quality, Some(locale));
             }
         }
         best.1

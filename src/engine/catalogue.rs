@@ -1,4 +1,4 @@
-//! The catalogue in memory: every process keeps a copy of all sales, goods and categories and polls the catalogue's
+//! The catalogue in memory: every process keeps a copy of all sales, goods, categories and settings of the shop, and polls the catalogue's
 //! revision for changes.
 
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use base::periodic::run_every;
 use domain::question::AnswersByGoods;
-use domain::{Bucket, Category, Goods, Sale, SaleId, SaleState, ShippingTable};
+use domain::{Bucket, Category, Goods, Sale, SaleId, SaleState, ShippingTable, ShopSettings};
 use store::{Store, StoreError};
 
 /// How often the revision is read, which bounds the age of every process's copy.
@@ -51,6 +51,7 @@ struct Snapshot {
     buckets: Vec<Bucket>,
     answers: Arc<AnswersByGoods>,
     shipping: Arc<ShippingTable>,
+    settings: Arc<ShopSettings>,
 }
 
 impl Snapshot {
@@ -162,6 +163,11 @@ impl Catalogue {
         self.view.load().shipping.clone()
     }
 
+    /// The shop's own name, looks and habits.
+    pub fn settings(&self) -> Arc<ShopSettings> {
+        self.view.load().settings.clone()
+    }
+
     /// Notifies of every new revision of the copy.
     pub fn changes(&self) -> watch::Receiver<i64> {
         self.changed.subscribe()
@@ -180,6 +186,7 @@ impl Catalogue {
         let drawn = self.store.draws().held().await?;
         let answers = Arc::new(self.store.questions().shown_answers().await?);
         let shipping = Arc::new(self.store.shipping().get().await?.table);
+        let settings = Arc::new(self.store.shop_settings().get().await?);
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
         let active = active.iter().map(|sale| sale.id).collect();
         let entries = self.store.sales().list().await?.into_iter().filter_map(|sale| {
@@ -197,6 +204,7 @@ impl Catalogue {
             buckets,
             answers,
             shipping,
+            settings,
         }));
         self.changed.send_replace(revision);
         Ok(())

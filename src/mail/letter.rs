@@ -4,13 +4,15 @@ use jiff::Timestamp;
 
 use accounts::{ContactLink, MailLink, MailLinks};
 use domain::mail::masked;
-use domain::{MailKind, ParcelLabel, UserId};
+use domain::{MailKind, ParcelLabel, ShopSettings, UserId};
 use store::Mail;
 use words::{MailText, fill, text};
 
 /// What a reader gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
+    /// The name that it comes from.
+    pub sender: String,
     pub subject: String,
     pub text: String,
 }
@@ -33,7 +35,7 @@ pub struct Letters {
 }
 
 impl Letters {
-    pub fn letter(&self, mail: &Mail, view: LinkView) -> Letter {
+    pub fn letter(&self, mail: &Mail, view: LinkView, shop: &ShopSettings) -> Letter {
         let t = &text(mail.locale).mail;
         let (subject, about) = words(t, mail.kind);
         let hello = mail.username.as_ref().map_or(t.hello_visitor.to_owned(), |name| fill(t.hello, name));
@@ -47,8 +49,10 @@ impl Letters {
         }
         parts.extend(advice(t, mail.kind).map(str::to_owned));
         let page = if mail.user_id.is_some() { "account" } else { "" };
-        parts.push(format!("{}\n{}/{}/{page}", text(mail.locale).shop.brand, self.public_url, mail.locale));
-        Letter { subject: fill(subject, text(mail.locale).shop.brand), text: parts.join("\n\n") + "\n" }
+        let name = shop.name(mail.locale);
+        parts.push(format!("{name}\n{}/{}/{page}", self.public_url, mail.locale));
+        let sender = shop.sender(mail.locale).to_owned();
+        Letter { sender, subject: fill(subject, name), text: parts.join("\n\n") + "\n" }
     }
 
     fn about(&self, mail: &Mail, about: &str, view: LinkView) -> String {
@@ -252,7 +256,8 @@ mod tests {
     #[test]
     fn every_kind_is_written_in_both_languages_without_places_left() {
         for kind in MailKind::ALL {
-            let [zh, en] = Locale::ALL.map(|locale| letters().letter(&mail(kind, locale), LinkView::Shown));
+            let [zh, en] = Locale::ALL
+                .map(|locale| letters().letter(&mail(kind, locale), LinkView::Shown, &ShopSettings::default()));
             assert_ne!((&zh.subject, &zh.text), (&en.subject, &en.text));
             for letter in [zh, en] {
                 assert!(letter.text.contains("mei") && !letter.text.contains("{}"), "{}", letter.text);
@@ -264,12 +269,12 @@ mod tests {
     #[test]
     fn link_is_the_same_each_time_and_can_be_hidden() {
         let mail = mail(MailKind::Recovery, Locale::En);
-        let shown = letters().letter(&mail, LinkView::Shown);
-        assert_eq!(shown, letters().letter(&mail, LinkView::Shown));
+        let shown = letters().letter(&mail, LinkView::Shown, &ShopSettings::default());
+        assert_eq!(shown, letters().letter(&mail, LinkView::Shown, &ShopSettings::default()));
         assert!(shown.text.contains("https://shop.example/en/recovery/password?token="), "{}", shown.text);
-        assert!(!letters().letter(&mail, LinkView::Hidden).text.contains("token"));
+        assert!(!letters().letter(&mail, LinkView::Hidden, &ShopSettings::default()).text.contains("token"));
         let mail = self::mail(MailKind::Verification, Locale::En);
-        let hidden = letters().letter(&mail, LinkView::Hidden).text;
+        let hidden = letters().letter(&mail, LinkView::Hidden, &ShopSettings::default()).text;
         assert!(hidden.contains("m•••@shop.example") && !hidden.contains("mei@"), "{hidden}");
     }
 
@@ -277,13 +282,13 @@ mod tests {
     fn message_of_a_registration_has_no_word_of_the_visitor_and_no_account() {
         let mut mail = mail(MailKind::Registration, Locale::En);
         (mail.user_id, mail.username, mail.facts) = (None, None, json!({"challenge": "7"}));
-        let letter = letters().letter(&mail, LinkView::Shown);
+        let letter = letters().letter(&mail, LinkView::Shown, &ShopSettings::default());
         assert!(
             letter.text.starts_with("Hello,\n") && letter.text.ends_with("https://shop.example/en/\n"),
             "{letter:?}"
         );
         assert!(letter.text.contains("https://shop.example/en/register/contact?token="), "{letter:?}");
-        let hidden = letters().letter(&mail, LinkView::Hidden).text;
+        let hidden = letters().letter(&mail, LinkView::Hidden, &ShopSettings::default()).text;
         assert!(!hidden.contains("token=") && hidden.contains("m•••@shop.example"), "{hidden}");
     }
 
@@ -291,7 +296,7 @@ mod tests {
     fn winner_reads_what_was_won_until_when_and_where_to_pay() {
         let mut mail = mail(MailKind::DrawWon, Locale::Zh);
         mail.facts = json!({"goods": {"zh": "手机", "en": "Phone"}, "sale": "7", "order": "o-1", "pay_by": "2026-11-22T08:00:00Z"});
-        let text = letters().letter(&mail, LinkView::Shown).text;
+        let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;
         let order =
             "「手机」已为你保留。\n\n请在 2026-11-22 08:00 UTC 前付款：\nhttps://shop.example/zh/orders/7/o-1\n";
         assert!(text.contains(order), "{text}");
@@ -310,7 +315,7 @@ mod tests {
         ] {
             let mut mail = mail(kind, Locale::En);
             mail.facts = facts.clone();
-            let text = letters().letter(&mail, LinkView::Shown).text;
+            let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;
             assert!(text.contains(&format!("https://shop.example{page}")) && text.contains(time), "{kind}: {text}");
         }
     }
@@ -319,7 +324,7 @@ mod tests {
     fn owner_of_a_held_order_reads_why_and_where_to_answer() {
         let mut mail = mail(MailKind::OrderHeld, Locale::En);
         mail.facts = json!({"sale": "7", "order": "o-1", "reason": "one address, many accounts"});
-        let text = letters().letter(&mail, LinkView::Shown).text;
+        let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;
         assert!(text.contains("The reason: “one address, many accounts”"), "{text}");
         assert!(text.contains("Order: https://shop.example/en/orders/7/o-1\n") && text.contains("answer every appeal"));
     }
@@ -328,12 +333,12 @@ mod tests {
     fn buyer_reads_who_carries_the_parcel_and_where_it_is_shown() {
         let mut mail = mail(MailKind::ParcelShipped, Locale::Zh);
         mail.facts = json!({"sale": "7", "order": "o-1", "carrier": "sf", "number": "SF1234567"});
-        let text = letters().letter(&mail, LinkView::Shown).text;
+        let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;
         let carried = "顺丰速运 SF1234567\nhttps://www.sf-express.com/chn/sc/waybill/waybill-detail/SF1234567\n\n";
         assert!(text.contains(carried) && text.contains("订单：https://shop.example/zh/orders/7/o-1\n"), "{text}");
         assert!(!text.contains("修改密码"), "nothing happened to the account");
         mail.facts = json!({"sale": "7", "order": "o-1", "carrier": null, "number": null});
-        let text = letters().letter(&mail, LinkView::Shown).text;
+        let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;
         assert!(text.contains("你的订单已发货。\n\n订单："), "{text}");
     }
 
@@ -341,7 +346,7 @@ mod tests {
     fn owner_reads_where_to_send_the_goods_of_a_return() {
         let mut mail = mail(MailKind::ReturnAccepted, Locale::En);
         mail.facts = json!({"sale": "7", "order": "o-1", "words": "Shop\n1 Main St"});
-        let text = letters().letter(&mail, LinkView::Shown).text;
+        let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;
         let expected =
             "carrier and the tracking number on the order page.\n\nOrder: https://shop.example/en/orders/7/o-1\n";
         assert!(text.contains(expected) && text.contains("“Shop\n1 Main St”"), "{text}");
@@ -351,14 +356,15 @@ mod tests {
     fn asker_reads_the_answer_as_it_is_and_where_the_question_is() {
         let mut mail = mail(MailKind::QuestionAnswered, Locale::Zh);
         mail.facts = json!({"goods": {"zh": "手机", "en": "Phone"}, "sale": "7", "answer": "防水。\n{} 深两米。"});
-        let text = letters().letter(&mail, LinkView::Shown).text;
+        let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;
         let expected = "你关于「手机」的提问已有答复：\n\n“防水。\n{} 深两米。”\n\nhttps://shop.example/zh/questions\n";
         assert!(text.contains(expected) && !text.contains("修改密码"), "{text}");
     }
 
     #[test]
     fn new_device_is_described() {
-        let letter = letters().letter(&mail(MailKind::NewDevice, Locale::En), LinkView::Shown);
+        let letter =
+            letters().letter(&mail(MailKind::NewDevice, Locale::En), LinkView::Shown, &ShopSettings::default());
         assert!(letter.text.contains("Firefox · Linux · 192.0.2.7\n1970-01-01 00:00 UTC"), "{}", letter.text);
     }
 }

@@ -51,9 +51,10 @@ impl Mailer {
         self.metrics.mails_waiting.set(waiting);
         let Some(transport) = &self.transport else { return Ok(0) };
         let due = self.store.mail().due(MAX_MAILS).await?;
+        let shop = &self.store.shop_settings().get().await?;
         let outbox = &Outbox { store: &self.store, sent: &self.metrics.mails_sent, failed: &self.metrics.mails_failed };
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |mail| async move {
-            let letter = self.letters.letter(mail, LinkView::Shown);
+            let letter = self.letters.letter(mail, LinkView::Shown, shop);
             if let Err(error) = outbox.attempt(mail, async || transport.send(mail, &letter).await).await {
                 warn!(mail = mail.id, %error, "the outcome of a message is not recorded; it is sent again");
             }

@@ -166,7 +166,7 @@ async fn message_is_sent_again_with_the_same_id_after_a_crash() {
     let mail = post.mail().await;
     // The process dies after the server's answer and before the record.
     assert!(post.mailer.store.mail().claim(&mail, ATTEMPT_TIMEOUT).await.unwrap());
-    let letter = post.mailer.letters.letter(&mail, LinkView::Shown);
+    let letter = post.mailer.letters.letter(&mail, LinkView::Shown, &domain::ShopSettings::default());
     post.mailer.transport.as_ref().unwrap().send(&mail, &letter).await.unwrap();
     assert!(!post.mailer.store.mail().claim(&mail, ATTEMPT_TIMEOUT).await.unwrap(), "one process makes an attempt");
     assert_eq!(post.mailer.step().await.unwrap(), 0, "the attempt may still be under way");

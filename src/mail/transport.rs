@@ -28,7 +28,7 @@ const SMTPS_PORT: u16 = 465;
 /// A mail server.
 pub struct Transport {
     smtp: AsyncSmtpTransport<Tokio1Executor>,
-    from: Mailbox,
+    from: Address,
     /// The domain of Message-IDs.
     domain: String,
 }
@@ -54,7 +54,7 @@ impl Transport {
             builder = builder.credentials(Credentials::new(decoded(url.username())?, decoded(password)?));
         }
         let domain = from.as_str().rsplit('@').next().unwrap_or_default().to_owned();
-        Ok(Transport { smtp: builder.build(), from: Mailbox::new(None, from.as_str().parse()?), domain })
+        Ok(Transport { smtp: builder.build(), from: from.as_str().parse()?, domain })
     }
 
     /// Sends a message. After an error it is unknown whether the server has it.
@@ -71,7 +71,7 @@ impl Transport {
         let to: Address = mail.recipient.parse().map_err(|error| TransportError::new(&error))?;
         let written_at = Duration::from_millis(mail.created_at.as_millisecond().try_into().unwrap_or_default());
         let message = Message::builder()
-            .from(self.from.clone())
+            .from(Mailbox::new(Some(letter.sender.clone()), self.from.clone()))
             .to(Mailbox::new(None, to))
             .subject(&letter.subject)
             .date(SystemTime::UNIX_EPOCH + written_at)

@@ -22,7 +22,7 @@ impl Orders {
 
     /// Until when the owner of an order with this parcel may ask for a return. `None` if it is not delivered.
     pub fn returnable_until(&self, status: OrderStatus, parcel: Option<&Parcel>) -> Option<Timestamp> {
-        self.returns.until(parcel).filter(|_| status == OrderStatus::Paid)
+        self.returns.until(parcel, self.store.zone()).filter(|_| status == OrderStatus::Paid)
     }
 
     /// A step of the owner of an order.

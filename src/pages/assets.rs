@@ -35,6 +35,7 @@ embed! {
     "admin.css"
     "admin.js"
     "admin_gallery.js"
+    "brand.js"
     "cards.css"
     "chime.js"
     "cockpit.js"
@@ -257,11 +258,6 @@ fn content_type(name: &str) -> Option<&'static str> {
         "webp" => Some("image/webp"),
         _ => None,
     }
-}
-
-/// The shop's own picture, for previews of links to pages that have no picture.
-pub fn icon(origin: &str) -> String {
-    format!("{origin}{}", url("icon-512.png"))
 }
 
 /// The address of a file by its name under `static/`.

@@ -1,15 +1,19 @@
 //! The frame of every page: language, navigation, the user who is logged in.
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 
+use crate::brand;
 use crate::filters::category_path;
-use domain::{Bilingual, Category, Locale, Role};
+use domain::{Bilingual, Category, Locale, Role, ShopSettings};
 use store::PendingCounts;
 use words::{Text, text};
 
 /// The frame of one page: its language and its visitor.
 #[derive(Debug, Clone)]
 pub struct Chrome {
+    pub shop: Arc<ShopSettings>,
     pub locale: Locale,
     /// Path and query of this page, for the language switch.
     pub path: String,
@@ -46,8 +50,9 @@ pub struct DockTab {
 
 impl Chrome {
     /// The frame of a page that is the same for all visitors.
-    pub fn anonymous(locale: Locale, path: String) -> Chrome {
+    pub fn anonymous(shop: &Arc<ShopSettings>, locale: Locale, path: String) -> Chrome {
         Chrome {
+            shop: shop.clone(),
             locale,
             path,
             username: None,
@@ -60,6 +65,34 @@ impl Chrome {
 
     pub fn text(&self) -> &'static Text {
         text(self.locale)
+    }
+
+    pub fn shop_name(&self) -> &str {
+        self.shop.name(self.locale)
+    }
+
+    /// The address of the square picture before the shop's name.
+    pub fn mark(&self) -> String {
+        brand::mark_path(&self.shop)
+    }
+
+    pub fn icon(&self, size: &str) -> String {
+        brand::icon_path(&self.shop, size)
+    }
+
+    /// The address of the style with the shop's colour; `None` for the colour of the style sheets.
+    pub fn colour_style(&self) -> Option<String> {
+        brand::style_path(&self.shop)
+    }
+
+    /// Whether the page leads to the other language. Staff always have both.
+    pub fn offers_other_language(&self) -> bool {
+        self.shop.languages.are_both() || self.is_at_console()
+    }
+
+    fn is_at_console(&self) -> bool {
+        let page = self.path.split('?').next().unwrap_or_default();
+        page == "/admin" || page.starts_with("/admin/")
     }
 
     /// An idempotency key for one form of this page: a form that is sent twice takes effect once.
@@ -136,6 +169,7 @@ impl Chrome {
             (
                 t.admin.group_shop,
                 vec![
+                    ("/admin/shop", t.brand.title, 0),
                     ("/admin/pages", t.about.console, 0),
                     ("/admin/orders/shipping", t.shipping.shipping, 0),
                     ("/admin/system", t.admin.nav_system, 0),
@@ -206,6 +240,7 @@ mod tests {
     #[test]
     fn console_page_belongs_to_one_section() {
         let chrome = |path: &str| Chrome {
+            shop: Arc::default(),
             locale: Locale::En,
             path: path.to_owned(),
             username: Some("admin".to_owned()),
@@ -235,7 +270,7 @@ mod tests {
 
     #[test]
     fn language_switch_keeps_the_page() {
-        let switch = |path: &str| Chrome::anonymous(Locale::Zh, path.into()).switch_path();
+        let switch = |path: &str| Chrome::anonymous(&Arc::default(), Locale::Zh, path.into()).switch_path();
         assert_eq!(switch("/zh/orders?before=x"), "/en/orders?before=x");
         assert_eq!(switch("/zh/"), "/en/");
         assert_eq!(switch("/admin/log?lang=zh"), "/admin/log?lang=en");

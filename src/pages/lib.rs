@@ -19,6 +19,7 @@ pub mod pictures;
 pub mod plot;
 
 pub mod assets;
+pub mod brand;
 pub mod chrome;
 mod cleanup;
 pub mod compression;

@@ -10,8 +10,9 @@ use std::collections::HashSet;
 use askama::Template;
 use jiff::Timestamp;
 
+use crate::Chrome;
 use crate::filters::{self, action, categories_of, category_path, discount_label};
-use crate::{Chrome, assets};
+use crate::sale_pages::Site;
 use domain::{Category, Goods, Locale, Sale, SaleState};
 
 /// Past sales on the list, one per product. The archive shows all of them.
@@ -122,6 +123,11 @@ impl<'a> ListPage<'a> {
         format!("{}{}", self.origin, self.chrome.path)
     }
 
+    /// The shop's icon, for previews of links.
+    fn preview_picture(&self) -> String {
+        format!("{}{}", self.origin, self.chrome.icon("icon-512.png"))
+    }
+
     fn is_this(&self, category: &Category) -> bool {
         self.category.is_some_and(|this| this.id == category.id)
     }
@@ -148,7 +154,7 @@ impl<'a> ListPage<'a> {
 /// The list of all sales and the list of each category, with their addresses.
 pub(super) fn render_lists(
     locale: Locale,
-    origin: &str,
+    (origin, shop): Site<'_>,
     sales: &[Listed<'_>],
     categories: &[Category],
 ) -> askama::Result<Vec<(String, String)>> {
@@ -156,7 +162,7 @@ pub(super) fn render_lists(
     lists
         .map(|category| {
             let path = category.map_or_else(|| format!("/{locale}/"), |category| category_path(locale, category.id));
-            let chrome = Chrome::anonymous(locale, path.clone());
+            let chrome = Chrome::anonymous(shop, locale, path.clone());
             Ok((path, ListPage::new((chrome, origin), sales, categories, category).render()?))
         })
         .collect()
@@ -194,7 +200,12 @@ mod tests {
     use testing::samples::{at, sample};
 
     fn page<'a>(sales: &[Listed<'a>]) -> ListPage<'a> {
-        ListPage::new((Chrome::anonymous(Locale::En, "/en/".into()), "https://shop.example"), sales, &[], None)
+        ListPage::new(
+            (Chrome::anonymous(&Default::default(), Locale::En, "/en/".into()), "https://shop.example"),
+            sales,
+            &[],
+            None,
+        )
     }
 
     fn ids(sales: &[Listed<'_>]) -> Vec<i64> {

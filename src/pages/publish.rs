@@ -18,7 +18,7 @@ use axum::body::Bytes;
 use crate::compression::{self, Compressed, Effort};
 use crate::sale_pages::{self, REMINDER};
 use domain::question::AnswersByGoods;
-use domain::{Category, Goods, Locale, Sale, SaleState, ShippingTable};
+use domain::{Category, Goods, Locale, Sale, SaleState, ShippingTable, ShopSettings};
 
 /// Temporary files that are older than this were left by a process that died.
 const MAX_TEMPORARY_AGE: Duration = Duration::from_secs(3600);
@@ -94,9 +94,10 @@ impl Publisher {
         categories: &[Category],
         answers: &AnswersByGoods,
         shipping: &ShippingTable,
+        shop: &Arc<ShopSettings>,
     ) -> anyhow::Result<PublishReport> {
         let _publishing = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = Arc::new(self.render(sales, categories, answers, shipping)?);
+        let pages = Arc::new(self.render(sales, categories, answers, shipping, shop)?);
         self.pages.store(pages.clone());
 
         let folder = PageFolder::new(&self.dir).context("preparing the folder of pages")?;
@@ -118,12 +119,15 @@ impl Publisher {
         categories: &[Category],
         answers: &AnswersByGoods,
         shipping: &ShippingTable,
+        shop: &Arc<ShopSettings>,
     ) -> anyhow::Result<Pages> {
         let shown: Vec<_> = sales.iter().filter(|(sale, _)| sale.state != SaleState::Draft).collect();
         let before = self.pages.load();
         let mut pages = Pages::with_capacity(before.len());
         for locale in Locale::ALL {
-            for (path, body) in sale_pages::render_all(locale, &self.origin, &shown, categories, answers, shipping)? {
+            for (path, body) in
+                sale_pages::render_all(locale, (self.origin.as_str(), shop), &shown, categories, answers, shipping)?
+            {
                 let page = match before.get(&path) {
                     Some(same) if same.body == body => same.clone(),
                     _ => Arc::new(Published::new(&path, body)?),
@@ -279,34 +283,44 @@ mod tests {
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         let (one, mut two) = (sample(1, "One"), sample(2, "Two"));
         assert_eq!(
-            publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default()).unwrap(),
+            publisher
+                .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+                .unwrap(),
             report(10, 0, 0)
         );
         assert_eq!(
-            publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default()).unwrap(),
+            publisher
+                .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+                .unwrap(),
             report(0, 10, 0)
         );
 
         two.0.sold = 50;
         assert_eq!(
-            publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default()).unwrap(),
+            publisher
+                .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+                .unwrap(),
             report(0, 10, 0),
             "sold units change no page"
         );
         two.1.description.en = "New words".into();
         assert_eq!(
-            publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default()).unwrap(),
+            publisher
+                .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+                .unwrap(),
             report(1, 9, 0)
         );
 
         two.0.window.opens_at = None;
-        publisher.publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default()).unwrap();
+        publisher
+            .publish(&[one.clone(), two.clone()], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+            .unwrap();
         assert!(scratch.read("en/sales/2/reminder.ics").is_none(), "no start time, no calendar file");
         assert!(scratch.read("en/sales/1/reminder.ics").is_some());
 
         two.0.state = SaleState::Draft;
         assert_eq!(
-            publisher.publish(&[one, two], &[], &HashMap::new(), &ShippingTable::default()).unwrap(),
+            publisher.publish(&[one, two], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default()).unwrap(),
             report(4, 2, 2),
             "the lists and the pages that led on to it change, its own go"
         );
@@ -318,7 +332,9 @@ mod tests {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
         publisher.publish_assets().unwrap();
-        publisher.publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default()).unwrap();
+        publisher
+            .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+            .unwrap();
         let page = publisher.get("/zh/sales/1").unwrap();
         assert_eq!(scratch.read("zh/sales/1/index.html").unwrap(), page.body);
         assert_eq!(scratch.read("zh/sales/1/index.html.br").unwrap(), page.br);
@@ -336,11 +352,15 @@ mod tests {
     fn next_publication_repairs_the_folder() {
         let scratch = Scratch::new();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
-        publisher.publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default()).unwrap();
+        publisher
+            .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+            .unwrap();
         fs::write(scratch.0.join("en/index.html.br"), "older").unwrap();
         fs::create_dir_all(scratch.0.join("zh/sales/99")).unwrap();
         assert_eq!(
-            publisher.publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default()).unwrap(),
+            publisher
+                .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+                .unwrap(),
             report(1, 5, 1)
         );
     }
@@ -357,7 +377,7 @@ mod tests {
                     (0..5).for_each(|_| {
                         assert_eq!(
                             publisher
-                                .publish(sales, &[], &HashMap::new(), &ShippingTable::default())
+                                .publish(sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
                                 .map(drop)
                                 .map_err(|e| format!("{e:#}")),
                             Ok(())
@@ -367,8 +387,11 @@ mod tests {
             }
         });
         let last = Publisher::new(scratch.0.clone(), ORIGIN.into());
-        last.publish(&sales, &[], &HashMap::new(), &ShippingTable::default()).unwrap();
-        assert_eq!(last.publish(&sales, &[], &HashMap::new(), &ShippingTable::default()).unwrap(), report(0, 30, 0));
+        last.publish(&sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default()).unwrap();
+        assert_eq!(
+            last.publish(&sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default()).unwrap(),
+            report(0, 30, 0)
+        );
     }
 
     #[test]
@@ -376,7 +399,11 @@ mod tests {
         let scratch = Scratch::new();
         fs::write(&scratch.0, "a file where a folder is needed").unwrap();
         let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
-        assert!(publisher.publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default()).is_err());
+        assert!(
+            publisher
+                .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
+                .is_err()
+        );
         assert!(publisher.get("/en/sales/1").is_some());
         fs::remove_file(&scratch.0).unwrap();
     }

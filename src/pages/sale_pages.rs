@@ -5,6 +5,8 @@
 //! the answered questions about its goods. Pages are rendered again when these change, and the script corrects what an
 //! old copy shows.
 
+use std::sync::Arc;
+
 use askama::Template;
 use jiff::Timestamp;
 use serde_json::json;
@@ -14,12 +16,12 @@ use crate::list_page::render_lists;
 use crate::markdown::to_plain;
 use crate::onward::{OnwardSale, onward};
 use crate::variants::{VariantSale, variants};
-use crate::{Chrome, assets, reminder};
+use crate::{Chrome, reminder};
 use domain::ledger::CURRENCY;
 use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, OPEN_ANSWERS, ShownAnswer};
 use domain::{
     Category, DrawStage, EligibilityRule, Goods, Locale, ModeName, Money, Refusal, RefusalClass, Sale, SaleMode,
-    SaleState, ShippingRate, ShippingTable, category_of,
+    SaleState, ShippingRate, ShippingTable, ShopSettings, category_of,
 };
 use words::{country, fill, refusals};
 
@@ -32,11 +34,13 @@ const MIN_SHARED_WIDTH: u32 = 800;
 /// Name of the calendar file below a sale's page.
 pub const REMINDER: &str = "reminder.ics";
 
-/// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. `origin` is the
-/// public address of the shop. A rehearsal has a page, but is not on the list and has no calendar file.
+/// The public address of the shop, and its settings.
+pub type Site<'a> = (&'a str, &'a Arc<ShopSettings>);
+
+/// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. A rehearsal has a page, but is not on the list and has no calendar file.
 pub fn render_all(
     locale: Locale,
-    origin: &str,
+    site: Site<'_>,
     sales: &[&(Sale, Goods)],
     categories: &[Category],
     answers: &AnswersByGoods,
@@ -44,10 +48,10 @@ pub fn render_all(
 ) -> askama::Result<Vec<(String, String)>> {
     let mut pages = Vec::with_capacity(2 * sales.len() + categories.len() + 1);
     let listed: Vec<_> = sales.iter().copied().filter(|(sale, _)| !sale.shadow).collect();
-    pages.extend(render_lists(locale, origin, &listed, categories)?);
+    pages.extend(render_lists(locale, site, &listed, categories)?);
     for (sale, goods) in sales {
         let path = sale_path(locale, sale);
-        if let Some(reminder) = reminder::reminder(locale, origin, sale, goods).filter(|_| !sale.shadow) {
+        if let Some(reminder) = reminder::reminder(locale, site.0, sale, goods).filter(|_| !sale.shadow) {
             pages.push((format!("{path}/{REMINDER}"), reminder));
         }
         let all = || listed.iter().map(|(sale, goods)| (sale, goods));
@@ -55,21 +59,22 @@ pub fn render_all(
         let links = links(locale, of_sale, all);
         let category = category_of(categories, goods.category_id);
         let answers = answers.get(&goods.id).map_or(&[][..], |answers| answers.of(locale));
-        pages.push((path, render_sale(locale, origin, of_sale, (category, answers, shipping), links)?));
+        pages.push((path, render_sale(locale, site, of_sale, (category, answers, shipping), links)?));
     }
     Ok(pages)
 }
 
-/// The page of one sale in one language, with the answers and what shipping costs. `origin` is the same as in [`render_all`]. The page
+/// The page of one sale in one language, with the answers and what shipping costs. The page
 /// links to the variants and to other sales.
 pub fn render_sale(
     locale: Locale,
-    origin: &str,
+    site: Site<'_>,
     (sale, goods): (&Sale, &Goods),
     (category, answers, shipping): (Option<&Category>, &[ShownAnswer], &ShippingTable),
     (variants, onward): (Vec<VariantSale>, Vec<OnwardSale>),
 ) -> askama::Result<String> {
-    let chrome = Chrome::anonymous(locale, sale_path(locale, sale));
+    let (origin, shop) = site;
+    let chrome = Chrome::anonymous(shop, locale, sale_path(locale, sale));
     // Rehearsals are sent nowhere.
     let rates = shipping.rates_in(sale.price.currency).filter(|_| !sale.shadow).collect();
     SalePage { chrome, origin, sale, goods, category, answers, rates, variants, onward }.render()
@@ -277,9 +282,10 @@ impl SalePage<'_> {
         format!("{}{}", self.origin, self.chrome.path)
     }
 
-    /// The page in each language: its tag and its address.
-    fn languages(&self) -> [(&'static str, String); 2] {
-        Locale::ALL.map(|locale| (locale.html_lang(), format!("{}{}", self.origin, sale_path(locale, self.sale))))
+    /// The page in each offered language: its tag and its address.
+    fn languages(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let address = |locale| format!("{}{}", self.origin, sale_path(locale, self.sale));
+        self.chrome.shop.languages.offered().map(move |locale| (locale.html_lang(), address(locale)))
     }
 
     /// The address of the cover for previews of links. `None` for pictures of unknown size.
@@ -293,7 +299,7 @@ impl SalePage<'_> {
     fn preview_picture(&self) -> (String, bool) {
         match self.shared_picture() {
             Some(picture) => (picture, true),
-            None => (assets::icon(self.origin), false),
+            None => (format!("{}{}", self.origin, self.chrome.icon("icon-512.png")), false),
         }
     }
 
@@ -322,6 +328,7 @@ impl SalePage<'_> {
             "price": price.decimal(),
             "priceCurrency": price.currency,
             "availability": format!("https://schema.org/{availability}"),
+            "seller": {"@type": "Organization", "name": self.chrome.shop_name()},
         });
         for (key, at) in [("availabilityStarts", window.opens_at), ("availabilityEnds", window.closes_at)] {
             if let Some(at) = at {

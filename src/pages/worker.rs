@@ -1,20 +1,21 @@
 //! The service worker, `/sw.js`: the template `sw.js`, filled with the files that it keeps and its texts. It runs in
 //! browsers; the template explains what it does.
 
-use std::sync::LazyLock;
+use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use askama::Template;
 use axum::body::Bytes;
 use serde_json::{Map, json};
 
-use crate::assets;
 use crate::compression::{self, Compressed, Effort};
-use domain::Locale;
+use crate::{assets, brand};
+use domain::{Locale, ShopSettings};
 use words::text;
 
 /// Styles and scripts of the list, of the pages of sales and of the offline page. Pictures are kept once they have been
 /// shown.
-const SHELL: [&str; 27] = [
+const SHELL: [&str; 26] = [
     "vendor/pico.min.css",
     "shop.css",
     "gallery.css",
@@ -22,7 +23,6 @@ const SHELL: [&str; 27] = [
     "store.css",
     "onward.css",
     "questions.css",
-    "logo.svg",
     "lib.js",
     "shop.js",
     "list.js",
@@ -45,34 +45,47 @@ const SHELL: [&str; 27] = [
 ];
 
 /// The worker's script, ready to be served.
+#[derive(Debug)]
 pub struct WorkerScript {
+    shop: Arc<ShopSettings>,
     pub etag: String,
     pub body: Bytes,
     pub compressed: Option<Compressed>,
 }
 
-/// Built once, because it depends only on the program.
-pub static WORKER: LazyLock<WorkerScript> = LazyLock::new(|| {
-    let body = Bytes::from(source());
-    WorkerScript { etag: compression::etag(&body), compressed: Compressed::new(&body, Effort::Asset).ok(), body }
-});
+/// The last script that was built. It depends on the program and on the settings only.
+static LAST: ArcSwapOption<WorkerScript> = ArcSwapOption::const_empty();
+
+/// The script of a shop with these settings.
+pub fn worker(shop: &Arc<ShopSettings>) -> Arc<WorkerScript> {
+    if let Some(last) = LAST.load_full().filter(|last| last.shop == *shop) {
+        return last;
+    }
+    let body = Bytes::from(source(shop));
+    let (etag, compressed) = (compression::etag(&body), Compressed::new(&body, Effort::Asset).ok());
+    let script = Arc::new(WorkerScript { shop: shop.clone(), etag, compressed, body });
+    LAST.store(Some(script.clone()));
+    script
+}
 
 #[derive(Template)]
 #[template(path = "pages/sw.js", escape = "none")]
 struct Script<'a> {
     version: &'a str,
-    icon: &'a str,
+    icon: String,
     shell: String,
     words: String,
 }
 
-fn source() -> String {
-    let shell: Vec<_> = SHELL.into_iter().map(assets::url).collect();
+fn source(shop: &ShopSettings) -> String {
+    let mut shell: Vec<_> = SHELL.into_iter().map(|name| assets::url(name).to_owned()).collect();
+    shell.extend(brand::style_path(shop));
+    shell.push(brand::mark_path(shop));
     let words: Map<_, _> = Locale::ALL
         .into_iter()
         .map(|locale| {
             let t = text(locale);
-            let (brand, offline) = (t.shop.brand, &t.offline);
+            let (brand, offline) = (shop.name(locale), &t.offline);
             let words = json!({
                 "language": locale.html_lang(), "brand": brand, "kept": offline.kept, "button": offline.button,
             });
@@ -80,8 +93,12 @@ fn source() -> String {
         })
         .collect();
     let render = |version: &str| {
-        let icon = assets::url("icon-192.png");
-        let script = Script { version, icon, shell: json!(shell).to_string(), words: json!(words).to_string() };
+        let script = Script {
+            version,
+            icon: brand::icon_path(shop, "icon-192.png"),
+            shell: json!(shell).to_string(),
+            words: json!(words).to_string(),
+        };
         script.render().expect("the script has no fallible parts")
     };
     // Include all files, because kept pages load files that `SHELL` does not name.
@@ -94,13 +111,17 @@ fn source() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::Bilingual;
 
     #[test]
     fn version_changes_with_the_files_and_is_the_same_each_time() {
-        let script = source();
-        assert_eq!(script, source());
+        let shop = ShopSettings::default();
+        let script = source(&shop);
+        assert_eq!(script, source(&shop));
         let version = script.split("const VERSION = '").nth(1).unwrap().split('\'').next().unwrap();
         assert_eq!(version.len(), 12);
+        let renamed = source(&ShopSettings { name: Bilingual::new("鲸", "Whale"), ..shop });
+        assert!(renamed.contains("Whale") && !renamed.contains(version), "{renamed}");
         assert!(script.contains(assets::url("shop.css")), "a changed style changes the script, and so the version");
     }
 

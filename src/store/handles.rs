@@ -86,6 +86,8 @@ handles! {
     security_events: SecurityEventStore,
     /// Pages that staff write, such as terms.
     shop_pages: ShopPageStore,
+    /// The merchant's own name, looks and habits.
+    shop_settings: ShopSettingsStore,
     /// What shipping costs.
     shipping: ShippingStore,
     /// What accounts have in common.

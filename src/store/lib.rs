@@ -62,10 +62,11 @@ mod security_events;
 mod shipping;
 mod staff;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use sqlx::Any;
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::query::Query;
@@ -106,7 +107,8 @@ pub use handles::{
     AccountStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore, DrawStore,
     EligibilityStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore, OrderStore, PacketStore,
     PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore, SandboxStore, SavedViewStore,
-    SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, WaitingRoomStore, WaitlistStore, WalletStore,
+    SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, ShopSettingsStore, WaitingRoomStore, WaitlistStore,
+    WalletStore,
 };
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use mail::Mail;
@@ -169,6 +171,8 @@ pub struct Store {
     pool: Pool,
     /// The process's own clock, for an SQLite file; `None` if the database has a clock.
     own_clock: Option<Clock>,
+    /// The shop's time zone: the configured one, until its settings are read.
+    zone: Arc<Mutex<TimeZone>>,
     /// The database's last answer about its time, and when it came.
     told_time: Arc<Mutex<Option<(Instant, Timestamp)>>>,
     /// Limits writing transactions. SQLite has one writer at a time, and its busy loop is not fair. This semaphore is.
@@ -188,6 +192,7 @@ impl Store {
         Ok(Store {
             pool: Pool::open(&url, sqlite)?,
             own_clock: sqlite.then(Clock::system),
+            zone: Arc::new(Mutex::new(TimeZone::UTC)),
             told_time: Arc::default(),
             writer: Arc::new(Semaphore::new(writers)),
         })
@@ -197,6 +202,20 @@ impl Store {
     pub fn with_clock(mut self, clock: &Clock) -> Store {
         self.own_clock = self.own_clock.map(|_| clock.clone());
         self
+    }
+
+    /// The time zone in which the shop's days begin.
+    pub fn zone(&self) -> TimeZone {
+        self.zone.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn zone_name(&self) -> String {
+        self.zone().iana_name().unwrap_or("UTC").to_owned()
+    }
+
+    /// For every clone of this handle.
+    pub fn set_zone(&self, zone: TimeZone) {
+        *self.zone.lock().unwrap_or_else(PoisonError::into_inner) = zone;
     }
 
     /// Whether the connection to the database is encrypted; `None` for a file.

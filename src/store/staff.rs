@@ -1,13 +1,17 @@
-//! What staff keep for themselves: saved filters of lists, and the texts about the shop.
+//! What staff keep for themselves: saved filters of lists, the texts about the shop, and its settings.
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use crate::audit_log::log;
-use crate::{SavedViewStore, ShopPageStore, StoreError, row};
+use crate::sales::changes::touch;
+use crate::{SavedViewStore, ShopPageStore, ShopSettingsStore, StoreError, row};
 use domain::staff::{ConsoleList, SavedView, ShopPage, ShopPageName};
-use domain::{AuditAction, Bilingual, UserId};
+use domain::{AuditAction, Bilingual, ShopSettings, UserId};
 
 /// The outcome of saving or renaming a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,5 +160,67 @@ impl ShopPageStore<'_> {
             .await?;
         tx.commit().await?;
         Ok(true)
+    }
+}
+
+// The shop's own name, looks and habits.
+
+fn settings(row: &AnyRow) -> Result<ShopSettings, sqlx::Error> {
+    let saved: ShopSettings =
+        serde_json::from_str(row.try_get("settings")?).map_err(|_| row::undecodable("settings"))?;
+    Ok(ShopSettings { updated_at: row::time(row, "updated_at_ms")?, ..saved })
+}
+
+/// The settings for the audit log, with the logo's name only.
+fn logged(settings: &ShopSettings) -> Value {
+    let mut value = json!(settings);
+    value["logo"] = json!(settings.logo.as_ref().map(|logo| &logo.name));
+    value
+}
+
+impl ShopSettingsStore<'_> {
+    /// Every process reads them with the catalogue. From then on the shop's days begin in their time zone.
+    pub async fn get(self) -> Result<ShopSettings, StoreError> {
+        let query = sqlx::query("SELECT settings, updated_at_ms FROM shop_settings");
+        match self.optional(query, settings).await? {
+            Some(settings) => {
+                self.set_zone(TimeZone::get(&settings.time_zone).unwrap_or(TimeZone::UTC));
+                Ok(settings)
+            }
+            None => Ok(ShopSettings { time_zone: self.zone_name(), ..ShopSettings::default() }),
+        }
+    }
+
+    /// Replaces the settings if they have the version that `after` was made of, and logs the actor. Returns the saved
+    /// settings, or `None` if they were changed since. The catalogue has them, so pages are rendered again.
+    pub async fn put(
+        self,
+        after: ShopSettings,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Option<ShopSettings>, StoreError> {
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
+        let row = sqlx::query("SELECT settings, updated_at_ms FROM shop_settings").fetch_optional(&mut *tx).await?;
+        let before = row.as_ref().map(settings).transpose()?.unwrap_or_default();
+        if before.version() != after.version() {
+            return Ok(None);
+        }
+        let after = ShopSettings { updated_at: now.max(before.updated_at + VERSION_STEP), ..after };
+        let text = serde_json::to_string(&after).map_err(|e| sqlx::Error::Encode(e.into()))?;
+        let logo = |settings: &ShopSettings| settings.logo.as_ref().map(|logo| logo.name.clone());
+        let sql = "INSERT INTO shop_settings (id, settings, logo, updated_at_ms) VALUES (1, $1, $2, $3)
+             ON CONFLICT (id) DO UPDATE SET settings = excluded.settings, logo = excluded.logo,
+               updated_at_ms = excluded.updated_at_ms";
+        sqlx::query(sql).bind(text).bind(logo(&after)).bind(after.version()).execute(&mut *tx).await?;
+        if let Some(old) = logo(&before).filter(|old| Some(old) != logo(&after).as_ref()) {
+            // Open pages still show it.
+            let sql = "UPDATE pictures SET touched_at_ms = $1 WHERE name = $2";
+            sqlx::query(sql).bind(now.as_millisecond()).bind(old).execute(&mut *tx).await?;
+        }
+        let (old, new) = (logged(&before), logged(&after));
+        log(&mut tx, actor, AuditAction::Edit, "shop", Some(&old), Some(&new), now).await?;
+        tx.commit().await?;
+        Ok(Some(after))
     }
 }

@@ -27,8 +27,6 @@ use web::problem::Problem;
 use web::shared::validation::failed;
 use webauthn::ALGORITHMS;
 
-/// The name under which devices list the passkeys of this site.
-const SHOP_NAME: &str = "Seckill";
 const MAX_NAME_CHARS: usize = 60;
 
 /// Bytes in base64url.
@@ -157,7 +155,7 @@ struct CreationOptions {
 #[derive(Serialize, JsonSchema)]
 struct RelyingParty {
     id: String,
-    name: &'static str,
+    name: String,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -200,11 +198,13 @@ fn request_json(request: PasskeyRequest) -> Response {
 }
 
 /// `PublicKeyCredentialCreationOptionsJSON`.
-fn creation_json(creation: PasskeyCreation) -> Response {
+fn creation_json(shop: &Shop, creation: PasskeyCreation) -> Response {
+    let settings = shop.catalogue.settings();
     let PasskeyCreation { challenge, rp_id, user, username, excluded } = creation;
     let public_key = CreationOptions {
         challenge,
-        rp: RelyingParty { id: rp_id, name: SHOP_NAME },
+        // The name under which devices list the passkeys of this site.
+        rp: RelyingParty { id: rp_id, name: settings.name(settings.languages.default_locale()).to_owned() },
         user: PasskeyOwner { id: URL_SAFE_NO_PAD.encode(user.0), name: username.clone(), display_name: username },
         pub_key_cred_params: ALGORITHMS.map(|alg| Algorithm { r#type: "public-key", alg }).into(),
         timeout: CHALLENGE_LIFETIME.as_millis() as u64,
@@ -298,7 +298,7 @@ pub async fn challenge(
     Json(body): Json<ConfirmationBody>,
 ) -> Result<Response, Problem> {
     let ConfirmationBody { password, code } = body;
-    Ok(creation_json(shop.accounts.begin_passkey(&session.0, &device, password.0, code.as_deref()).await?))
+    Ok(creation_json(&shop, shop.accounts.begin_passkey(&session.0, &device, password.0, code.as_deref()).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -21,6 +21,7 @@ pub fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option
 /// The chrome of a page for a signed-in shopper.
 pub fn test_chrome(locale: domain::Locale, path: &str) -> Chrome {
     Chrome {
+        shop: Default::default(),
         locale,
         path: path.into(),
         username: Some("mei".into()),
@@ -239,6 +240,7 @@ mod tests {
 
     fn page(status: u16, code: &str, back: &str) -> String {
         let chrome = Chrome {
+            shop: Default::default(),
             locale: Locale::En,
             path: "/en/sales/7/buy".into(),
             username: None,

@@ -1,7 +1,7 @@
 texts! {
     /// The console: sections, sale actions, form fields, the audit log.
     AdminText {
-        title: "秒杀管理后台", "Admin console";
+        title: "管理后台", "Admin console";
         nav: "管理导航", "Admin";
         menu_places: "菜单", "Menu";
         group_sell: "卖", "Sell";
@@ -57,8 +57,8 @@ texts! {
         description_en: "介绍（英文）", "Description (English)";
         goods_id: "商品", "Product";
         goods_choose: "请选择商品", "Choose a product";
-        price: "秒杀价（元）", "Sale price (CNY)";
-        list_price: "原价（元，选填）", "List price (CNY, optional)";
+        price: "秒杀价（{}）", "Sale price ({})";
+        list_price: "原价（{}，选填）", "List price ({}, optional)";
         price_help: "例如 1999 或 19.90", "For example 1999 or 19.90";
         total: "总量（件）", "Total units";
         per_user_limit: "每人限购（件）", "Limit per person";

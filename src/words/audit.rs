@@ -29,6 +29,13 @@ texts! {
         question: "提问 {}", "Question {}";
         shipping: "运费", "Shipping";
         f_rates: "运费", "Rates";
+        f_mark: "标识", "Mark";
+        f_logo: "标志图片", "Logo";
+        f_colour: "颜色", "Colour";
+        f_time_zone: "时区", "Time zone";
+        f_languages: "语言", "Languages";
+        f_currency: "默认币种", "Default currency";
+        f_sender: "发件人", "Sender";
         page: "页面“{}”", "Page “{}”";
         f_goods: "商品", "Product";
         f_category: "分类", "Category";

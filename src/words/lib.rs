@@ -46,7 +46,7 @@ pub use packets::PacketsText;
 pub use payments::{ApprovalsText, BooksText, CasesText, SettlementsText, WalletText};
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
 pub use sales::{ChecklistText, ReportText, SalesText};
-pub use shop::{AboutText, ArchiveText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
+pub use shop::{AboutText, ArchiveText, BrandText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
 pub use waiting_rooms::{
     EligibilityConsoleText, EligibilityText, WaitingRoomConsoleText, WaitingRoomText, WaitlistText,
 };
@@ -79,6 +79,7 @@ tables! {
     shop: ShopText,
     archive: ArchiveText,
     about: AboutText,
+    brand: BrandText,
     offline: OfflineText,
     push: PushText,
     account: AccountText,

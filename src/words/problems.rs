@@ -405,6 +405,8 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
         "An operator can spend ¥10,000 of the shop’s money within 24 hours. Please ask an owner."),
     ("amount_too_large", "秒杀价乘以每人限购数太大。", "The price times the limit per person is too large."),
     ("too_many_packets", "进行中的红包已达上限，请等其中一些结束后再发。", "You have reached the limit of open red packets. Please wait until some are over."),
+    ("bad_colour", "请填写 #c9301d 这样的颜色。", "Enter a colour such as #c9301d."),
+    ("low_contrast", "这个颜色太浅，白字看不清。", "White text on this colour is hard to read."),
     ("bad_limit", "限购数不能超过总量。", "The limit can’t be more than the total."),
 ];
 

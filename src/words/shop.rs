@@ -4,7 +4,6 @@ use domain::{Locale, ModeName};
 texts! {
     /// The frame of every page, the list of sales, the page of one sale.
     ShopText {
-        brand: "秒杀", "Seckill";
         tagline: "准点开抢，售完即止", "Limited stock, right on time";
         skip: "跳到正文", "Skip to content";
         nav: "主导航", "Main";
@@ -152,6 +151,44 @@ impl AboutText {
             ShopPageName::Seller => self.seller_page,
             ShopPageName::Licence => self.licence,
         }
+    }
+}
+
+texts! {
+    /// The page of the shop's own name, looks and habits.
+    BrandText {
+        title: "外观与设置", "Appearance and settings";
+        lead: "店铺的名称、标识、颜色、语言、时区与币种。保存后，所有页面、邮件、海报随之更新。",
+            "The shop’s name, mark, colour, languages, time zone and currency. Saved changes appear on every page, in mail and on posters.";
+        name_zh: "中文名称", "Chinese name";
+        name_en: "英文名称", "English name";
+        mark: "标识（可不填）", "Mark (optional)";
+        mark_help: "一两个字，显示在名称前的方块里。", "One or two letters, in the square before the name.";
+        colour: "颜色", "Colour";
+        colour_help: "用于按钮、链接和价格。", "For buttons, links and prices.";
+        low_contrast: "这个颜色太浅，白字看不清：对比度 {}，至少要 4.5。", "White text on this colour is hard to read: its contrast is {}, and 4.5 is needed.";
+        mend: "改用 {} 并保存", "Use {} instead and save";
+        time_zone: "时区", "Time zone";
+        time_zone_help: "邮件中的时间，以及每天从何时开始。", "For times in mail, and where a day begins.";
+        currency: "默认币种", "Default currency";
+        currency_help: "新建场次时使用。", "What a new sale begins with.";
+        languages: "语言", "Languages";
+        languages_help: "第一种语言用于浏览器语言不在其中的访客。", "The first one is for visitors whose browser speaks neither.";
+        zh_en: "中文、英文", "Chinese, English";
+        en_zh: "英文、中文", "English, Chinese";
+        only_zh: "仅中文", "Chinese only";
+        only_en: "仅英文", "English only";
+        sender: "邮件发件人（可不填）", "Sender of mail (optional)";
+        sender_help: "不填则用店铺名称。", "Empty: the shop’s name.";
+        preview: "预览", "Preview";
+        preview_text: "顾客看到的样子。", "This is how shoppers see it.";
+        logo: "标志图片", "Logo";
+        logo_help: "方形的 PNG、JPEG 或 WebP，最大 5 MB。代替方块标识。", "A square PNG, JPEG or WebP of up to 5 MB. It takes the place of the mark.";
+        logo_set: "上传标志", "Upload logo";
+        logo_remove: "移除标志", "Remove logo";
+        saved: "已保存，页面正在更新。", "Saved. Pages are being updated.";
+        wrong: "请检查标出的内容，尚未保存。", "Please check what is marked. Nothing was saved yet.";
+        changed: "设置刚被其他人修改。以下是你填写的内容，再次保存将覆盖对方的修改。", "Someone else changed the settings just now. This is what you entered; saving again replaces their change.";
     }
 }
 

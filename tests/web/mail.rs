@@ -21,7 +21,7 @@ impl TestShop {
     }
 
     pub fn letter(&self, mail: &Mail) -> Letter {
-        self.parts.mailer.letters.letter(mail, LinkView::Shown)
+        self.parts.mailer.letters.letter(mail, LinkView::Shown, &self.parts.catalogue.settings())
     }
 
     /// The path of the link in the latest message, and its token.

@@ -56,6 +56,7 @@ mod sale_versions;
 mod security;
 mod shipping;
 mod shop_pages;
+mod shop_settings;
 mod shoppers;
 mod sign_in_pages;
 mod spending;

@@ -14,7 +14,7 @@ async fn codes_are_accepted_once_near_their_time_and_recovery_codes_once() {
     let (one, other, clock, _dir) = two().await;
     let here = device(1);
     let mei = one.register(&here, "mei", secret("correct horse"), &free()).await.unwrap();
-    let enrolment = one.enrol(&mei).unwrap();
+    let enrolment = one.enrol(&mei, "Seckill").unwrap();
     assert!(enrolment.url.starts_with("otpauth://totp/") && enrolment.url.contains(&enrolment.secret));
     let code = code_at(&enrolment, &clock, 0);
     let set = async |signed: &str, password: &str, code: &str| {
@@ -74,7 +74,7 @@ async fn replacing_the_secret_signs_nobody_out_and_keeps_second_factors() {
     };
     let here = device(1);
     let mei = before.register(&here, "mei", secret("correct horse"), &free()).await.unwrap();
-    let enrolment = before.enrol(&mei).unwrap();
+    let enrolment = before.enrol(&mei, "Seckill").unwrap();
     let code = code_at(&enrolment, &clock, 0);
     before.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, None).await.unwrap();
     let headers = cookie(&before, &mei);
@@ -109,11 +109,11 @@ async fn second_factor_is_replaced_with_a_code_of_the_present_one_only() {
         let code = code_at(enrolment, &clock, 0);
         one.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, present).await
     };
-    let first = one.enrol(&mei).unwrap();
+    let first = one.enrol(&mei, "Seckill").unwrap();
     let recovery = set(&first, None).await.unwrap();
     clock.advance(Duration::from_secs(60));
 
-    let second = one.enrol(&mei).unwrap();
+    let second = one.enrol(&mei, "Seckill").unwrap();
     let of_second = code_at(&second, &clock, 0);
     for wrong in [None, Some(""), Some("000000"), Some(of_second.as_str())] {
         let refused = set(&second, wrong).await;
@@ -136,7 +136,7 @@ async fn change_of_the_second_factor_ends_the_other_sessions() {
     let log_in =
         async |code: Option<&str>| other.log_in(&device(2), "mei", secret("correct horse"), code).await.unwrap();
     let phone = log_in(None).await;
-    let enrolment = one.enrol(&mei).unwrap();
+    let enrolment = one.enrol(&mei, "Seckill").unwrap();
     let code = code_at(&enrolment, &clock, 0);
     let set = one.set_second_factor(&mei, &here, &enrolment.signed, secret("correct horse"), &code, None);
     let recovery = set.await.unwrap();
@@ -158,7 +158,7 @@ async fn command_opens_the_account_of_an_owner_who_has_lost_the_second_factor() 
     let password = "administrator of this shop";
     accounts.ensure_admin(Some(secret(password))).await.unwrap();
     let admin = accounts.log_in(&here, ADMIN, secret(password), None).await.unwrap();
-    let enrolment = accounts.enrol(&admin).unwrap();
+    let enrolment = accounts.enrol(&admin, "Seckill").unwrap();
     let code = code_at(&enrolment, &clock, 0);
     accounts.set_second_factor(&admin, &here, &enrolment.signed, secret(password), &code, None).await.unwrap();
     let log_in = async || accounts.log_in(&here, ADMIN, secret(password), None).await;

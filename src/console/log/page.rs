@@ -64,7 +64,7 @@ pub async fn show(
     Query(mut query): Query<AuditLogQuery>,
 ) -> Result<Response, Problem> {
     let bar = list_bar(&shop, staff.session.user_id, visitor.locale, ConsoleList::Log, raw.as_deref()).await?;
-    query.zone = time_zone::or_utc(&query.zone).1;
+    query.zone = time_zone::or_own(&query.zone, &visitor.shop).1;
     let errors = query.filter().1;
     let (status, page) = match errors.is_empty() {
         true => (StatusCode::OK, audit_log_page(&shop.store, &staff, &query).await?),

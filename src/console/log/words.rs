@@ -235,6 +235,7 @@ impl<'a> LogWords<'a> {
             "orders" => of(format!("/admin/orders?lang={lang}"), t.all_orders.to_owned()),
             "invoices" => of(format!("/admin/orders/invoices?lang={lang}"), t.all_invoices.to_owned()),
             "shipping" => of(format!("/admin/orders/shipping?lang={lang}"), t.shipping.to_owned()),
+            "shop" => of(format!("/admin/shop?lang={lang}"), self.text.brand.title.to_owned()),
             "books" => of(format!("/admin/orders/books?lang={lang}"), t.journal.to_owned()),
             _ => LogLink { path: None, name: format!("{kind} {id}").trim().to_owned() },
         }

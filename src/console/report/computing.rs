@@ -59,6 +59,7 @@ mod tests {
             let path = format!("/admin/sales/7/clusters?lang={locale}&after=50");
             let (username, role) = (Some("vera".to_owned()), Role::Viewer);
             let chrome = Chrome {
+                shop: Default::default(),
                 locale,
                 path: path.clone(),
                 username,

@@ -60,7 +60,12 @@ pub async fn blank(
     };
     let mut state = SaleFormState::default();
     let mut form = match model {
-        None => SaleForm { per_user_limit: "1".to_owned(), goods_id: query.goods, ..SaleForm::default() },
+        None => SaleForm {
+            per_user_limit: "1".to_owned(),
+            goods_id: query.goods,
+            currency: visitor.shop.currency.as_str().to_owned(),
+            ..SaleForm::default()
+        },
         Some(model) => {
             let window = moved_into_future(model.window, shop.clock.now());
             let t = &words::text(visitor.locale).sales;
@@ -241,6 +246,11 @@ pub struct AdminSaleForm {
 impl AdminSaleForm {
     fn error_text(&self, field: &str) -> Option<&'static str> {
         error_text(&self.chrome, &self.errors, field)
+    }
+
+    /// The currency of the amounts that are entered.
+    fn currency(&self) -> &str {
+        if self.form.currency.is_empty() { "CNY" } else { &self.form.currency }
     }
 
     fn label<'a>(&self, field: &'a str) -> &'a str {

@@ -51,7 +51,7 @@ pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewSecurity>,
     Query(mut query): Query<SecurityQuery>,
 ) -> Result<Response, Problem> {
-    query.zone = time_zone::or_utc(&query.zone).1;
+    query.zone = time_zone::or_own(&query.zone, &visitor.shop).1;
     let from = first_hour(shop.clock.now());
     let plots = SecurityPlot::of(&shop.store.security_events().totals(from).await?, from);
     let (status, errors, page, names) = match query.filter(&shop.store).await? {

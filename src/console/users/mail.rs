@@ -37,7 +37,7 @@ pub async fn show(
     let view = if shop.sends_mail { LinkView::Hidden } else { LinkView::Shown };
     let shown = page.items.into_iter().map(|mail| ShownMail {
         recipient: masked(&mail.recipient),
-        letter: shop.letters.letter(&mail, view),
+        letter: shop.letters.letter(&mail, view, &visitor.shop),
         mail,
     });
     let chrome = visitor.chrome_at(format!("/admin/system?show=mail&lang={}", visitor.locale));

@@ -9,8 +9,15 @@ fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
     Locale::ALL
         .into_iter()
         .flat_map(|locale| {
-            render_all(locale, "https://shop.example", &sales, &[], &AnswersByGoods::new(), &ShippingTable::default())
-                .unwrap()
+            render_all(
+                locale,
+                ("https://shop.example", &Default::default()),
+                &sales,
+                &[],
+                &AnswersByGoods::new(),
+                &ShippingTable::default(),
+            )
+            .unwrap()
         })
         .collect()
 }
@@ -183,7 +190,7 @@ fn links_to_list_and_sales_unfold_with_a_picture() {
             continue;
         }
         // Previews show no drawings, so the shop's own picture is used.
-        let picture = format!(r#"og:image" content="https://shop.example{}""#, assets::url("icon-512.png"));
+        let picture = format!(r#"og:image" content="https://shop.example{}""#, crate::assets::url("icon-512.png"));
         assert!(html.contains(&picture) && html.contains(r#"twitter:card" content="summary""#), "{path}");
         assert!(html.contains(&format!(r#"og:url" content="https://shop.example{path}""#)), "{path}");
         assert_eq!(html.contains("2026-11-21 12:00 UTC\">"), path.contains("/sales/"), "the start of {path}");

@@ -351,12 +351,13 @@ impl GoodsStore<'_> {
             .collect())
     }
 
-    /// Deletes pictures that are in no gallery and were last used before `since`. Returns their number.
+    /// Deletes pictures that are in no gallery, are not the logo, and were last used before `since`. Returns their number.
     pub async fn delete_unused_pictures(self, since: Timestamp) -> Result<u64, StoreError> {
         let mut tx = self.begin().await?;
         let done = sqlx::query(
             "DELETE FROM pictures WHERE touched_at_ms < $1
-             AND NOT EXISTS (SELECT 1 FROM goods_pictures WHERE goods_pictures.picture = pictures.name)",
+             AND NOT EXISTS (SELECT 1 FROM goods_pictures WHERE goods_pictures.picture = pictures.name)
+             AND NOT EXISTS (SELECT 1 FROM shop_settings WHERE logo = pictures.name)",
         )
         .bind(since.as_millisecond())
         .execute(&mut *tx)

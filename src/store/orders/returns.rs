@@ -64,7 +64,7 @@ impl OrderStore<'_> {
             return Ok(Err(ReturnRefusal::NoSuchOrder));
         }
         let status: OrderStatus = row::parsed(&locked, "status")?;
-        let until = policy.until(parcels::parcels(&mut tx, &[id]).await?.get(&id));
+        let until = policy.until(parcels::parcels(&mut tx, &[id]).await?.get(&id), self.zone());
         let known = read(&mut tx, id).await?;
         let to = match decide((status, until, tx.now), known.as_ref(), step) {
             Ok(Some(to)) => to,

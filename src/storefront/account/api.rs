@@ -142,7 +142,9 @@ pub async fn end_all_sessions((State(shop), SignedIn(session)): UserCall) -> Res
 }
 
 pub async fn enrol((State(shop), SignedIn(session)): UserCall) -> Result<Response, Problem> {
-    let Enrolment { secret, url, signed: enrolment, .. } = shop.accounts.enrol(&session)?;
+    let settings = shop.catalogue.settings();
+    let name = settings.name(settings.languages.default_locale());
+    let Enrolment { secret, url, signed: enrolment, .. } = shop.accounts.enrol(&session, name)?;
     let answer = EnrolmentJson { secret, url, enrolment };
     Ok((Cache::Private, Answer(answer)).into_response())
 }

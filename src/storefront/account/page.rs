@@ -159,7 +159,8 @@ fn to_login(shop: &Shop, visitor: &Visitor) -> Response {
 }
 
 pub async fn enrol((State(shop), SignedIn(session), visitor): UserVisit) -> Result<Response, Problem> {
-    enrolment(&shop, &session, &visitor, shop.accounts.enrol(&session)?, Vec::new()).await
+    let begun = shop.accounts.enrol(&session, visitor.shop.name(visitor.locale))?;
+    enrolment(&shop, &session, &visitor, begun, Vec::new()).await
 }
 
 async fn enrolment(
@@ -202,7 +203,7 @@ pub async fn set_second_factor(
         }
         Err(refusal) => {
             let error = field_of(refusal)?;
-            let again = shop.accounts.enrol_again(&session, &sealed)?;
+            let again = shop.accounts.enrol_again(&session, visitor.shop.name(visitor.locale), &sealed)?;
             enrolment(&shop, &session, &visitor, again, vec![error]).await
         }
     }

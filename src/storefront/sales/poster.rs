@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use qrcode::{Color, QrCode};
 
-use domain::{Locale, Picture, Sale, SaleId, SaleState};
+use domain::{Locale, Picture, Sale, SaleId, SaleState, ShopSettings};
 use pages::{assets, filters, picture};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -33,7 +33,7 @@ pub async fn show(
     let link = format!("{}{}", shop.config.public_url, sale_path(visitor.locale, id));
     let picture = embedded(&shop, entry.goods.cover()).await?;
     let name = entry.goods.name.get(visitor.locale);
-    let poster = Poster::new(visitor.locale, name, entry.sale.clone(), link, picture);
+    let poster = Poster::new(&visitor.shop, visitor.locale, name, entry.sale.clone(), link, picture);
     let svg = poster.render().map_err(Problem::internal)?;
     Ok((Cache::Page, [(CONTENT_TYPE, "image/svg+xml")], svg).into_response())
 }
@@ -69,6 +69,7 @@ const LINE_ROOM: usize = 28;
 #[template(path = "sales/poster.svg")]
 pub struct Poster {
     locale: Locale,
+    brand: String,
     name: String,
     lines: Vec<String>,
     sale: Sale,
@@ -81,9 +82,17 @@ pub struct Poster {
 }
 
 impl Poster {
-    pub fn new(locale: Locale, name: &str, sale: Sale, link: String, picture: Option<String>) -> Poster {
+    pub fn new(
+        shop: &ShopSettings,
+        locale: Locale,
+        name: &str,
+        sale: Sale,
+        link: String,
+        picture: Option<String>,
+    ) -> Poster {
         let code = qr_path(&link);
-        Poster { locale, name: name.to_owned(), lines: lines(name), sale, link, picture, code, t: text(locale) }
+        let brand = shop.name(locale).to_owned();
+        Poster { locale, brand, name: name.to_owned(), lines: lines(name), sale, link, picture, code, t: text(locale) }
     }
 
     /// The address without its scheme.
@@ -156,7 +165,7 @@ mod tests {
     fn poster_escapes_the_name_and_has_the_link() {
         let (sale, _) = sample(7, "x");
         let link = "https://shop.example/en/sales/7".to_owned();
-        let svg = Poster::new(Locale::En, "<script>&\"", sale, link, None).render().unwrap();
+        let svg = Poster::new(&ShopSettings::default(), Locale::En, "<script>&\"", sale, link, None).render().unwrap();
         assert!(!svg.contains("<script") && svg.contains("shop.example/en/sales/7") && svg.contains("¥1,999"), "{svg}");
         assert!(svg.contains("viewBox=\"0 0 29 29\""), "a code of this length has 29 modules: {svg}");
     }

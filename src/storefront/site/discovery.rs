@@ -8,11 +8,11 @@ use axum::http::header::{CONTENT_TYPE, VARY};
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::SignedDuration;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use domain::{Locale, SaleState};
-use pages::assets;
+use domain::{Locale, SaleState, ShopSettings};
 use pages::filters::categories_of;
+use pages::{assets, brand};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::visitor::locale;
@@ -48,7 +48,7 @@ pub async fn security(State(shop): State<Arc<Shop>>) -> Response {
     answer("text/plain; charset=utf-8", body)
 }
 
-/// The list, the open and upcoming sales, and their categories, each in both languages.
+/// The list, the open and upcoming sales, and their categories, each in the offered languages.
 pub async fn sitemap(State(shop): State<Arc<Shop>>) -> Response {
     let sales = shop.catalogue.listed();
     let current = || sales.iter().filter(|entry| entry.sale.state != SaleState::Ended);
@@ -62,16 +62,17 @@ pub async fn sitemap(State(shop): State<Arc<Shop>>) -> Response {
         "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\" xmlns:xhtml=\"http://www.w3.org/1999/xhtml\">\n",
     )
     .to_owned();
+    let offered: Vec<Locale> = shop.catalogue.settings().languages.offered().collect();
     for path in paths {
         let address = |locale: Locale| format!("{}/{locale}/{path}", shop.config.public_url);
-        let languages: String = Locale::ALL
-            .into_iter()
-            .map(|other| {
+        let languages: String = offered
+            .iter()
+            .map(|&other| {
                 let (lang, href) = (other.html_lang(), address(other));
                 format!("<xhtml:link rel=\"alternate\" hreflang=\"{lang}\" href=\"{href}\"/>")
             })
             .collect();
-        for locale in Locale::ALL {
+        for &locale in &offered {
             body += &format!("<url><loc>{}</loc>{languages}</url>\n", address(locale));
         }
     }
@@ -79,26 +80,23 @@ pub async fn sitemap(State(shop): State<Arc<Shop>>) -> Response {
 }
 
 /// The shop as an app on a home screen, in the language of `?lang=`. Its identity is the same in both languages.
-pub async fn manifest(uri: Uri, headers: HeaderMap) -> Response {
-    let locale = locale(&uri, &headers);
+pub async fn manifest(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Response {
+    let (locale, settings) = (locale(&uri, &headers), shop.catalogue.settings());
+    let name = settings.name(locale);
     let t = text(locale);
     let shortcut = |name: &str, path: &str| json!({"name": name, "url": format!("/{locale}/{path}")});
     let manifest = json!({
         "id": "/",
-        "name": t.shop.brand,
-        "short_name": t.shop.brand,
+        "name": name,
+        "short_name": name,
         "description": t.shop.tagline,
         "lang": locale.html_lang(),
         "start_url": format!("/{locale}/"),
         "scope": "/",
         "display": "minimal-ui",
         "background_color": "#f7f5f1",
-        "theme_color": "#c9301d",
-        "icons": [
-            {"src": assets::url("logo.svg"), "sizes": "any", "type": "image/svg+xml"},
-            {"src": assets::url("icon-192.png"), "sizes": "192x192", "type": "image/png", "purpose": "any maskable"},
-            {"src": assets::url("icon-512.png"), "sizes": "512x512", "type": "image/png", "purpose": "any maskable"},
-        ],
+        "theme_color": settings.colour.to_string(),
+        "icons": icons(&settings),
         "shortcuts": [
             shortcut(t.shop.nav_orders, "orders"),
             shortcut(t.wallet.title, "wallet"),
@@ -107,4 +105,20 @@ pub async fn manifest(uri: Uri, headers: HeaderMap) -> Response {
     });
     let vary = [(CONTENT_TYPE, "application/manifest+json"), (VARY, "accept-language")];
     (Cache::Page, vary, manifest.to_string()).into_response()
+}
+
+/// The icons of the app. A shop with a mark of its own has that one, in its own size.
+fn icons(settings: &ShopSettings) -> Value {
+    let mark = brand::mark_path(settings);
+    if let Some(logo) = &settings.logo {
+        let sizes = format!("{}x{}", logo.width, logo.height);
+        return json!([{"src": brand::icon_path(settings, ""), "sizes": sizes, "type": "image/jpeg"}]);
+    }
+    let drawn = json!({"src": mark, "sizes": "any", "type": "image/svg+xml"});
+    if mark != assets::url("logo.svg") {
+        return json!([drawn]);
+    }
+    let png =
+        |name, sizes| json!({"src": assets::url(name), "sizes": sizes, "type": "image/png", "purpose": "any maskable"});
+    json!([drawn, png("icon-192.png", "192x192"), png("icon-512.png", "512x512")])
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::header::{CONTENT_TYPE, LOCATION, VARY};
+use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, LOCATION, VARY};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
@@ -17,8 +17,7 @@ use crate::sign_in::page::payment_minutes;
 use domain::staff::ShopPage;
 use domain::{Locale, SaleId, SaleState, category_of};
 use pages::onward::OnwardSale;
-use pages::worker::WORKER;
-use pages::{Chrome, assets, compression, filters, sale_pages};
+use pages::{Chrome, assets, brand, compression, filters, sale_pages, worker};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::visitor::{Visitor, locale};
@@ -50,7 +49,8 @@ fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Pro
     let listed = shop.catalogue.listed();
     let links = sale_pages::links(locale, of_sale, || listed.iter().map(|other| (&other.sale, &other.goods)));
     let more = (category, answers, &*shop.catalogue.shipping());
-    let page = sale_pages::render_sale(locale, &shop.config.public_url, of_sale, more, links)?;
+    let site = (&*shop.config.public_url, &shop.catalogue.settings());
+    let page = sale_pages::render_sale(locale, site, of_sale, more, links)?;
     let body = Bytes::from(page);
     let etag = compression::etag(&body);
     let content_type = "text/html; charset=utf-8";
@@ -65,9 +65,10 @@ fn archived_sale(path: &str) -> Option<(Locale, SaleId)> {
     })
 }
 
-/// Redirects `/` to the list in the language that the browser prefers.
-pub async fn redirect_to_language(uri: Uri, headers: HeaderMap) -> Response {
-    let list = format!("/{}/", locale(&uri, &headers));
+/// Redirects `/` to the list in the offered language that the browser prefers.
+pub async fn redirect_to_language(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Response {
+    let accepted = headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let list = format!("/{}/", shop.catalogue.settings().languages.negotiate(accepted));
     (StatusCode::FOUND, Cache::Redirect, [(LOCATION, list), (VARY, "accept-language".to_owned())]).into_response()
 }
 
@@ -76,8 +77,12 @@ pub async fn to_list(uri: Uri) -> Response {
     (Cache::Redirect, Redirect::permanent(&format!("{}/", uri.path()))).into_response()
 }
 
-/// A file of `static/`, at a URL that changes with its content.
-pub async fn asset(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+/// A file of `static/`, or the shop's own style or mark, at a URL that changes with its content.
+pub async fn asset(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+    if let Some(file) = brand::file(&shop.catalogue.settings(), uri.path()) {
+        let cache = if file.is_current { Cache::Forever } else { Cache::Page };
+        return Ok((cache, [(CONTENT_TYPE, file.content_type)], file.body).into_response());
+    }
     let asset = assets::find(uri.path()).ok_or(Code::NotFound)?;
     let content = Content {
         content_type: asset.content_type,
@@ -126,12 +131,13 @@ impl AboutPage {
 // What lets the shop work without a connection: the service worker, and the page that it then shows.
 
 /// The service worker. Browsers ask for it at every visit. A cached copy would hold an old version of the shop.
-pub async fn worker(headers: HeaderMap) -> Response {
-    let compressed = WORKER.compressed.as_ref();
+pub async fn worker(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Response {
+    let script = worker::worker(&shop.catalogue.settings());
+    let compressed = script.compressed.as_ref();
     let content = Content {
         content_type: "text/javascript; charset=utf-8",
-        etag: &WORKER.etag,
-        plain: &WORKER.body,
+        etag: &script.etag,
+        plain: &script.body,
         br: compressed.map(|forms| &forms.br),
         gzip: compressed.map(|forms| &forms.gzip),
     };
@@ -139,8 +145,8 @@ pub async fn worker(headers: HeaderMap) -> Response {
 }
 
 /// The page that the worker shows without a connection. It is the same for all visitors, because the worker stores it.
-pub async fn offline(uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
-    let chrome = Chrome::anonymous(locale(&uri, &headers), uri.path().to_owned());
+pub async fn offline(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
+    let chrome = Chrome::anonymous(&shop.catalogue.settings(), locale(&uri, &headers), uri.path().to_owned());
     Ok((Cache::Page, Html(OfflinePage { chrome }.render()?)).into_response())
 }
 

@@ -12,7 +12,7 @@ use crate::Shop;
 use crate::extract::session::cookie;
 use accounts::Session;
 use domain::wire::wire_enum;
-use domain::{Locale, Role};
+use domain::{Locale, Role, ShopSettings};
 use pages::Chrome;
 use store::PendingCounts;
 
@@ -22,6 +22,7 @@ const MAX_NEXT_BYTES: usize = 500;
 /// The visitor of a page, with or without a session.
 #[derive(Debug, Clone)]
 pub struct Visitor {
+    pub shop: Arc<ShopSettings>,
     pub locale: Locale,
     /// The path of the page, with its query.
     pub path: String,
@@ -34,6 +35,7 @@ pub struct Visitor {
 impl Visitor {
     pub fn of(uri: &Uri, headers: &HeaderMap, shop: &Shop) -> Visitor {
         Visitor {
+            shop: shop.catalogue.settings(),
             locale: locale(uri, headers),
             path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             session: shop.accounts.session(headers),
@@ -46,6 +48,7 @@ impl Visitor {
     /// Language, navigation and user name around the page.
     pub fn chrome(&self) -> Chrome {
         Chrome {
+            shop: self.shop.clone(),
             locale: self.locale,
             path: self.path.clone(),
             username: self.session.as_ref().map(|session| session.username.clone()),

@@ -7,17 +7,18 @@ use jiff::tz::TimeZone;
 
 use crate::shared::FieldError;
 use crate::shared::validation::time;
+use domain::ShopSettings;
 
 /// A zone of the tz database with its name; `None` for an unknown one.
-fn named(name: &str) -> Option<(TimeZone, String)> {
+pub fn named(name: &str) -> Option<(TimeZone, String)> {
     let zone = TimeZone::get(name.trim()).ok()?;
     let name = zone.iana_name()?.to_owned();
     Some((zone, name))
 }
 
-/// The zone of a page; UTC for an unknown name.
-pub fn or_utc(name: &str) -> (TimeZone, String) {
-    named(name).unwrap_or_else(|| (TimeZone::UTC, "UTC".to_owned()))
+/// The zone of a page; the shop's for an unknown name.
+pub fn or_own(name: &str, shop: &ShopSettings) -> (TimeZone, String) {
+    named(name).or_else(|| named(&shop.time_zone)).unwrap_or_else(|| (TimeZone::UTC, "UTC".to_owned()))
 }
 
 /// Reads the fields `from` and `to`: instants, or days that begin at midnight of `zone`, which is UTC when it is empty.

@@ -22,7 +22,7 @@ async fn offer_is_told_by_mail_in_the_language_of_the_account() {
     step(&shop).await;
     let mails = shop.parts.store.mail().mails_of(user).await.unwrap();
     assert_eq!(mails.len(), 1);
-    let letter = shop.parts.mailer.letters.letter(&mails[0], ::mail::LinkView::Shown);
+    let letter = shop.letter(&mails[0]);
     let order = own(&mei, &sale).await["order_id"].as_str().unwrap().to_owned();
     assert!(letter.subject.contains("候补成功"), "{letter:?}");
     assert!(letter.text.contains("2026-11-25 10:30") && letter.text.contains(&order), "{letter:?}");

@@ -1,0 +1,241 @@
+//! The form of the shop's own name, looks and habits, and its logo.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::goods::upload::GoodsForm;
+use crate::{StaffVisit, StaffVisitTo};
+use domain::{Bilingual, Colour, Currency, Languages, ShopSettings};
+use pages::{Chrome, filters};
+use web::Shop;
+use web::extract::session::{ManageSales, ViewConsole};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::negotiation::{personal, see_other};
+use web::shared::{FieldError, NoticeQuery, time_zone};
+use web::views::error_text;
+use words::fill;
+
+/// Zones that the field proposes. It takes every zone of the tz database.
+const PROPOSED_ZONES: [&str; 12] = [
+    "Asia/Shanghai",
+    "Asia/Hong_Kong",
+    "Asia/Taipei",
+    "Asia/Singapore",
+    "Asia/Tokyo",
+    "Australia/Sydney",
+    "Europe/London",
+    "Europe/Berlin",
+    "America/New_York",
+    "America/Chicago",
+    "America/Los_Angeles",
+    "UTC",
+];
+
+/// The values as entered.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct ShopForm {
+    version: i64,
+    name_zh: String,
+    name_en: String,
+    mark: String,
+    colour: String,
+    /// The legible colour that the page offered in place of `colour`, if staff took it.
+    mended: String,
+    time_zone: String,
+    languages: String,
+    currency: String,
+    sender: String,
+}
+
+impl ShopForm {
+    fn of(settings: &ShopSettings) -> ShopForm {
+        ShopForm {
+            version: settings.version(),
+            name_zh: settings.name.zh.clone(),
+            name_en: settings.name.en.clone(),
+            mark: settings.mark.clone(),
+            colour: settings.colour.to_string(),
+            mended: String::new(),
+            time_zone: settings.time_zone.clone(),
+            languages: settings.languages.to_string(),
+            currency: settings.currency.as_str().to_owned(),
+            sender: settings.sender.clone(),
+        }
+    }
+
+    /// The settings with these values, of the version that the form was filled with, and what is wrong with them.
+    fn read(&self, before: &ShopSettings) -> (ShopSettings, Vec<FieldError>) {
+        let mut errors = Vec::new();
+        let mut wrong = |field, code| errors.push(FieldError::new(field, code));
+        let zone = time_zone::named(&self.time_zone).map(|(_, name)| name);
+        let (currency, languages) = (Currency::known(&self.currency), self.languages.parse().ok());
+        if zone.is_none() {
+            wrong("time_zone", "unknown");
+        }
+        if languages.is_none() {
+            wrong("languages", "unknown");
+        }
+        if currency.is_none() {
+            wrong("currency", "bad_currency");
+        }
+        let colour = if self.mended.is_empty() { &self.colour } else { &self.mended };
+        let colour = colour.trim().parse::<Colour>();
+        if colour.is_err() {
+            wrong("colour", "bad_colour");
+        }
+        let settings = ShopSettings {
+            name: Bilingual::new(self.name_zh.trim(), self.name_en.trim()),
+            mark: self.mark.trim().to_owned(),
+            logo: before.logo.clone(),
+            colour: colour.unwrap_or_default(),
+            time_zone: zone.unwrap_or_default(),
+            languages: languages.unwrap_or(before.languages),
+            currency: currency.unwrap_or(before.currency),
+            sender: self.sender.trim().to_owned(),
+            ..before.clone()
+        };
+        errors.extend(settings.mistakes().into_iter().map(|(field, code)| FieldError::new(field, code)));
+        (settings, errors)
+    }
+}
+
+pub async fn show(
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
+) -> Result<Response, Problem> {
+    let settings = shop.store.shop_settings().get().await?;
+    let notice = (!done.is_empty()).then_some(ShopNotice::Saved);
+    page(&visitor, settings.clone(), ShopForm::of(&settings), notice, Vec::new())
+}
+
+pub async fn save(
+    (State(shop), staff, visitor): StaffVisit<ManageSales>,
+    Form(form): Form<ShopForm>,
+) -> Result<Response, Problem> {
+    let before = shop.store.shop_settings().get().await?;
+    let (settings, errors) = form.read(&before);
+    if !errors.is_empty() {
+        return page(&visitor, before, form, Some(ShopNotice::Wrong), errors);
+    }
+    let is_current = before.version() == form.version;
+    if is_current && put(&shop, settings, staff.actor()).await? {
+        return Ok(saved(&visitor));
+    }
+    // The form has the current version, so sending it again replaces that.
+    let before = shop.store.shop_settings().get().await?;
+    let form = ShopForm { version: before.version(), ..form };
+    page(&visitor, before, form, Some(ShopNotice::ChangedMeanwhile), Vec::new())
+}
+
+/// Takes an uploaded logo (`set`), or the logo away (`remove`).
+pub async fn change_logo(
+    (State(shop), staff, visitor, PathIds(verb)): StaffVisitTo<ManageSales, String>,
+    form: GoodsForm,
+) -> Result<Response, Problem> {
+    let before = shop.store.shop_settings().get().await?;
+    let refused = |code| {
+        let errors = vec![FieldError::new("logo", code)];
+        page(&visitor, before.clone(), ShopForm::of(&before), Some(ShopNotice::Wrong), errors)
+    };
+    let logo = match (verb.as_str(), form.uploads.into_iter().next().map(|upload| upload.bytes)) {
+        ("remove", _) => None,
+        ("set", None) => return refused("required"),
+        ("set", Some(None)) => return refused("picture_too_large"),
+        ("set", Some(Some(bytes))) => match shop.pictures.add(bytes).await {
+            Ok(picture) => Some(picture),
+            Err(refusal) => return refused(refusal.field_code().ok_or(refusal)?),
+        },
+        _ => return Err(Code::NotFound.into()),
+    };
+    match put(&shop, ShopSettings { logo, ..before.clone() }, staff.actor()).await? {
+        true => Ok(saved(&visitor)),
+        false => page(&visitor, before.clone(), ShopForm::of(&before), Some(ShopNotice::ChangedMeanwhile), Vec::new()),
+    }
+}
+
+/// Saves the settings unless they were changed since. This process shows them at once, the others within a second.
+async fn put(shop: &Shop, settings: ShopSettings, actor: &str) -> Result<bool, Problem> {
+    let saved = shop.store.shop_settings().put(settings, actor, shop.clock.now()).await?;
+    shop.catalogue.refresh().await?;
+    Ok(saved.is_some())
+}
+
+fn saved(visitor: &Visitor) -> Response {
+    see_other(&format!("/admin/shop?lang={}&done=saved", visitor.locale))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ShopNotice {
+    Saved,
+    Wrong,
+    ChangedMeanwhile,
+}
+
+#[derive(Debug, Template)]
+#[template(path = "site/console_shop.html")]
+struct ShopSettingsPage {
+    chrome: Chrome,
+    settings: ShopSettings,
+    form: ShopForm,
+    notice: Option<ShopNotice>,
+    errors: Vec<FieldError>,
+}
+
+fn page(
+    visitor: &Visitor,
+    settings: ShopSettings,
+    form: ShopForm,
+    notice: Option<ShopNotice>,
+    errors: Vec<FieldError>,
+) -> Result<Response, Problem> {
+    let chrome = visitor.chrome_at(format!("/admin/shop?lang={}", visitor.locale));
+    let status = match notice {
+        Some(ShopNotice::Wrong) => StatusCode::UNPROCESSABLE_ENTITY,
+        Some(ShopNotice::ChangedMeanwhile) => StatusCode::CONFLICT,
+        _ => StatusCode::OK,
+    };
+    personal(status, &ShopSettingsPage { chrome, settings, form, notice, errors })
+}
+
+impl ShopSettingsPage {
+    /// The words of the notice, and whether it reports success.
+    fn notice(&self) -> Option<(&'static str, bool)> {
+        let t = &self.chrome.text().brand;
+        self.notice.map(|notice| match notice {
+            ShopNotice::Saved => (t.saved, true),
+            ShopNotice::Wrong => (t.wrong, false),
+            ShopNotice::ChangedMeanwhile => (t.changed, false),
+        })
+    }
+
+    fn error(&self, field: &str) -> Option<&'static str> {
+        error_text(&self.chrome, &self.errors, field)
+    }
+
+    /// The colour as entered, its contrast with white, and the nearest one that is legible. `None` if it is legible.
+    fn pale_colour(&self) -> Option<(String, Colour)> {
+        let colour: Colour = self.form.colour.trim().parse().ok()?;
+        let is_pale = self.errors.contains(&FieldError::new("colour", "low_contrast"));
+        let contrast = format!("{:.1}", colour.contrast(Colour::WHITE));
+        is_pale.then(|| (fill(self.chrome.text().brand.low_contrast, contrast), colour.mended()))
+    }
+
+    fn languages(&self) -> [(Languages, &'static str); 4] {
+        let t = &self.chrome.text().brand;
+        [(Languages::ZhEn, t.zh_en), (Languages::EnZh, t.en_zh), (Languages::Zh, t.only_zh), (Languages::En, t.only_en)]
+    }
+
+    fn currencies(&self) -> impl Iterator<Item = Currency> + use<> {
+        Currency::all()
+    }
+
+    fn zones(&self) -> [&'static str; PROPOSED_ZONES.len()] {
+        PROPOSED_ZONES
+    }
+}
