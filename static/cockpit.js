@@ -2,7 +2,7 @@
 // never shown as live, whether the connection broke, the tab slept or the server is silent.
 
 import { tiles } from './cockpit_tiles.js';
-import { call, count, create, language, locale, poll, say as sayShared, slot, table, translator, write } from './lib.js';
+import { call, count, create, language, locale, poll, say as sayShared, slot, table, timeOfDay, translator, when, write } from './lib.js';
 import { dialogs } from './shop.js';
 
 const root = document.querySelector('[data-cockpit]');
@@ -11,9 +11,6 @@ const say = translator(words);
 const compact = new Intl.NumberFormat(language, { notation: 'compact', maximumFractionDigits: 1 });
 /** Ticks are small multiples of a round step: three digits tell neighbors apart, such as 0.25 and 0.3. */
 const tick = new Intl.NumberFormat(language, { notation: 'compact', maximumSignificantDigits: 3 });
-const timeOfDay = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
-
-const dayAndTime = new Intl.DateTimeFormat(language, { dateStyle: 'short', timeStyle: 'medium' });
 const DAY_MS = 86_400_000;
 
 /** Events come once a second. */
@@ -132,9 +129,9 @@ function showSources(s) {
     const age = row.querySelector('[data-age]');
     if (part === null) continue;
     const known = part.value !== null;
-    write(state, known ? say('answers') : part.unknown_since ? say('unknown_since', timeOfDay.format(new Date(part.unknown_since))) : say('unknown'));
+    write(state, known ? say('answers') : part.unknown_since ? say('unknown_since', timeOfDay(new Date(part.unknown_since), true)) : say('unknown'));
     state.dataset.mood = known ? 'good' : 'bad';
-    write(age, part.at ? timeOfDay.format(new Date(part.at)) : '–');
+    write(age, part.at ? timeOfDay(new Date(part.at), true) : '–');
   }
 }
 
@@ -240,7 +237,7 @@ function options(name) {
     padding: [8, plots[name].data ? 28 : 8, 0, 0],
     scales: { x: { time: !plots[name].data }, y: { range: fromZero }, right: { range: fromZero } },
     axes: [
-      plots[name].data ? { ...axis, space: 60 * rem, values: (u, ticks) => ticks.map((t) => `${count(t)} ms`) } : { ...axis, space: 80 * rem, values: (u, ticks) => ticks.map((t) => timeOfDay.format(new Date(t * 1000)).slice(0, ticks[1] - ticks[0] < 60 ? 8 : 5)) },
+      plots[name].data ? { ...axis, space: 60 * rem, values: (u, ticks) => ticks.map((t) => `${count(t)} ms`) } : { ...axis, space: 80 * rem, values: (u, ticks) => ticks.map((t) => timeOfDay(new Date(t * 1000), ticks[1] - ticks[0] < 60)) },
       { ...axis, size: 52 * rem, values: (u, ticks) => ticks.map((t) => tick.format(t)) },
       // A line of much smaller values has its own axis, in the line's color.
       ...(plots[name].lines.some(([, , , scale]) => scale) ? [{ ...axis, scale: 'right', side: 1, size: 46 * rem, stroke: lineColor(2), grid: { show: false }, values: (u, ticks) => ticks.map((t) => tick.format(t)) }] : []),
@@ -316,7 +313,7 @@ function drawPlots() {
 
 // ---- the stream ----
 
-const showTiles = root && tiles(root, say, (at) => (Date.now() - at < DAY_MS / 2 ? timeOfDay : dayAndTime).format(at));
+const showTiles = root && tiles(root, say, (at) => (Date.now() - at < DAY_MS / 2 ? timeOfDay : when)(new Date(at), true));
 let sample = null;
 /** When the newest event arrived; 0 before the first. */
 let receivedAt = 0;
@@ -358,7 +355,7 @@ function showAge() {
   }
   root.dataset.old = stale ? 'yes' : 'no';
   freshness.dataset.state = stale ? 'old' : 'live';
-  write(freshness, stale ? say('old', seconds) : `${say('live')} · ${timeOfDay.format(new Date(sample.at))}`);
+  write(freshness, stale ? say('old', seconds) : `${say('live')} · ${timeOfDay(new Date(sample.at), true)}`);
   notice.hidden = !stale;
   // An alert is read aloud once; the age beside it is not.
   if (stale) write(notice, say(denied ? 'signed_out' : 'old_alert'));

@@ -121,6 +121,34 @@ export const clock = {
 const integer = new Intl.NumberFormat(language);
 export const count = (n) => integer.format(n);
 
+const DAY_MS = 86_400_000;
+const formats = new Map();
+
+/** A formatter of dates, made once. */
+function format(options) {
+  const key = JSON.stringify(options);
+  if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat(language, options));
+  return formats.get(key);
+}
+
+const sameDay = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+
+/** The time of day, of 24 hours in both languages. */
+export const timeOfDay = (at, seconds = false) => format({ hour: '2-digit', minute: '2-digit', ...(seconds && { second: '2-digit' }), hourCycle: 'h23' }).format(at);
+
+/** A day with its year only if that is not the current one, or always. */
+export const dateOf = (at, withYear = at.getFullYear() !== new Date().getFullYear()) => format({ month: 'short', day: 'numeric', ...(withYear && { year: 'numeric' }) }).format(at);
+
+/** A time as people say it: “today 19:37”, “tomorrow 8:00”, “28 Nov 19:37”. */
+export function when(at, seconds = false) {
+  const midnight = (time) => new Date(time.getFullYear(), time.getMonth(), time.getDate());
+  const days = Math.round((midnight(at) - midnight(new Date())) / DAY_MS);
+  return `${Math.abs(days) <= 1 ? sameDay.format(days, 'day') : dateOf(at)} ${timeOfDay(at, seconds)}`;
+}
+
+/** Whether a time is on this day, which its reader knows. */
+export const isToday = (at) => at.toDateString() === new Date().toDateString();
+
 /**
  * A price as shops write it: `¥1,999`, `¥19.90`. A round price has no decimals. `Display` in `domain/money.rs` does the
  * same; change both.

@@ -1,11 +1,10 @@
 // The list of sales: the live state of each card, session times in the visitor's time zone, and the tab of the session
 // in view.
 
-import { call, clock, count, digits, jitter, language, main, percentTaken, poll, say, show, slot, write } from './lib.js';
+import { call, clock, count, digits, jitter, main, percentTaken, poll, say, show, slot, when, write } from './lib.js';
 
 /** From this share on, an open sale counts as nearly over. */
 const HOT_PERCENT = 80;
-const DAY_MS = 86_400_000;
 
 // ---- cards ----
 
@@ -97,17 +96,11 @@ function runList() {
 
 // ---- sessions ----
 
-/** A start in words: today, tomorrow, or the date, and the time. */
+/** The starts of sessions in words. */
 function sessionTimes() {
-  const time = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-  const date = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric' });
-  const day = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
-  const midnight = (at) => new Date(at.getFullYear(), at.getMonth(), at.getDate());
   for (const element of main.querySelectorAll('time[data-session]')) {
-    const at = new Date(element.dateTime);
-    const days = Math.round((midnight(at) - midnight(new Date())) / DAY_MS);
     element.title = element.textContent;
-    element.textContent = `${days === 0 || days === 1 ? day.format(days, 'day') : date.format(at)} ${time.format(at)}`;
+    element.textContent = when(new Date(element.dateTime));
   }
 }
 

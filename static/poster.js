@@ -1,7 +1,7 @@
 // The poster of a sale as a picture to store or share: with the start in the visitor's time, and as PNG, which every
 // gallery accepts. Without this file the link leads to the drawing.
 
-import { create, language } from './lib.js';
+import { create, dateOf, timeOfDay } from './lib.js';
 
 const WIDTH = 900;
 const HEIGHT = 1350;
@@ -13,7 +13,9 @@ async function drawing(address) {
   const svg = new DOMParser().parseFromString(await answer.text(), 'image/svg+xml');
   const opens = svg.querySelector('[data-opens]');
   if (opens) {
-    opens.textContent = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(opens.dataset.opens));
+    const at = new Date(opens.dataset.opens);
+    // A picture is looked at on another day.
+    opens.textContent = `${dateOf(at)} ${timeOfDay(at)}`;
   }
   return new XMLSerializer().serializeToString(svg);
 }

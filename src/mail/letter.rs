@@ -1,6 +1,7 @@
 //! The subject and the text of a message, in the language of its reader.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use accounts::{ContactLink, MailLink, MailLinks};
 use domain::mail::masked;
@@ -39,13 +40,13 @@ impl Letters {
         let t = &text(mail.locale).mail;
         let (subject, about) = words(t, mail.kind);
         let hello = mail.username.as_ref().map_or(t.hello_visitor.to_owned(), |name| fill(t.hello, name));
-        let mut parts = vec![hello, self.about(mail, about, view)];
+        let mut parts = vec![hello, self.about(mail, about, view, shop)];
         if mail.kind.has_link() {
             parts.push(match view {
                 LinkView::Shown => self.link(mail),
                 LinkView::Hidden => t.link_hidden.to_owned(),
             });
-            parts.push(fill(t.link_until, mail.expires_at.strftime("%Y-%m-%d %H:%M")));
+            parts.push(fill(t.link_until, moment(mail.expires_at, shop)));
         }
         parts.extend(advice(t, mail.kind).map(str::to_owned));
         let page = if mail.user_id.is_some() { "account" } else { "" };
@@ -55,9 +56,9 @@ impl Letters {
         Letter { sender, subject: fill(subject, name), text: parts.join("\n\n") + "\n" }
     }
 
-    fn about(&self, mail: &Mail, about: &str, view: LinkView) -> String {
+    fn about(&self, mail: &Mail, about: &str, view: LinkView, shop: &ShopSettings) -> String {
         let fact = |name: &str| mail.facts[name].as_str().unwrap_or_default().to_owned();
-        let time = fill(text(mail.locale).mail.at, mail.created_at.strftime("%Y-%m-%d %H:%M"));
+        let time = fill(text(mail.locale).mail.at, moment(mail.created_at, shop));
         match mail.kind {
             MailKind::NewDevice => {
                 let agent = match fact("agent") {
@@ -66,18 +67,18 @@ impl Letters {
                 };
                 format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
             }
-            MailKind::DrawWon => self.draw_won(mail, about),
+            MailKind::DrawWon => self.draw_won(mail, about, shop),
             MailKind::DrawCalledOff | MailKind::DrawDelayed => {
                 let page = format!("{}/{}/sales/{}/entry", self.public_url, mail.locale, fact("sale"));
                 let reason = match fact("reason") {
                     reason if reason.is_empty() => reason,
                     reason => fill(text(mail.locale).mail.reason, reason) + "\n",
                 };
-                let about = fill(&fill(about, goods(mail)), utc(mail, "at"));
+                let about = fill(&fill(about, goods(mail)), named(mail, shop, "at"));
                 format!("{about}\n{reason}\n{page}")
             }
             MailKind::UnitOffered | MailKind::PaymentEnds => {
-                format!("{}\n\n{}", fill(about, utc(mail, "pay_by")), self.order_link(mail))
+                format!("{}\n\n{}", fill(about, named(mail, shop, "pay_by")), self.order_link(mail))
             }
             MailKind::SaleStarts | MailKind::TurnCalled => {
                 let line = if mail.kind == MailKind::TurnCalled { "/line" } else { "" };
@@ -85,7 +86,7 @@ impl Letters {
                 format!(
                     "{}\n{}\n\n{page}",
                     fill(about, goods(mail)),
-                    fill(text(mail.locale).mail.until, utc(mail, "at"))
+                    fill(text(mail.locale).mail.until, named(mail, shop, "at"))
                 )
             }
             MailKind::QuestionAnswered => {
@@ -128,8 +129,8 @@ impl Letters {
     }
 
     /// The goods, the time until when to pay, and the link to the order, whose page asks for the log-in.
-    fn draw_won(&self, mail: &Mail, about: &str) -> String {
-        let pay_by = fill(text(mail.locale).mail.pay_by, utc(mail, "pay_by"));
+    fn draw_won(&self, mail: &Mail, about: &str, shop: &ShopSettings) -> String {
+        let pay_by = fill(text(mail.locale).mail.pay_by, named(mail, shop, "pay_by"));
         format!("{}\n\n{pay_by}\n{}", fill(about, goods(mail)), self.order_link(mail))
     }
 
@@ -166,9 +167,22 @@ fn goods(mail: &Mail) -> &str {
 }
 
 /// A time that the message names.
-fn utc(mail: &Mail, fact: &str) -> String {
+fn named(mail: &Mail, shop: &ShopSettings, fact: &str) -> String {
     let at = mail.facts[fact].as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    at.map(|at| at.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
+    at.map(|at| moment(at, shop)).unwrap_or_default()
+}
+
+/// A time in the shop's zone, which is named by its distance from UTC: readers may be elsewhere.
+fn moment(at: Timestamp, shop: &ShopSettings) -> String {
+    let zoned = at.to_zoned(TimeZone::get(&shop.time_zone).unwrap_or(TimeZone::UTC));
+    let minutes = zoned.offset().seconds() / 60;
+    let (sign, hours, rest) = (if minutes < 0 { '−' } else { '+' }, minutes.abs() / 60, minutes.abs() % 60);
+    let distance = match (hours, rest) {
+        (0, 0) => String::new(),
+        (hours, 0) => format!("{sign}{hours}"),
+        (hours, rest) => format!("{sign}{hours}:{rest:02}"),
+    };
+    format!("{} UTC{distance}", zoned.strftime("%Y-%m-%d %H:%M"))
 }
 
 /// The subject, and what the message is about.
@@ -366,5 +380,14 @@ mod tests {
         let letter =
             letters().letter(&mail(MailKind::NewDevice, Locale::En), LinkView::Shown, &ShopSettings::default());
         assert!(letter.text.contains("Firefox · Linux · 192.0.2.7\n1970-01-01 00:00 UTC"), "{}", letter.text);
+    }
+
+    #[test]
+    fn times_are_the_ones_of_the_shop() {
+        let at: Timestamp = "2026-11-28T17:37:00Z".parse().unwrap();
+        let of = |zone: &str| moment(at, &ShopSettings { time_zone: zone.into(), ..ShopSettings::default() });
+        assert_eq!(of("UTC"), "2026-11-28 17:37 UTC");
+        assert_eq!(of("Asia/Shanghai"), "2026-11-29 01:37 UTC+8");
+        assert_eq!(of("America/St_Johns"), "2026-11-28 14:07 UTC−3:30");
     }
 }

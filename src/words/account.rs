@@ -124,7 +124,8 @@ texts! {
         order_number: "订单号", "Order number";
         amount: "金额", "Amount";
         pieces: "数量", "Quantity";
-        pay_by: "付款截止", "Pay by";
+        pay_by: "请在", "Pay by";
+        pay_by_end: "前付款", "to keep it";
         time_left: "剩余付款时间", "Time left to pay";
         pay: "去付款", "Pay now";
         cancel: "取消订单", "Cancel order";
@@ -303,8 +304,8 @@ texts! {
     MailText {
         hello: "{}，你好：", "Hello {},";
         hello_visitor: "你好：", "Hello,";
-        at: "时间：{} UTC", "{} UTC";
-        link_until: "链接有效期至 {} UTC，仅可使用一次。", "The link works once, until {} UTC.";
+        at: "时间：{}", "{}";
+        link_until: "链接有效期至 {}，仅可使用一次。", "The link works once, until {}.";
         link_hidden: "（链接只有收件人可见）", "(Only the recipient sees the link.)";
         ignore: "如果不是你本人操作，请忽略本邮件。", "If this wasn’t you, you can ignore this email.";
         ignore_recovery: "如果不是你本人操作，请忽略本邮件，密码不会改变。请勿将链接转发给任何人，包括本店员工。",
@@ -336,8 +337,8 @@ texts! {
         factor_off: "你账号的两步验证已关闭，只凭密码即可登录。",
             "Two-step verification was turned off for your account. The password alone is enough to log in.";
         offer_subject: "{}：候补成功，请尽快付款", "{}: your turn has come";
-        offer: "你在候补的商品有货了，订单已为你保留到 {} UTC。请在此之前付款：",
-            "A unit you waited for came back. It is yours until {} UTC. Please pay before then:";
+        offer: "你在候补的商品有货了，订单已为你保留到 {}。请在此之前付款：",
+            "A unit you waited for came back. It is yours until {}. Please pay before then:";
         offer_advice: "逾期未付款，将顺延给下一位候补。不想要了可以直接取消订单。",
             "If you don’t pay in time, it goes to the next person waiting. If you no longer want it, just cancel the order.";
         code_subject: "{}：恢复码已使用", "{}: a recovery code was used";
@@ -346,10 +347,10 @@ texts! {
         draw_called_off_subject: "{}：抽签已取消", "{}: a draw was called off";
         draw_called_off: "你报名的「{}」抽签已取消，没有人中签。如有押金，将全额退回钱包。", "The draw for {} that you entered was called off, and nobody wins. If you paid a deposit, all of it goes back to your wallet.";
         draw_delayed_subject: "{}：抽签延后", "{}: a draw is delayed";
-        draw_delayed: "你报名的「{}」抽签延后：公开随机数没有按时出现，改用 {} UTC 公布的一轮。你的报名仍然有效，无需操作。",
-            "The draw for {} that you entered is delayed: its public round did not appear in time. The round of {} UTC decides instead. Your entry stands, and there is nothing to do.";
+        draw_delayed: "你报名的「{}」抽签延后：公开随机数没有按时出现，改用 {} 公布的一轮。你的报名仍然有效，无需操作。",
+            "The draw for {} that you entered is delayed: its public round did not appear in time. The round of {} decides instead. Your entry stands, and there is nothing to do.";
         reason: "原因：“{}”", "The reason: “{}”";
-        pay_by: "请在 {} UTC 前付款：", "Pay before {} UTC:";
+        pay_by: "请在 {} 前付款：", "Pay before {}:";
         order_line: "订单：{}", "Order: {}";
         held_subject: "{}：订单正在审核", "{}: your order is held for review";
         held: "我们的员工正在审核你的一笔订单，审核结束前不会发货。原因：“{}”", "Our staff are looking at one of your orders, and it won’t ship until they’re done. The reason: “{}”";
@@ -364,13 +365,13 @@ texts! {
         hold_cancel: "审核后，你的订单已取消，未产生扣款。原因：“{}”", "After the review your order was cancelled, and you weren’t charged. The reason: “{}”";
         question_subject: "{}：你的提问有答复了", "{}: your question was answered";
         question: "你关于「{}」的提问已有答复：", "Your question about {} was answered:";
-        until: "时间：{} UTC", "Time: {} UTC";
+        until: "时间：{}", "Time: {}";
         sale_starts_subject: "{}：即将开始", "{}: a sale starts soon";
         sale_starts: "你设置了提醒：「{}」即将开始。", "You wanted to be reminded: {} starts soon.";
         turn_called_subject: "{}：轮到你了", "{}: it’s your turn";
         turn_called: "等候室叫到你了，请在下面的时间前购买：{}", "The waiting room called you. Please buy before the time below: {}";
         payment_ends_subject: "{}：付款时间快到了", "{}: your time to pay ends soon";
-        payment_ends: "你的订单将于 {} UTC 取消，请在此之前付款：", "Your order will be cancelled at {} UTC. Please pay before then:";
+        payment_ends: "你的订单将于 {} 取消，请在此之前付款：", "Your order will be cancelled at {}. Please pay before then:";
         code: "你账号的一个恢复码刚刚被使用。", "A recovery code of your account was just used.";
         shipped_subject: "{}：订单已发货", "{}: your order is on its way";
         shipped: "你的订单已发货。", "Your order is on its way.";
