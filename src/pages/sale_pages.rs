@@ -16,7 +16,7 @@ use crate::list_page::render_lists;
 use crate::markdown::to_plain;
 use crate::onward::{OnwardSale, onward};
 use crate::variants::{VariantSale, variants};
-use crate::{Chrome, reminder};
+use crate::{Chrome, assets, reminder};
 use domain::ledger::CURRENCY;
 use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, OPEN_ANSWERS, ShownAnswer};
 use domain::{

@@ -13,7 +13,7 @@ use crate::audit_log::log;
 use crate::payments::partial_refunds::{self, NewPartialRefund, captured};
 use crate::payments::refunds::RefundRefusal;
 use crate::pool::Connection;
-use crate::{MAX_COUNTED_PENDING, OrderStore, StoreError, Tx, mail, row, sales};
+use crate::{OrderStore, StoreError, Tx, mail, row, sales};
 use domain::returns::{ReturnAnswer, ReturnReceipt, ReturnRefusal, ReturnRequest, ReturnStep, decide};
 use domain::{
     AuditAction, GoodsReturn, MailKind, Money, OrderId, OrderStatus, ParcelLabel, RefundId, RefundTarget, ReturnPolicy,
