@@ -7,8 +7,8 @@ use axum::middleware::from_fn_with_state;
 
 use crate::{
     approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, invoices, linked_accounts, lists,
-    log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings, site, step_up,
-    users, waiting_room,
+    log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings, site,
+    step_up, users, waiting_room,
 };
 use web::document::Api;
 use web::extract::session::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};

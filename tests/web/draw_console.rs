@@ -269,7 +269,7 @@ async fn winners_are_told_once_until_when_they_may_pay() {
     assert_eq!(shop.mails().await.last().unwrap().expires_at, pay_by, "later it says nothing");
     let other = ranked[1].get(&format!("/en/sales/{sale}/entry")).await;
     assert!(other.text().contains("class=\"goods\"><img"), "the goods with their picture: {}", other.text());
-    assert!(other.text().contains("Not your turn so far"), "an entry that was not drawn says so on its page");
+    assert!(other.text().contains("Not drawn yet"), "an entry that was not drawn says so on its page");
 
     let won = ranked[0].get(&format!("/en/sales/{sale}/entry")).await;
     assert!(won.text().contains("You have won! Please pay"));
