@@ -1,7 +1,7 @@
 // The state of a draw on its pages, with a countdown to its next step. Without this file a page shows the state that it
 // was rendered with. The entry's page is loaded again when the draw has moved on, because it shows its owner's result.
 
-import { call, clock, count, currentUser, digits, jitter, locale, main, poll, show, slot, table, translator, write } from './lib.js';
+import { call, clock, count, currentUser, digits, jitter, locale, poll, show, slot, table, translator, write } from './lib.js';
 import { ready } from './ready.js';
 
 const say = translator(table('draw-words'));

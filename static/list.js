@@ -5,6 +5,7 @@ import { call, clock, count, digits, jitter, main, percentTaken, poll, say, show
 
 /** From this share on, an open sale counts as nearly over. */
 const HOT_PERCENT = 80;
+const DAY_MS = 86_400_000;
 
 // ---- cards ----
 
