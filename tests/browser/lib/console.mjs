@@ -22,6 +22,7 @@ export async function confirmAction(visitor, scope, label, name, fill = async ()
     await visitor.inspect(name);
     await dialog.locator('[data-close]').click();
     await dialog.waitFor({ state: 'hidden' });
+    await openMenu(scope);
     await scope.getByRole('button', { name: label, exact: true }).click();
     await dialog.waitFor();
   }

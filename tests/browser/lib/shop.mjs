@@ -7,7 +7,7 @@ import { eventually } from './check.mjs';
 export const PASSWORD = 'correct horse battery';
 
 /** The demo products. */
-export const GOODS = { phone: '1', headphones: '2', espresso: '3', sneakers: '4' };
+export const GOODS = { phone: '1', headphones: '2', espresso: '3', sneakers: '4', mug: '7' };
 
 export function newName() {
   return `visitor-${randomBytes(5).toString('hex')}`;
