@@ -22,7 +22,7 @@ export default async function consolePages(run) {
   await see('/sales/new', 'sale-new');
   await see(`/sales/${planned}/edit`, 'sale-edit', '.checklist li');
   await see('/calendar', 'calendar', '.calendar li');
-  await see('/goods', 'goods', '.goods-list tr');
+  await see('/goods', 'goods', '.goods-list tbody tr');
   await see('/goods/new', 'goods-new');
   await see(`/goods/${GOODS.phone}`, 'goods-edit', '.picture-list img');
   await see('/orders', 'orders', 'table.dense');

@@ -53,7 +53,7 @@ async function createGoods(visitor) {
   await visitor.inspect('admin-goods-preview');
   await visitor.button(labels.save).click();
   await page.waitForURL('/admin/goods?*');
-  const row = page.locator('.goods-list tr', { hasText: name[visitor.locale] });
+  const row = page.locator('.goods-list tbody tr', { hasText: name[visitor.locale] });
   await shown('the goods with their picture', row);
   await row.getByRole('link').first().click();
   await page.waitForURL('/admin/goods/*');

@@ -81,7 +81,9 @@ function foreignWords(locale) {
   const known = /UTC|SHA-256|MB|https|localhost|CSV|sandbox|sale 7、goods 3、user|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12}\b|JSON|Markdown|HTML|Chrome · Linux|\bnode\b|Google Authenticator|1Password|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|Redis|seckill audit|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
   const foreign = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;
   const found = new Set();
-  const check = (text) => foreign.test((text ?? '').replace(known, '')) && found.add(text.trim().slice(0, 60));
+  // Names of people are also labels of what belongs to them.
+  const names = new Set([...document.querySelectorAll('bdi')].map((name) => name.textContent.trim()));
+  const check = (text) => !names.has(text) && foreign.test((text ?? '').replace(known, '')) && found.add(text.trim().slice(0, 60));
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
