@@ -157,6 +157,7 @@ async function download(visitor, sale, orders) {
   const { page } = visitor;
   await page.goto(`/admin/orders?lang=${visitor.locale}&sale=${sale}`);
   await page.locator('table.dense').waitFor();
+  await page.locator('.head .menu > summary').click();
   const [file] = await Promise.all([page.waitForEvent('download'), page.locator('a[href^="/admin/step-up"]').click()]);
   const bytes = await readFile(await file.path());
   same([...bytes.subarray(0, 3)], [0xef, 0xbb, 0xbf], 'a byte order mark, for Excel');
