@@ -190,7 +190,7 @@ async function blockAndUnblock(visitor, user) {
   await visitor.goAdmin('/users');
   await visitor.switchLanguage();
   await page.locator('input[name="q"]').fill(user.username);
-  await Promise.all([page.waitForEvent('load'), page.locator('.quick input').press('Enter')]);
+  await Promise.all([page.waitForEvent('load'), page.locator('.quick [type="search"]').press('Enter')]);
   await page.locator('tbody th a').click();
   await page.waitForURL('/admin/users/*');
   await page.locator('#reason').fill(REASON[locale]);
