@@ -12,7 +12,7 @@ async function press(button, off) {
   write(button.firstElementChild, on ? button.dataset.on : off);
   if (on && await mayNotify()) await subscribe();
   const { ok, data } = await call('GET', path);
-  const reach = button.closest('.onward').querySelector('[data-slot="reach"]');
+  const reach = button.closest('.onward').querySelector('[data-slot="onward-reach"]');
   reach.hidden = !ok || !data.set || data.push || Boolean(data.mail);
 }
 
