@@ -160,7 +160,14 @@ pub async fn send_crowd(parts: Arc<Parts>, url: String) -> anyhow::Result<SaleId
         return Ok(running.id);
     }
     let lease = RehearsalLease::take(&parts.store).await?;
-    let sale = fixture::announce(&parts, &Options::CONSOLE).await?;
+    let sale = match fixture::announce(&parts, &Options::CONSOLE).await {
+        Ok(sale) => sale,
+        Err(error) => {
+            // It is renewed until then, and would block every later rehearsal.
+            lease.give_back().await;
+            return Err(error);
+        }
+    };
     let id = sale.id;
     tokio::spawn(async move {
         let crowd = async {

@@ -71,3 +71,12 @@ async fn crowd_from_the_console_comes_to_a_hidden_sale() {
     assert_eq!((sent.status.as_u16(), hidden.len(), hidden[0].total), (303, 1, 60));
     assert_eq!(sent.header("location"), format!("/admin/sales/{}?lang=en", hidden[0].id));
 }
+
+#[tokio::test]
+async fn crowd_has_nothing_to_buy_in_an_empty_shop_and_blocks_no_later_one() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    assert!(!admin.get("/admin?lang=en").await.text().contains("/admin/crowd"), "nothing is offered");
+    assert_eq!(admin.send_form("/admin/crowd?lang=en", "").await.status.as_u16(), 500);
+    assert!(!shop.parts.store.leases().is_held("rehearsal").await.unwrap());
+}
