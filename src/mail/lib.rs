@@ -51,6 +51,9 @@ impl Mailer {
         self.metrics.mails_waiting.set(waiting);
         let Some(transport) = &self.transport else { return Ok(0) };
         let due = self.store.mail().due(MAX_MAILS).await?;
+        if due.is_empty() {
+            return Ok(0);
+        }
         let shop = &self.store.shop_settings().get().await?;
         let outbox = &Outbox { store: &self.store, sent: &self.metrics.mails_sent, failed: &self.metrics.mails_failed };
         let attempts = futures::stream::iter(&due).for_each_concurrent(CONCURRENCY, |mail| async move {
