@@ -92,7 +92,6 @@ impl ShopForm {
         let settings = ShopSettings {
             name: Bilingual::new(self.name_zh.trim(), self.name_en.trim()),
             mark: self.mark.trim().to_owned(),
-            logo: before.logo.clone(),
             colour: colour.unwrap_or_default(),
             time_zone: zone.unwrap_or_default(),
             languages: languages.unwrap_or(before.languages),

@@ -215,13 +215,12 @@ impl Chrome {
         if let Some(rest) = self.path.strip_prefix(&home).filter(|rest| rest.starts_with('/')) {
             return format!("/{other}{rest}");
         }
-        match self.path.split_once('?').unwrap_or((&self.path, "")) {
-            (page, query) if page == "/admin" || page.starts_with("/admin/") => {
-                let tab = query.split('&').find(|part| part.starts_with("show="));
-                tab.map_or_else(|| format!("{page}?lang={other}"), |tab| format!("{page}?{tab}&lang={other}"))
-            }
-            _ => format!("/{other}/"),
+        if !self.is_at_console() {
+            return format!("/{other}/");
         }
+        let (page, query) = self.path.split_once('?').unwrap_or((&self.path, ""));
+        let tab = query.split('&').find(|part| part.starts_with("show="));
+        tab.map_or_else(|| format!("{page}?lang={other}"), |tab| format!("{page}?{tab}&lang={other}"))
     }
 
     /// Whether this page is cached for all visitors, so that a script fills in the user's name.
