@@ -410,8 +410,8 @@ async fn sell(
     Ok(orders)
 }
 
-/// Pays orders at the sandbox, with the addresses of their buyers. Of four paid orders one is
-/// delivered, one under way, one packed, and one waits for the staff.
+/// Pays orders at the sandbox, with the addresses of their buyers. Of four paid orders one is delivered, one under way, one
+/// packed, and one waits for the staff.
 async fn pay_and_send(store: &Store, sale: &Sale, orders: &[DemoOrder], now: Timestamp) -> anyhow::Result<()> {
     let (mut first, mut then) = (Vec::new(), Vec::new());
     for (n, &(order, amount, name)) in orders.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! What the shop takes for shipping: a table of rates by currency, country and region.
 //!
-//! Only rates in the order's currency are used: the one of the address's region; without it that of its country; without
-//! that the one for everywhere else, which each currency must have.
+//! Only rates in the order's currency are used. The rate of the address's region wins over the rate of its country, and
+//! both win over the rate for everywhere else, which each currency must have.
 
 use std::collections::BTreeSet;
 use std::fmt;

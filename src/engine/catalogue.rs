@@ -1,5 +1,5 @@
-//! The catalogue in memory: every process keeps a copy of all sales, goods, categories and settings of the shop, and polls the catalogue's
-//! revision for changes.
+//! The catalogue in memory: every process keeps a copy of all sales, goods, categories and settings of the shop, and polls
+//! the catalogue's revision for changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};

@@ -93,8 +93,8 @@ impl<'a> ListPage<'a> {
         let [mut live, mut next, mut past] = states.map(|states| -> Vec<_> {
             sales.iter().copied().filter(|(sale, goods)| states.contains(&sale.state) && is_here(goods)).collect()
         });
-        // Nearly sold sales come first, then the sales that end first, then the latest start. A draw waits for nobody's
-        // hurry, so it follows. Sold-out and paused sales come last.
+        // Nearly sold-out sales come first. Then rushes and waiting rooms before draws, because in a draw speed does not
+        // matter. Within each, the sale that ends first, then the latest start. Sold-out and paused sales come last.
         live.sort_by_key(|(sale, _)| {
             let closes_at = sale.window.closes_at;
             let stands = (sale.state == SaleState::Paused, sale.demand());

@@ -37,7 +37,8 @@ pub const REMINDER: &str = "reminder.ics";
 /// The public address of the shop, and its settings.
 pub type Site<'a> = (&'a str, &'a Arc<ShopSettings>);
 
-/// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. A rehearsal has a page, but is not on the list and has no calendar file.
+/// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. A rehearsal has a
+/// page, but is not on the list and has no calendar file.
 pub fn render_all(
     locale: Locale,
     site: Site<'_>,

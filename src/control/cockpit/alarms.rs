@@ -48,7 +48,8 @@ fn is_live(sample: &Sample) -> bool {
     sample.sale.value.is_some_and(|sale| sale.state == SaleState::Live)
 }
 
-/// Whether nine tenths of an open sale are taken. One that sold out needs nobody, and a draw hands out all units at once.
+/// Whether an open sale has sold nine tenths of its units. A sold-out sale is no alarm, since nobody has to act. A draw is
+/// none either, since it hands out all units at once.
 fn is_nearly_gone(sample: &Sample) -> bool {
     let is_draw = sample.sale.value.is_some_and(|sale| sale.entries.is_some());
     let left = sample.left().zip(sample.total()).filter(|(_, total)| *total > 0);
