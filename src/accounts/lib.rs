@@ -15,6 +15,7 @@
 //! - `recovery`: a new password when the old one is lost.
 //! - `refusal`: why one of these is refused.
 //! - `security`: records all this in the security events and the audit log.
+//! - `tokens`: tokens of programs; in memory, refreshed by every process.
 //! - `staff_policy`: what the owners ask of all staff, sessions of staff that end when they are not used, and step-up,
 //!   which asks for the password again before operations that spend money, or would do much harm in the wrong hands.
 //! - `administration`: what staff do with the accounts of others.
@@ -43,6 +44,7 @@ mod refusal;
 mod security;
 mod self_service;
 mod staff_policy;
+mod tokens;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -86,6 +88,8 @@ use session::Sessions;
 pub use session::{SESSION_LIFETIME, Session, hint_cookie};
 pub use staff_policy::StaffDuty;
 use throttle::GuessLimits;
+use tokens::Tokens;
+pub use tokens::{Program, RateState, TokenDraft, TokenRefusal};
 
 /// How often a process reads the revocations of other processes. A revoked session stays valid elsewhere for this long.
 const REVOCATION_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -144,6 +148,7 @@ pub struct Accounts {
     sessions: Sessions,
     known_devices: KnownDevices,
     revocations: Revocations,
+    tokens: Tokens,
     factors: SecondFactors,
     passkeys: Passkeys,
     links: MailLinks,
@@ -167,6 +172,7 @@ impl Accounts {
             challenges: Signer::new(secret, "registration"),
             passwords: Passwords::new(),
             revocations: Revocations::new(),
+            tokens: Tokens::default(),
             factors: SecondFactors::new(secret),
             passkeys: Passkeys::new(secret),
             links: MailLinks::new(secret),
@@ -337,9 +343,10 @@ impl Accounts {
         }
     }
 
-    /// Reads the revocations of other processes, and the owners' policy for staff.
+    /// Reads the revocations of other processes, the tokens of programs, and the owners' policy for staff.
     pub async fn refresh(&self) -> Result<(), StoreError> {
         self.revocations.refresh(&self.store).await?;
+        self.tokens.refresh(&self.store).await?;
         self.refresh_policy().await
     }
 
@@ -365,6 +372,7 @@ impl Accounts {
     }
 
     async fn write_last_uses(&self) -> Result<(), StoreError> {
+        self.write_token_uses().await?;
         let seen: Vec<(Uuid, Timestamp)> =
             self.seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner).drain().collect();
         if seen.is_empty() {

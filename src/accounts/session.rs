@@ -10,7 +10,7 @@ use uuid::Uuid;
 use base::clock::Clock;
 use base::signing::Signer;
 use domain::Role;
-use domain::{UserId, hex};
+use domain::{ApiToken, UserId, hex};
 use store::User;
 
 /// How long a cookie is valid after it was issued: 14 days.
@@ -42,6 +42,12 @@ impl Session {
     pub(super) fn with_id(id: Uuid, user: &User, issued_at: Timestamp) -> Session {
         let (username, stamp) = (user.username.clone(), password_stamp(user));
         Session { id, issued_at, user_id: user.id, username, role: user.role, stamp }
+    }
+
+    /// What stands for the session of a program: no cookie, and no proof of a password.
+    pub(super) fn of_token(token: &ApiToken, role: Role) -> Session {
+        let (id, issued_at, user_id) = (token.id, token.created_at, token.created_by);
+        Session { id, issued_at, user_id, username: token.actor(), role, stamp: String::new() }
     }
 
     pub fn expires_at(&self) -> Timestamp {

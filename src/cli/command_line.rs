@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, Command};
 use jiff::civil::Date;
 
 use super::commands::{DrawFiles, Reset};
+use super::tokens::{TokenCommand, TokenOptions};
 use base::config::{self, Config, ProcessRole, SETTINGS, Source, variable};
 use base::lifecycle::name_process;
 use rehearse::options::{self, Options};
@@ -31,6 +32,8 @@ pub enum Task {
     /// Compare bills of providers with the books.
     Settle(SettleOptions),
     VerifyDraw(DrawFiles),
+    /// Make, list or revoke tokens of programs.
+    Token(TokenCommand),
     /// Print the document of the API.
     OpenApi,
 }
@@ -69,6 +72,7 @@ pub(super) fn parse() -> anyhow::Result<(Task, Config)> {
     let (day, provider) = (matches.get_one::<Date>("day").copied(), matches.get_one::<String>("provider").cloned());
     let task = match task {
         Task::Settle(_) => Task::Settle(SettleOptions { day, provider }),
+        Task::Token(command) => Task::Token(command.with(TokenOptions::read(&matches)?)),
         _ if day.is_some() || provider.is_some() => bail!("--day and --provider belong to settle"),
         task => task,
     };
@@ -96,7 +100,8 @@ fn command() -> Command {
                 .value_name("ROLE|COMMAND")
                 .help(
                     "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, settle, openapi, \
-                     rehearse, reset-password NAME, reset-second-factor NAME, verify-draw PROOF ENTRIES [ENTRY...]",
+                     rehearse, reset-password NAME, reset-second-factor NAME, token list, token create NAME SCOPE..., token revoke NAME, \
+                     verify-draw PROOF ENTRIES [ENTRY...]",
                 )
                 .action(ArgAction::Append)
                 .num_args(0..),
@@ -130,7 +135,7 @@ fn command() -> Command {
     for &(name, help) in SETTINGS {
         command = command.arg(Arg::new(name).long(name).env(variable(name)).hide_env_values(true).help(help));
     }
-    command.args(options::flags())
+    command.args(TokenOptions::flags()).args(options::flags())
 }
 
 fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
@@ -141,6 +146,9 @@ fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
         && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)
     {
         return Ok(task.clone());
+    }
+    if let ["token", rest @ ..] = words {
+        return TokenCommand::parse(rest).map(Task::Token);
     }
     if let ["verify-draw", files @ ..] = words {
         return Ok(Task::VerifyDraw(draw_files(files)?));
@@ -191,6 +199,11 @@ mod tests {
         for (command, reset) in Reset::COMMANDS {
             assert_eq!(task(&[command, "admin"], false).unwrap(), Task::Reset(reset, "admin".to_owned()));
             assert!(task(&[command], false).is_err() && task(&[command, "a", "b"], false).is_err());
+        }
+        let revoke = TokenCommand::Revoke("till".to_owned());
+        assert_eq!(task(&["token", "revoke", "till"], false).unwrap(), Task::Token(revoke));
+        for wrong in [&["token"][..], &["token", "create", "till"], &["token", "create", "till", "everything"]] {
+            assert!(task(wrong, false).is_err(), "{wrong:?}");
         }
         command().debug_assert();
     }

@@ -1,8 +1,9 @@
-//! The command line: parsing, dispatch and the commands `doctor`, `audit`, `reset-…` and `verify-draw`.
+//! The command line: parsing, dispatch and the commands `doctor`, `audit`, `reset-…`, `token` and `verify-draw`.
 
 mod command_line;
 mod commands;
 mod doctor;
+mod tokens;
 
 use std::hint::black_box;
 use std::io::IsTerminal;
@@ -65,6 +66,7 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             println!("{}", String::from_utf8_lossy(&app::document().text()));
             Ok(ExitCode::SUCCESS)
         }
+        Task::Token(command) => command.run(&Services::build(&config).await?).await,
         Task::VerifyDraw(files) => commands::verify_draw(&files),
         Task::Run(roles) => app::run(&roles, config).await,
     }

@@ -73,6 +73,10 @@ pub mod questions {
     pub mod page;
 }
 pub mod step_up;
+pub mod tokens {
+    pub mod api;
+    pub mod page;
+}
 pub mod users {
     pub mod api;
     pub mod mail;
@@ -153,10 +157,25 @@ impl Tab {
 
 /// The tabs of a page with two lists, of which only owners see the second.
 pub(crate) fn two_tabs(chrome: &Chrome, page: &str, names: &[&'static str; 2], show: &str) -> Vec<Tab> {
-    let here = chrome.path.contains(&format!("show={show}"));
-    let tabs =
-        [Tab::new(chrome, page, names[0], !here), Tab::new(chrome, &format!("{page}?show={show}"), names[1], here)];
-    if chrome.owns() { tabs.into() } else { Vec::new() }
+    owner_tabs(chrome, page, names[0], &[(show, names[1])])
+}
+
+/// The tabs of a page of which only owners see more than the first: values of `show`, and names.
+pub(crate) fn owner_tabs(
+    chrome: &Chrome,
+    page: &str,
+    first: &'static str,
+    others: &[(&str, &'static str)],
+) -> Vec<Tab> {
+    if !chrome.owns() {
+        return Vec::new();
+    }
+    let is_here = |show: &str| chrome.path.contains(&format!("show={show}"));
+    let mut tabs = vec![Tab::new(chrome, page, first, !others.iter().any(|(show, _)| is_here(show)))];
+    tabs.extend(
+        others.iter().map(|(show, name)| Tab::new(chrome, &format!("{page}?show={show}"), name, is_here(show))),
+    );
+    tabs
 }
 
 /// Redirects the address of a page that became a tab of another page. The rest of the query stays.

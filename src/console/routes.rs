@@ -8,7 +8,7 @@ use axum::middleware::from_fn_with_state;
 use crate::{
     approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, invoices, linked_accounts, lists,
     log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings, site,
-    step_up, users, waiting_room,
+    step_up, tokens, users, waiting_room,
 };
 use web::document::Api;
 use web::extract::session::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
@@ -48,6 +48,7 @@ pub fn document(api: &mut Api) {
         sales::api::document,
         sales::definition_api::document,
         security::api::document,
+        tokens::api::document,
         users::api::document,
         waiting_room::document,
     ];
@@ -132,6 +133,8 @@ fn api() -> Routes {
         .route("/api/admin/users/{user}/start-recovery", post(users::api::start_recovery))
         .route("/api/admin/staff", get(users::api::staff))
         .route("/api/admin/staff-policy", get(users::api::policy))
+        .route("/api/admin/tokens", get(tokens::api::list))
+        .route("/api/admin/tokens/{token}", delete(tokens::api::revoke))
         .route("/api/admin/books", get(books::api::show))
         .route("/api/admin/settlements", get(books::settlements::list))
         .route("/api/admin/settlements/{provider}/{day}", get(books::settlements::show))
@@ -162,7 +165,15 @@ fn pages() -> Routes {
         .route("/admin/questions/{question}/hide", post(questions::page::hide))
         .route("/admin/questions/{question}/unhide", post(questions::page::unhide))
         .route("/admin/security", get(moved::<ViewSecurity>))
-        .route("/admin/system", tabs([tab("", dead_letters::page::show), tab("mail", users::mail::show)]))
+        .route(
+            "/admin/system",
+            tabs([
+                tab("", dead_letters::page::show),
+                tab("mail", users::mail::show),
+                tab("tokens", tokens::page::show),
+            ]),
+        )
+        .route("/admin/tokens/{token}/revoke", post(tokens::page::revoke))
         .route("/admin/mail", get(moved::<ReadMail>))
         .route("/admin/users", tabs([tab("", users::page::list), tab("staff", users::staff::list)]))
         .route("/admin/users/bulk", post(lists::bulk::users::summary))
@@ -286,7 +297,9 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/api/admin/payment-cases/{case}/refund", post(payment_cases::api::refund))
         .route("/api/admin/packets", post(packets::api::fund))
         .route("/api/admin/staff", post(users::api::add_staff))
+        .route("/api/admin/tokens", post(tokens::api::create))
         .route("/admin/staff", post(users::staff::create))
+        .route("/admin/tokens", post(tokens::page::create))
         .route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable));
     Router::new()
         .merge(keyed)

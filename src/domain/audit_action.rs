@@ -91,6 +91,12 @@ wire_enum! {
         RemovePasskey = "remove-passkey",
         VerifyMail = "verify-mail",
         RemoveMail = "remove-mail",
+        CreateToken = "create-token",
+        RevokeToken = "revoke-token",
+        /// Another shop confirmed, released or extended a reservation.
+        ConfirmReservation = "confirm-reservation",
+        ReleaseReservation = "release-reservation",
+        ExtendReservation = "extend-reservation",
     }
 }
 
@@ -169,6 +175,8 @@ wire_enum! {
         MailAddressChanged = "mail_address_changed",
         /// A link that sets a new password was sent, at the request of the owner or of staff.
         RecoveryStarted = "recovery_started",
+        /// A program sent a token that the shop does not take, or sent one in an address.
+        TokenRefused = "token_refused",
     }
 }
 

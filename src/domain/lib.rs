@@ -9,6 +9,7 @@ pub mod ids;
 pub mod money;
 
 pub mod address;
+pub mod api_token;
 pub mod audit_action;
 pub mod bucket;
 pub mod calendar;
@@ -44,6 +45,7 @@ pub mod waiting_room;
 pub mod waitlist;
 
 pub use address::{Address, GivenAddress};
+pub use api_token::{ApiToken, Scope};
 pub use audit_action::AuditAction;
 pub use audit_action::SecurityClass;
 pub use audit_action::{Alarm, AlarmEvent};

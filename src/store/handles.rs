@@ -52,6 +52,8 @@ handles! {
     sessions: SessionStore,
     /// What proves an account: passkeys, second factors, recovery, and the count of wrong guesses.
     credentials: CredentialStore,
+    /// Tokens of programs.
+    api_tokens: ApiTokenStore,
     /// Balances and their entries.
     wallet: WalletStore,
     /// Red packets and their claims.

@@ -30,6 +30,7 @@ pub struct RequestId(pub Uuid);
 /// A request with its key.
 #[derive(Debug, Clone)]
 pub struct KeyedRequest {
+    /// The account, or the id of a program's token.
     pub user: UserId,
     /// Method and path of the request.
     pub request: String,

@@ -39,6 +39,7 @@ mod processes;
 mod waiting_rooms;
 
 mod accounts;
+mod api_tokens;
 mod wallet;
 
 mod packets;
@@ -77,9 +78,9 @@ use pool::Pool;
 use transaction::{ListLock, Tx};
 
 pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
-pub use accounts::changes::StaffPolicy;
 pub use accounts::changes::first_valid_issue;
 pub use accounts::changes::{AccountChange, AccountChangeRefusal, AccountEdit, Actor};
+pub use accounts::changes::{COMMAND_LINE, StaffPolicy};
 pub use accounts::contacts::AccountMail;
 pub use accounts::contacts::StaffRecovery;
 pub use accounts::contacts::{RegistrationContact, RegistrationDevice};
@@ -89,6 +90,7 @@ pub use accounts::export::DeletionOutcome;
 pub use accounts::registrations::{CountOutcome, RegistrationCount};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
 pub use accounts::{RegisterOutcome, User, UserSearch};
+pub use api_tokens::{LiveToken, NewTokenOutcome};
 pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use books::Period;
@@ -104,11 +106,11 @@ pub use eligibility::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, 
 pub use error::StoreError;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use handles::{
-    AccountStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore, DrawStore,
-    EligibilityStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore, OrderStore, PacketStore,
-    PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore, SandboxStore, SavedViewStore,
-    SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, ShopSettingsStore, WaitingRoomStore, WaitlistStore,
-    WalletStore,
+    AccountStore, ApiTokenStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore,
+    DrawStore, EligibilityStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore, OrderStore,
+    PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore, SandboxStore,
+    SavedViewStore, SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, ShopSettingsStore,
+    WaitingRoomStore, WaitlistStore, WalletStore,
 };
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use mail::Mail;

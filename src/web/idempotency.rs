@@ -1,6 +1,7 @@
 //! Requests that create or add something, and that may be sent again. The layer around their handlers reads the key of
 //! a request: the header `Idempotency-Key` of a program, or `once` in the query of a form's address, which the shop's
-//! own forms have. The first answer is stored for a day per account, method, path and key. A replay gets that answer.
+//! own forms have. The first answer is stored for a day per account or token, method, path and key. A replay gets that
+//! answer.
 //!
 //! A refusal is not stored, because nothing was made: the key is free again. After an error of the shop, or if the
 //! process died, the next attempt is carried out with the id of the first ([`RequestId`]), so that the request takes
@@ -22,6 +23,7 @@ use tracing::{Instrument, warn};
 use uuid::Uuid;
 
 use crate::Shop;
+use crate::extract::program::caller_id;
 use crate::extract::{MAX_BODY_BYTES, body};
 use crate::problem::{Code, Problem};
 use domain::RefundId;
@@ -50,16 +52,11 @@ static KEPT_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, LOCATION, ETAG];
 /// The layer around the handlers of requests that may be sent again.
 pub async fn repeatable(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
     let Some(key) = key_of(&request)? else { return Ok(next.run(request).await) };
-    // Without a session the handler refuses.
-    let Some(session) = shop.accounts.session(request.headers()) else { return Ok(next.run(request).await) };
+    // Without a session or a token the handler refuses.
+    let Some(user) = caller_id(&shop, &request) else { return Ok(next.run(request).await) };
     let (parts, content) = request.into_parts();
     let (content, digest) = digest(&parts.headers, content).await?;
-    let keyed = KeyedRequest {
-        user: session.user_id,
-        request: format!("{} {}", parts.method, parts.uri.path()),
-        key,
-        body: digest,
-    };
+    let keyed = KeyedRequest { user, request: format!("{} {}", parts.method, parts.uri.path()), key, body: digest };
     let attempt = match begin(&shop, &keyed).await? {
         RequestState::Begun(attempt) => attempt,
         RequestState::Answered(kept) => return replay(kept),

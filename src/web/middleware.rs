@@ -21,6 +21,7 @@ use tower_http::csrf::{CsrfLayer, ProtectionError};
 use tracing::{Instrument, Span, error, info_span, warn};
 
 use crate::cache_policy::Cache;
+use crate::extract::program;
 use crate::extract::visitor::{Visitor, login_path};
 use crate::problem::{Code, Problem, ProblemContext};
 use crate::security::WatchedRequest;
@@ -55,10 +56,12 @@ const PAGE_HEADERS: [(HeaderName, HeaderValue); 3] = [
 
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
+const HOT_PATHS: [&str; 3] = ["/api/sales/", "/api/packets/", "/api/v1/sales/"];
+
 /// The kind of client. It follows from the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// Clients on the hot path: button, token, purchase, red packet. They get no page about a problem and no line in the log.
+    /// Clients on the hot path: button, token, purchase, red packet, reservation. They get no page about a problem and no line in the log.
     HotPath,
     Program,
     Browser,
@@ -67,9 +70,7 @@ enum Audience {
 impl Audience {
     fn of(path: &str) -> Audience {
         match path {
-            path if path.starts_with("/api/sales/") || path.starts_with("/api/packets/") || path == "/api/ping" => {
-                Audience::HotPath
-            }
+            path if HOT_PATHS.iter().any(|hot| path.starts_with(hot)) || path == "/api/ping" => Audience::HotPath,
             path if path.starts_with("/api/") => Audience::Program,
             _ => Audience::Browser,
         }
@@ -127,9 +128,18 @@ pub async fn frame(State(shop): State<Arc<Shop>>, request: Request, next: Next) 
         Audience::HotPath => Some(WatchedRequest::on_hot_path()),
         _ => WatchedRequest::of(&request, &shop),
     };
-    let mut response = match query_keys::check(&shop.document, &request) {
+    let checked = program::check_address(&request, &shop).and_then(|()| query_keys::check(&shop.document, &request));
+    let mut response = match checked {
         Ok(()) => {
-            let handled = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(context.span()).await;
+            let is_from_program = program::is_from_program(&request);
+            let handled = async {
+                match is_from_program {
+                    // Boxed, so that the future of everyone else's request stays small.
+                    true => Box::pin(program::authenticated(&shop, request, next)).await,
+                    false => next.run(request).await,
+                }
+            };
+            let handled = AssertUnwindSafe(handled).catch_unwind().instrument(context.span()).await;
             handled.unwrap_or_else(|panic| panic_problem(&panic).into_response())
         }
         Err(problem) => problem.into_response(),

@@ -36,7 +36,8 @@ const CODE: &str = "step_up_code";
 /// The language of a page, in the query of its address.
 const LANGUAGE: &str = "lang";
 
-/// The layer around operations of the staff. A request without a staff session passes: the handler refuses it.
+/// The layer around operations of the staff. A request without a staff session passes: the handler refuses it. So does the
+/// request of a program: its token was made after the password, with the scope for this.
 pub async fn required(State(shop): State<Arc<Shop>>, request: Request, next: Next) -> Result<Response, Problem> {
     match shop.accounts.session(request.headers()).filter(Session::is_staff) {
         Some(session) if !shop.accounts.is_proved(&session).await? => Err(Code::StepUpNeeded.into()),
@@ -148,7 +149,11 @@ fn section_path(visitor: &Visitor) -> String {
         };
     }
     // Exports are of orders and of the books, whose page stands beside the orders.
-    let pages = [("/admin/staff", "/admin/users?show=staff"), ("/admin/packets", "/admin/packets")];
+    let pages = [
+        ("/admin/staff", "/admin/users?show=staff"),
+        ("/admin/tokens", "/admin/system?show=tokens"),
+        ("/admin/packets", "/admin/packets"),
+    ];
     let page =
         pages.into_iter().find(|(path, _)| visitor.path.starts_with(path)).map_or("/admin/orders", |(_, page)| page);
     console_link(page, visitor.locale)

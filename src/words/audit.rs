@@ -28,6 +28,12 @@ texts! {
         all_categories: "商品分类", "The categories";
         question: "提问 {}", "Question {}";
         shipping: "运费", "Shipping";
+        token: "令牌 {}", "Token {}";
+        token_of: "令牌“{}”", "Token “{}”";
+        f_scopes: "权限", "Scopes";
+        f_networks: "允许的网络", "Networks";
+        f_rate: "每秒请求数", "Requests a second";
+        f_reference: "外部订单号", "Reference outside";
         f_rates: "运费", "Rates";
         f_mark: "标识", "Mark";
         f_logo: "标志图片", "Logo";
@@ -194,6 +200,11 @@ static ACTIONS: [Row; AuditAction::ALL.len()] = [
     (AuditAction::RemovePasskey, ["移除通行密钥", "Remove a passkey"], ["{subject}移除了通行密钥", "{subject} removed a passkey"]),
     (AuditAction::VerifyMail, ["验证邮箱", "Confirm email address"], ["{subject}验证了邮箱", "{subject} confirmed an email address"]),
     (AuditAction::RemoveMail, ["移除邮箱", "Remove email address"], ["{subject}移除了邮箱", "{subject} removed the email address"]),
+    (AuditAction::CreateToken, ["新建访问令牌", "Create token"], ["新建了{subject}", "{subject} was created"]),
+    (AuditAction::RevokeToken, ["撤销访问令牌", "Revoke token"], ["撤销了{subject}", "{subject} was revoked"]),
+    (AuditAction::ConfirmReservation, ["确认预留", "Confirm reservation"], ["{subject}已在外部商店付款", "{subject} was paid in the other shop"]),
+    (AuditAction::ReleaseReservation, ["释放预留", "Release reservation"], ["外部商店释放了{subject}", "The other shop released {subject}"]),
+    (AuditAction::ExtendReservation, ["延长预留", "Extend reservation"], ["外部商店延长了{subject}", "The other shop extended {subject}"]),
 ];
 
 /// The words of an action.
@@ -259,6 +270,7 @@ static CLASSES: [(SecurityClass, &str, &str); SecurityClass::ALL.len()] = [
     (SecurityClass::PasskeyRemoved, "移除通行密钥", "Passkey removed"),
     (SecurityClass::MailAddressChanged, "更换邮箱", "Email address changed"),
     (SecurityClass::RecoveryStarted, "发起找回密码", "Password recovery started"),
+    (SecurityClass::TokenRefused, "拒绝访问令牌", "Access token refused"),
 ];
 
 /// The details that the program records. Roles and codes of problems are not here: they have texts elsewhere or are
@@ -295,6 +307,11 @@ static DETAILS: &[(&str, &str, &str)] = &[
     ("second_factors_encrypted", "两步验证已用新密钥加密", "Two-step verification encrypted with the new secret"),
     ("address", "同一地址", "One address"),
     ("process", "整个进程", "The whole process"),
+    ("token_unknown", "未知或已撤销的令牌", "Unknown or revoked token"),
+    ("token_expired", "令牌已过期", "Expired token"),
+    ("token_orphaned", "创建令牌的员工已离职或停用", "Its maker left the staff or is blocked"),
+    ("token_network", "来自不允许的网络", "From a network that isn’t allowed"),
+    ("token_in_address", "令牌写在了网址中", "A token in an address"),
     ("username_taken", "用户名已被占用", "Username taken"),
     ("bad_username", "用户名不合规则", "Username not allowed"),
     ("weak_password", "密码太弱", "Weak password"),

@@ -33,6 +33,7 @@ mod packets;
 mod problems;
 mod sales;
 mod shop;
+mod tokens;
 mod waiting_rooms;
 
 pub use account::{AccountText, ContactText, MailText, MemberText, PasskeysText, RecoveryText};
@@ -47,6 +48,7 @@ pub use payments::{ApprovalsText, BooksText, CasesText, SettlementsText, WalletT
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
 pub use sales::{ChecklistText, ReportText, SalesText};
 pub use shop::{AboutText, ArchiveText, BrandText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
+pub use tokens::{TokensText, scope};
 pub use waiting_rooms::{
     EligibilityConsoleText, EligibilityText, WaitingRoomConsoleText, WaitingRoomText, WaitlistText,
 };
@@ -117,6 +119,7 @@ tables! {
     outcome: OutcomeText,
     support: SupportText,
     tables: TablesText,
+    tokens: TokensText,
     cases: CasesText,
     approvals: ApprovalsText,
     books: BooksText,

@@ -68,6 +68,7 @@ mod strictness;
 mod stripe;
 mod support;
 mod tables;
+mod tokens;
 mod variants;
 mod waiting_room_pages;
 mod waiting_rooms;

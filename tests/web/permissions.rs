@@ -216,6 +216,11 @@ pub(super) const TABLE: &[(&str, &str, char)] = &[
     ("PATCH", "/api/admin/staff/{user}", 'o'),
     ("DELETE", "/api/admin/staff/{user}", 'o'),
     ("DELETE", "/api/admin/staff/{user}/second-factor", 'o'),
+    ("POST", "/admin/tokens", 'o'),
+    ("POST", "/admin/tokens/{token}/revoke", 'o'),
+    ("GET", "/api/admin/tokens", 'o'),
+    ("POST", "/api/admin/tokens", 'o'),
+    ("DELETE", "/api/admin/tokens/{token}", 'o'),
     ("GET", "/api/admin/audit-log", 'l'),
     ("POST", "/admin/orders/{order}/recipient", 'a'),
     ("POST", "/api/admin/orders/{order}/recipient", 'a'),
@@ -300,6 +305,7 @@ async fn each_role_has_its_permissions_and_no_others() {
             // Ids that do not exist: a request that passes changes nothing.
             let path = path.replace("{user}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{approval}", "0198c0de-0000-7000-8000-000000000001");
+            let path = path.replace("{token}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{case}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{question}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");

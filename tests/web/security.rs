@@ -18,7 +18,7 @@ impl TestShop {
     }
 
     /// Class and detail of each kind of event, sorted.
-    async fn kinds(&self) -> Vec<(String, String)> {
+    pub(super) async fn kinds(&self) -> Vec<(String, String)> {
         let mut kinds: Vec<_> = self.events().await.into_iter().map(|row| (row.class, row.detail)).collect();
         kinds.sort();
         kinds.dedup();
@@ -26,7 +26,7 @@ impl TestShop {
     }
 }
 
-fn kind(class: &str, detail: &str) -> (String, String) {
+pub(super) fn kind(class: &str, detail: &str) -> (String, String) {
     (class.to_owned(), detail.to_owned())
 }
 

@@ -225,6 +225,11 @@ impl<'a> LogWords<'a> {
             "order" => of(format!("/admin/orders/{id}?lang={lang}"), fill(t.order, short(id))),
             "packet" => of(format!("/admin/packets/{id}?lang={lang}"), fill(t.packet, short(id))),
             "question" => of(format!("/admin/questions/{id}?lang={lang}"), fill(t.question, short(id))),
+            "token" => {
+                let name = records.into_iter().find_map(|record| record.get("name")).map(plain);
+                let name = name.map_or_else(|| fill(t.token, short(id)), |name| fill(t.token_of, &name));
+                of(format!("/admin/system?show=tokens&lang={lang}"), name)
+            }
             "page" => {
                 let title = id.parse().ok().map(|page| self.text.about.title_of(page));
                 of(format!("/admin/pages?lang={lang}#{id}"), fill(t.page, title.unwrap_or(id)))

@@ -34,7 +34,7 @@ impl From<sqlx::Error> for AccountChangeRefusal {
 }
 
 /// The actor in the audit log for a command on the server. No account can have this name.
-const COMMAND_LINE: &str = "command line";
+pub const COMMAND_LINE: &str = "command line";
 
 /// A member of staff who changes an account.
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 
 use crate::document::Operation;
 use crate::extract::client::{ClientAddress, ClientDevice, PayingPhone};
+use crate::extract::program::{Caller, ProgramScope};
 use crate::extract::session::{Permission, SignedIn, Staff};
 use crate::extract::visitor::Visitor;
 use crate::extract::{Json, PathIds, Query, SalePath};
@@ -77,7 +78,14 @@ impl Described for SignedIn {
 impl<P: Permission> Described for Staff<P> {
     fn describe(operation: &mut Operation<'_>) {
         operation.session();
+        operation.token(P::SCOPE);
         operation.refuses(&[Code::NotFound, Code::NotAllowed, Code::MustChangePassword, Code::SecondFactorRequired]);
+    }
+}
+
+impl<S: ProgramScope> Described for Caller<S> {
+    fn describe(operation: &mut Operation<'_>) {
+        operation.token(S::SCOPE);
     }
 }
 

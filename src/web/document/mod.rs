@@ -20,13 +20,18 @@ use crate::Shop;
 use crate::problem::{Code, ProblemBody};
 use crate::query_keys::QueryKeys;
 pub use described::{Described, DescribedArguments};
+use domain::Scope;
 
 const ABOUT: &str = "A flash-sale shop. Times are RFC 3339 in UTC, money is in minor units, ids are strings. A request that \
-                     changes something must come from the same origin, or from a program that sends neither `Origin` nor \
-                     `Sec-Fetch-Site`.";
+                     changes something must come from the same origin, or from a program that sends a token, or neither \
+                     `Origin` nor `Sec-Fetch-Site`.";
 const KEY: &str = "Makes the request repeatable: for 24 hours the same key with the same body gets the first answer, with \
                    `Idempotent-Replayed: true`, and nothing is made twice. Refusals (4xx) are not kept.";
 const IF_MATCH: &str = "The `ETag` with which the resource was read: another version is not changed.";
+
+const TOKEN: &str = "The token of a program, `sk_…`, which an owner of the shop makes, with the scope that the operation names. \
+                     A cookie beside it is not read. `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` tell \
+                     what is left, if the token has a rate.";
 
 /// Where references to types of requests point until the document is finished.
 const REQUEST_SCHEMAS: &str = "/components/requests";
@@ -186,9 +191,12 @@ impl Api {
                     "ETag": {"description": "The version, for `If-Match`.", "schema": {"type": "string"}},
                     "Location": {"description": "Where the new resource can be read.", "schema": {"type": "string"}},
                 },
-                "securitySchemes": {"session": {
-                    "type": "apiKey", "in": "cookie", "name": "seckill", "description": "`__Host-seckill` on https.",
-                }},
+                "securitySchemes": {
+                    "session": {
+                        "type": "apiKey", "in": "cookie", "name": "seckill", "description": "`__Host-seckill` on https.",
+                    },
+                    "token": {"type": "http", "scheme": "bearer", "description": TOKEN},
+                },
             },
         });
         with_requests(document, answers, requests)
@@ -315,6 +323,14 @@ impl Operation<'_> {
     /// The request needs a session.
     pub fn session(&mut self) {
         self.json["security"] = json!([{"session": []}]);
+    }
+
+    /// The request needs the token of a program, with this scope. Operations of the staff take a session as well.
+    pub fn token(&mut self, scope: Scope) {
+        if let Some(ways) = self.json["security"].as_array_mut() {
+            ways.push(json!({"token": [scope.as_str()]}));
+        }
+        self.refuses(&[Code::BadApiToken, Code::ScopeMissing, Code::ForeignNetwork, Code::RateLimited]);
     }
 
     /// The request may have an idempotency key ([`crate::idempotency`]).

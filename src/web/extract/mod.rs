@@ -2,6 +2,7 @@
 //! text with a NUL pass ([`text`]).
 
 pub mod client;
+pub mod program;
 pub mod session;
 pub mod text;
 pub mod visitor;

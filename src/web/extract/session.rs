@@ -10,9 +10,10 @@ use axum::http::request::Parts;
 
 use crate::Shop;
 use crate::extract::client::client_address;
+use crate::extract::program::{check_scope, program_of};
 use crate::problem::{Code, Problem};
-use accounts::Session;
-use domain::{Role, SecurityClass, UserId};
+use accounts::{Program, Session};
+use domain::{Role, Scope, SecurityClass, UserId};
 use engine::packets::Purse;
 
 /// A signed-in user. Without a session the API responds 401, and [`crate::middleware`] redirects pages to the
@@ -28,9 +29,10 @@ impl FromRequestParts<Arc<Shop>> for SignedIn {
     }
 }
 
-/// A permission, which some roles of the staff have.
+/// A permission, which some roles of the staff have, and tokens with the scope of this name.
 pub trait Permission: Send + Sync + 'static {
     const ROLES: &'static [Role];
+    const SCOPE: Scope;
 }
 
 macro_rules! permissions {
@@ -41,6 +43,7 @@ macro_rules! permissions {
 
         impl Permission for $permission {
             const ROLES: &'static [Role] = &[$(Role::$role),+];
+            const SCOPE: Scope = Scope::$permission;
         }
     )+};
 }
@@ -71,10 +74,14 @@ permissions! {
 
 /// A member of the staff with a permission, confirmed by the database. Shoppers and visitors get 404; staff without the
 /// permission get 403. A page leads visitors to the log-in, because the README and the staff's bookmarks lead to pages.
+///
+/// Or a program: its token has the permission as a scope, and the account that made it still has the role. Then the
+/// session has this account and the name of the token.
 #[derive(Debug, Clone)]
 pub struct Staff<P: Permission> {
     pub session: Session,
     role: Role,
+    program: Option<Arc<Program>>,
     permission: PhantomData<P>,
 }
 
@@ -89,9 +96,17 @@ impl<P: Permission> Staff<P> {
         Purse::shop(self.session.user_id, self.actor(), self.role)
     }
 
-    /// Whether the role has another permission as well.
+    /// Whether the role has another permission as well, and the token of a program the scope.
     pub fn may<O: Permission>(&self) -> bool {
-        O::ROLES.contains(&self.role)
+        O::ROLES.contains(&self.role) && self.program.as_ref().is_none_or(|program| program.has(O::SCOPE))
+    }
+
+    /// Refuses a program, where what it does would outlive its token.
+    pub fn in_person(&self) -> Result<(), Problem> {
+        match self.program.is_some() {
+            true => Err(Problem::new(Code::NotAllowed).detail("A person does this in the console, not a program.")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -99,6 +114,14 @@ impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Problem> {
+        if let Some(program) = program_of(&parts.extensions) {
+            check_scope(program, P::SCOPE)?;
+            let (session, role, program) = (program.session().clone(), program.role(), Some(program.clone()));
+            return match P::ROLES.contains(&role) {
+                true => Ok(Staff { session, role, program, permission: PhantomData }),
+                false => Err(Code::NotAllowed.into()),
+            };
+        }
         let Some(session) = shop.accounts.session(&parts.headers) else {
             let is_page = parts.method.is_safe() && !parts.uri.path().starts_with("/api/");
             let code = if is_page { Code::NotSignedIn } else { Code::NotFound };
@@ -113,7 +136,7 @@ impl<P: Permission> FromRequestParts<Arc<Shop>> for Staff<P> {
             return Err(duty.into());
         }
         match P::ROLES.contains(&user.role) {
-            true => Ok(Staff { session, role: user.role, permission: PhantomData }),
+            true => Ok(Staff { session, role: user.role, program: None, permission: PhantomData }),
             false => refused(parts, shop, account, user.role.as_str(), Code::NotAllowed),
         }
     }

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -132,6 +132,18 @@ domain::refusals! { problems! {
     PasskeyNeeded 403 "passkey_needed" "The shop requires a second factor of its staff. Log in with your passkey.";
     StepUpNeeded 403 "step_up_needed" "Send your password, and a code if you have a second factor, to /api/account/step-up first.";
     BadSignature 401 "bad_signature" "The signature of the webhook is not valid.";
+    BadApiToken 401 "bad_api_token" "Send a token of this shop in the header Authorization: Bearer. It is missing, unknown, revoked or expired.";
+    ScopeMissing 403 "scope_missing" "The token lacks the scope that this needs.";
+    ForeignNetwork 403 "foreign_network" "The token must not be used from this network.";
+    BadEntry 403 "bad_entry" "The entry link has expired or was used. Go back to the shop that you came from.";
+    NoSuchShopper 404 "no_such_shopper" "No shopper with this id was named yet. POST /api/v1/shoppers first.";
+    ReservationExpired 409 "reservation_expired" "The reservation has expired, and its units went back on sale.";
+    ReservationReleased 409 "reservation_released" "The reservation was released or cancelled, and its units went back on sale.";
+    ReservationConfirmed 409 "reservation_confirmed" "The reservation was confirmed with another reference, or can only end in the console.";
+    ReferenceTaken 409 "reference_taken" "Another reservation was confirmed with this reference.";
+    ReservationTooLong 409 "reservation_too_long" "A reservation lives for at most an hour.";
+    TokenNameTaken 409 "token_name_taken" "Another token has this name.";
+    TooManyTokens 409 "too_many_tokens" "The shop has the maximum number of tokens. Revoke one.";
     CrossSite 403 "cross_site" "The request came from another site.";
     NotAllowed 403 "not_allowed" "Your role does not allow this.";
     SpendingLimit 403 "spending_limit" "Your role may give only so much of the shop's money within a day. Ask an owner.";
@@ -369,6 +381,9 @@ impl IntoResponse for Problem {
         let own_retry = extra.as_ref().and_then(|extra| extra.retry_after).map(HeaderValue::from);
         let ProblemExtra { back, again, not_before, cause, .. } = extra.unwrap_or_default();
         let mut response = response(self.code, body, own_retry.or_else(|| self.code.retry_after()));
+        if self.code == Code::BadApiToken {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         response.extensions_mut().insert(ProblemContext { code: self.code, back, again, not_before, cause });
         response
     }

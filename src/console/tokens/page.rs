@@ -1,0 +1,166 @@
+//! The console's page of tokens of programs, for owners.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use jiff::{SignedDuration, Timestamp};
+use uuid::Uuid;
+
+use crate::{ConfirmForm, StaffVisit, StaffVisitTo, Tab, owner_tabs};
+use accounts::TokenDraft;
+use domain::{ApiToken, Scope};
+use pages::{Chrome, filters};
+use web::Shop;
+use web::extract::session::ManageStaff;
+use web::extract::visitor::Visitor;
+use web::extract::{Form, Query};
+use web::idempotency::{NotKept, Repeatable};
+use web::problem::{Code, Problem};
+use web::shared::negotiation::{personal, see_other};
+use web::shared::{FieldError, NoticeQuery};
+
+/// The longest lifetime that the form takes, in days.
+const MAX_DAYS: i64 = 3650;
+
+pub async fn show(
+    (State(shop), _, visitor): StaffVisit<ManageStaff>,
+    Query(NoticeQuery { done }): Query<NoticeQuery>,
+) -> Result<Response, Problem> {
+    page(&shop, &visitor, StatusCode::OK, Shown { done, ..Shown::default() }).await
+}
+
+/// What the page shows besides the list.
+#[derive(Debug, Default)]
+struct Shown {
+    /// The form as it was sent.
+    typed: HashMap<String, String>,
+    errors: Vec<FieldError>,
+    done: String,
+    /// A token that was just made, with its text. Only this answer shows it.
+    made: Option<(ApiToken, String)>,
+}
+
+async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, shown: Shown) -> Result<Response, Problem> {
+    let tokens = shop.store.api_tokens().list().await?;
+    let chrome = visitor.chrome_at(format!("/admin/system?show=tokens&lang={}", visitor.locale));
+    personal(status, &TokensPage { chrome, tokens, now: shop.clock.now(), shown })
+}
+
+/// Makes a token. Its text stands in this answer and nowhere else.
+pub async fn create(
+    (State(shop), staff, visitor): StaffVisit<ManageStaff>,
+    Repeatable(request): Repeatable,
+    Form(typed): Form<HashMap<String, String>>,
+) -> Result<Response, Problem> {
+    let now = shop.clock.now();
+    let (draft, mut errors) = read(&typed, now);
+    errors.extend(draft.mistakes(now).into_iter().map(|(field, code)| FieldError::new(field, code)));
+    if !errors.is_empty() {
+        let shown = Shown { typed, errors, ..Shown::default() };
+        return page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, shown).await;
+    }
+    match shop.accounts.create_token((staff.session.user_id, staff.actor()), draft, request).await? {
+        Ok(made) => {
+            let shown = Shown { made: Some(made), ..Shown::default() };
+            Ok((Extension(NotKept), page(&shop, &visitor, StatusCode::OK, shown).await?).into_response())
+        }
+        Err(outcome) => {
+            let errors = vec![FieldError::new("name", super::api::refused(outcome).as_str())];
+            page(&shop, &visitor, StatusCode::CONFLICT, Shown { typed, errors, ..Shown::default() }).await
+        }
+    }
+}
+
+/// The token that the form asks for, and what cannot be read of it.
+fn read(typed: &HashMap<String, String>, now: Timestamp) -> (TokenDraft, Vec<FieldError>) {
+    let text = |field: &str| typed.get(field).map(|text| text.trim()).unwrap_or_default();
+    let mut errors = Vec::new();
+    let mut number = |field: &'static str, max: i64| {
+        let number = Some(text(field)).filter(|text| !text.is_empty()).map(|text| text.parse::<i64>().ok());
+        let number = number.map(|number| number.filter(|number| (1..=max).contains(number)));
+        errors.extend((number == Some(None)).then_some(FieldError::new(field, "out_of_range")));
+        number.flatten()
+    };
+    let (rate, days) = (number("rate", ApiToken::MAX_RATE.into()), number("days", MAX_DAYS));
+    let draft = TokenDraft {
+        name: text("name").to_owned(),
+        scopes: Scope::ALL.into_iter().filter(|scope| typed.contains_key(scope.as_str())).collect(),
+        networks: text("networks").split([' ', ',', '\n']).filter(|text| !text.is_empty()).map(str::to_owned).collect(),
+        rate: rate.and_then(|rate| rate.try_into().ok()),
+        expires_at: days.and_then(|days| now.checked_add(SignedDuration::from_hours(24 * days)).ok()),
+    };
+    (draft, errors)
+}
+
+pub async fn revoke(
+    (State(shop), staff, visitor, path): StaffVisitTo<ManageStaff, Uuid>,
+    Form(form): Form<ConfirmForm>,
+) -> Result<Response, Problem> {
+    let page = format!("/admin/system?show=tokens&lang={}", visitor.locale);
+    if !form.is_confirmed() {
+        return Err(Problem::invalid_field("confirm", "confirm").back(page));
+    }
+    shop.accounts.revoke_token(staff.actor(), path.0).await?.ok_or(Code::NotFound)?;
+    Ok(see_other(&format!("{page}&done=revoked")))
+}
+
+/// The tabs of the system's page.
+pub(crate) fn system_tabs(chrome: &Chrome) -> Vec<Tab> {
+    let t = chrome.text();
+    let others = [("mail", t.recovery.console_title), ("tokens", t.tokens.title)];
+    owner_tabs(chrome, "/admin/system", t.cockpit.letters_title, &others)
+}
+
+/// The tokens, newest first, and the form for a new one.
+#[derive(Debug, Template)]
+#[template(path = "users/tokens.html")]
+pub struct TokensPage {
+    pub chrome: Chrome,
+    pub tokens: Vec<ApiToken>,
+    pub now: Timestamp,
+    shown: Shown,
+}
+
+impl TokensPage {
+    /// Scopes under two headings: what only other shops need, and what the staff may do.
+    fn scopes(&self) -> [(&'static str, Vec<Scope>); 2] {
+        let t = &self.chrome.text().tokens;
+        let (shops, staff) =
+            Scope::ALL.into_iter().partition(|scope| matches!(scope, Scope::Reserve | Scope::Shoppers));
+        [(t.for_shops, shops), (t.for_staff, staff)]
+    }
+
+    fn scope_words(&self, scope: &Scope) -> &'static str {
+        words::scope(self.chrome.locale, *scope)
+    }
+
+    /// A class of the style sheet, and a word.
+    fn state(&self, token: &ApiToken) -> (&'static str, &'static str) {
+        let t = &self.chrome.text().tokens;
+        match token {
+            token if token.revoked_at.is_some() => ("cancelled", t.revoked),
+            token if token.expires_at.is_some_and(|end| end <= self.now) => ("rejected", t.expired),
+            _ => ("paid", t.live),
+        }
+    }
+
+    fn typed(&self, field: &str) -> &str {
+        self.shown.typed.get(field).map(String::as_str).unwrap_or_default()
+    }
+
+    fn is_ticked(&self, scope: &Scope) -> bool {
+        self.shown.typed.contains_key(scope.as_str())
+    }
+
+    fn error(&self, field: &str) -> Option<&'static str> {
+        let wrong = self.shown.errors.iter().find(|wrong| wrong.field == field)?;
+        Some(match wrong.code {
+            code @ ("token_name_taken" | "too_many_tokens") => words::problem(code).text(self.chrome.locale),
+            code => words::field_error(self.chrome.locale, code),
+        })
+    }
+}
