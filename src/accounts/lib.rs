@@ -16,6 +16,7 @@
 //! - `refusal`: why one of these is refused.
 //! - `security`: records all this in the security events and the audit log.
 //! - `tokens`: tokens of programs; in memory, refreshed by every process.
+//! - `external`: shoppers of another shop, and how it lets them in.
 //! - `staff_policy`: what the owners ask of all staff, sessions of staff that end when they are not used, and step-up,
 //!   which asks for the password again before operations that spend money, or would do much harm in the wrong hands.
 //! - `administration`: what staff do with the accounts of others.
@@ -38,6 +39,7 @@ mod passkeys;
 mod second_factor;
 
 pub mod administration;
+mod external;
 mod mail_address;
 mod recovery;
 mod refusal;
@@ -70,6 +72,8 @@ use webauthn::RelyingParty;
 
 use device::KnownDevices;
 pub use device::{Device, KnownDevice};
+use external::Remembered;
+pub use external::{EntryTarget, NamedShopper};
 use fair_queue::Lane;
 pub use link_digests::LinkDigests;
 pub use mail_address::{ContactLink, MailLink, MailLinks};
@@ -149,6 +153,9 @@ pub struct Accounts {
     known_devices: KnownDevices,
     revocations: Revocations,
     tokens: Tokens,
+    /// Signs entry tokens.
+    entries: Signer,
+    remembered: Remembered,
     factors: SecondFactors,
     passkeys: Passkeys,
     links: MailLinks,
@@ -173,6 +180,8 @@ impl Accounts {
             passwords: Passwords::new(),
             revocations: Revocations::new(),
             tokens: Tokens::default(),
+            entries: Signer::new(secret, "entry"),
+            remembered: Remembered::default(),
             factors: SecondFactors::new(secret),
             passkeys: Passkeys::new(secret),
             links: MailLinks::new(secret),

@@ -342,6 +342,7 @@ impl Services {
             send_crowd: self.sandbox.is_some().then(|| self.send_crowd()),
         });
         let routes = storefront::routes::routes(&shop).merge(console::routes::routes(&shop));
+        let routes = routes.merge(integration::routes::routes(&shop));
         web::router(shop, routes)
     }
 
@@ -414,6 +415,7 @@ pub fn document() -> Arc<Document> {
         let mut api = Api::default();
         storefront::routes::document(&mut api);
         console::routes::document(&mut api);
+        integration::routes::document(&mut api);
         Arc::new(api.into())
     });
     DOCUMENT.clone()

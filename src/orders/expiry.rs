@@ -56,7 +56,7 @@ impl Expiry {
     }
 
     async fn cancel(&self, sale: SaleId, orders: Vec<OrderId>) -> usize {
-        let outcome = self.store.orders().cancel(sale, &orders, "unpaid", LockPatience::Short).await;
+        let outcome = self.store.orders().expire(sale, &orders, LockPatience::Short).await;
         let count = outcome.as_ref().map_or(0, Vec::len);
         if count > 0 {
             self.metrics.cancelled.inc_by(count as u64);

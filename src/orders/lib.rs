@@ -6,6 +6,7 @@ pub mod holds;
 pub mod linked_accounts;
 pub mod parcels;
 mod receipt;
+pub mod reservations;
 pub mod returns;
 pub mod support;
 

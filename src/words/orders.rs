@@ -329,6 +329,10 @@ texts! {
         disputed: "付款有争议，可能已被收回；我知道，仍要退款",
             "The payment is or was disputed, so the money may be back already. I know, and refund it all the same";
         close: "返回", "Go back";
+        elsewhere: "外部订单号", "Order in the other shop";
+        paid_elsewhere: "货款由外部商店收取。", "The other shop took the money.";
+        end_elsewhere: "结束订单", "End order";
+        end_elsewhere_text: "本店不退款，货款由外部商店处理。数量退回场次。", "Nothing is refunded here: the other shop has the money. The units go back on sale.";
         no_actions: "当前状态没有可执行的操作。", "No actions available in this state.";
         own_order: "这是你自己的订单，须由另一位员工处理。", "This order is yours. Another staff member has to handle it.";
         not_yours: "你的角色只能查看。", "Your role is read-only.";

@@ -38,6 +38,8 @@ pub(crate) struct FoundOrderJson {
     return_state: Option<ReturnState>,
     /// What was refunded, in parts and as a whole.
     refunded: Money,
+    /// What another shop calls the order, if it was paid there. `null` for every other order.
+    reference: Option<String>,
     #[serde(flatten)]
     order: OrderJson,
 }
@@ -48,12 +50,12 @@ pub(crate) async fn found_orders(store: &Store, found: Vec<FoundOrder>) -> Resul
     let refunded = store.payments().refunded_amounts(&ids).await?;
     let with_parcel = found.iter().filter(|found| found.parcel.is_some()).map(|found| found.order.id);
     let parcels = store.orders().parcels_of(&with_parcel.collect::<Vec<_>>()).await?;
-    let json = |FoundOrder { order, username, held_at, returned: return_state, .. }: FoundOrder| {
+    let json = |FoundOrder { order, username, held_at, returned: return_state, reference, .. }: FoundOrder| {
         let back = refunded.get(&order.id).copied().unwrap_or_default();
         let refunded = Money::new(back, order.amount.currency);
         let (user_id, parcel) = (order.user_id, parcels.get(&order.id).map(ParcelJson::from));
         let order = OrderJson { parcel, ..OrderJson::masked(order) };
-        FoundOrderJson { user_id, username, held_at, return_state, refunded, order }
+        FoundOrderJson { user_id, username, held_at, return_state, refunded, reference, order }
     };
     Ok(found.into_iter().map(json).collect())
 }
@@ -148,7 +150,8 @@ pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem
     let invoice = shop.orders.invoice(&order).await?.map(|invoice| InvoiceJson::from(invoice.masked()));
     let known = shop.orders.goods_return(&order).await?;
     let returned = known.as_ref().map(|known| known.state);
-    let found = FoundOrder { order, username, held_at, parcel, returned };
+    let reference = shop.store.orders().reference_of(id).await?;
+    let found = FoundOrder { order, username, held_at, parcel, returned, reference };
     let mut found = found_orders(&shop.store, vec![found]).await?.remove(0);
     (found.order.invoice, found.order.returned) = (invoice, known.map(ReturnJson::from));
     let order = OrderDetail { found, history, payments, approvals };

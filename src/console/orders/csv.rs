@@ -24,7 +24,7 @@ use web::problem::Problem;
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 30] = [
+const HEADER: [&str; 31] = [
     "order_id",
     "placed_at",
     "confirmed_at",
@@ -55,6 +55,7 @@ const HEADER: [&str; 30] = [
     "tracking_number",
     "return",
     "shipping",
+    "reference",
 ];
 
 pub async fn export(
@@ -125,9 +126,10 @@ impl Export {
             let (carrier, number) = (label.carrier.unwrap_or_default(), label.number.unwrap_or_default());
             let returned = found.returned.map(|state| state.to_string()).unwrap_or_default();
             let shipping = order.shipping.decimal();
+            let reference = found.reference.clone().unwrap_or_default();
             self.cells(found)
                 .into_iter()
-                .chain([paid_at, back, held, state, carrier, number, returned, shipping])
+                .chain([paid_at, back, held, state, carrier, number, returned, shipping, reference])
                 .collect()
         });
         Ok(Some((records.collect(), self)))

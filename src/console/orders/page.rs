@@ -159,6 +159,7 @@ pub(crate) async fn page(
         return_form: state.returned,
         invoice: shop.store.orders().invoice_of(order_id).await?.map(Invoice::masked),
         hold_form: state.hold_form,
+        reference: shop.store.orders().reference_of(order_id).await?,
     };
     personal(status, &page)
 }

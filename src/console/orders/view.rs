@@ -234,6 +234,8 @@ pub struct AdminOrderPage {
     pub returned: Option<GoodsReturn>,
     pub return_form: ReturnForm,
     pub invoice: Option<Invoice>,
+    /// What another shop calls the order, if it was paid there.
+    pub reference: Option<String>,
 }
 
 impl AdminOrderPage {
@@ -425,6 +427,7 @@ impl AdminOrderPage {
         let t = &self.chrome.text().support;
         match self.order.status {
             OrderStatus::Unpaid => Some(("cancel", t.cancel, t.cancel_text)),
+            OrderStatus::Paid if self.reference.is_some() => Some(("refund", t.end_elsewhere, t.end_elsewhere_text)),
             OrderStatus::Paid => Some(("refund", t.refund, t.refund_text)),
             _ => None,
         }

@@ -237,6 +237,9 @@ async fn check_allowed(
     if about_staff && !owner || !matches!(actor.role, Role::Admin | Role::Support) {
         return Err(AccountChangeRefusal::NotAllowed);
     }
+    if matches!(change, AccountChange::SetRole(_)) && of.external_id.is_some() {
+        return Err(AccountChangeRefusal::NotAllowed);
+    }
     // Staff cannot reset a shopper's password. Otherwise an impostor who convinces an owner would get the account.
     if matches!(change, AccountChange::ResetPassword { .. }) && !of.role.is_staff() {
         return Err(AccountChangeRefusal::NotAllowed);

@@ -5,6 +5,7 @@ pub(super) mod changes;
 pub(super) mod contacts;
 pub(super) mod credentials;
 pub(super) mod export;
+pub(super) mod external;
 pub(super) mod registrations;
 pub(super) mod sessions;
 
@@ -51,6 +52,8 @@ pub struct User {
     pub second_factor: Option<String>,
     /// The number of passkeys.
     pub passkeys: i64,
+    /// The id of a customer of another shop. The account then has no password, and is never of the staff.
+    pub external_id: Option<String>,
     /// Increases by one with every change that staff make.
     pub version: i64,
 }
@@ -72,6 +75,7 @@ impl User {
             password_expires_at: None,
             second_factor: None,
             passkeys: 0,
+            external_id: None,
             version: 1,
         }
     }
@@ -110,7 +114,8 @@ impl UserSearch {
 macro_rules! columns {
     () => {
         "id, username, password_hash, role, created_at_ms, logged_in_at_ms, blocked_at_ms, blocked_reason,
-         deleted_at_ms, must_change_password, password_expires_at_ms, second_factor, version,
+         deleted_at_ms, must_change_password, password_expires_at_ms, second_factor, external_id,
+         version,
          (SELECT COUNT(*) FROM passkeys WHERE passkeys.user_id = users.id) AS passkeys"
     };
 }
@@ -130,6 +135,7 @@ fn user(row: &AnyRow) -> Result<User, sqlx::Error> {
         password_expires_at: row::optional_time(row, "password_expires_at_ms")?,
         second_factor: row.try_get("second_factor")?,
         passkeys: row::int(row, "passkeys")?,
+        external_id: row.try_get("external_id")?,
         version: row::int(row, "version")?,
     })
 }

@@ -67,6 +67,14 @@ impl AccountStore<'_> {
         Ok(CountOutcome::Counted)
     }
 
+    /// Marks what works once as spent until it expires. Returns `false` if it was spent before.
+    pub async fn spend(self, id: &str, expires_at: Timestamp) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let is_first = spend(&mut tx, id, expires_at).await?;
+        tx.commit().await?;
+        Ok(is_first)
+    }
+
     /// Deletes expired challenges, which are refused anyway.
     pub async fn purge_spent_proofs(self) -> Result<(), StoreError> {
         let now = self.now().await?.as_millisecond();

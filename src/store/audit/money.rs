@@ -12,18 +12,23 @@ use domain::ledger::{AccountSum, LedgerAccount};
 /// Accounts that take part in most transfers. Their entries are added up along with the transfers.
 const BUSY: [LedgerAccount; 2] = [LedgerAccount::Provider, LedgerAccount::Shop];
 
-/// A paid order has one captured payment, of its amount; other orders have none, unless the goods came back and a part of the
-/// money was kept. The rows of a step are added up instead of
-/// joined: where PostgreSQL has no statistics about the newest rows, it expects one, and would compare each with each.
+/// A paid order has one captured payment, of its amount, or was confirmed by another shop; other orders have no payment,
+/// unless the goods came back and a part of the money was kept. An order that another shop confirmed is paid or was
+/// ended by the staff. The rows of a step are added up instead of joined: where PostgreSQL has no statistics about the
+/// newest rows, it expects one, and would compare each with each.
 const CHARGES: &str = "SELECT 'order ' || id || ' is ' || MAX(status) || ' and has ' || CAST(SUM(payments) AS TEXT)
-       || ' captured payments, of ' || CAST(SUM(paid) AS TEXT) || ' together' AS problem
-     FROM (SELECT id, status, amount AS due, 0 AS payments, 0 AS paid,
+       || ' captured payments, of ' || CAST(SUM(paid) AS TEXT) || ' together'
+       || CASE WHEN SUM(confirmed) > 0 THEN ', and another shop confirmed it' ELSE '' END AS problem
+     FROM (SELECT id, status, amount AS due, 0 AS payments, 0 AS paid, 0 AS confirmed,
          CASE WHEN return_state = 'received' THEN 1 ELSE 0 END AS may_keep FROM orders WHERE id > $1 AND id <= $2
-       UNION ALL SELECT order_id, NULL, NULL, 1, amount, 0 FROM payments
-         WHERE order_id > $1 AND order_id <= $2 AND status = 'captured') step
+       UNION ALL SELECT order_id, NULL, NULL, 1, amount, 0, 0 FROM payments
+         WHERE order_id > $1 AND order_id <= $2 AND status = 'captured'
+       UNION ALL SELECT order_id, NULL, NULL, 0, 0, 1, 0 FROM reservations WHERE order_id > $1 AND order_id <= $2) step
      GROUP BY id
      HAVING MAX(status) IS NOT NULL
-       AND CASE WHEN MAX(status) = 'paid' THEN SUM(payments) <> 1 OR SUM(paid) <> MAX(due) ELSE SUM(payments) > MAX(may_keep) END";
+       AND CASE WHEN MAX(status) = 'paid'
+         THEN SUM(payments) + SUM(confirmed) <> 1 OR SUM(confirmed) = 0 AND SUM(paid) <> MAX(due)
+         ELSE SUM(payments) > MAX(may_keep) OR SUM(confirmed) > 0 AND MAX(status) <> 'refunded' END";
 
 /// An order's amount is its goods and their shipping, and each unit of the goods costs the same.
 const WITHOUT_SHIPPING: &str = "SELECT 'order ' || id || ' of ' || CAST(quantity AS TEXT) || ' costs '

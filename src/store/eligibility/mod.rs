@@ -24,7 +24,8 @@ const PURGE_ROWS: i64 = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applicant {
     pub registered_at: Timestamp,
-    /// The verified mail address.
+    /// The verified mail address. For a customer of another shop, a text that is no address: that shop has verified how
+    /// it reaches its customer, and has one customer of this id.
     pub contact: Option<String>,
     pub has_invitation: bool,
 }
@@ -44,7 +45,8 @@ fn group(row: &AnyRow) -> Result<Group, sqlx::Error> {
 impl EligibilityStore<'_> {
     /// The facts about an account; `None` if there is no such account.
     pub async fn applicant(self, sale: SaleId, user: UserId) -> Result<Option<Applicant>, StoreError> {
-        let sql = "SELECT created_at_ms, address,
+        let sql = "SELECT created_at_ms,
+               COALESCE(address, CASE WHEN external_verified = 1 THEN 'external ' || external_id END) AS contact,
                (SELECT COUNT(*) FROM invitations WHERE invitations.user_id = users.id AND sale_id = $2
                   AND revoked_at_ms IS NULL) AS invitations
              FROM users LEFT JOIN mail_addresses ON mail_addresses.user_id = users.id
@@ -52,7 +54,7 @@ impl EligibilityStore<'_> {
         let read = |row: &AnyRow| {
             Ok(Applicant {
                 registered_at: row::time(row, "created_at_ms")?,
-                contact: row.try_get("address")?,
+                contact: row.try_get("contact")?,
                 has_invitation: row::int(row, "invitations")? > 0,
             })
         };

@@ -7,6 +7,7 @@ pub(super) mod invoices;
 pub(super) mod open_payments;
 pub(super) mod parcels;
 pub(super) mod releases;
+pub(super) mod reservations;
 pub(super) mod returns;
 pub(super) mod search;
 pub(super) mod staff_actions;
@@ -227,37 +228,64 @@ impl OrderStore<'_> {
         patience: LockPatience,
     ) -> Result<Vec<HeldUnits>, StoreError> {
         let mut tx = self.begin_with(patience).await?;
-        let now = tx.now;
-        sales::lock(&mut tx, sale).await?;
-        let mut cancelled = Vec::with_capacity(orders.len());
-        for chunk in padded(orders) {
-            let sql = format!(
-                concat!(
-                    "UPDATE orders SET status = 'cancelled', reason = $1
-                 WHERE status = 'unpaid' AND sale_id = $2 AND id IN {} RETURNING ",
-                    held_columns!()
-                ),
-                list(chunk.len(), 2)
-            );
-            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(reason).bind(sale.0), &chunk);
-            for row in query.fetch_all(&mut *tx).await? {
-                let held = held_units(&row)?;
-                let change = (OrderStatus::Unpaid, OrderStatus::Cancelled);
-                tx.changes.moved((sale, held.order_id), change, held.quantity.into());
-                cancelled.push(held);
-            }
-        }
-        if !cancelled.is_empty() {
-            let units: i64 = cancelled.iter().map(|held| i64::from(held.quantity)).sum();
-            add_sold(&mut tx, sale, -units).await?;
-            releases::add(&mut tx, &cancelled).await?;
-            let ids: Vec<OrderId> = cancelled.iter().map(|held| held.order_id).collect();
-            add_events(&mut tx, &ids, OrderStatus::Cancelled, now).await?;
-            close_payments_of(&mut tx, &ids).await?;
-        }
+        let cancelled = cancel_within(&mut tx, sale, orders, reason, "").await?;
         tx.commit().await?;
         Ok(cancelled)
     }
+
+    /// Cancels those of these orders whose payment window is over now: it may have been extended since they were listed.
+    pub async fn expire(
+        self,
+        sale: SaleId,
+        orders: &[OrderId],
+        patience: LockPatience,
+    ) -> Result<Vec<HeldUnits>, StoreError> {
+        let mut tx = self.begin_with(patience).await?;
+        let overdue = format!("AND pay_by_ms <= {}", tx.now.as_millisecond());
+        let cancelled = cancel_within(&mut tx, sale, orders, "unpaid", &overdue).await?;
+        tx.commit().await?;
+        Ok(cancelled)
+    }
+}
+
+/// As [`OrderStore::cancel`], within a transaction, for orders that meet `condition` as well.
+async fn cancel_within(
+    tx: &mut Tx,
+    sale: SaleId,
+    orders: &[OrderId],
+    reason: &'static str,
+    condition: &str,
+) -> Result<Vec<HeldUnits>, sqlx::Error> {
+    let now = tx.now;
+    sales::lock(tx, sale).await?;
+    let mut cancelled = Vec::with_capacity(orders.len());
+    for chunk in padded(orders) {
+        let sql = format!(
+            concat!(
+                "UPDATE orders SET status = 'cancelled', reason = $1
+                 WHERE status = 'unpaid' AND sale_id = $2 {} AND id IN {} RETURNING ",
+                held_columns!()
+            ),
+            condition,
+            list(chunk.len(), 2)
+        );
+        let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(reason).bind(sale.0), &chunk);
+        for row in query.fetch_all(&mut **tx).await? {
+            let held = held_units(&row)?;
+            let change = (OrderStatus::Unpaid, OrderStatus::Cancelled);
+            tx.changes.moved((sale, held.order_id), change, held.quantity.into());
+            cancelled.push(held);
+        }
+    }
+    if !cancelled.is_empty() {
+        let units: i64 = cancelled.iter().map(|held| i64::from(held.quantity)).sum();
+        add_sold(tx, sale, -units).await?;
+        releases::add(tx, &cancelled).await?;
+        let ids: Vec<OrderId> = cancelled.iter().map(|held| held.order_id).collect();
+        add_events(tx, &ids, OrderStatus::Cancelled, now).await?;
+        close_payments_of(tx, &ids).await?;
+    }
+    Ok(cancelled)
 }
 
 pub(super) async fn read(connection: &mut Connection, id: OrderId) -> Result<Option<Order>, sqlx::Error> {

@@ -65,6 +65,8 @@ pub struct FoundOrder {
     pub parcel: Option<ParcelState>,
     /// How far its return is; `None` if none was asked for.
     pub returned: Option<ReturnState>,
+    /// What another shop calls the order, if it was paid there.
+    pub reference: Option<String>,
 }
 
 /// The fields of an unpaid or paid order that sums need.
@@ -78,7 +80,8 @@ pub struct LiveOrder {
 }
 
 const OTHER_COLUMNS: &str =
-    "parcel, return_state, (SELECT username FROM users WHERE users.id = orders.user_id) AS username,
+    "parcel, return_state, (SELECT reference FROM reservations WHERE order_id = orders.id) AS reference,
+     (SELECT username FROM users WHERE users.id = orders.user_id) AS username,
      (SELECT held_at_ms FROM order_holds WHERE order_id = orders.id AND ended_at_ms IS NULL) AS held_at_ms";
 /// Selects holds that have not ended. Combine it with [`LIVE`], because the hold of an ended order does not count.
 const HOLDS: &str = "SELECT order_id AS held_id FROM order_holds WHERE ended_at_ms IS NULL";
@@ -93,7 +96,8 @@ fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
     let parcel = parcel.map(|state| state.parse().map_err(|()| row::undecodable("parcel"))).transpose()?;
     let returned: Option<String> = row.try_get("return_state")?;
     let returned = returned.map(|state| state.parse().map_err(|()| row::undecodable("return_state"))).transpose()?;
-    Ok(FoundOrder { order, username, held_at, parcel, returned })
+    let reference = row.try_get("reference")?;
+    Ok(FoundOrder { order, username, held_at, parcel, returned, reference })
 }
 
 fn live_order(row: &AnyRow) -> Result<(UserId, LiveOrder), sqlx::Error> {
@@ -140,9 +144,14 @@ impl OrderSearch {
         let narrowed = self.order.is_some() || self.number.is_some() || self.user.is_some() || self.sale.is_some();
         let status = if narrowed { STATUS_UNINDEXED } else { "status" };
         conditions.extend(status_condition(status, &self.statuses));
-        conditions.extend(self.parcel.map(|state| match state {
-            Some(state) => format!("parcel = '{state}'"),
-            None => "status = 'paid' AND parcel IS NULL".to_owned(),
+        conditions.extend(self.parcel.map(|state| {
+            match state {
+                Some(state) => format!("parcel = '{state}'"),
+                // What another shop sold, it also sends.
+                None => "status = 'paid' AND parcel IS NULL
+                 AND NOT EXISTS (SELECT 1 FROM reservations WHERE order_id = orders.id)"
+                    .to_owned(),
+            }
         }));
         conditions.extend(self.returned.map(|state| format!("return_state = '{state}'")));
         conditions.extend(self.held.map(|held| match held {

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::holds;
 use super::open_payments::close_payments_of;
 use super::releases::{self, HeldUnits, held_columns, held_units};
 use super::returns;
+use super::{add_events, holds};
 use crate::audit_log::log;
 use crate::payments::partial_refunds::captured;
 use crate::payments::refunds::Refund;
@@ -124,6 +124,10 @@ pub(crate) async fn apply(
     tx.changes.moved((sale, id), (from, to), held.quantity.into());
     match action {
         StaffAction::Cancel | StaffAction::CancelHeld => close_payments_of(tx, &[id]).await?,
+        // The money is in the other shop.
+        StaffAction::Refund | StaffAction::RefundHeld if is_confirmed_elsewhere(tx, id).await? => {
+            end_without_money(tx, (sale, id), held.quantity).await?;
+        }
         StaffAction::Refund | StaffAction::RefundHeld => {
             let (refund, left) = request_refund(tx, id).await?;
             returns::end(tx, id, (refund, left, true), reason).await?;
@@ -145,6 +149,21 @@ pub(crate) async fn apply(
     Ok(Some(held))
 }
 
+/// Whether another shop has the money for the order, and this one has none.
+pub(crate) async fn is_confirmed_elsewhere(tx: &mut Tx, order: OrderId) -> Result<bool, sqlx::Error> {
+    let sql = "SELECT 1 FROM reservations WHERE order_id = $1";
+    Ok(sqlx::query(sql).bind(order.to_string()).fetch_optional(&mut **tx).await?.is_some())
+}
+
+/// Ends an order whose refund has nothing to move here.
+async fn end_without_money(tx: &mut Tx, (sale, id): (SaleId, OrderId), units: u32) -> Result<(), sqlx::Error> {
+    let (from, to) = (OrderStatus::RefundPending, OrderStatus::Refunded);
+    let sql = "UPDATE orders SET status = 'refunded' WHERE id = $1";
+    sqlx::query(sql).bind(id.to_string()).execute(&mut **tx).await?;
+    tx.changes.moved((sale, id), (from, to), units.into());
+    add_events(tx, &[id], to, tx.now).await
+}
+
 /// Marks the captured payment of a paid order for refund. A paid order always has one; otherwise the transaction fails.
 /// Returns the id of the refund, and what is left to be refunded.
 async fn request_refund(tx: &mut Tx, order: OrderId) -> Result<(RefundId, Money), sqlx::Error> {
@@ -163,7 +182,7 @@ async fn is_retired(tx: &mut Tx, sale: SaleId) -> Result<bool, sqlx::Error> {
     Ok(sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.is_none())
 }
 
-async fn add_step(
+pub(super) async fn add_step(
     tx: &mut Tx,
     order: OrderId,
     status: OrderStatus,

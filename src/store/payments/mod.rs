@@ -381,7 +381,7 @@ async fn pay(tx: &mut Tx, order: OrderId, is_due: bool, now: Timestamp) -> Resul
 }
 
 /// The transfer that returns the deposit of an order that is being paid, if there is one. The caller must post it.
-async fn take_back_deposit(tx: &mut Tx, order: OrderId) -> Result<Vec<Transfer>, sqlx::Error> {
+pub(crate) async fn take_back_deposit(tx: &mut Tx, order: OrderId) -> Result<Vec<Transfer>, sqlx::Error> {
     let held = deposits::of_order(tx, order).await?;
     deposits::mark_returned(tx, held.as_slice()).await?;
     Ok(deposits::transfers(held.as_slice()))

@@ -30,7 +30,8 @@ impl PaymentStore<'_> {
     pub async fn pending_counts(self) -> Result<PendingCounts, StoreError> {
         let sql = "SELECT
                (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'unpaid' LIMIT $1) AS counted) AS unpaid_orders,
-               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'paid' AND parcel IS NULL LIMIT $1) AS counted) AS to_pack,
+               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'paid' AND parcel IS NULL
+                  AND NOT EXISTS (SELECT 1 FROM reservations WHERE order_id = orders.id) LIMIT $1) AS counted) AS to_pack,
                (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'refund_pending' LIMIT $1) AS counted) AS refunds,
                (SELECT COUNT(*) FROM (SELECT 1 FROM staff_refunds WHERE approval = 'pending' AND expires_at_ms > $2
                   LIMIT $1) AS counted) AS approvals,

@@ -283,6 +283,7 @@ async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Optio
     Ok(match new.what {
         StaffRefund::Order(_, order) | StaffRefund::HeldOrder(_, order) => match captured(tx, order).await? {
             Some(of) => Ok(Some(of.refundable())),
+            None if staff_actions::is_confirmed_elsewhere(tx, order).await? => Ok(None),
             None => Err(RefundRefusal::WrongStatus),
         },
         StaffRefund::Part(part) => {

@@ -15,7 +15,6 @@ use crate::orders::checkout::pay_from;
 use crate::orders::invoice::InvoiceFormState;
 use crate::orders::returns::ReturnForm;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
-use crate::sales::api::purchase_token;
 use accounts::Session;
 use domain::hold::check_appeal;
 use domain::ledger::money;
@@ -34,7 +33,7 @@ use web::shared::negotiation::{personal, see_other};
 use web::shared::orders::parse_statuses;
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::paths::{line_path, order_address_path, order_path};
-use web::shared::{balance_of, current_sales, goods_name_and_cover, onward_from};
+use web::shared::{balance_of, current_sales, goods_name_and_cover, onward_from, purchase_token};
 use web::views::AddressView;
 
 #[derive(Deserialize)]

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::json_response;
-use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, ShippingTable, UserId, Window};
+use domain::{Bilingual, CategoryId, GoodsId, ModeName, Money, Phase, SaleId, ShippingTable, Window};
 use engine::gate::{Button, IssuedToken};
 use pages::picture;
 use web::Shop;
@@ -21,6 +21,7 @@ use web::cache_policy::Cache;
 use web::extract::SalePath;
 use web::extract::session::SignedIn;
 use web::problem::{Code, Problem};
+use web::shared::purchase_token;
 
 /// The live state of the button: JSON text that `gate` prepared at its last refresh.
 pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
@@ -202,22 +203,6 @@ pub async fn shipping(State(shop): State<Arc<Shop>>) -> Response {
 /// The OpenAPI description of this API.
 pub async fn openapi(State(shop): State<Arc<Shop>>) -> Response {
     (Cache::Page, json_response(StatusCode::OK, shop.document.text())).into_response()
-}
-
-// Purchase tokens: proof that the sale is open, that the account's turn has come, and that the account may take part.
-
-/// A purchase token, issued once everything that it proves was checked. The cheapest checks come first. `seat` is the
-/// time until which an account that was called in a waiting room may buy.
-pub async fn purchase_token(
-    shop: &Shop,
-    sale: SaleId,
-    user: UserId,
-    seat: Option<Timestamp>,
-) -> Result<IssuedToken, Problem> {
-    let issued = shop.gate.issue_token(sale, user, seat)?;
-    // A place in a waiting room may be older than the rules, so its account is checked again.
-    shop.eligibility.check_and_hold(sale, user).await?;
-    Ok(issued)
 }
 
 web::operations! { "sales"

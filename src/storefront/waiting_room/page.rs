@@ -11,7 +11,6 @@ use serde::Deserialize;
 
 use crate::UserVisit;
 use crate::eligibility::page as eligibility;
-use crate::sales::api::purchase_token;
 use domain::{Line, OrderId, Phase, Picture, Sale, SaleId, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan};
 use engine::waiting_rooms::{JoinRefusal, OwnTurn};
 use pages::onward::OnwardSale;
@@ -23,7 +22,7 @@ use web::extract::{Form, PathIds};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::line_path;
-use web::shared::{goods_name_and_cover, onward_from};
+use web::shared::{goods_name_and_cover, onward_from, purchase_token};
 use words::fill;
 
 #[derive(Deserialize)]

@@ -17,6 +17,7 @@ use engine::pipeline::dead_letters::DeadLetterError;
 use engine::waiting_rooms::JoinRefusal;
 use engine::waitlist::WaitlistRefusal;
 use orders::OrderRefusal;
+use orders::reservations::ReservationRefusal;
 use pages::pictures::PictureRefusal;
 use payments::PaymentError;
 use store::{
@@ -212,6 +213,24 @@ impl From<OrderRefusal> for Problem {
                 .detail("The order is on its way to the database. It can take an address once it is unpaid."),
             OrderRefusal::Unknown => Code::Unavailable.into(),
             OrderRefusal::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ReservationRefusal> for Problem {
+    fn from(refusal: ReservationRefusal) -> Self {
+        match refusal {
+            ReservationRefusal::NoSuchReservation => Code::NotFound.into(),
+            ReservationRefusal::OnItsWay => {
+                let text = "The reservation is on its way to the database. Ask again: nothing is done twice.";
+                Problem::new(Code::Unavailable).detail(text)
+            }
+            ReservationRefusal::Expired => Code::ReservationExpired.into(),
+            ReservationRefusal::Released => Code::ReservationReleased.into(),
+            ReservationRefusal::Confirmed => Code::ReservationConfirmed.into(),
+            ReservationRefusal::ReferenceTaken => Code::ReferenceTaken.into(),
+            ReservationRefusal::TooLong => Code::ReservationTooLong.into(),
+            ReservationRefusal::Store(error) => error.into(),
         }
     }
 }

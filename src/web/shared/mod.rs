@@ -19,12 +19,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::Shop;
 use crate::problem::Problem;
 use crate::shared::pagination::DEFAULT_PAGE_SIZE;
 use domain::ledger::{LedgerAccount, money};
 use domain::network::masked;
-use domain::{Demand, Locale, Money, Page, Picture, UserId};
+use domain::{Demand, Locale, Money, Page, Picture, SaleId, UserId};
 use engine::catalogue::{Catalogue, CatalogueEntry};
+use engine::gate::IssuedToken;
 use pages::onward::{OnwardSale, current, onward};
 use store::{Deposit, EntryCursor, SessionRow, Store, StoreError, WalletEntry};
 
@@ -133,4 +135,20 @@ pub async fn wallet_entries(
 ) -> Result<Page<WalletEntry, EntryCursor>, StoreError> {
     let entries = store.wallet().entries(LedgerAccount::User(user), before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
     Ok(Page::cut(entries, DEFAULT_PAGE_SIZE, WalletEntry::cursor))
+}
+
+// Purchase tokens: proof that the sale is open, that the account's turn has come, and that the account may take part.
+
+/// A purchase token, issued once everything that it proves was checked. The cheapest checks come first. `seat` is the
+/// time until which an account that was called in a waiting room may buy.
+pub async fn purchase_token(
+    shop: &Shop,
+    sale: SaleId,
+    user: UserId,
+    seat: Option<Timestamp>,
+) -> Result<IssuedToken, Problem> {
+    let issued = shop.gate.issue_token(sale, user, seat)?;
+    // A place in a waiting room may be older than the rules, so its account is checked again.
+    shop.eligibility.check_and_hold(sale, user).await?;
+    Ok(issued)
 }

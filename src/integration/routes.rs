@@ -1,0 +1,32 @@
+//! Every address of other shops: what their servers send, and where they send their customers.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+
+use crate::{reservations, shoppers};
+use web::document::Api;
+use web::router::{Routes, get, post};
+use web::{Shop, idempotency};
+
+pub fn routes(shop: &Arc<Shop>) -> Routes {
+    let repeatable = Router::new()
+        .route("/api/v1/sales/{sale}/reservations", post(reservations::create))
+        .route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable));
+    Router::new()
+        .merge(repeatable)
+        .route("/api/v1/shoppers", post(shoppers::name))
+        .route("/api/v1/sales/{sale}/reservations", get(reservations::list))
+        .route("/api/v1/sales/{sale}/reservations/{id}", get(reservations::show))
+        .route("/api/v1/sales/{sale}/reservations/{id}/confirm", post(reservations::confirm))
+        .route("/api/v1/sales/{sale}/reservations/{id}/release", post(reservations::release))
+        .route("/api/v1/sales/{sale}/reservations/{id}/extend", post(reservations::extend))
+        .route("/enter", get(shoppers::enter))
+}
+
+/// Adds every operation to the document of the API.
+pub fn document(api: &mut Api) {
+    reservations::document(api);
+    shoppers::document(api);
+}
