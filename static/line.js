@@ -241,6 +241,19 @@ keepPass();
 clock.learn(main.dataset.now, 0);
 drawClock();
 setInterval(drawClock, 250);
+// Goes on to the other shop once per turn: who comes back from there decides for themselves.
+const leave = main.querySelector('[data-slot="leave"]');
+if (leave && document.visibilityState === 'visible') {
+  const key = `left-${main.dataset.sale}-${main.dataset.until}`;
+  try {
+    if (!sessionStorage.getItem(key)) {
+      sessionStorage.setItem(key, '1');
+      location.assign(leave.href);
+    }
+  } catch {
+    // Without storage, the shopper presses the button.
+  }
+}
 if (state === 'called') announce(`${say('called')} ${say('called_text')}`);
 if (FOLLOWS.includes(state)) {
   poll(async () => {

@@ -128,6 +128,19 @@ impl Accounts {
         Ok((self.begin(&user, device, "entry").await?, target))
     }
 
+    /// Opens a session for a visitor whom no shop names, with a new account. It counts as a registration of the visitor's
+    /// network; `None` once that has none left for free.
+    pub async fn enter_anonymously(&self, device: &Device) -> Result<Option<Session>, AccountRefusal> {
+        match self.spend_proof(device, None).await {
+            Err(AccountRefusal::ProofDue) => return Ok(None),
+            counted => counted?,
+        }
+        let id = format!("anonymous-{}", Uuid::new_v4().simple());
+        let (account, _) = self.name_shopper(&NamedShopper { id, ..NamedShopper::default() }).await?;
+        let user = self.store.accounts().user(account).await?.ok_or(AccountRefusal::BadLink)?;
+        Ok(Some(self.begin(&user, device, "anonymous entry").await?))
+    }
+
     fn read_entry(&self, token: &str) -> Option<(String, Timestamp, UserId, EntryTarget)> {
         let payload = self.entries.verify(token)?;
         let mut parts = payload.strip_prefix(FORMAT)?.strip_prefix(' ')?.splitn(5, ' ');

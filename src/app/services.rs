@@ -15,8 +15,9 @@ use accounts::{AccountRules, Accounts, MailLinks};
 use base::clock::Clock;
 use base::config::{Config, PaymentProvider};
 use base::counters::CounterRegistry;
+use base::jws::JsonSigner;
 use base::metrics::Metrics;
-use base::signing::ShopSecret;
+use base::signing::{ShopSecret, Signer};
 use control::allot::{self, Allotter};
 use control::audit::Audit;
 use control::cockpit::Cockpit;
@@ -330,6 +331,8 @@ impl Services {
             pages: self.pages.clone(),
             metrics: self.metrics.clone(),
             health: self.health.clone(),
+            admissions: Signer::new(&self.secret, "admission to another shop"),
+            passes: JsonSigner::new(&self.secret, "pass"),
             pictures: self.pictures(),
             streams: web::EventStreams::new(),
             letters: self.mailer.letters.clone(),

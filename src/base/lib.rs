@@ -11,6 +11,7 @@ pub mod counters;
 
 // Secrets, signatures and connections.
 pub mod cipher;
+pub mod jws;
 pub mod private_files;
 pub mod rsa;
 pub mod signing;

@@ -63,6 +63,7 @@ pub mod packets {
     pub mod api;
     pub mod page;
 }
+pub mod front;
 pub mod payment_cases;
 pub mod shipping;
 pub mod shop;

@@ -6,9 +6,9 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 
 use crate::{
-    approvals, books, categories, cockpit, dead_letters, draws, goods, invitations, invoices, linked_accounts, lists,
-    log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings, site,
-    step_up, tokens, users, waiting_room,
+    approvals, books, categories, cockpit, dead_letters, draws, front, goods, invitations, invoices, linked_accounts,
+    lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings,
+    site, step_up, tokens, users, waiting_room,
 };
 use web::document::Api;
 use web::extract::session::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
@@ -34,6 +34,7 @@ pub fn document(api: &mut Api) {
         goods::api::document,
         invitations::api::document,
         invoices::document,
+        front::document,
         shipping::document,
         linked_accounts::api::document,
         log::api::document,
@@ -110,6 +111,7 @@ fn api() -> Routes {
         .route("/api/admin/orders/parcels", post(orders::parcels::import))
         .route("/api/admin/orders/{order}/return/accept", post(orders::returns::accept))
         .route("/api/admin/orders/{order}/return/refuse", post(orders::returns::refuse))
+        .route("/api/admin/sales/{sale}/front", get(front::read).merge(put(front::replace)))
         .route("/api/admin/shipping", get(shipping::list).merge(put(shipping::replace)))
         .route("/api/admin/invoices", get(invoices::list))
         .route("/api/admin/invoices/{order}/issued", post(invoices::issue))
@@ -235,6 +237,7 @@ fn pages() -> Routes {
         .route("/admin/orders/settlements/{provider}/{day}/again", post(books::settlements::again_by_form))
         .route("/admin/orders/approvals", get(moved::<ViewConsole>))
         .route("/admin/orders/approvals/{approval}/decline", post(approvals::page::decline))
+        .route("/admin/sales/{sale}/front", get(front::show).merge(post(front::save_form)))
         .route("/admin/orders/shipping", get(shipping::show).merge(post(shipping::save)))
         .route("/admin/orders/invoices", get(invoices::show))
         .route("/admin/orders/invoices/issued", post(invoices::issue_ticked))

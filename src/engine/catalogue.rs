@@ -2,7 +2,7 @@
 //! the catalogue's revision for changes.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use base::periodic::run_every;
 use domain::question::AnswersByGoods;
-use domain::{Bucket, Category, Goods, Sale, SaleId, SaleState, ShippingTable, ShopSettings};
+use domain::{Bucket, Category, Goods, Sale, SaleFront, SaleId, SaleState, ShippingTable, ShopSettings};
 use store::{Store, StoreError};
 
 /// How often the revision is read, which bounds the age of every process's copy.
@@ -52,6 +52,7 @@ struct Snapshot {
     answers: Arc<AnswersByGoods>,
     shipping: Arc<ShippingTable>,
     settings: Arc<ShopSettings>,
+    fronts: Arc<HashMap<SaleId, SaleFront>>,
 }
 
 impl Snapshot {
@@ -168,6 +169,11 @@ impl Catalogue {
         self.view.load().settings.clone()
     }
 
+    /// How a sale stands in front of another shop; `None` if it sells here.
+    pub fn front(&self, sale: SaleId) -> Option<SaleFront> {
+        self.view.load().fronts.get(&sale).cloned()
+    }
+
     /// Notifies of every new revision of the copy.
     pub fn changes(&self) -> watch::Receiver<i64> {
         self.changed.subscribe()
@@ -187,6 +193,7 @@ impl Catalogue {
         let answers = Arc::new(self.store.questions().shown_answers().await?);
         let shipping = Arc::new(self.store.shipping().get().await?.table);
         let settings = Arc::new(self.store.shop_settings().get().await?);
+        let fronts = Arc::new(self.store.fronts().list().await?);
         let buckets = active.iter().flat_map(Bucket::of_sale).collect();
         let active = active.iter().map(|sale| sale.id).collect();
         let entries = self.store.sales().list().await?.into_iter().filter_map(|sale| {
@@ -205,6 +212,7 @@ impl Catalogue {
             answers,
             shipping,
             settings,
+            fronts,
         }));
         self.changed.send_replace(revision);
         Ok(())

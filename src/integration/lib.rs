@@ -4,5 +4,9 @@
 
 pub mod routes;
 
+// The line in front of another shop.
+pub mod line;
+pub mod passes;
+
 pub mod reservations;
 pub mod shoppers;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
-use crate::{reservations, shoppers};
+use crate::{line, passes, reservations, shoppers};
 use web::document::Api;
 use web::router::{Routes, get, post};
 use web::{Shop, idempotency};
@@ -23,10 +23,16 @@ pub fn routes(shop: &Arc<Shop>) -> Routes {
         .route("/api/v1/sales/{sale}/reservations/{id}/release", post(reservations::release))
         .route("/api/v1/sales/{sale}/reservations/{id}/extend", post(reservations::extend))
         .route("/enter", get(shoppers::enter))
+        .route("/line/{sale}", get(line::enter))
+        .route("/line/{sale}/pass", get(line::leave))
+        .route("/.well-known/jwks.json", get(passes::keys))
+        .route("/api/v1/passes/redeem", post(passes::redeem))
+        .route("/api/v1/passes/check", get(passes::check))
 }
 
 /// Adds every operation to the document of the API.
 pub fn document(api: &mut Api) {
+    passes::document(api);
     reservations::document(api);
     shoppers::document(api);
 }

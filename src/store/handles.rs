@@ -90,6 +90,8 @@ handles! {
     shop_pages: ShopPageStore,
     /// The merchant's own name, looks and habits.
     shop_settings: ShopSettingsStore,
+    /// Sales in front of another shop, and passes.
+    fronts: FrontStore,
     /// What shipping costs.
     shipping: ShippingStore,
     /// What accounts have in common.

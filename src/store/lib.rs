@@ -53,6 +53,7 @@ mod books;
 
 mod audit;
 mod audit_log;
+mod fronts;
 mod idempotency;
 mod linked_accounts;
 mod mail;
@@ -105,12 +106,13 @@ pub use draws::steps::Offered;
 pub use eligibility::{Applicant, Group, KEEP_GROUPS};
 pub use eligibility::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable};
 pub use error::StoreError;
+pub use fronts::SavedFront;
 pub use goods::{GoodsDraft, GoodsRefusal};
 pub use handles::{
     AccountStore, ApiTokenStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore,
-    DrawStore, EligibilityStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore, OrderStore,
-    PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore, SandboxStore,
-    SavedViewStore, SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, ShopSettingsStore,
+    DrawStore, EligibilityStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore,
+    OrderStore, PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore,
+    SandboxStore, SavedViewStore, SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, ShopSettingsStore,
     WaitingRoomStore, WaitlistStore, WalletStore,
 };
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};

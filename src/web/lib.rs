@@ -54,9 +54,11 @@ use accounts::Accounts;
 use accounts::security_events::SecurityEvents;
 use base::clock::Clock;
 use base::config::WebConfig;
+use base::jws::JsonSigner;
 use base::metrics::Metrics;
 use base::rate_limit::UserLimit;
 use base::revalidating_cache::RevalidatingCache;
+use base::signing::Signer;
 use control::cockpit::Cockpit;
 use control::digests::Digests;
 use control::sales_admin::SalesAdmin;
@@ -114,6 +116,10 @@ pub struct Shop {
     pub pictures: Pictures,
     pub streams: EventStreams,
     pub letters: Letters,
+    /// Signs the passes with which called shoppers go to another shop.
+    pub passes: JsonSigner,
+    /// Signs the cookies of browsers that a proxy let into another shop.
+    pub admissions: Signer,
     /// The key that browsers subscribe to.
     pub push: Arc<VapidKeys>,
     /// Whether a mail server is configured. Without one, owners read links in the console.

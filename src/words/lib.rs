@@ -50,7 +50,7 @@ pub use sales::{ChecklistText, ReportText, SalesText};
 pub use shop::{AboutText, ArchiveText, BrandText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
 pub use tokens::{TokensText, scope};
 pub use waiting_rooms::{
-    EligibilityConsoleText, EligibilityText, WaitingRoomConsoleText, WaitingRoomText, WaitlistText,
+    EligibilityConsoleText, EligibilityText, FrontText, WaitingRoomConsoleText, WaitingRoomText, WaitlistText,
 };
 
 use domain::ledger::TransferKind;
@@ -115,6 +115,7 @@ tables! {
     parcels: ParcelsText,
     returns: ReturnsText,
     invoices: InvoicesText,
+    front: FrontText,
     shipping: ShippingText,
     outcome: OutcomeText,
     support: SupportText,

@@ -43,6 +43,9 @@ texts! {
             "You came after the order was drawn. Those who came in the same ten seconds are being shuffled.";
         called: "轮到你了！", "It’s your turn!";
         called_text: "请在倒计时结束前下单，商品已为你留出。", "Buy before the time is up. Units are set aside for you.";
+        called_to_shop: "请在倒计时结束前进入店铺下单，位置只为你保留。",
+            "Go on to the shop before the time is up. Your place there is kept for you.";
+        to_shop: "进入店铺", "Continue to the shop";
         left_to_buy: "剩余时间", "time left";
         buy: "立即购买", "Buy now";
         bought: "你已下单", "You have an order";
@@ -289,5 +292,29 @@ impl EligibilityText {
             EligibilityRule::Invitation => self.invitation,
             EligibilityRule::Deposit => self.deposit,
         }
+    }
+}
+
+texts! {
+    /// The page of a sale that stands in front of another shop.
+    FrontText {
+        link: "外部店铺", "Other shop";
+        title: "为外部店铺排队", "In front of another shop";
+        lead: "轮到的买家带着通行证回到你的店铺下单，本店只负责排队。",
+            "When their turn comes, shoppers go back to your shop with a pass, and buy there. This shop keeps the line.";
+        addresses: "返回地址，每行一个", "Return addresses, one per line";
+        addresses_help: "买家只会回到以这些地址开头的页面。留空则在本店销售。",
+            "Shoppers go back only to pages below these addresses. Leave it empty to sell in this shop.";
+        anonymous: "允许未登录的访客排队", "Let visitors wait whom your shop does not name";
+        anonymous_help: "未登录的访客无法与人对应：一个人可以用多个浏览器占多个位置，排队不再公平。",
+            "Nobody knows who they are: one person can hold many places with many browsers, and the line is fair no longer.";
+        reusable: "通行证到期前可以反复使用", "A pass may be used again until it expires";
+        use_title: "接入方法", "How your shop uses it";
+        use_line: "没有通行证的买家引导到这个地址，并附上返回地址：", "Send shoppers without a pass here, with the address to come back to:";
+        use_pass: "你的店铺用公开的密钥离线核对通行证：", "Your shop checks passes offline with the published keys:";
+        saved: "已保存。", "Saved.";
+        wrong: "请检查标出的内容，尚未保存。", "Please check what is marked. Nothing was saved yet.";
+        changed: "刚被其他人修改。以下是你填写的内容，再次保存将覆盖对方的修改。",
+            "Someone else changed this just now. This is what you entered; saving again replaces their change.";
     }
 }

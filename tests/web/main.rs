@@ -21,6 +21,7 @@ mod draw_pages;
 mod draws;
 mod eligibility;
 mod file_modes;
+mod fronts;
 mod goods;
 mod goods_versions;
 mod idempotency;

@@ -13,7 +13,11 @@ fn every_route_of_the_api_is_documented() {
         found.filter(|path| path.starts_with("/api/")).collect()
     };
     let routes = paths(
-        concat!(include_str!("../../src/storefront/routes.rs"), include_str!("../../src/console/routes.rs")),
+        concat!(
+            include_str!("../../src/storefront/routes.rs"),
+            include_str!("../../src/console/routes.rs"),
+            include_str!("../../src/integration/routes.rs")
+        ),
         ".route(",
     );
     let document = document::document();

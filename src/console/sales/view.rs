@@ -164,6 +164,7 @@ pub(crate) fn sale_tabs(chrome: &Chrome, sale: &Sale, here: &str) -> Vec<Tab> {
         (path("/clusters"), t.holds.link, !is_draft),
         (path("/draw"), t.draw_console.link, sale.mode.is_draw() && !is_draft),
         (path("/codes"), t.eligibility_console.link, sale.eligibility.invitation),
+        (path("/front"), t.front.link, sale.mode.is_waiting_room()),
         (path("/edit"), t.sales.settings, sale.state.is_planned()),
     ];
     let here = path(here);

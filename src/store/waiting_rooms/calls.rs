@@ -33,12 +33,15 @@ struct Turn {
     is_closed: bool,
 }
 
-/// Selects places of a sale that were called after an instant and whose owners have no order.
+/// Selects places of a sale that were called after an instant and whose owners have no order and have not left with a
+/// pass.
 macro_rules! taken_seats {
     () => {
         " FROM queue_places AS places WHERE sale_id = $1 AND called_at_ms > $2
          AND NOT EXISTS (SELECT 1 FROM orders WHERE orders.sale_id = places.sale_id
-           AND orders.user_id = places.user_id AND orders.status IN ('unpaid', 'paid'))"
+           AND orders.user_id = places.user_id AND orders.status IN ('unpaid', 'paid'))
+         AND NOT EXISTS (SELECT 1 FROM passes WHERE passes.sale_id = places.sale_id
+           AND passes.place = places.entry AND passes.used_at_ms IS NOT NULL)"
     };
 }
 

@@ -67,7 +67,8 @@ pub async fn show(
         Turn::Missed | Turn::Ended => onward_from(&shop.catalogue, visitor.locale, &known),
         _ => Vec::new(),
     };
-    let page = LinePage { chrome, sale, plan, goods_name, picture, line, turn, place, pass, now, onward };
+    let leaves = shop.catalogue.front(id).is_some();
+    let page = LinePage { leaves, chrome, sale, plan, goods_name, picture, line, turn, place, pass, now, onward };
     personal(StatusCode::OK, &page)
 }
 
@@ -154,6 +155,8 @@ pub enum Turn {
 #[template(path = "waiting_room/line.html")]
 pub struct LinePage {
     pub chrome: Chrome,
+    /// Whether called shoppers go on to another shop.
+    pub leaves: bool,
     pub sale: Sale,
     pub plan: WaitingRoomPlan,
     pub goods_name: String,
@@ -213,6 +216,7 @@ impl LinePage {
             Turn::Waiting { ahead: None } => t.late_text,
             Turn::Waiting { ahead: Some(0) } if self.notice().is_none() => t.next_text,
             Turn::Waiting { ahead: Some(_) } => "",
+            Turn::Called { .. } if self.leaves => t.called_to_shop,
             Turn::Called { .. } => t.called_text,
             Turn::Bought { .. } => t.bought_text,
             Turn::Missed => t.missed_text,

@@ -98,6 +98,10 @@ domain::refusals! { problems! {
     TooManyStreams 429 "too_many_streams" "The account or the address has the maximum number of open event streams. Close one." retry "10";
     NoSuchWaitingRoom 404 "no_such_queue" "The sale has no waiting room, or is not announced.";
     NotInWaitingRoom 404 "not_in_queue" "The account has no place in this waiting room.";
+    PassNeeded 401 "pass_needed" "Only those who were called may go on. The line is at the address in X-Line.";
+    BadPass 403 "bad_pass" "The pass is not one of this shop, is for another sale, or has expired.";
+    PassUsed 409 "pass_used" "The pass, or another one of the same turn, was used before.";
+    PassesSpent 409 "passes_spent" "The turn was used, or too many passes were made for it.";
     NoSuchDraw 404 "no_such_draw" "The sale is not a draw, or not announced.";
     NoWaitlist 404 "no_waitlist" "The sale has no waitlist: units that come back are given in another way.";
     NotWaiting 404 "not_waiting" "The account never joined the waitlist of this sale.";

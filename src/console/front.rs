@@ -1,0 +1,217 @@
+//! How the line of a sale stands in front of another shop, for staff and for programs.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sales::view::sale_tabs;
+use crate::{StaffCallTo, StaffVisitTo, Tab};
+use domain::{Locale, Sale, SaleFront, SaleId};
+use pages::{Chrome, filters};
+use store::SavedFront;
+use web::Shop;
+use web::cache_policy::Cache;
+use web::extract::session::{ManageSales, ViewConsole};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, Json, PathIds, Query, entity_tag, expected_versions};
+use web::problem::{Code, FieldProblem, Problem};
+use web::shared::FieldError;
+use web::shared::negotiation::{personal, see_other};
+use web::views::error_text;
+
+/// `null` for a sale that sells in this shop.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FrontBody {
+    front: Option<SaleFront>,
+}
+
+pub async fn read((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
+    waiting_room(&shop, sale).await?;
+    Ok(answer(shop.store.fronts().get(sale).await?))
+}
+
+/// Replaces it. With `If-Match`, only if it has a version that the header names.
+pub async fn replace(
+    (State(shop), staff, PathIds(sale)): StaffCallTo<ManageSales, SaleId>,
+    headers: HeaderMap,
+    Json(FrontBody { front }): Json<FrontBody>,
+) -> Result<Response, Problem> {
+    waiting_room(&shop, sale).await?;
+    let mistakes = front.as_ref().map(SaleFront::mistakes).unwrap_or_default();
+    if !mistakes.is_empty() {
+        let problem = |(field, code)| FieldProblem { field: format!("front.{field}"), code };
+        return Err(Problem::invalid(mistakes.into_iter().map(problem)));
+    }
+    let saved = save(&shop, sale, front, expected_versions(&headers).as_deref(), staff.actor()).await?;
+    Ok(answer(saved.ok_or(Code::StaleVersion)?))
+}
+
+async fn save(
+    shop: &Shop,
+    sale: SaleId,
+    front: Option<SaleFront>,
+    versions: Option<&[i64]>,
+    actor: &str,
+) -> Result<Option<SavedFront>, Problem> {
+    let saved = shop.store.fronts().put(sale, front, versions, actor, shop.clock.now()).await?;
+    shop.catalogue.refresh().await?;
+    Ok(saved)
+}
+
+fn answer(saved: SavedFront) -> Response {
+    let version = [(ETAG, entity_tag(saved.version()))];
+    (version, Cache::Private, axum::Json(FrontBody { front: saved.front })).into_response()
+}
+
+/// The sale, if it has a waiting room. Only its shoppers have a turn that a pass can prove.
+async fn waiting_room(shop: &Shop, id: SaleId) -> Result<Sale, Problem> {
+    let sale = shop.store.sales().get(id).await?.ok_or(Code::NotFound)?;
+    if sale.mode.is_waiting_room() { Ok(sale) } else { Err(Code::NoSuchWaitingRoom.into()) }
+}
+
+/// The values as entered.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct FrontForm {
+    version: i64,
+    /// One per line. None: the sale sells in this shop.
+    return_addresses: String,
+    anonymous: String,
+    reusable: String,
+}
+
+impl FrontForm {
+    fn of(saved: SavedFront) -> FrontForm {
+        let version = saved.version();
+        let front = saved.front.unwrap_or_default();
+        let tick = |is_on: bool| if is_on { "on".to_owned() } else { String::new() };
+        FrontForm {
+            version,
+            return_addresses: front.return_addresses.join("\n"),
+            anonymous: tick(front.anonymous),
+            reusable: tick(front.reusable),
+        }
+    }
+
+    fn read(&self) -> Option<SaleFront> {
+        let lines = self.return_addresses.lines().map(str::trim).filter(|line| !line.is_empty());
+        let front = SaleFront {
+            return_addresses: lines.map(str::to_owned).collect(),
+            anonymous: !self.anonymous.is_empty(),
+            reusable: !self.reusable.is_empty(),
+        };
+        (!front.return_addresses.is_empty()).then_some(front)
+    }
+}
+
+#[derive(Deserialize)]
+pub struct FrontQuery {
+    #[serde(default)]
+    saved: String,
+}
+
+pub async fn show(
+    (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
+    Query(query): Query<FrontQuery>,
+) -> Result<Response, Problem> {
+    let sale = waiting_room(&shop, id).await?;
+    let form = FrontForm::of(shop.store.fronts().get(id).await?);
+    let notice = (!query.saved.is_empty()).then_some(Notice::Saved);
+    page(&shop, &visitor, sale, form, notice)
+}
+
+pub async fn save_form(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, SaleId>,
+    Form(form): Form<FrontForm>,
+) -> Result<Response, Problem> {
+    let sale = waiting_room(&shop, id).await?;
+    let front = form.read();
+    if front.as_ref().is_some_and(|front| !front.mistakes().is_empty()) {
+        return page(&shop, &visitor, sale, form, Some(Notice::Wrong));
+    }
+    match save(&shop, id, front, Some(&[form.version]), staff.actor()).await? {
+        Some(_) => Ok(see_other(&format!("{}&saved=yes", front_path(id, visitor.locale)))),
+        // The form has the current version, so sending it again replaces that.
+        None => {
+            let version = shop.store.fronts().get(id).await?.version();
+            page(&shop, &visitor, sale, FrontForm { version, ..form }, Some(Notice::ChangedMeanwhile))
+        }
+    }
+}
+
+fn front_path(sale: SaleId, locale: Locale) -> String {
+    format!("/admin/sales/{sale}/front?lang={locale}")
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Notice {
+    Saved,
+    Wrong,
+    ChangedMeanwhile,
+}
+
+#[derive(Debug, Template)]
+#[template(path = "sales/console_front.html")]
+struct FrontPage {
+    chrome: Chrome,
+    tabs: Vec<Tab>,
+    sale: Sale,
+    form: FrontForm,
+    notice: Option<Notice>,
+    /// The address of the line, for links of the other shop.
+    line: String,
+}
+
+fn page(
+    shop: &Shop,
+    visitor: &Visitor,
+    sale: Sale,
+    form: FrontForm,
+    notice: Option<Notice>,
+) -> Result<Response, Problem> {
+    let chrome = visitor.chrome_at(front_path(sale.id, visitor.locale));
+    let status = match notice {
+        Some(Notice::Wrong) => StatusCode::UNPROCESSABLE_ENTITY,
+        Some(Notice::ChangedMeanwhile) => StatusCode::CONFLICT,
+        _ => StatusCode::OK,
+    };
+    let tabs = sale_tabs(&chrome, &sale, "/front");
+    let line = format!("{}/line/{}", shop.config.public_url.trim_end_matches('/'), sale.id);
+    personal(status, &FrontPage { chrome, tabs, sale, form, notice, line })
+}
+
+impl FrontPage {
+    /// The words of the notice, and whether it reports success.
+    fn notice(&self) -> Option<(&'static str, bool)> {
+        let t = &self.chrome.text().front;
+        self.notice.map(|notice| match notice {
+            Notice::Saved => (t.saved, true),
+            Notice::Wrong => (t.wrong, false),
+            Notice::ChangedMeanwhile => (t.changed, false),
+        })
+    }
+
+    fn error(&self) -> Option<&'static str> {
+        let mistakes = self.form.read().map(|front| front.mistakes()).unwrap_or_default();
+        let errors: Vec<_> = mistakes.into_iter().map(|(field, code)| FieldError::new(field, code)).collect();
+        error_text(&self.chrome, &errors, "return_addresses")
+    }
+}
+
+web::operations! { "administrators"
+    /// How a sale stands in front of another shop
+    GET "/api/admin/sales/{sale}/front" showFront = read, versioned;
+        200 FrontBody;
+        refuses NoSuchWaitingRoom;
+    /// Put a waiting room in front of another shop, or take it back
+    ///
+    /// Called shoppers go back to one of the addresses with a pass, and buy there. `null` takes the sale back.
+    PUT "/api/admin/sales/{sale}/front" replaceFront = replace, if_match, versioned;
+        200 FrontBody;
+        refuses NoSuchWaitingRoom;
+}

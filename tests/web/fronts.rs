@@ -1,0 +1,236 @@
+//! Sales whose line stands in front of another shop.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use url::Url;
+
+use super::waiting_rooms::{GATHER, joining, open, step};
+use super::*;
+
+const SHOP: &str = "https://shop.example/drop";
+
+async fn put_in_front(admin: &TestClient<'_>, sale: &str, front: Value) -> TestResponse {
+    let path = format!("/api/admin/sales/{sale}/front");
+    admin.send("PUT", &path, &[("content-type", "application/json")], json!({ "front": front }).to_string()).await
+}
+
+/// A shop with a sale in front of another shop, whose waiting room has opened, and its administrator.
+async fn in_front(shop: &TestShop, sale: &str, front: Value) {
+    let admin = shop.log_in("admin", ADMIN_PASSWORD.0).await;
+    assert_eq!(put_in_front(&admin, sale, front).await.status, 200);
+}
+
+fn once() -> Value {
+    json!({"return_addresses": [SHOP]})
+}
+
+/// Comes from the other shop, at whose page `?size=42` the shopper was. Returns the browser with its cookies.
+async fn come<'a>(client: &TestClient<'a>, sale: &str) -> TestClient<'a> {
+    let path = format!("/line/{sale}?return=https%3A%2F%2Fshop.example%2Fdrop%3Fsize%3D42&lang=en");
+    let answer = client.get(&path).await;
+    assert!(answer.leads_to(&format!("/en/sales/{sale}/line")), "{answer:?}");
+    let set =
+        answer.headers.get_all("set-cookie").iter().map(|cookie| cookie.to_str().unwrap().split(';').next().unwrap());
+    let cookies: Vec<&str> = client.cookie.as_deref().into_iter().chain(set).collect();
+    TestClient { cookie: Some(cookies.join("; ")), password: None, shop: client.shop }
+}
+
+async fn call(shop: &TestShop, clock: &Clock, sale: &str) {
+    open(shop, clock, sale).await;
+    clock.advance(GATHER);
+    for _ in 0..3 {
+        step(shop).await;
+    }
+}
+
+/// Goes back to the other shop. Returns the pass.
+async fn leave(client: &TestClient<'_>, sale: &str) -> String {
+    let answer = client.get(&format!("/line/{sale}/pass")).await;
+    assert_eq!((answer.status.as_u16(), answer.header("referrer-policy")), (303, "no-referrer"), "{answer:?}");
+    let back = Url::parse(answer.header("location")).unwrap();
+    assert_eq!((back.host_str(), back.path()), (Some("shop.example"), "/drop"));
+    let mut query = back.query_pairs();
+    assert_eq!(query.next().unwrap().1, "42", "the page from which the shopper came");
+    query.next().filter(|(name, _)| name == "seckill_pass").unwrap().1.into_owned()
+}
+
+fn claims(pass: &str) -> Value {
+    let body = pass.split('.').nth(1).unwrap();
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(body).unwrap()).unwrap()
+}
+
+async fn check(shop: &TestShop, sale: &str, address: &str, cookie: Option<String>) -> TestResponse {
+    let headers = [("x-sale", sale), ("x-original-uri", address)];
+    let proxy = TestClient { cookie, ..shop.visitor() };
+    proxy.send("GET", "/api/v1/passes/check", &headers, Body::empty()).await
+}
+
+#[tokio::test]
+async fn called_shopper_goes_back_with_a_pass_that_is_used_once() {
+    let (shop, clock, sale) = joining(1).await;
+    in_front(&shop, &sale, once()).await;
+    let mut shoppers = Vec::new();
+    for name in ["mei", "lan"] {
+        shoppers.push(come(&shop.shopper(name).await, &sale).await);
+    }
+    for early in &shoppers {
+        let early = early.get(&format!("/line/{sale}/pass")).await;
+        assert!(early.leads_to(&format!("/en/sales/{sale}/line")), "before the turn there is no pass: {early:?}");
+    }
+    call(&shop, &clock, &sale).await;
+    let mut turns = Vec::new();
+    for shopper in &shoppers {
+        let page = shopper.get(&format!("/en/sales/{sale}/line")).await;
+        turns.push(page.text().contains(&format!("/line/{sale}/pass")));
+        assert!(!page.text().contains(&format!("/en/sales/{sale}/buy")), "nothing is bought here");
+    }
+    assert_eq!(turns.iter().filter(|is_called| **is_called).count(), 1, "one unit, one turn");
+    let called = &shoppers[turns.iter().position(|is_called| *is_called).unwrap()];
+    let pass = leave(called, &sale).await;
+    let claims = claims(&pass);
+    assert_eq!((&claims["aud"], &claims["use"]), (&json!(format!("sale:{sale}")), &json!("once")));
+    assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 60, "valid until the turn ends");
+    let keys = shop.visitor().get("/.well-known/jwks.json").await;
+    assert_eq!(keys.header("cache-control"), "public, max-age=300");
+    let kid: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(pass.split('.').next().unwrap()).unwrap()).unwrap();
+    assert_eq!(keys.json()["keys"][0]["kid"], kid["kid"]);
+
+    // One pass may be lost on the way. More than three are not made.
+    let second = leave(called, &sale).await;
+    leave(called, &sale).await;
+    assert_eq!(called.get(&format!("/line/{sale}/pass")).await.status, 409);
+
+    let address = |pass: &str| format!("/drop?size=42&seckill_pass={pass}");
+    let first = check(&shop, &sale, &address(&pass), None).await;
+    assert_eq!((first.status.as_u16(), first.header("x-pass-sub")), (204, claims["sub"].as_str().unwrap()));
+    let cookie = first.header("set-cookie").to_owned();
+    assert!(cookie.contains("HttpOnly; SameSite=Lax; Secure; Max-Age=60"), "{cookie}");
+    assert_eq!(check(&shop, &sale, &address(&pass), None).await.status, 204, "the first answer may be lost");
+    let other = check(&shop, &sale, &address(&second), None).await;
+    assert_eq!((other.status.as_u16(), other.code()), (401, "pass_needed".to_owned()), "one turn, one use");
+    let line = Url::parse(other.header("x-line")).unwrap();
+    assert_eq!(line.path(), format!("/line/{sale}"));
+    assert_eq!(line.query_pairs().next().unwrap().1, "https://shop.example/drop?size=42", "without the used pass");
+    clock.advance(Duration::from_secs(11));
+    assert_eq!(check(&shop, &sale, &address(&pass), None).await.status, 401);
+    let admitted = Some(cookie.split(';').next().unwrap().to_owned());
+    assert_eq!(check(&shop, &sale, "/drop/basket", admitted.clone()).await.status, 204, "the browser stays in");
+
+    // The seat is free, and the next shopper is called.
+    step(&shop).await;
+    let room = shop.parts.waiting_rooms.line(domain::SaleId(sale.parse().unwrap())).unwrap();
+    assert_eq!((room.called, room.seats), (2, 1));
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(check(&shop, &sale, "/drop/basket", admitted).await.status, 401, "the turn has ended");
+}
+
+#[tokio::test]
+async fn other_passes_and_forged_cookies_let_nobody_in() {
+    let (shop, clock, sale) = joining(1).await;
+    in_front(&shop, &sale, once()).await;
+    let mei = come(&shop.shopper("mei").await, &sale).await;
+    call(&shop, &clock, &sale).await;
+    let pass = leave(&mei, &sale).await;
+    let [head, body, signature] = pass.split('.').collect::<Vec<_>>().try_into().unwrap();
+    let part = |json: Value| URL_SAFE_NO_PAD.encode(json.to_string());
+    let mut forged = claims(&pass);
+    forged["sub"] = json!("4711");
+    let wrong = [
+        String::new(),
+        "x".repeat(5000),
+        format!("{head}.{}.{signature}", part(forged)),
+        format!("{}.{body}.", part(json!({"alg": "none", "typ": "JWT"}))),
+        format!("{head}.{body}"),
+    ];
+    for wrong in &wrong {
+        let answer = check(&shop, &sale, &format!("/drop?seckill_pass={wrong}"), None).await;
+        assert_eq!(answer.status, 401, "{wrong}");
+    }
+    for cookie in ["seckill_pass=", "seckill_pass=x.y", &format!("seckill_pass={pass}")] {
+        assert_eq!(check(&shop, &sale, "/drop", Some(cookie.to_owned())).await.status, 401, "{cookie}");
+    }
+    assert_eq!(check(&shop, "8", &format!("/drop?seckill_pass={pass}"), None).await.status, 404);
+    // What comes back to the line is an address of the other shop, whatever was asked for.
+    for address in ["//evil.example/drop", "https://evil.example/", "/\\evil.example", "/account", "/drop/../x"] {
+        let answer = check(&shop, &sale, address, None).await;
+        let line = Url::parse(answer.header("x-line")).unwrap();
+        assert_eq!(line.query_pairs().next().unwrap().1, SHOP, "{address}");
+    }
+}
+
+#[tokio::test]
+async fn shoppers_return_only_to_registered_addresses() {
+    let (shop, _, sale) = joining(1).await;
+    let admin = shop.log_in("admin", ADMIN_PASSWORD.0).await;
+    assert_eq!(shop.visitor().get(&format!("/line/{sale}")).await.status, 404, "the sale sells here");
+    for wrong in [json!([]), json!(["http://shop.example"]), json!(["https://shop.example/?a=1"]), json!(["shop"])] {
+        let answer = put_in_front(&admin, &sale, json!({"return_addresses": wrong})).await;
+        assert_eq!(answer.problem(), problem(422, "invalid"), "{wrong}");
+    }
+    assert_eq!(put_in_front(&admin, &sale, once()).await.status, 200);
+    let mei = shop.shopper("mei").await;
+    for evil in
+        ["https://evil.example/", "https://shop.example.evil.example/drop", "//evil.example", "https://shop.example/"]
+    {
+        let evil: String = url::form_urlencoded::byte_serialize(evil.as_bytes()).collect();
+        let answer = mei.get(&format!("/line/{sale}?return={evil}")).await;
+        assert_eq!(answer.status, 422, "{evil}");
+        assert!(answer.header("set-cookie").is_empty(), "{answer:?}");
+    }
+    let signed_out =
+        shop.visitor().get(&format!("/line/{sale}?return=https%3A%2F%2Fshop.example%2Fdrop&lang=en")).await;
+    assert!(signed_out.leads_to(&format!("/en/login?next=%2Fline%2F{sale}")), "{signed_out:?}");
+
+    // The form of the console: what is wrong stays in it, and an empty one takes the sale back.
+    let page = format!("/admin/sales/{sale}/front?lang=en");
+    let path = format!("/admin/sales/{sale}/front");
+    let shown = admin.get(&page).await;
+    assert!(shown.is_page(200) && shown.text().contains(SHOP), "{}", shown.text());
+    let version = shown.text().split("name=\"version\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let wrong = admin.send_form(&path, &format!("version={version}&return_addresses=shop.example")).await;
+    assert!(wrong.is_page(422) && wrong.text().contains(">shop.example</textarea>"), "{}", wrong.text());
+    assert_eq!(admin.send_form(&path, "version=1&return_addresses=").await.status, 409);
+    assert_eq!(admin.send_form(&path, &format!("version={version}&return_addresses=")).await.status, 303);
+    assert_eq!(shop.visitor().get(&format!("/line/{sale}")).await.status, 404);
+}
+
+#[tokio::test]
+async fn anonymous_visitors_wait_where_the_sale_takes_them_in() {
+    let (shop, clock, sale) = joining(1).await;
+    in_front(&shop, &sale, json!({"return_addresses": [SHOP], "anonymous": true, "reusable": true})).await;
+    let somebody = come(&shop.visitor(), &sale).await;
+    call(&shop, &clock, &sale).await;
+    let pass = leave(&somebody, &sale).await;
+    assert_eq!(claims(&pass)["use"], "many");
+    for _ in 0..2 {
+        assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={pass}"), None).await.status, 204);
+        clock.advance(Duration::from_secs(25));
+    }
+    clock.advance(Duration::from_secs(25));
+    assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={pass}"), None).await.status, 401, "expired");
+}
+
+#[tokio::test]
+async fn pages_of_the_other_shop_read_the_state_of_its_sale_without_cookies() {
+    let (shop, _, sale) = joining(1).await;
+    in_front(&shop, &sale, once()).await;
+    step(&shop).await;
+    let read =
+        async |path: &str, origin: &str| shop.visitor().send("GET", path, &[("origin", origin)], Body::empty()).await;
+    for path in ["button", "line"].map(|part| format!("/api/sales/{sale}/{part}")) {
+        let answer = read(&path, "https://shop.example").await;
+        assert_eq!(
+            (answer.status.as_u16(), answer.header("access-control-allow-origin")),
+            (200, "https://shop.example")
+        );
+        assert_eq!(answer.header("access-control-allow-credentials"), "", "never with cookies");
+        assert!(answer.header("vary").to_ascii_lowercase().contains("origin"), "caches keep the answers apart");
+        for other in ["https://evil.example", "https://shop.example.evil.example", "http://shop.example", "null"] {
+            assert_eq!(read(&path, other).await.header("access-control-allow-origin"), "", "{other}");
+        }
+    }
+    let own = read(&format!("/api/sales/{sale}/place"), "https://shop.example").await;
+    assert_eq!(own.header("access-control-allow-origin"), "", "what concerns one person is not for other sites");
+}
