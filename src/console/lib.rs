@@ -12,6 +12,7 @@ pub mod categories {
 }
 pub mod goods {
     pub mod api;
+    pub mod import;
     pub mod page;
     pub mod upload;
 }

@@ -32,6 +32,7 @@ pub fn document(api: &mut Api) {
         dead_letters::api::document,
         draws::api::document,
         goods::api::document,
+        goods::import::document,
         invitations::api::document,
         invoices::document,
         front::document,
@@ -59,6 +60,7 @@ pub fn document(api: &mut Api) {
 fn api() -> Routes {
     Router::new()
         .route("/api/admin/goods", get(goods::api::list))
+        .route("/api/admin/goods/import", post(goods::import::import))
         .route("/api/admin/goods/{goods}", get(goods::api::show).merge(patch(goods::api::edit)))
         .route("/api/admin/goods/{goods}/image", put(goods::api::set_image))
         .route(

@@ -107,7 +107,7 @@ pub use eligibility::{Applicant, Group, KEEP_GROUPS};
 pub use eligibility::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable};
 pub use error::StoreError;
 pub use fronts::SavedFront;
-pub use goods::{GoodsDraft, GoodsRefusal};
+pub use goods::{GoodsDraft, GoodsRefusal, ImportRefusal};
 pub use handles::{
     AccountStore, ApiTokenStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore,
     DrawStore, EligibilityStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore,

@@ -442,6 +442,8 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("amount_too_large", "秒杀价乘以每人限购数太大。", "The price times the limit per person is too large."),
     ("too_many_packets", "进行中的红包已达上限，请等其中一些结束后再发。", "You have reached the limit of open red packets. Please wait until some are over."),
     ("bad_colour", "请填写 #c9301d 这样的颜色。", "Enter a colour such as #c9301d."),
+    ("unknown", "不认识这一项，请检查名称。", "There is no such field. Please check its name."),
+    ("bad_type", "请填写文字或数字。", "Enter a text or a number."),
     ("bad_return_address", "请填写 https 地址，不带用户名、参数和 #。", "Enter https addresses without a user name, a query or #."),
     ("low_contrast", "这个颜色太浅，白字看不清。", "White text on this colour is hard to read."),
     ("bad_limit", "限购数不能超过总量。", "The limit can’t be more than the total."),

@@ -201,3 +201,44 @@ async fn goods_on_sale_cannot_be_archived() {
     assert!(actions.contains(&"unarchive"));
     assert_eq!(admin.post("/api/admin/goods/99/archive", json!({})).await.problem(), problem(404, "not_found"));
 }
+
+#[tokio::test]
+async fn file_of_goods_and_sales_is_carried_out_as_a_whole_or_not_at_all() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let import = async |format: &str, text: &str, dry_run: bool| {
+        let body = json!({"format": format, "text": text, "dry_run": dry_run});
+        admin.post("/api/admin/goods/import", body).await
+    };
+    let goods = async || admin.get("/api/admin/goods").await.json()["goods"].as_array().unwrap().len();
+    let csv = "\u{feff}name_zh,name_en,price,currency,total,opens_at\r\n鞋,Shoe,199.00,cny,50,2099-01-01T12:00:00+08:00\r\n\
+               帽,Cap,,,,\r\n";
+    let rehearsed = import("csv", csv, true).await.json();
+    assert_eq!((&rehearsed["done"], &rehearsed["lines"], goods().await), (&json!(false), &json!(2), 0), "{rehearsed}");
+    assert_eq!(rehearsed["refused"], json!([]));
+    let done = import("csv", csv, false).await.json();
+    assert_eq!((&done["done"], goods().await), (&json!(true), 2), "{done}");
+    let sale = admin.get(&format!("/api/admin/sales/{}", done["made"][0]["sale_id"].as_str().unwrap())).await.json();
+    let sale = &sale["sale"];
+    assert_eq!((&sale["state"], &sale["total"]), (&json!("draft"), &json!(50)), "nothing is announced by a file");
+    assert_eq!((&sale["price"]["amount"], &sale["opens_at"]), (&json!(19_900), &json!("2099-01-01T04:00:00Z")));
+    assert_eq!(done["made"][1]["sale_id"], Value::Null);
+
+    // Every mistake is named, and a file with one changes nothing.
+    let lines = "{\"name_zh\":\"表\",\"name_en\":\"Watch\",\"price\":\"10\",\"currency\":\"EUR\",\"total\":1}\n\n\
+                 {\"name_zh\":\"\",\"name_en\":\"X\",\"price\":\"x\",\"currency\":\"EUR\",\"total\":0,\"colour\":\"red\"}\nnonsense";
+    let refused = import("json_lines", lines, false).await.json();
+    assert_eq!((&refused["done"], goods().await), (&json!(false), 2), "{refused}");
+    let named: Vec<_> =
+        refused["refused"].as_array().unwrap().iter().map(|line| (&line["line"], &line["field"])).collect();
+    for wrong in [(3, "name_zh"), (3, "price"), (3, "colour"), (4, "")] {
+        assert!(named.contains(&(&json!(wrong.0), &json!(wrong.1))), "{wrong:?} in {refused}");
+    }
+    // What only the database knows is found when the lines are carried out, and undoes the lines before.
+    let lines = "name_zh,name_en,category_id\n一,One,\n二,Two,999\n";
+    let refused = import("csv", lines, false).await.json();
+    assert_eq!((&refused["refused"][0]["line"], &refused["refused"][0]["field"]), (&json!(3), &json!("category_id")));
+    assert_eq!(goods().await, 2);
+    assert_eq!(import("csv", "name_zh\n", false).await.problem(), problem(422, "invalid"));
+    assert_eq!(import("csv", &format!("name_zh,name_en\n{}", "a,b\n".repeat(501)), true).await.status, 422);
+}

@@ -10,8 +10,11 @@ use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
 use crate::pool::Connection;
 use crate::sales::changes::{next_id, touch};
-use crate::{GoodsStore, MAX_ROWS, RequestId, StoreError, Tx, list, row};
-use domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture};
+use crate::sales::drafts::create_in;
+use crate::{
+    Announce, GoodsStore, MAX_ROWS, RequestId, SaleDraft, SaleRefusal, SaveOptions, StoreError, Tx, list, row,
+};
+use domain::{AuditAction, Bilingual, CategoryId, GalleryChange, GalleryRefusal, Goods, GoodsId, Picture, SaleId};
 
 /// The definition of new or edited goods. `None` keeps the current value.
 #[derive(Debug, Clone, Default)]
@@ -114,42 +117,9 @@ impl GoodsStore<'_> {
         now: Timestamp,
     ) -> Result<Option<Goods>, GoodsRefusal> {
         let mut tx = self.begin().await?;
-        if let Some(made) = made_before(&mut tx, draft.request).await? {
-            let made: GoodsId = made.parse().map_err(|_| row::undecodable("made"))?;
-            return Ok(read(&mut tx, made).await?);
-        }
-        let before = match id {
-            None => None,
-            Some(id) => match lock(&mut tx, id).await? {
-                Some(goods) => Some(goods),
-                None => return Ok(None),
-            },
-        };
-        if let Some(goods) = &before {
-            require_version(goods, draft.versions.as_deref())?;
-        }
-        let present = match &before {
-            Some(goods) => goods.clone(),
-            None => blank(GoodsId(next_id(&mut tx, "last_goods_id").await?), now),
-        };
-        let after = Goods {
-            name: draft.name.unwrap_or(present.name),
-            description: draft.description.unwrap_or(present.description),
-            category_id: draft.category_id.unwrap_or(present.category_id),
-            variant_of: draft.variant_of.unwrap_or(present.variant_of),
-            variant: draft.variant.unwrap_or(present.variant),
-            pictures: draft.pictures.unwrap_or(present.pictures),
-            ..present
-        };
-        if after.category_id != before.as_ref().and_then(|goods| goods.category_id) {
-            check_category(&mut tx, after.category_id).await?;
-        }
-        if after.variant_of != before.as_ref().and_then(|goods| goods.variant_of) {
-            check_variant_of(&mut tx, &after).await?;
-        }
-        let action = if before.is_some() { AuditAction::Edit } else { AuditAction::Create };
-        record_made(&mut tx, draft.request, &after.id.to_string()).await?;
-        Ok(Some(write(tx, before, after, action, actor, now).await?))
+        let put = put_in(&mut tx, id, draft, actor, now).await?;
+        tx.commit().await?;
+        Ok(put)
     }
 
     /// Changes the gallery of goods. With `versions`, the goods must be in one of these versions.
@@ -165,7 +135,9 @@ impl GoodsStore<'_> {
         let before = lock(&mut tx, id).await?.ok_or(GoodsRefusal::NoSuchGoods)?;
         require_version(&before, versions)?;
         let after = Goods { pictures: change.apply(before.pictures.clone())?, ..before.clone() };
-        Ok(write(tx, Some(before), after, AuditAction::Edit, actor, now).await?)
+        let goods = write(&mut tx, Some(before), after, AuditAction::Edit, actor, now).await?;
+        tx.commit().await?;
+        Ok(goods)
     }
 
     /// Archives goods or takes them out of the archive. Idempotent. Holds the catalogue's lock, so that no sale of them
@@ -182,8 +154,49 @@ impl GoodsStore<'_> {
         }
         let after = Goods { archived_at: archive.then_some(now), ..before.clone() };
         let action = if archive { AuditAction::Archive } else { AuditAction::Unarchive };
-        Ok(write(tx, Some(before), after, action, actor, now).await?)
+        let goods = write(&mut tx, Some(before), after, action, actor, now).await?;
+        tx.commit().await?;
+        Ok(goods)
     }
+
+    /// Creates goods and drafts of sales from the lines of a file, all or none. An error names the line, counted from 0.
+    pub async fn import(
+        self,
+        lines: Vec<(GoodsDraft, Option<SaleDraft>)>,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Vec<(GoodsId, Option<SaleId>)>, (usize, ImportRefusal)> {
+        let mut tx = self.begin().await.map_err(|error| (0, ImportRefusal::Sale(error.into())))?;
+        let mut made = Vec::with_capacity(lines.len());
+        for (index, (goods, sale)) in lines.into_iter().enumerate() {
+            let goods = put_in(&mut tx, None, goods, actor, now).await.map_err(|refusal| (index, refusal.into()))?;
+            let Some(goods) = goods else { continue };
+            let sale = match sale {
+                None => None,
+                Some(sale) => {
+                    let sale = SaleDraft { goods_id: goods.id, ..sale };
+                    let options = SaveOptions { announce: Announce::Draft, ..SaveOptions::default() };
+                    let created = async {
+                        let id = SaleId(next_id(&mut tx, "last_sale_id").await?);
+                        create_in(&mut tx, id, &sale, &options, actor, now).await
+                    };
+                    Some(created.await.map_err(|refusal: SaleRefusal| (index, refusal.into()))?.id)
+                }
+            };
+            made.push((goods.id, sale));
+        }
+        tx.commit().await.map_err(|error| (0, ImportRefusal::Sale(error.into())))?;
+        Ok(made)
+    }
+}
+
+/// Why a line of a file is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportRefusal {
+    #[error(transparent)]
+    Goods(#[from] GoodsRefusal),
+    #[error(transparent)]
+    Sale(#[from] SaleRefusal),
 }
 
 /// New goods without text or pictures.
@@ -234,9 +247,55 @@ async fn lock(tx: &mut Tx, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
     read(tx, id).await
 }
 
-/// Writes goods, logs the actor and commits.
+/// As [`GoodsStore::put`], within a transaction.
+pub(crate) async fn put_in(
+    tx: &mut Tx,
+    id: Option<GoodsId>,
+    draft: GoodsDraft,
+    actor: &str,
+    now: Timestamp,
+) -> Result<Option<Goods>, GoodsRefusal> {
+    if let Some(made) = made_before(tx, draft.request).await? {
+        let made: GoodsId = made.parse().map_err(|_| row::undecodable("made"))?;
+        return Ok(read(tx, made).await?);
+    }
+    let before = match id {
+        None => None,
+        Some(id) => match lock(tx, id).await? {
+            Some(goods) => Some(goods),
+            None => return Ok(None),
+        },
+    };
+    if let Some(goods) = &before {
+        require_version(goods, draft.versions.as_deref())?;
+    }
+    let present = match &before {
+        Some(goods) => goods.clone(),
+        None => blank(GoodsId(next_id(tx, "last_goods_id").await?), now),
+    };
+    let after = Goods {
+        name: draft.name.unwrap_or(present.name),
+        description: draft.description.unwrap_or(present.description),
+        category_id: draft.category_id.unwrap_or(present.category_id),
+        variant_of: draft.variant_of.unwrap_or(present.variant_of),
+        variant: draft.variant.unwrap_or(present.variant),
+        pictures: draft.pictures.unwrap_or(present.pictures),
+        ..present
+    };
+    if after.category_id != before.as_ref().and_then(|goods| goods.category_id) {
+        check_category(tx, after.category_id).await?;
+    }
+    if after.variant_of != before.as_ref().and_then(|goods| goods.variant_of) {
+        check_variant_of(tx, &after).await?;
+    }
+    let action = if before.is_some() { AuditAction::Edit } else { AuditAction::Create };
+    record_made(tx, draft.request, &after.id.to_string()).await?;
+    Ok(Some(write(tx, before, after, action, actor, now).await?))
+}
+
+/// Writes goods and logs the actor.
 async fn write(
-    mut tx: Tx,
+    tx: &mut Tx,
     before: Option<Goods>,
     after: Goods,
     action: AuditAction,
@@ -267,14 +326,13 @@ async fn write(
     .bind(after.variant_of.map(|id| id.0))
     .bind(&after.variant.zh)
     .bind(&after.variant.en)
-    .execute(&mut *tx)
+    .execute(&mut **tx)
     .await?;
     let old_gallery = before.as_ref().map_or(&[][..], |goods| &goods.pictures);
     if old_gallery != after.pictures {
-        replace_gallery(&mut tx, after.id, old_gallery, &after.pictures, now).await?;
+        replace_gallery(tx, after.id, old_gallery, &after.pictures, now).await?;
     }
-    log(&mut tx, actor, action, &format!("goods {}", after.id), before.as_ref(), Some(&after), now).await?;
-    tx.commit().await?;
+    log(tx, actor, action, &format!("goods {}", after.id), before.as_ref(), Some(&after), now).await?;
     Ok(after)
 }
 

@@ -68,33 +68,7 @@ impl SaleStore<'_> {
         if let Some(created) = created_by_form(&mut tx, options.form_key.as_deref()).await? {
             return Ok(created);
         }
-        check_goods(&mut tx, draft.goods_id).await?;
-        let created = Sale {
-            id,
-            goods_id: draft.goods_id,
-            price: draft.price,
-            list_price: draft.list_price,
-            total: draft.total,
-            sold: 0,
-            granted: 0,
-            per_user_limit: draft.per_user_limit,
-            window: draft.window,
-            rush: draft.rush,
-            mode: draft.mode,
-            eligibility: draft.eligibility,
-            state: saved_state(draft, options.announce),
-            version: 1,
-            epoch: 0,
-            shadow: options.shadow,
-            spread_seed: Some(random_seed()),
-        };
-        if options.overlap == OverlapPolicy::Refuse {
-            refuse_overlap(&mut tx, &created).await?;
-        }
-        insert(&mut tx, &created, options.form_key.as_deref(), now).await?;
-        crate::draws::announced::follow_sale(&mut tx, None, &created).await?;
-        crate::waiting_rooms::places::follow_sale(&mut tx, &created).await?;
-        log(&mut tx, actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
+        let created = create_in(&mut tx, id, draft, options, actor, now).await?;
         tx.commit().await?;
         Ok(created)
     }
@@ -211,6 +185,45 @@ pub(super) async fn refuse_overlap(tx: &mut Tx, sale: &Sale) -> Result<(), SaleR
     }
     let rows = sqlx::query(OTHERS_THAT_OVERLAP).bind(sale.goods_id.0).bind(sale.id.0).fetch_all(&mut **tx).await?;
     find_overlap(sale, &rows)?.map_or(Ok(()), |other| Err(SaleRefusal::Overlap(other)))
+}
+
+/// Creates a sale with an id that the catalogue has given, which locks it.
+pub(crate) async fn create_in(
+    tx: &mut Tx,
+    id: SaleId,
+    draft: &SaleDraft,
+    options: &SaveOptions,
+    actor: &str,
+    now: Timestamp,
+) -> Result<Sale, SaleRefusal> {
+    check_goods(tx, draft.goods_id).await?;
+    let created = Sale {
+        id,
+        goods_id: draft.goods_id,
+        price: draft.price,
+        list_price: draft.list_price,
+        total: draft.total,
+        sold: 0,
+        granted: 0,
+        per_user_limit: draft.per_user_limit,
+        window: draft.window,
+        rush: draft.rush,
+        mode: draft.mode,
+        eligibility: draft.eligibility,
+        state: saved_state(draft, options.announce),
+        version: 1,
+        epoch: 0,
+        shadow: options.shadow,
+        spread_seed: Some(random_seed()),
+    };
+    if options.overlap == OverlapPolicy::Refuse {
+        refuse_overlap(tx, &created).await?;
+    }
+    insert(tx, &created, options.form_key.as_deref(), now).await?;
+    crate::draws::announced::follow_sale(tx, None, &created).await?;
+    crate::waiting_rooms::places::follow_sale(tx, &created).await?;
+    log(tx, actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
+    Ok(created)
 }
 
 /// The sale that was created with this form key.

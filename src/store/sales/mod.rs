@@ -4,7 +4,7 @@
 pub(super) mod buckets;
 pub(super) mod changes;
 pub(super) mod counters;
-pub(super) mod drafts;
+pub(crate) mod drafts;
 pub(super) mod rehearsals;
 pub(super) mod reports;
 

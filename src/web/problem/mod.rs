@@ -261,9 +261,14 @@ impl Problem {
         self.code
     }
 
+    /// The first wrong field.
+    pub fn first_field(&self) -> Option<&FieldProblem> {
+        self.extra.as_ref()?.fields.first()
+    }
+
     /// The code of the first wrong field.
     pub fn field_code(&self) -> Option<&'static str> {
-        self.extra.as_ref()?.fields.first().map(|field| field.code)
+        self.first_field().map(|field| field.code)
     }
 
     fn extra(&mut self) -> &mut ProblemExtra {

@@ -1,0 +1,266 @@
+//! Goods and drafts of sales from a file of another shop: CSV with a header, or JSON lines, with the same names.
+
+use std::collections::BTreeMap;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use csv::{ReaderBuilder, Trim};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::StaffCall;
+use domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, SaleMode, Window};
+use store::{GoodsDraft, ImportRefusal, SaleDraft};
+use web::cache_policy::Cache;
+use web::extract::session::ManageSales;
+use web::extract::visitor::Visitor;
+use web::extract::{body, from_json};
+use web::problem::Problem;
+use web::shared::FieldError;
+use web::shared::validation::{check_description, check_name, check_sale, check_window, optional, price, time};
+use words::field_error;
+
+/// The largest file, in bytes, and its lines. All of them are one transaction, which holds the catalogue's lock.
+const MAX_BYTES: usize = 1024 * 1024;
+const MAX_LINES: usize = 500;
+
+/// The names of the cells. A line without a price is goods without a sale.
+const NAMES: [&str; 12] = [
+    "name_zh",
+    "name_en",
+    "description_zh",
+    "description_en",
+    "category_id",
+    "price",
+    "list_price",
+    "currency",
+    "total",
+    "per_user_limit",
+    "opens_at",
+    "closes_at",
+];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoodsFile {
+    format: FileFormat,
+    text: String,
+    /// Says what would be done, and does nothing.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum FileFormat {
+    /// With a header of names.
+    Csv,
+    /// One object per line.
+    JsonLines,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ImportAnswer {
+    /// Whether all lines were carried out. Otherwise none was.
+    done: bool,
+    lines: usize,
+    made: Vec<MadeLine>,
+    refused: Vec<RefusedLine>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct MadeLine {
+    goods_id: GoodsId,
+    /// A draft; `null` for a line without a price.
+    sale_id: Option<SaleId>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "RefusedImportLine")]
+struct RefusedLine {
+    /// Counted from 1.
+    line: u64,
+    field: String,
+    code: &'static str,
+    message: &'static str,
+}
+
+type Cells = BTreeMap<String, String>;
+type Wrong = Vec<(String, &'static str)>;
+
+pub async fn import(
+    (State(shop), staff): StaffCall<ManageSales>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    content: Body,
+) -> Result<Response, Problem> {
+    let GoodsFile { format, text, dry_run } = from_json(&body(&headers, content, MAX_BYTES).await?)?;
+    let lines = read(format, &text).map_err(|code| Problem::invalid_field("text", code))?;
+    let now = shop.clock.now();
+    let (mut drafts, mut numbers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    let mut refuse = |line, field: String, code: &'static str| {
+        refused.push(RefusedLine { line, field, code, message: field_error(visitor.locale, code) });
+    };
+    let count = lines.len();
+    for (line, cells) in lines {
+        match cells.and_then(|cells| draft(&cells, now)) {
+            Ok(draft) => {
+                drafts.push(draft);
+                numbers.push(line);
+            }
+            Err(wrong) => wrong.into_iter().for_each(|(field, code)| refuse(line, field, code)),
+        }
+    }
+    let mut made = Vec::new();
+    if drafts.len() == count && !dry_run {
+        match shop.store.goods().import(drafts, staff.actor(), now).await {
+            Ok(ids) => made = ids.into_iter().map(|(goods_id, sale_id)| MadeLine { goods_id, sale_id }).collect(),
+            Err((index, refusal)) => {
+                let problem: Problem = match refusal {
+                    ImportRefusal::Goods(refusal) => refusal.into(),
+                    ImportRefusal::Sale(refusal) => refusal.into(),
+                };
+                let Some(wrong) = problem.first_field() else { return Err(problem) };
+                refuse(numbers[index], wrong.field.clone(), wrong.code);
+            }
+        }
+        shop.catalogue.refresh().await?;
+    }
+    let answer = ImportAnswer { done: !made.is_empty(), lines: count, made, refused };
+    Ok((Cache::Private, axum::Json(answer)).into_response())
+}
+
+/// The lines of a file with their numbers. An error is the code of what is wrong with the whole file.
+fn read(format: FileFormat, text: &str) -> Result<Vec<(u64, Result<Cells, Wrong>)>, &'static str> {
+    let text = text.trim_start_matches('\u{feff}');
+    let lines = match format {
+        FileFormat::Csv => read_csv(text)?,
+        FileFormat::JsonLines => {
+            let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+            lines.map(|(line, number)| (number, json_cells(line))).collect()
+        }
+    };
+    match lines.len() {
+        0 => Err("required"),
+        1..=MAX_LINES => Ok(lines),
+        _ => Err("too_many_lines"),
+    }
+}
+
+fn read_csv(text: &str) -> Result<Vec<(u64, Result<Cells, Wrong>)>, &'static str> {
+    let mut reader = ReaderBuilder::new().trim(Trim::All).from_reader(text.as_bytes());
+    let names = reader.headers().map_err(|_| "bad_csv")?.clone();
+    let mut lines = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|_| "bad_csv")?;
+        let cells = names.iter().zip(&record).map(|(name, cell)| (name.to_owned(), cell.to_owned()));
+        lines.push((record.position().map_or(0, csv::Position::line), Ok(cells.collect())));
+    }
+    Ok(lines)
+}
+
+fn json_cells(line: &str) -> Result<Cells, Wrong> {
+    let whole = |code| vec![(String::new(), code)];
+    let Ok(Value::Object(object)) = serde_json::from_str(line) else { return Err(whole("bad_json")) };
+    let cell = |(name, value)| match value {
+        Value::String(text) => Ok((name, text)),
+        Value::Number(number) => Ok((name, number.to_string())),
+        Value::Null => Ok((name, String::new())),
+        _ => Err(vec![(name, "bad_type")]),
+    };
+    object.into_iter().map(cell).collect()
+}
+
+/// The goods of a line, and the sale if it has a price. All mistakes are named.
+fn draft(cells: &Cells, now: jiff::Timestamp) -> Result<(GoodsDraft, Option<SaleDraft>), Wrong> {
+    let unknown = cells.keys().filter(|name| !NAMES.contains(&name.as_str()));
+    let mut wrong: Wrong = unknown.map(|name| (name.clone(), "unknown")).collect();
+    let cell = |name: &str| cells.get(name).map(String::as_str).unwrap_or_default();
+    let bilingual = |zh: &str, en: &str| Bilingual::new(cell(zh), cell(en));
+    let (name, description) = (bilingual("name_zh", "name_en"), bilingual("description_zh", "description_en"));
+    let mut errors: Vec<FieldError> = check_name(&name);
+    errors.extend(check_description(&description));
+    let mut need = |field: &'static str, code: &'static str| errors.push(FieldError { field, code });
+    let category = optional(cell("category_id"), |text| text.parse().ok());
+    if category.is_none() {
+        need("category_id", "bad_number");
+    }
+    let goods = GoodsDraft {
+        name: Some(name),
+        description: Some(description),
+        category_id: Some(category.flatten()),
+        ..GoodsDraft::default()
+    };
+    let sale = match cell("price") {
+        "" => None,
+        _ => sale_draft(&cell, &mut need),
+    };
+    if let Some(sale) = &sale {
+        errors.extend(check_sale(sale));
+        errors.extend(check_window(sale.window, true, now));
+    }
+    wrong.extend(errors.into_iter().map(|error| (error.field.to_owned(), error.code)));
+    if wrong.is_empty() { Ok((goods, sale)) } else { Err(wrong) }
+}
+
+fn sale_draft<'a>(
+    cell: &impl Fn(&str) -> &'a str,
+    need: &mut impl FnMut(&'static str, &'static str),
+) -> Option<SaleDraft> {
+    let Some(currency) = Currency::known(&cell("currency").to_uppercase()) else {
+        need("currency", "bad_currency");
+        return None;
+    };
+    let mut money = |field, text| {
+        let money = optional(text, |text| price(text, currency));
+        if money.is_none() {
+            need(field, "bad_price");
+        }
+        money.flatten()
+    };
+    let (sum, list_price): (Option<Money>, _) =
+        (money("price", cell("price")), money("list_price", cell("list_price")));
+    let mut whole = |field, text: &str, default| {
+        let number = if text.is_empty() { Some(default) } else { text.parse::<i64>().ok() };
+        if number.is_none() {
+            need(field, "bad_number");
+        }
+        number
+    };
+    let (total, per_user_limit) =
+        (whole("total", cell("total"), 0), whole("per_user_limit", cell("per_user_limit"), 1));
+    let mut moment = |field, text| {
+        let at = optional(text, time);
+        if at.is_none() {
+            need(field, "bad_time");
+        }
+        at.flatten()
+    };
+    let window =
+        Window { opens_at: moment("opens_at", cell("opens_at")), closes_at: moment("closes_at", cell("closes_at")) };
+    Some(SaleDraft {
+        goods_id: GoodsId(0),
+        price: sum?,
+        list_price,
+        total: total?,
+        per_user_limit: per_user_limit?,
+        window,
+        rush: Rush::default(),
+        mode: SaleMode::Rush,
+        eligibility: Default::default(),
+    })
+}
+
+web::operations! { "administrators"
+    /// Add goods, and drafts of sales, from a file
+    ///
+    /// CSV with a header, or JSON lines, with the same names: `name_zh`, `name_en`, `description_zh`, `description_en`,
+    /// `category_id`, and for a draft of a sale `price` (as `199.00`), `list_price`, `currency`, `total`, `per_user_limit`,
+    /// `opens_at`, `closes_at`. At most 500 lines, all or none; a refused line says what is wrong with it.
+    POST "/api/admin/goods/import" importGoods = import,
+        body<GoodsFile>;
+        200 ImportAnswer;
+}
