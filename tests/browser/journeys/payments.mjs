@@ -26,6 +26,7 @@ export default async function payments(run) {
   await payAtAnother(visitor, payers);
   await cancelWhilePaying(visitor, payers);
   await refund(visitor, orders[1]);
+  await expireWhilePaying(visitor, payers);
 }
 
 const show = (visitor, { sale_id: sale, id }) => visitor.go(`/orders/${sale}/${id}`);
@@ -89,6 +90,19 @@ async function cancelWhilePaying(visitor, payers) {
     await page.locator('main[data-status="cancelled"]').waitFor();
     same((await scan(payers, code)).status, 404);
   }
+}
+
+/** The time to pay ends while the payer looks at the provider's page or the code: the provider takes no money any more. */
+async function expireWhilePaying(visitor, payers) {
+  const { page } = visitor;
+  const order = await buy(visitor);
+  const way = await begin(visitor, 'wechatpay');
+  const code = way === 'code' && (await codeOn(page));
+  if (code) await page.locator('main[data-status="cancelled"]').waitFor({ timeout: 90_000 });
+  await eventually('the payment is closed', async () => (await (await fetch(payers)).text()).includes('None.'), 90_000);
+  if (code) same((await scan(payers, code)).status, 404);
+  await show(visitor, order);
+  await page.locator('main[data-status="cancelled"]').waitFor();
 }
 
 /** Staff refund what was paid, and the shopper sees it. */
