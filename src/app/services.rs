@@ -115,8 +115,8 @@ impl Services {
         std::fs::create_dir_all(&config.data_dir)
             .with_context(|| format!("SECKILL_DATA_DIR ({}) cannot be created", config.data_dir.display()))?;
         let secret = shop_secret(config)?;
-        let store = open_database(config, config.migrate, &waiting).await?.with_clock(&clock);
-        store.set_zone(config.time_zone.clone());
+        let store = open_database(config, config.migrate, &waiting).await?;
+        let store = store.with_clock(&clock).in_zone(&config.time_zone);
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));

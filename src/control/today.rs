@@ -11,7 +11,7 @@ use crate::sales_admin::{Overview, SaleRow, SalesAdmin};
 use base::clock::Clock;
 use base::revalidating_cache::{ComputationError, RevalidatingCache};
 use domain::ledger::AccountKind;
-use domain::{Money, SaleState};
+use domain::{Money, SaleState, ShopSettings};
 use store::{Period, Store, StoreError};
 
 #[derive(Debug, Clone)]
@@ -28,9 +28,14 @@ pub struct Today {
 }
 
 impl SalesAdmin {
-    /// `current` are the sales that have not ended. Waits up to `patience` for the revenue.
-    pub async fn today(&self, current: &Overview, patience: Duration) -> Result<Today, ComputationError<StoreError>> {
-        let revenue = self.revenue.of_today(patience).await?;
+    /// Of the day in the shop's time zone. `current` are the sales that have not ended. Waits up to `patience` for the revenue.
+    pub async fn today(
+        &self,
+        current: &Overview,
+        shop: &ShopSettings,
+        patience: Duration,
+    ) -> Result<Today, ComputationError<StoreError>> {
+        let revenue = self.revenue.of_today(&shop.zone(), patience).await?;
         let announced = current.sales.iter().filter(|row| row.sale.state == SaleState::Scheduled);
         let next =
             announced.filter(|row| row.sale.window.opens_at.is_some()).min_by_key(|row| row.sale.window.opens_at);
@@ -42,8 +47,7 @@ impl SalesAdmin {
             Some(monitor) => monitor.depths().await.ok().map(|depths| depths.dead.into()),
             None => None,
         };
-        let zone = self.store.zone_name();
-        Ok(Today { revenue, zone, next, dead_letters })
+        Ok(Today { revenue, zone: shop.time_zone.clone(), next, dead_letters })
     }
 }
 
@@ -64,9 +68,13 @@ impl Revenue {
 
     /// What the shop earned since its day began, less what it gave back or away, by currency. `None` when `patience`
     /// ends before it is summed up for the first time.
-    pub async fn of_today(&self, patience: Duration) -> Result<Option<Arc<Vec<Money>>>, ComputationError<StoreError>> {
+    pub async fn of_today(
+        &self,
+        zone: &TimeZone,
+        patience: Duration,
+    ) -> Result<Option<Arc<Vec<Money>>>, ComputationError<StoreError>> {
         let (store, clock) = (self.store.clone(), self.clock.clone());
-        let from = midnight(clock.now(), &self.store.zone());
+        let from = midnight(clock.now(), zone);
         let known = self.sums.get(from, patience, async move {
             let sums = store.books().moved_within(Period { from, to: clock.now() }).await?;
             let of_shop = sums.into_iter().filter(|sum| sum.account == AccountKind::Shop);

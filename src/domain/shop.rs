@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::text::is_line;
@@ -55,6 +56,11 @@ impl Default for ShopSettings {
 }
 
 impl ShopSettings {
+    /// The zone in which the shop's days begin.
+    pub fn zone(&self) -> TimeZone {
+        TimeZone::get(&self.time_zone).unwrap_or(TimeZone::UTC)
+    }
+
     /// Changes with every change.
     pub fn version(&self) -> i64 {
         self.updated_at.as_millisecond()

@@ -1,7 +1,6 @@
 //! The subject and the text of a message, in the language of its reader.
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use accounts::{ContactLink, MailLink, MailLinks};
 use domain::mail::masked;
@@ -174,7 +173,7 @@ fn named(mail: &Mail, shop: &ShopSettings, fact: &str) -> String {
 
 /// A time in the shop's zone, which is named by its distance from UTC: readers may be elsewhere.
 fn moment(at: Timestamp, shop: &ShopSettings) -> String {
-    let zoned = at.to_zoned(TimeZone::get(&shop.time_zone).unwrap_or(TimeZone::UTC));
+    let zoned = at.to_zoned(shop.zone());
     let minutes = zoned.offset().seconds() / 60;
     let (sign, hours, rest) = (if minutes < 0 { '−' } else { '+' }, minutes.abs() / 60, minutes.abs() % 60);
     let distance = match (hours, rest) {

@@ -6,7 +6,7 @@ use tracing::info;
 
 use super::{OrderRefusal, Orders};
 use domain::returns::{ReturnRefusal, ReturnStep};
-use domain::{GoodsReturn, Order, OrderId, OrderStatus, Parcel, SaleId, UserId};
+use domain::{GoodsReturn, Order, OrderId, OrderStatus, Parcel, SaleId, ShopSettings, UserId};
 use store::{ParcelActor, StoreError};
 
 impl Orders {
@@ -21,8 +21,13 @@ impl Orders {
     }
 
     /// Until when the owner of an order with this parcel may ask for a return. `None` if it is not delivered.
-    pub fn returnable_until(&self, status: OrderStatus, parcel: Option<&Parcel>) -> Option<Timestamp> {
-        self.returns.until(parcel, self.store.zone()).filter(|_| status == OrderStatus::Paid)
+    pub fn returnable_until(
+        &self,
+        status: OrderStatus,
+        parcel: Option<&Parcel>,
+        shop: &ShopSettings,
+    ) -> Option<Timestamp> {
+        self.returns.until(parcel, shop.zone()).filter(|_| status == OrderStatus::Paid)
     }
 
     /// A step of the owner of an order.
@@ -55,7 +60,8 @@ impl Orders {
         step: &ReturnStep,
         actor: ParcelActor<'_>,
     ) -> Result<Result<(), ReturnRefusal>, StoreError> {
-        let outcome = self.store.orders().move_return(id, step, actor, &self.returns).await?;
+        let shop = self.store.shop_settings().get().await?;
+        let outcome = self.store.orders().move_return(id, step, actor, (&self.returns, &shop)).await?;
         info!(order = %id, ?actor, ?outcome, "return asked to move");
         Ok(outcome)
     }

@@ -64,7 +64,7 @@ mod security_events;
 mod shipping;
 mod staff;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -177,8 +177,8 @@ pub struct Store {
     pool: Pool,
     /// The process's own clock, for an SQLite file; `None` if the database has a clock.
     own_clock: Option<Clock>,
-    /// The shop's time zone: the configured one, until its settings are read.
-    zone: Arc<Mutex<TimeZone>>,
+    /// The configured time zone: the shop's, until its settings are saved for the first time.
+    default_zone: TimeZone,
     /// The database's last answer about its time, and when it came.
     told_time: Arc<Mutex<Option<(Instant, Timestamp)>>>,
     /// Limits writing transactions. SQLite has one writer at a time, and its busy loop is not fair. This semaphore is.
@@ -198,7 +198,7 @@ impl Store {
         Ok(Store {
             pool: Pool::open(&url, sqlite)?,
             own_clock: sqlite.then(Clock::system),
-            zone: Arc::new(Mutex::new(TimeZone::UTC)),
+            default_zone: TimeZone::UTC,
             told_time: Arc::default(),
             writer: Arc::new(Semaphore::new(writers)),
         })
@@ -210,18 +210,10 @@ impl Store {
         self
     }
 
-    /// The time zone in which the shop's days begin.
-    pub fn zone(&self) -> TimeZone {
-        self.zone.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub fn zone_name(&self) -> String {
-        self.zone().iana_name().unwrap_or("UTC").to_owned()
-    }
-
-    /// For every clone of this handle.
-    pub fn set_zone(&self, zone: TimeZone) {
-        *self.zone.lock().unwrap_or_else(PoisonError::into_inner) = zone;
+    /// The same database for a shop that is in this time zone until its settings say another.
+    pub fn in_zone(mut self, zone: &TimeZone) -> Store {
+        self.default_zone = zone.clone();
+        self
     }
 
     /// Whether the connection to the database is encrypted; `None` for a file.

@@ -1,6 +1,5 @@
 //! What staff keep for themselves: saved filters of lists, the texts about the shop, and its settings.
 
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sqlx::Row;
@@ -179,16 +178,12 @@ fn logged(settings: &ShopSettings) -> Value {
 }
 
 impl ShopSettingsStore<'_> {
-    /// Every process reads them with the catalogue. From then on the shop's days begin in their time zone.
     pub async fn get(self) -> Result<ShopSettings, StoreError> {
         let query = sqlx::query("SELECT settings, updated_at_ms FROM shop_settings");
-        match self.optional(query, settings).await? {
-            Some(settings) => {
-                self.set_zone(TimeZone::get(&settings.time_zone).unwrap_or(TimeZone::UTC));
-                Ok(settings)
-            }
-            None => Ok(ShopSettings { time_zone: self.zone_name(), ..ShopSettings::default() }),
-        }
+        Ok(self.optional(query, settings).await?.unwrap_or_else(|| {
+            let time_zone = self.default_zone.iana_name().unwrap_or("UTC").to_owned();
+            ShopSettings { time_zone, ..ShopSettings::default() }
+        }))
     }
 
     /// Replaces the settings if they have the version that `after` was made of, and logs the actor. Returns the saved

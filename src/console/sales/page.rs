@@ -91,7 +91,10 @@ async fn page(
     let current = shop.sales_admin.current().await?;
     let (scope, filter) = (query.scope(), SaleFilter::parse(&query.q, &current.goods));
     let is_first = scope == SaleScope::Current && query.q.trim().is_empty() && warning.is_none();
-    let today = if is_first { Some(shop.sales_admin.today(&current, PAGE_PATIENCE).await?) } else { None };
+    let today = match is_first {
+        true => Some(shop.sales_admin.today(&current, &visitor.shop, PAGE_PATIENCE).await?),
+        false => None,
+    };
     let page = PastPage { before, goods: filter.goods.clone(), number: filter.number, limit: PAST_PAGE_SIZE };
     let past = match scope.shows(SaleGroup::Past) {
         true => shop.sales_admin.past(&page, &current).await?,

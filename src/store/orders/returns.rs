@@ -17,7 +17,7 @@ use crate::{OrderStore, StoreError, Tx, mail, row, sales};
 use domain::returns::{ReturnAnswer, ReturnReceipt, ReturnRefusal, ReturnRequest, ReturnStep, decide};
 use domain::{
     AuditAction, GoodsReturn, MailKind, Money, OrderId, OrderStatus, ParcelLabel, RefundId, RefundTarget, ReturnPolicy,
-    SaleId, UserId,
+    SaleId, ShopSettings, UserId,
 };
 
 /// What staff decide about the goods of an accepted return that came back.
@@ -52,7 +52,7 @@ impl OrderStore<'_> {
         id: OrderId,
         step: &ReturnStep,
         actor: ParcelActor<'_>,
-        policy: &ReturnPolicy,
+        (policy, shop): (&ReturnPolicy, &ShopSettings),
     ) -> Result<Result<(), ReturnRefusal>, StoreError> {
         let mut tx = self.begin().await?;
         let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status";
@@ -64,7 +64,7 @@ impl OrderStore<'_> {
             return Ok(Err(ReturnRefusal::NoSuchOrder));
         }
         let status: OrderStatus = row::parsed(&locked, "status")?;
-        let until = policy.until(parcels::parcels(&mut tx, &[id]).await?.get(&id), self.zone());
+        let until = policy.until(parcels::parcels(&mut tx, &[id]).await?.get(&id), shop.zone());
         let known = read(&mut tx, id).await?;
         let to = match decide((status, until, tx.now), known.as_ref(), step) {
             Ok(Some(to)) => to,

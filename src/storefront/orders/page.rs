@@ -172,7 +172,7 @@ pub async fn page(
     if let (Some(saved), OrderLookup::Order(order, _)) = (&proposed, &mut found) {
         order.set_shipping(rates.cost(order.goods(), &saved.address));
     }
-    let order = view(shop, visitor.locale, (sale, order), found).await?;
+    let order = view(shop, visitor, (sale, order), found).await?;
     let charges = order.is_before_payment() && rates.charges(order.amount.currency);
     let sale = sale_of_order(shop, visitor.locale, &order).await?;
     let proposed = proposed.map(|saved| AddressCard::of(&saved, visitor.locale));
@@ -243,12 +243,12 @@ async fn sale_of_order(shop: &Shop, locale: Locale, order: &OrderView) -> Result
 
 async fn view(
     shop: &Shop,
-    locale: Locale,
+    visitor: &Visitor,
     (sale_id, id): (SaleId, OrderId),
     found: OrderLookup,
 ) -> Result<OrderView, Problem> {
     let entry = shop.catalogue.entry(sale_id).await?;
-    let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), locale);
+    let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), visitor.locale);
     match found {
         OrderLookup::Order(order, history) => {
             let parcel = shop.orders.parcels(std::slice::from_ref(&order)).await?.remove(&id);
@@ -257,7 +257,7 @@ async fn view(
                 payment_declined: shop.orders.is_declined(&order).await?,
                 holds: shop.store.orders().holds_of(id).await?,
                 returned: shop.orders.goods_return(&order).await?,
-                returnable_until: shop.orders.returnable_until(order.status, parcel.as_ref()),
+                returnable_until: shop.orders.returnable_until(order.status, parcel.as_ref(), &visitor.shop),
                 parcel,
                 invoice: shop.orders.invoice(&order).await?,
                 id,
@@ -270,7 +270,7 @@ async fn view(
                 status: order.status,
                 reason: order.reason,
                 message: order.message,
-                address: order.address.map(|address| AddressView::of(&address, locale)),
+                address: order.address.map(|address| AddressView::of(&address, visitor.locale)),
                 payment_window: Some((order.created_at, order.pay_by)),
                 history,
             })
