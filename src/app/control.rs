@@ -162,6 +162,9 @@ impl Services {
                 payments.close_due().await?;
                 Ok(payments.ask_due().await.map(drop)?)
             }),
+            Job::new("order numbers", ORDERS_INTERVAL, store.clone(), |store| async move {
+                Ok(store.orders().number_missing().await.map(drop)?)
+            }),
             Job::new("deposits", DEPOSITS_INTERVAL, deposits, |deposits| async move { Ok(deposits.step().await?) }),
         ];
         jobs.extend(self.sandbox.clone().map(|sandbox| {

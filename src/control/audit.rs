@@ -186,7 +186,11 @@ impl Audit {
             Part::Orders => self.orders().await?,
             Part::RepeatedOrders => {
                 let users = self.snapshot().await?.users_with_two_orders().await?;
-                vec![check("a user has at most one live order per sale", users)]
+                let numbers = self.snapshot().await?.numbers_not_taken().await?;
+                vec![
+                    check("a user has at most one live order per sale", users),
+                    check("no order has a number that comes again", numbers),
+                ]
             }
             Part::Charges => {
                 let wrong = self.snapshot().await?.money_mismatches().await?;

@@ -67,7 +67,7 @@ pub use mail::{MailAddress, MailKind, MailState};
 pub use money::{Currency, Money};
 pub use network::Network;
 pub use order::OutboxItem;
-pub use order::{Order, OrderStatus, Reservation};
+pub use order::{Order, OrderNumber, OrderStatus, Reservation};
 pub use page::Page;
 pub use parcel::{Parcel, ParcelLabel, ParcelState};
 pub use payment::{ApprovalStatus, CaseKind, PaymentStatus, RefundKind, RefundTarget};

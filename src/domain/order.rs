@@ -1,7 +1,12 @@
 //! An order, its statuses, and the transitions between them.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
 use jiff::Timestamp;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::bucket::Owner;
@@ -77,10 +82,80 @@ pub struct OrderStep {
     pub note: Option<String>,
 }
 
+/// The number of an order for people: the day on which it was written, in the shop's time zone, and a count of that day,
+/// as in `20261128-000137`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OrderNumber(i64);
+
+/// Counts of one day lie below this.
+const NUMBERS_PER_DAY: i64 = 1_000_000_000;
+
+impl OrderNumber {
+    /// `day` is such as 20261128.
+    pub const fn new(day: i64, count: i64) -> OrderNumber {
+        OrderNumber(day * NUMBERS_PER_DAY + count)
+    }
+
+    pub const fn from_stored(stored: i64) -> OrderNumber {
+        OrderNumber(stored)
+    }
+
+    pub const fn stored(self) -> i64 {
+        self.0
+    }
+
+    pub const fn day(self) -> i64 {
+        self.0 / NUMBERS_PER_DAY
+    }
+}
+
+impl fmt::Display for OrderNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:06}", self.day(), self.0 % NUMBERS_PER_DAY)
+    }
+}
+
+impl FromStr for OrderNumber {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<OrderNumber, ()> {
+        let (day, count) = text.trim().split_once('-').ok_or(())?;
+        let is_number = |text: &str, lengths: RangeInclusive<usize>| {
+            lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        match is_number(day, 8..=8) && is_number(count, 6..=9) {
+            true => Ok(OrderNumber::new(day.parse().map_err(|_| ())?, count.parse().map_err(|_| ())?)),
+            false => Err(()),
+        }
+    }
+}
+
+impl Serialize for OrderNumber {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for OrderNumber {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "OrderNumber".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9]{8}-[0-9]{6,9}$"})
+    }
+}
+
 /// An order as stored in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     pub id: OrderId,
+    /// `None` in the second before data control gives one to an order of a draw or of an older process.
+    pub number: Option<OrderNumber>,
     pub sale_id: SaleId,
     pub user_id: UserId,
     pub quantity: u32,
@@ -102,6 +177,11 @@ pub struct Order {
 }
 
 impl Order {
+    /// The number for people; a dash without one.
+    pub fn number_text(&self) -> String {
+        self.number.map_or_else(|| "–".to_owned(), |number| number.to_string())
+    }
+
     /// What the goods cost without their shipping.
     pub fn goods(&self) -> Money {
         Money { amount: self.amount.amount - self.shipping.amount, ..self.amount }

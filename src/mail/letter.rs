@@ -93,11 +93,11 @@ impl Letters {
                 format!("{}\n\n“{}”\n\n{page}", fill(about, goods(mail)), fact("answer"))
             }
             kind if kind.is_hold() => {
-                let order = fill(text(mail.locale).mail.order_line, self.order_link(mail));
+                let order = self.order_line(mail);
                 format!("{}\n\n{order}", fill(about, fact("reason")))
             }
             kind if kind.is_return() => {
-                let order = fill(text(mail.locale).mail.order_line, self.order_link(mail));
+                let order = self.order_line(mail);
                 format!("{}\n\n{order}", fill(about, fact("words")))
             }
             kind if kind.is_parcel() => self.parcel(mail, about),
@@ -123,7 +123,7 @@ impl Letters {
                     .join("\n"),
             );
         }
-        parts.push(fill(t.order_line, self.order_link(mail)));
+        parts.push(self.order_line(mail));
         parts.join("\n\n")
     }
 
@@ -131,6 +131,12 @@ impl Letters {
     fn draw_won(&self, mail: &Mail, about: &str, shop: &ShopSettings) -> String {
         let pay_by = fill(text(mail.locale).mail.pay_by, named(mail, shop, "pay_by"));
         format!("{}\n\n{pay_by}\n{}", fill(about, goods(mail)), self.order_link(mail))
+    }
+
+    /// The order's number and its link.
+    fn order_line(&self, mail: &Mail) -> String {
+        let number = mail.facts["order_number"].as_str().map(|number| format!(" {number}")).unwrap_or_default();
+        fill(&fill(text(mail.locale).mail.order_line, number), self.order_link(mail))
     }
 
     fn order_link(&self, mail: &Mail) -> String {
@@ -345,10 +351,14 @@ mod tests {
     #[test]
     fn buyer_reads_who_carries_the_parcel_and_where_it_is_shown() {
         let mut mail = mail(MailKind::ParcelShipped, Locale::Zh);
-        mail.facts = json!({"sale": "7", "order": "o-1", "carrier": "sf", "number": "SF1234567"});
+        mail.facts = json!({"sale": "7", "order": "o-1", "order_number": "20261122-000137", "carrier": "sf",
+            "number": "SF1234567"});
         let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;
         let carried = "顺丰速运 SF1234567\nhttps://www.sf-express.com/chn/sc/waybill/waybill-detail/SF1234567\n\n";
-        assert!(text.contains(carried) && text.contains("订单：https://shop.example/zh/orders/7/o-1\n"), "{text}");
+        assert!(
+            text.contains(carried) && text.contains("订单 20261122-000137：https://shop.example/zh/orders/7/o-1\n"),
+            "{text}"
+        );
         assert!(!text.contains("修改密码"), "nothing happened to the account");
         mail.facts = json!({"sale": "7", "order": "o-1", "carrier": null, "number": null});
         let text = letters().letter(&mail, LinkView::Shown, &ShopSettings::default()).text;

@@ -8,13 +8,13 @@ use tracing::info;
 
 use super::{OrderRefusal, Orders};
 use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove, ParcelRefusal};
-use domain::{Order, OrderId, OrderStatus, Parcel, ParcelState, SaleId, UserId};
+use domain::{Order, OrderId, OrderNumber, OrderStatus, Parcel, ParcelState, SaleId, UserId};
 use store::{ParcelActor, StoreError};
 
 /// Lines of one file. All of it is one transaction, and other writers of SQLite wait for it.
 pub const MAX_LINES: usize = 200;
 /// What the first cell of a header may be.
-const HEADERS: [&str; 5] = ["order_id", "order id", "order", "订单号", "订单编号"];
+const HEADERS: [&str; 7] = ["order_id", "order id", "order", "number", "order number", "订单号", "订单编号"];
 
 /// One line of a file: what happens with it, or the field that is wrong with the code that says how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Orders {
         Ok(self.move_parcel(&wanted, ParcelActor::Owner(user)).await?)
     }
 
-    /// Reads a file of sent parcels: order id, carrier, number. Unless `is_rehearsed`, and if no line is refused, carries out
+    /// Reads a file of sent parcels: order's number or id, carrier, number. Unless `is_rehearsed`, and if no line is refused, carries out
     /// all lines; otherwise none. An error is the code of what is wrong with the whole file.
     pub async fn import_parcels(
         &self,
@@ -86,10 +86,13 @@ impl Orders {
         actor: &str,
         is_rehearsed: bool,
     ) -> Result<Result<ParcelReport, &'static str>, StoreError> {
-        let read = match read_lines(text) {
-            Ok(read) => read,
+        let records = match records(text) {
+            Ok(records) => records,
             Err(code) => return Ok(Err(code)),
         };
+        let numbers: Vec<OrderNumber> = records.iter().filter_map(|(_, record)| cell(record, 0).parse().ok()).collect();
+        let known = self.store.orders().with_numbers(&numbers).await?;
+        let read: Vec<ReadLine> = records.iter().map(|(line, record)| read_line(*line, record, &known)).collect();
         let moves: Vec<ParcelMove> = read.iter().filter_map(|line| line.wanted.as_ref().ok().cloned()).collect();
         let is_rehearsed = is_rehearsed || moves.len() < read.len();
         let outcomes = self.store.orders().move_parcels(&moves, ParcelActor::Staff(actor), is_rehearsed).await?;
@@ -117,7 +120,7 @@ struct ReadLine {
 }
 
 /// The lines of a file, without its header and empty lines. Spreadsheets of some countries separate cells with semicolons.
-fn read_lines(text: &str) -> Result<Vec<ReadLine>, &'static str> {
+fn records(text: &str) -> Result<Vec<(u64, StringRecord)>, &'static str> {
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let first = text.lines().next().unwrap_or_default();
     let separator = [b',', b';', b'\t'].into_iter().find(|mark| first.as_bytes().contains(mark)).unwrap_or(b',');
@@ -133,8 +136,7 @@ fn read_lines(text: &str) -> Result<Vec<ReadLine>, &'static str> {
         if lines.len() == MAX_LINES {
             return Err("too_many_lines");
         }
-        let line = record.position().map_or(0, csv::Position::line);
-        lines.push(ReadLine { line, order: cell(&record, 0).to_owned(), wanted: read_line(&record) });
+        lines.push((record.position().map_or(0, csv::Position::line), record));
     }
     if lines.is_empty() { Err("required") } else { Ok(lines) }
 }
@@ -144,15 +146,23 @@ fn cell(record: &StringRecord, at: usize) -> &str {
     record.get(at).unwrap_or_default().trim_start_matches('\'')
 }
 
-fn read_line(record: &StringRecord) -> Result<ParcelMove, (&'static str, &'static str)> {
-    let order = cell(record, 0).to_ascii_lowercase().parse().map_err(|_| ("order", "bad_id"))?;
-    for (at, field) in [(1, "carrier"), (2, "number")] {
-        if cell(record, at).is_empty() {
-            return Err((field, "required"));
+/// `known` are the orders that the file names by their numbers.
+fn read_line(line: u64, record: &StringRecord, known: &HashMap<OrderNumber, OrderId>) -> ReadLine {
+    let wanted = || {
+        let name = cell(record, 0).to_ascii_lowercase();
+        let order = match name.parse::<OrderNumber>() {
+            Ok(number) => *known.get(&number).ok_or(("order", ParcelRefusal::NoSuchOrder.as_str()))?,
+            Err(()) => name.parse().map_err(|_| ("order", "bad_id"))?,
+        };
+        for (at, field) in [(1, "carrier"), (2, "number")] {
+            if cell(record, at).is_empty() {
+                return Err((field, "required"));
+            }
         }
-    }
-    let label = ParcelLabel::check(cell(record, 1), cell(record, 2)).map_err(|errors| errors[0])?;
-    Ok(ParcelMove { order, to: ParcelState::Shipped, label, seen: None })
+        let label = ParcelLabel::check(cell(record, 1), cell(record, 2)).map_err(|errors| errors[0])?;
+        Ok(ParcelMove { order, to: ParcelState::Shipped, label, seen: None })
+    };
+    ReadLine { line, order: cell(record, 0).to_owned(), wanted: wanted() }
 }
 
 #[cfg(test)]
@@ -166,7 +176,10 @@ mod tests {
 
     fn read(text: &str) -> Vec<(u64, Number)> {
         let number = |wanted: ParcelMove| wanted.label.number.unwrap_or_default();
-        read_lines(text).unwrap().into_iter().map(|line| (line.line, line.wanted.map(number))).collect()
+        let known = HashMap::from([(OrderNumber::new(20_261_128, 137), ORDER.parse().unwrap())]);
+        let lines = records(text).unwrap();
+        let read = lines.iter().map(|(line, record)| read_line(*line, record, &known));
+        read.map(|line| (line.line, line.wanted.map(number))).collect()
     }
 
     #[test]
@@ -178,15 +191,23 @@ mod tests {
         );
         assert_eq!(read(&format!("订单号;承运商;单号\n{};sf;'sf1234567\n", ORDER.to_uppercase())), [(2, number())]);
         assert_eq!(read(&format!("{ORDER}\tsf\tSF1234567")), [(1, number())]);
+        assert_eq!(read("number,carrier\n20261128-000137,sf,SF1234567\n"), [(2, number())]);
     }
 
     #[test]
     fn each_wrong_line_says_what_is_wrong() {
-        let text = format!("x,sf,SF1234567\n{ORDER},,SF1234567\n{ORDER},sf\n{ORDER},sf,1.23E+12\n");
-        let expected =
-            [("order", "bad_id"), ("carrier", "required"), ("number", "required"), ("number", "bad_tracking_number")];
+        let text = format!(
+            "x,sf,SF1234567\n20261128-000138,sf,SF1234567\n{ORDER},,SF1234567\n{ORDER},sf\n{ORDER},sf,1.23E+12\n"
+        );
+        let expected = [
+            ("order", "bad_id"),
+            ("order", "not_found"),
+            ("carrier", "required"),
+            ("number", "required"),
+            ("number", "bad_tracking_number"),
+        ];
         assert_eq!(read(&text).into_iter().map(|line| line.1.unwrap_err()).collect::<Vec<_>>(), expected);
-        let code = |text: &str| read_lines(text).err();
+        let code = |text: &str| records(text).err();
         assert_eq!((code(""), code("order_id,carrier,number\n")), (Some("required"), Some("required")));
         assert_eq!(code(&format!("{ORDER},sf,SF1234567\n").repeat(MAX_LINES + 1)), Some("too_many_lines"));
     }

@@ -179,6 +179,8 @@ pub struct Store {
     own_clock: Option<Clock>,
     /// The configured time zone: the shop's, until its settings are saved for the first time.
     default_zone: TimeZone,
+    /// Numbers of orders that this process may give.
+    numbers: Arc<Mutex<orders::numbers::OwnNumbers>>,
     /// The database's last answer about its time, and when it came.
     told_time: Arc<Mutex<Option<(Instant, Timestamp)>>>,
     /// Limits writing transactions. SQLite has one writer at a time, and its busy loop is not fair. This semaphore is.
@@ -199,6 +201,7 @@ impl Store {
             pool: Pool::open(&url, sqlite)?,
             own_clock: sqlite.then(Clock::system),
             default_zone: TimeZone::UTC,
+            numbers: Arc::default(),
             told_time: Arc::default(),
             writer: Arc::new(Semaphore::new(writers)),
         })

@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::{ContextV7, Uuid};
 
 use super::push::{PushSubscription, subscription};
 use super::{MailStore, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
-use domain::{Locale, MailKind, MailState, UserId};
+use domain::{Locale, MailKind, MailState, OrderId, UserId};
 
 /// How long messages can be read in the console.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -189,7 +189,21 @@ impl MailStore<'_> {
             known_kinds()
         );
         let now = self.now().await?.as_millisecond();
-        self.all(sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit), mail).await
+        let mails = self.all(sqlx::query(AssertSqlSafe(sql)).bind(now).bind(limit), mail).await?;
+        self.numbered(mails).await
+    }
+
+    /// Adds the numbers of orders to the facts. An order may get its number after its message was written.
+    async fn numbered(self, mut mails: Vec<Mail>) -> Result<Vec<Mail>, StoreError> {
+        let order = |mail: &Mail| mail.facts["order"].as_str().and_then(|id| id.parse::<OrderId>().ok());
+        let orders: Vec<OrderId> = mails.iter().filter_map(order).collect();
+        let numbers = self.orders().numbers_of(&orders).await?;
+        for mail in &mut mails {
+            if let Some(number) = order(mail).and_then(|id| numbers.get(&id)) {
+                mail.facts["order_number"] = json!(number);
+            }
+        }
+        Ok(mails)
     }
 
     /// Like [`MailStore::due`], but messages to browsers.
@@ -265,7 +279,8 @@ impl MailStore<'_> {
             known_kinds()
         );
         // `g` sorts after every UUID.
-        self.all(sqlx::query(AssertSqlSafe(sql)).bind(before.unwrap_or("g").to_owned()).bind(limit), mail).await
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(before.unwrap_or("g").to_owned()).bind(limit);
+        self.numbered(self.all(query, mail).await?).await
     }
 
     /// The messages of one account, by mail and to its browsers, newest first.

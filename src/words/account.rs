@@ -173,7 +173,6 @@ texts! {
         cashier_title: "测试收银台", "Test checkout";
         cashier_mark: "测试环境：不会产生真实扣款", "Test mode: no real charge";
         cashier_text: "本页模拟支付平台，请选择支付结果。", "This page stands in for a payment provider. Choose the payment result.";
-        cashier_number: "支付单号", "Payment ID";
         cashier_pay: "模拟付款成功", "Pay";
         cashier_cards: "或指定一张测试卡，商店会记下卡的指纹：", "Or name a test card, whose fingerprint the shop gets:";
         cashier_card: "用尾号 {} 的卡付款", "Pay with card ending {}";
@@ -351,7 +350,7 @@ texts! {
             "The draw for {} that you entered is delayed: its public round did not appear in time. The round of {} decides instead. Your entry stands, and there is nothing to do.";
         reason: "原因：“{}”", "The reason: “{}”";
         pay_by: "请在 {} 前付款：", "Pay before {}:";
-        order_line: "订单：{}", "Order: {}";
+        order_line: "订单{}：{}", "Order{}: {}";
         held_subject: "{}：订单正在审核", "{}: your order is held for review";
         held: "我们的员工正在审核你的一笔订单，审核结束前不会发货。原因：“{}”", "Our staff are looking at one of your orders, and it won’t ship until they’re done. The reason: “{}”";
         held_advice: "如有误会，请在订单页提交申诉，我们的员工会答复。", "If this is a mistake, write to us on the order page. Our staff answer every appeal.";

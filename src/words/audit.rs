@@ -19,14 +19,14 @@ texts! {
         journal: "日记账", "The journal";
         sale_of: "“{}”（场次 {}）", "{} (sale {})";
         order: "订单 {}", "Order {}";
-        user: "用户 {}", "User {}";
+        deleted_user: "已注销的用户", "Deleted user";
         packet: "红包 {}", "Packet {}";
-        payment: "付款 {}", "Payment {}";
+        payment: "付款", "Payment";
         letter: "死信 {}", "Dead letter {}";
         goods: "商品 {}", "Product {}";
         category: "分类 {}", "Category {}";
         all_categories: "商品分类", "The categories";
-        question: "提问 {}", "Question {}";
+        question: "提问", "Question";
         shipping: "运费", "Shipping";
         token: "令牌 {}", "Token {}";
         token_of: "令牌“{}”", "Token “{}”";

@@ -151,6 +151,7 @@ texts! {
         letter_outbox: "Redis，场次 {}", "Redis, sale {}";
         letter_reason: "原因", "Reason";
         letter_at: "时间", "Time";
+        letter_ids: "编号", "IDs";
         letter_items: "共 {} 个订单或领取", "Orders or claims: {}";
         letter_content: "内容", "Content";
         letter_size: "{} 字节", "{} bytes";

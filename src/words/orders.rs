@@ -8,7 +8,6 @@ texts! {
         filter_ended: "已取消", "Cancelled";
         filter_refunds: "退款", "Refunds";
         copy: "复制", "Copy";
-        whole_number: "完整订单号", "Full order number";
         copy_number: "复制订单号 {}", "Copy order number {}";
         none_so: "没有符合条件的订单。", "No matching orders.";
         none_so_text: "换个筛选条件，或查看全部订单。", "Try another filter or view all your orders.";

@@ -29,6 +29,7 @@ const SHORT: &[&str] = &[
     "goods_pictures",
     "invitation_batches",
     "leases",
+    "order_days",
     "order_feed",
     "order_totals",
     "pictures",

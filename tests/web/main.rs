@@ -32,6 +32,7 @@ mod mail;
 mod masking;
 mod open_packets;
 mod order_changes;
+mod order_numbers;
 mod other_shops;
 mod outcome;
 mod overview;

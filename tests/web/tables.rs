@@ -227,7 +227,7 @@ async fn search_finds_pages_sales_orders_and_users_that_the_role_may_see() {
     assert!(found.ends_with(&of_sale) || found.starts_with(&of_sale), "{found:?}");
     let found: Vec<String> = hits(&admin, &orders[0]).await;
     assert_eq!(found, [format!("order /admin/orders/{}?lang=en", orders[0])]);
-    // Lists show the number like this, and people copy it.
+    // Lists of older versions showed the end of the id like this, and people copied it.
     let short = format!("…{}", &orders[0][24..]);
     let found: Vec<String> = hits(&admin, &short).await;
     assert_eq!(found, [format!("order /admin/orders/{}?lang=en", orders[0])]);

@@ -1,5 +1,7 @@
 //! The console's page of refunds and packets that wait for a second person.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,7 +10,7 @@ use serde::Deserialize;
 
 use crate::approvals::decisions;
 use crate::{ConfirmForm, StaffVisit, StaffVisitTo, Tab};
-use domain::{ApprovalStatus, RefundId, RefundTarget};
+use domain::{ApprovalStatus, OrderId, OrderNumber, RefundId, RefundTarget};
 use orders::support::StaffActionReason;
 use pages::{Chrome, filters};
 use payments::staff_refunds::DecisionAnswer;
@@ -63,7 +65,9 @@ struct PageState {
 async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
     let found = shop.staff_refunds.approvals(state.decided, before, DEFAULT_PAGE_SIZE).await?;
     let decided = if state.decided { "&decided=true" } else { "" };
+    let orders: Vec<OrderId> = found.items.iter().filter_map(|approval| approval.order).collect();
     let page = ApprovalsPage {
+        numbers: shop.store.orders().numbers_of(&orders).await?,
         chrome: visitor.chrome_at(format!("{PATH}&lang={}{decided}", visitor.locale)),
         decided: state.decided,
         approvals: found.items,
@@ -148,6 +152,8 @@ pub struct ApprovalsPage {
     /// Whether these are the decided requests.
     pub decided: bool,
     pub approvals: Vec<Approval>,
+    /// The numbers of their orders.
+    pub numbers: HashMap<OrderId, OrderNumber>,
     /// A cursor for `before`; `None` on the last page.
     pub older: Option<String>,
     pub is_later: bool,
@@ -157,6 +163,10 @@ pub struct ApprovalsPage {
 }
 
 impl ApprovalsPage {
+    fn number_of(&self, order: &OrderId) -> String {
+        self.numbers.get(order).map(ToString::to_string).unwrap_or_default()
+    }
+
     /// The lists of waiting and of decided requests.
     fn states(&self) -> [Tab; 2] {
         let t = &self.chrome.text().approvals;

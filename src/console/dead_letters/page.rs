@@ -1,5 +1,7 @@
 //! The console's page of dead letters.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -7,6 +9,7 @@ use axum::response::Response;
 use serde::Deserialize;
 
 use crate::StaffVisit;
+use domain::{OrderId, OrderNumber};
 use engine::pipeline::dead_letters::{DeadLetter, DeadLetterList, DeadLetterSource, Settlement};
 use pages::{Chrome, filters};
 use web::Shop;
@@ -50,7 +53,14 @@ async fn page(
 ) -> Result<Response, Problem> {
     let found = shop.dead_letters.list().await?;
     let chrome = visitor.chrome_at(format!("{PATH}?lang={}", visitor.locale));
-    personal(status, &DeadLettersPage::new(chrome, found, may_act, notice, warning))
+    let mut page = DeadLettersPage::new(chrome, found, may_act, notice, warning);
+    let orders: Vec<OrderId> = page.letters.iter().flat_map(orders_in).collect();
+    page.numbers = shop.store.orders().numbers_of(&orders).await?;
+    personal(status, &page)
+}
+
+fn orders_in(letter: &DeadLetter) -> impl Iterator<Item = OrderId> {
+    letter.items.iter().filter_map(|item| item.parse().ok())
 }
 
 /// The form of a replay or a discard.
@@ -99,6 +109,8 @@ async fn settle(
 pub struct DeadLettersPage {
     pub chrome: Chrome,
     pub letters: Vec<DeadLetter>,
+    /// The numbers of their orders that the database has.
+    pub numbers: HashMap<OrderId, OrderNumber>,
     pub may_act: bool,
     pub notice: Option<String>,
     pub warning: Option<&'static str>,
@@ -128,13 +140,17 @@ impl DeadLettersPage {
         };
         let lists = [found.queue, found.outboxes];
         let letters = lists.into_iter().flatten().filter_map(Result::ok).flatten().collect();
-        DeadLettersPage { chrome, letters, may_act, notice, warning, notes }
+        DeadLettersPage { chrome, letters, numbers: HashMap::new(), may_act, notice, warning, notes }
     }
 
     /// Whether the empty list is complete: no place failed to answer.
     fn is_clean(&self) -> bool {
         let t = &self.chrome.text().cockpit;
         self.letters.is_empty() && !self.notes.iter().any(|n| [t.letters_queue_away, t.letters_outbox_away].contains(n))
+    }
+
+    fn orders(&self, letter: &DeadLetter) -> Vec<(OrderId, OrderNumber)> {
+        orders_in(letter).filter_map(|id| Some((id, *self.numbers.get(&id)?))).collect()
     }
 
     fn place(&self, letter: &DeadLetter) -> String {

@@ -131,17 +131,17 @@ fn sales(shop: &Shop, visitor: &Visitor, words: &str) -> Vec<SearchHit> {
     hits
 }
 
-/// Orders by their id, or by the short number at the end of the id.
+/// Orders by their number, their id, or the end of the id.
 async fn orders(shop: &Shop, visitor: &Visitor, words: &str) -> Result<Vec<SearchHit>, Problem> {
-    let (order, number) = (words.parse().ok(), OrderId::read_short(words));
-    if order.is_none() && number.is_none() {
+    let (order, tail, number) = (words.parse().ok(), OrderId::read_short(words), words.parse().ok());
+    if order.is_none() && tail.is_none() && number.is_none() {
         return Ok(Vec::new());
     }
-    let search = OrderSearch { order, number, ..OrderSearch::default() };
+    let search = OrderSearch { order, tail, number, ..OrderSearch::default() };
     let found = shop.store.orders().find(&search, MAX_OF_A_KIND as i64).await?.into_iter();
     let hits = found.map(|FoundOrder { order, .. }| {
         let detail = format!("{} · {}", words::text(visitor.locale).status(&order.status), order.amount);
-        hit(visitor, HitKind::Order, order.id.to_string(), detail, &format!("/admin/orders/{}", order.id))
+        hit(visitor, HitKind::Order, order.number_text(), detail, &format!("/admin/orders/{}", order.id))
     });
     Ok(hits.collect())
 }

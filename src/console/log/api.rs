@@ -118,9 +118,14 @@ pub async fn audit_log_page<P: Permission>(
     staff: &Staff<P>,
     query: &AuditLogQuery,
 ) -> Result<Page<AuditRow, String>, Problem> {
-    let (filter, errors) = query.filter();
+    let (mut filter, errors) = query.filter();
     if !errors.is_empty() {
         return Err(Problem::invalid(errors));
+    }
+    if let Some(Ok(number)) = filter.subject.strip_prefix("order ").map(str::parse)
+        && let Some(id) = store.orders().with_numbers(&[number]).await?.get(&number)
+    {
+        filter.subject = format!("order {id}");
     }
     let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
     let mut rows = store.audit_log().list(&filter, before.as_deref(), LARGE_PAGE_SIZE as i64 + 1).await?;

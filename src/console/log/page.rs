@@ -45,17 +45,18 @@ pub fn subject_path(locale: Locale, subject: &str) -> String {
     format!("/admin/log?lang={locale}&subject={subject}")
 }
 
-/// The names of the sales, categories and accounts that the lines mention. One query reads the accounts; the others are
-/// in memory.
+/// The names of the sales, categories and accounts that the lines mention, and the numbers of orders. One query reads the
+/// accounts, one the numbers; the others are in memory.
 async fn names(shop: &Shop, rows: &[AuditRow], locale: Locale) -> Result<LogNames, Problem> {
-    let (sales, users) = LogNames::wanted(rows);
+    let (sales, users, orders) = LogNames::wanted(rows);
     let sales = sales
         .into_iter()
         .filter_map(|id| Some((id, goods_name_and_cover(Some(&*shop.catalogue.known(id)?), locale).0)));
     let categories = shop.catalogue.categories();
     let categories = categories.iter().map(|category| (category.id, category.name.get(locale).to_owned()));
     let users = shop.store.accounts().usernames(&users).await?;
-    Ok(LogNames { sales: sales.collect(), categories: categories.collect(), users })
+    let orders = shop.store.orders().numbers_of(&orders).await?;
+    Ok(LogNames { sales: sales.collect(), categories: categories.collect(), users, orders })
 }
 
 pub async fn show(

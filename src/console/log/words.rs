@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::log::fields::{Field, FieldKind, field, plain, value_words};
-use domain::{AuditAction, CategoryId, Locale, SaleId, UserId};
+use domain::{AuditAction, CategoryId, Locale, OrderId, OrderNumber, SaleId, UserId};
 use store::AuditRow;
 use words::{Text, audit_action, fill, text};
 
@@ -18,21 +18,25 @@ pub struct LogNames {
     /// All categories that exist.
     pub categories: HashMap<CategoryId, String>,
     pub users: HashMap<UserId, String>,
+    pub orders: HashMap<OrderId, OrderNumber>,
 }
 
 impl LogNames {
-    /// The sales and the accounts that lines are about.
-    pub fn wanted(rows: &[AuditRow]) -> (Vec<SaleId>, Vec<UserId>) {
-        let (mut sales, mut users) = (Vec::new(), Vec::new());
+    /// The sales, the accounts and the orders that lines are about.
+    pub fn wanted(rows: &[AuditRow]) -> (Vec<SaleId>, Vec<UserId>, Vec<OrderId>) {
+        let (mut sales, mut users, mut orders) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             match row.subject.split_once(' ') {
                 Some(("sale", id)) => sales.extend(id.parse::<SaleId>()),
                 Some(("user", id)) => users.extend(id.parse::<UserId>()),
+                Some(("order", id)) => orders.extend(id.parse::<OrderId>()),
                 _ => {}
             }
             for value in [&row.before, &row.after].into_iter().flat_map(|json| record(json).into_iter()) {
-                if let ("user_id" | "account", Value::String(id)) = (value.0.as_str(), &value.1) {
-                    users.extend(id.parse::<UserId>());
+                match (value.0.as_str(), &value.1) {
+                    ("user_id" | "account", Value::String(id)) => users.extend(id.parse::<UserId>()),
+                    ("order", Value::String(id)) => orders.extend(id.parse::<OrderId>()),
+                    _ => {}
                 }
             }
         }
@@ -40,7 +44,7 @@ impl LogNames {
         sales.dedup();
         users.sort_unstable();
         users.dedup();
-        (sales, users)
+        (sales, users, orders)
     }
 }
 
@@ -220,21 +224,25 @@ impl<'a> LogWords<'a> {
             "categories" => of(format!("/admin/goods/categories?lang={lang}"), t.all_categories.to_owned()),
             "user" => {
                 let name = id.parse().ok().and_then(|id| self.names.users.get(&id)).cloned();
-                of(format!("/admin/users/{id}?lang={lang}"), name.unwrap_or_else(|| fill(t.user, short(id))))
+                of(format!("/admin/users/{id}?lang={lang}"), name.unwrap_or_else(|| t.deleted_user.to_owned()))
             }
-            "order" => of(format!("/admin/orders/{id}?lang={lang}"), fill(t.order, short(id))),
-            "packet" => of(format!("/admin/packets/{id}?lang={lang}"), fill(t.packet, short(id))),
-            "question" => of(format!("/admin/questions/{id}?lang={lang}"), fill(t.question, short(id))),
+            "order" => {
+                let number = id.parse().ok().and_then(|id| self.names.orders.get(&id)).map(ToString::to_string);
+                let name = fill(t.order, number.unwrap_or_else(|| "–".to_owned()));
+                of(format!("/admin/orders/{id}?lang={lang}"), name)
+            }
+            "packet" => of(format!("/admin/packets/{id}?lang={lang}"), fill(t.packet, id)),
+            "question" => of(format!("/admin/questions/{id}?lang={lang}"), t.question.to_owned()),
             "token" => {
                 let name = records.into_iter().find_map(|record| record.get("name")).map(plain);
-                let name = name.map_or_else(|| fill(t.token, short(id)), |name| fill(t.token_of, &name));
+                let name = name.map_or_else(|| fill(t.token, "–"), |name| fill(t.token_of, &name));
                 of(format!("/admin/system?show=tokens&lang={lang}"), name)
             }
             "page" => {
                 let title = id.parse().ok().map(|page| self.text.about.title_of(page));
                 of(format!("/admin/pages?lang={lang}#{id}"), fill(t.page, title.unwrap_or(id)))
             }
-            "payment" => of(format!("/admin/orders?show=payments&lang={lang}"), fill(t.payment, short(id))),
+            "payment" => of(format!("/admin/orders?show=payments&lang={lang}"), t.payment.to_owned()),
             "dead-letter" => LogLink { path: None, name: fill(t.letter, id) },
             "staff" => of(format!("/admin/users?show=staff&lang={lang}"), t.all_staff.to_owned()),
             "orders" => of(format!("/admin/orders?lang={lang}"), t.all_orders.to_owned()),
@@ -245,13 +253,6 @@ impl<'a> LogWords<'a> {
             _ => LogLink { path: None, name: format!("{kind} {id}").trim().to_owned() },
         }
     }
-}
-
-/// The end of a long id. The beginning is a time, which all orders of one second share.
-fn short(id: &str) -> String {
-    const KEPT: usize = 12;
-    let chars = id.chars().count();
-    if chars <= KEPT { id.to_owned() } else { format!("…{}", id.chars().skip(chars - KEPT).collect::<String>()) }
 }
 
 /// A sentence with its places filled. A place without a piece stays empty.
@@ -326,6 +327,7 @@ mod tests {
             sales: HashMap::from([(SaleId(7), "iPhone 17".to_owned())]),
             categories: HashMap::from([(CategoryId(3), "Phones".to_owned())]),
             users: HashMap::new(),
+            orders: HashMap::new(),
         }
     }
 
@@ -445,7 +447,7 @@ mod tests {
     fn lines_name_the_accounts_that_they_mention() {
         let user = "019a0000-0000-7000-8000-000000000001";
         let rows = [row("refund", "order 1", &format!(r#"{{"user_id":"{user}"}}"#), ""), row("edit", "sale 7", "", "")];
-        let (sales, users) = LogNames::wanted(&rows);
+        let (sales, users, _) = LogNames::wanted(&rows);
         assert_eq!(sales, [SaleId(7)]);
         assert_eq!(users, [user.parse::<UserId>().unwrap()]);
     }

@@ -56,6 +56,7 @@ const HEADER: [&str; 31] = [
     "return",
     "shipping",
     "reference",
+    "number",
 ];
 
 pub async fn export(
@@ -127,9 +128,10 @@ impl Export {
             let returned = found.returned.map(|state| state.to_string()).unwrap_or_default();
             let shipping = order.shipping.decimal();
             let reference = found.reference.clone().unwrap_or_default();
+            let people = order.number.map(|number| number.to_string()).unwrap_or_default();
             self.cells(found)
                 .into_iter()
-                .chain([paid_at, back, held, state, carrier, number, returned, shipping, reference])
+                .chain([paid_at, back, held, state, carrier, number, returned, shipping, reference, people])
                 .collect()
         });
         Ok(Some((records.collect(), self)))

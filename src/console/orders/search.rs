@@ -19,7 +19,7 @@ pub const TO_PACK: &str = "to_pack";
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrderSearchQuery {
-    /// An id, or the short number at its end.
+    /// A number such as `20261128-000137`, an id, or the end of an id.
     pub order: String,
     /// A name or an id.
     pub user: String,
@@ -112,10 +112,11 @@ impl OrderSearchQuery {
             "oldest" => search.oldest_first = true,
             _ => errors.push(FieldError::new("sort", "unknown")),
         }
-        search.number = OrderId::read_short(&self.order);
+        search.tail = OrderId::read_short(&self.order);
+        search.number = self.order.parse().ok();
         match optional(&self.order, |text| text.parse().ok()) {
             Some(order) => search.order = order,
-            None if search.number.is_some() => {}
+            None if search.tail.is_some() || search.number.is_some() => {}
             None => errors.push(FieldError::new("order", "bad_id")),
         }
         match optional(&self.sale, |text| text.parse().ok()) {

@@ -15,7 +15,7 @@ use domain::invoice::Invoice;
 use domain::order::OrderStep;
 use domain::parcel::{CARRIERS, ParcelStep, staff_steps};
 use domain::{
-    ApprovalStatus, GoodsReturn, Money, Order, OrderHold, OrderStatus, Parcel, ParcelState, PaymentStatus,
+    ApprovalStatus, GoodsReturn, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, PaymentStatus,
     RefundTarget, ReturnState, SaleId, ledger,
 };
 use pages::filters::{self, grouped};
@@ -239,6 +239,11 @@ pub struct AdminOrderPage {
 }
 
 impl AdminOrderPage {
+    /// The order's own number: requests on its page are about itself.
+    fn number_of(&self, _: &OrderId) -> String {
+        self.order.number_text()
+    }
+
     fn parcel_state(&self) -> Option<ParcelState> {
         self.parcel.as_ref().map(Parcel::state)
     }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::payment_cases::view::PaymentCasesPage;
 use crate::{StaffVisit, StaffVisitTo};
-use domain::RefundId;
+use domain::{OrderId, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
 use store::{CaseAction, IfDisputed, PaymentCase, RefundRefusal, StaffRefund};
@@ -63,7 +63,9 @@ struct PageState {
 async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
     let found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
     let settled = if state.settled { "&settled=true" } else { "" };
+    let orders: Vec<OrderId> = found.items.iter().filter_map(PaymentCase::order).collect();
     let page = PaymentCasesPage {
+        numbers: shop.store.orders().numbers_of(&orders).await?,
         chrome: visitor.chrome_at(format!("{PATH}&lang={}{}", visitor.locale, settled)),
         settled: state.settled,
         cases: found.items,

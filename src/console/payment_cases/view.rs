@@ -1,9 +1,12 @@
 //! The console's page of payments that need attention.
 
+use std::collections::HashMap;
+
 use askama::Template;
 
 use crate::payment_cases::page::PATH;
 use crate::{Chrome, Tab};
+use domain::{OrderId, OrderNumber};
 use pages::filters;
 use store::PaymentCase;
 
@@ -15,6 +18,8 @@ pub struct PaymentCasesPage {
     /// Whether these are the settled cases.
     pub settled: bool,
     pub cases: Vec<PaymentCase>,
+    /// The numbers of their orders.
+    pub numbers: HashMap<OrderId, OrderNumber>,
     /// A cursor for `before`; `None` on the last page.
     pub older: Option<String>,
     pub is_later: bool,
@@ -24,6 +29,10 @@ pub struct PaymentCasesPage {
 }
 
 impl PaymentCasesPage {
+    fn number_of(&self, order: &OrderId) -> String {
+        self.numbers.get(order).map(ToString::to_string).unwrap_or_default()
+    }
+
     /// The lists of open and of settled cases.
     fn states(&self) -> [Tab; 2] {
         let t = &self.chrome.text().cases;

@@ -94,7 +94,7 @@ impl AccountStore<'_> {
             let parcels = self.orders().parcels_of(&page.iter().map(|order| order.id).collect::<Vec<_>>()).await?;
             for order in &page {
                 exported.push(json!({
-                    "id": order.id, "sale_id": order.sale_id, "quantity": order.quantity, "amount": order.amount,
+                    "id": order.id, "number": order.number, "sale_id": order.sale_id, "quantity": order.quantity, "amount": order.amount,
                     "shipping": order.shipping,
                     "status": order.status, "reason": order.reason, "address": order.address,
                     "message": order.message, "reserved_at": order.reserved_at,

@@ -95,6 +95,16 @@ impl Snapshot {
         Ok(problems)
     }
 
+    /// Describes days of which an order has a number that was not taken yet, so that it would be taken again.
+    pub async fn numbers_not_taken(&mut self) -> Result<Vec<String>, StoreError> {
+        let query = sqlx::query(
+            "SELECT 'an order has a number of ' || CAST(day AS TEXT) || ' beyond ' || CAST(taken AS TEXT) AS problem
+             FROM order_days WHERE EXISTS (SELECT 1 FROM orders
+               WHERE day_number > day * 1000000000 + taken AND day_number < (day + 1) * 1000000000) ORDER BY day",
+        );
+        self.all(query, |row| row::text(row, "problem")).await
+    }
+
     /// Checks all sales with ids from `first` to `last` in one statement.
     async fn two_orders(&mut self, first: i64, last: i64) -> Result<Vec<String>, StoreError> {
         let query = sqlx::query(

@@ -208,7 +208,8 @@ async fn offer(tx: &mut Tx, sale: &Sale, turns: &[Turn]) -> Result<usize, StoreE
     }
     let window = sale.mode.draw_plan().map(|plan| plan.window()).unwrap_or_default();
     if !granted.is_empty() {
-        sell(tx, sale, &granted, window).await?;
+        // Data control, which holds draws, numbers orders as well.
+        sell(tx, sale, &granted, &[], window).await?;
         tell(tx, sale, &granted, tx.now + window).await?;
     }
     Ok(granted.len())

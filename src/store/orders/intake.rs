@@ -12,7 +12,7 @@ use super::releases::{self, HeldUnits, held_columns, held_units};
 use crate::sales::add_sold;
 use crate::waitlists::waited_units;
 use crate::{LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, list, padded, placeholders, row, sales};
-use domain::{Money, OrderId, OrderStatus, Reservation, Sale, SaleId, UserId};
+use domain::{Money, OrderId, OrderNumber, OrderStatus, Reservation, Sale, SaleId, UserId};
 
 /// The outcome of persisting one reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Demand {
 /// A new row of `orders`. `rejected` is the reason of a rejection.
 struct NewOrder<'a> {
     reservation: &'a Reservation,
+    /// `None`: data control gives it one within a second.
+    number: Option<OrderNumber>,
     price: Money,
     rejected: Option<&'static str>,
 }
@@ -47,6 +49,22 @@ impl NewOrder<'_> {
     fn status(&self) -> OrderStatus {
         if self.rejected.is_some() { OrderStatus::Rejected } else { OrderStatus::Unpaid }
     }
+}
+
+/// Unpaid orders with these numbers, which may be too few.
+fn numbered<'a>(
+    batch: &'a [Reservation],
+    numbers: &[OrderNumber],
+    price: impl Fn(SaleId) -> Money,
+) -> Vec<NewOrder<'a>> {
+    let numbers = numbers.iter().copied().map(Some).chain(std::iter::repeat(None));
+    let order = |(reservation, number): (&'a Reservation, _)| NewOrder {
+        reservation,
+        number,
+        price: price(reservation.sale_id),
+        rejected: None,
+    };
+    batch.iter().zip(numbers).map(order).collect()
 }
 
 /// Inserts orders. They must be paid within the window, which begins with the transaction. Returns whether every order
@@ -58,9 +76,9 @@ async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) 
     for chunk in padded(orders) {
         // The statement counts the rows instead of returning them, because a batch would be read back row by row.
         let sql = format!(
-            "INSERT INTO orders (id, sale_id, user_id, quantity, amount, currency, status, reason, reserved_at_ms,
-               created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING",
-            placeholders(chunk.len(), 11)
+            "INSERT INTO orders (id, day_number, sale_id, user_id, quantity, amount, currency, status, reason,
+               reserved_at_ms, created_at_ms, pay_by_ms) VALUES {} ON CONFLICT DO NOTHING",
+            placeholders(chunk.len(), 12)
         );
         let mut query = sqlx::query(AssertSqlSafe(sql));
         for order in chunk {
@@ -70,6 +88,7 @@ async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) 
                 order.price.times(r.quantity).ok_or_else(|| sqlx::Error::Encode("the amount overflows".into()))?;
             query = query
                 .bind(r.order_id.to_string())
+                .bind(order.number.map(OrderNumber::stored))
                 .bind(r.sale_id.0)
                 .bind(r.user_id.to_string())
                 .bind(i64::from(r.quantity))
@@ -93,16 +112,16 @@ async fn insert(tx: &mut Tx, orders: &[NewOrder<'_>], payment_window: Duration) 
     Ok(true)
 }
 
-/// Sells units of a sale as unpaid orders. The caller has locked the sale's row. Unless every order is written, the
-/// transaction must not commit.
+/// Sells units of a sale as unpaid orders with these numbers, which may be too few. The caller has locked the sale's row.
+/// Unless every order is written, the transaction must not commit.
 pub(crate) async fn sell(
     tx: &mut Tx,
     sale: &Sale,
     granted: &[Reservation],
+    numbers: &[OrderNumber],
     payment_window: Duration,
 ) -> Result<(), StoreError> {
-    let orders: Vec<_> =
-        granted.iter().map(|reservation| NewOrder { reservation, price: sale.price, rejected: None }).collect();
+    let orders = numbered(granted, numbers, |_| sale.price);
     let units = granted.iter().map(|r| i64::from(r.quantity)).sum();
     if !insert(tx, &orders, payment_window).await? || !add_sold(tx, sale.id, units).await? {
         return Err(StoreError::Refused(sqlx::Error::Protocol("orders changed under the sale's lock".into())));
@@ -120,6 +139,7 @@ impl OrderStore<'_> {
         payment_window: Duration,
         decide: impl FnOnce(&Sale, &Demand, Timestamp) -> (Vec<Reservation>, T),
     ) -> Result<Option<T>, StoreError> {
+        let mut numbers = self.take_numbers(users.len()).await?;
         let mut tx = self.begin().await?;
         let Some(sale) = sales::lock(&mut tx, sale_id).await? else { return Ok(None) };
         let (held, now) = (live_orders(&mut tx, sale_id, users).await?, tx.now);
@@ -129,10 +149,12 @@ impl OrderStore<'_> {
             _ => 0,
         };
         let (granted, answer) = decide(&sale, &Demand { held, waited_units }, now);
+        let spare = numbers.split_off(granted.len().min(numbers.len()));
         if !granted.is_empty() {
-            sell(&mut tx, &sale, &granted, payment_window).await?;
+            sell(&mut tx, &sale, &granted, &numbers, payment_window).await?;
         }
         tx.commit().await?;
+        self.return_numbers(spare);
         Ok(Some(answer))
     }
 
@@ -168,12 +190,14 @@ impl OrderStore<'_> {
         for r in batch {
             *units.entry(r.sale_id).or_default() += i64::from(r.quantity);
         }
+        let numbers = self.take_numbers(batch.len()).await?;
         let mut tx = self.begin_with(LockPatience::Short).await?;
-        let Some(prices) = take_units(&mut tx, &units).await? else { return Ok(false) };
-        let orders: Vec<_> = batch
-            .iter()
-            .map(|reservation| NewOrder { reservation, price: prices[&reservation.sale_id], rejected: None })
-            .collect();
+        let Some(prices) = take_units(&mut tx, &units).await? else {
+            self.return_numbers(numbers);
+            return Ok(false);
+        };
+        let orders = numbered(batch, &numbers, |sale| prices[&sale]);
+        // After a conflict the numbers are dropped. It may be theirs, after a database lost its last seconds.
         if !insert(&mut tx, &orders, payment_window).await? {
             return Ok(false);
         }
@@ -190,7 +214,8 @@ impl OrderStore<'_> {
             return Ok(PersistedOrder::Known(row::parsed(&row, "status")?));
         }
         let fits = add_sold(&mut tx, r.sale_id, r.quantity.into()).await?;
-        let unpaid = NewOrder { reservation: r, price: sale.price, rejected: None };
+        // Without a number: in a conflict about it this would be taken for a repeated order.
+        let unpaid = NewOrder { reservation: r, number: None, price: sale.price, rejected: None };
         if fits && insert(&mut tx, &[unpaid], payment_window).await? {
             tx.commit().await?;
             return Ok(PersistedOrder::Created);
@@ -199,7 +224,7 @@ impl OrderStore<'_> {
             add_sold(&mut tx, r.sale_id, -i64::from(r.quantity)).await?;
         }
         let reason = if fits { "repeated" } else { "sold_out" };
-        let rejected = NewOrder { reservation: r, price: sale.price, rejected: Some(reason) };
+        let rejected = NewOrder { reservation: r, number: None, price: sale.price, rejected: Some(reason) };
         insert(&mut tx, &[rejected], payment_window).await?;
         releases::add(&mut tx, &[HeldUnits::of(r)]).await?;
         tx.commit().await?;

@@ -4,6 +4,7 @@ pub(super) mod changes;
 pub(super) mod holds;
 pub(super) mod intake;
 pub(super) mod invoices;
+pub(super) mod numbers;
 pub(super) mod open_payments;
 pub(super) mod parcels;
 pub(super) mod releases;
@@ -27,7 +28,7 @@ use super::{
 };
 use crate::pool::Connection;
 use domain::order::OrderEvent;
-use domain::{Address, LinkDigest, Order, OrderId, OrderStatus, SaleId, UserId};
+use domain::{Address, LinkDigest, Order, OrderId, OrderNumber, OrderStatus, SaleId, UserId};
 use open_payments::close_payments_of;
 use releases::{HeldUnits, held_columns, held_units};
 use search::{STATUS_UNINDEXED, status_condition};
@@ -37,7 +38,7 @@ const CLOSING_TIME: Duration = Duration::from_secs(10);
 
 macro_rules! columns {
     () => {
-        "id, sale_id, user_id, quantity, amount, shipping, currency, status, reason, message, address, reserved_at_ms, \
+        "id, day_number, sale_id, user_id, quantity, amount, shipping, currency, status, reason, message, address, reserved_at_ms, \
          created_at_ms, pay_by_ms"
     };
 }
@@ -46,6 +47,7 @@ pub(super) use columns;
 pub(super) fn order(row: &AnyRow) -> Result<Order, sqlx::Error> {
     Ok(Order {
         id: row::parsed(row, "id")?,
+        number: row.try_get::<Option<i64>, _>("day_number")?.map(OrderNumber::from_stored),
         sale_id: SaleId(row::int(row, "sale_id")?),
         user_id: row::parsed(row, "user_id")?,
         quantity: row::int(row, "quantity")? as u32,

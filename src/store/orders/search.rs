@@ -10,14 +10,15 @@ use crate::orders::{columns, order};
 use crate::{AnyQuery, OrderStore, StoreError, bind_ids, list, padded, row};
 use domain::ids::first_id_of;
 use domain::order::{OrderEvent, OrderStep};
-use domain::{Money, Order, OrderId, OrderStatus, ParcelState, ReturnState, SaleId, UserId};
+use domain::{Money, Order, OrderId, OrderNumber, OrderStatus, ParcelState, ReturnState, SaleId, UserId};
 
 /// A search over orders. Every field is optional; an order must match all that are set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderSearch {
     pub order: Option<OrderId>,
     /// The end of the id, as [`OrderId::short`] shows it.
-    pub number: Option<String>,
+    pub tail: Option<String>,
+    pub number: Option<OrderNumber>,
     pub user: Option<UserId>,
     pub sale: Option<SaleId>,
     /// The order has one of these statuses. Empty matches every status.
@@ -127,7 +128,8 @@ impl OrderSearch {
         };
         let all = [
             (is, self.order.map(|id| Value::Text(id.to_string()))),
-            ("substr(id, 25) =", self.number.clone().map(Value::Text)),
+            ("substr(id, 25) =", self.tail.clone().map(Value::Text)),
+            ("day_number =", self.number.map(|number| Value::Int(number.stored()))),
             ("user_id =", self.user.map(|id| Value::Text(id.to_string()))),
             (of_sale, self.sale.map(|id| Value::Int(id.0))),
             (from, self.from.map(|at| Value::Text(first_id_of(at)))),
@@ -141,7 +143,11 @@ impl OrderSearch {
     fn filter(&self) -> String {
         let mut conditions: Vec<String> =
             self.conditions().iter().enumerate().map(|(i, (sql, _))| format!("{sql} ${}", i + 2)).collect();
-        let narrowed = self.order.is_some() || self.number.is_some() || self.user.is_some() || self.sale.is_some();
+        let narrowed = self.order.is_some()
+            || self.tail.is_some()
+            || self.number.is_some()
+            || self.user.is_some()
+            || self.sale.is_some();
         let status = if narrowed { STATUS_UNINDEXED } else { "status" };
         conditions.extend(status_condition(status, &self.statuses));
         conditions.extend(self.parcel.map(|state| {
@@ -371,7 +377,11 @@ mod tests {
         let by = |statuses: &[OrderStatus]| OrderSearch { statuses: statuses.to_vec(), ..OrderSearch::default() };
         let cases = [
             (OrderSearch { order: Some(id), ..by(&[]) }, "id=?"),
-            (OrderSearch { number: Some(id.short()), ..by(&[]) }, "orders_by_number (<expr>=?"),
+            (OrderSearch { tail: Some(id.short()), ..by(&[]) }, "orders_by_number (<expr>=?"),
+            (
+                OrderSearch { number: Some(OrderNumber::new(20_261_128, 7)), ..by(&[]) },
+                "orders_by_day_number (day_number=?",
+            ),
             (OrderSearch { user: Some(UserId(id.0)), ..by(&[]) }, "orders_by_user (user_id=?"),
             (OrderSearch { user: Some(UserId(id.0)), before: Some(id), ..by(&[OrderStatus::Paid]) }, "user_id=?"),
             (OrderSearch { sale: Some(SaleId(1)), before: Some(id), ..by(&[]) }, "orders_by_sale (sale_id=? AND id<?"),

@@ -185,6 +185,7 @@ pub async fn show(
             let held = [OrderEvent { at: reserved_at, status: OrderStatus::Reserved }];
             OrderJson {
                 id,
+                number: None,
                 sale_id,
                 quantity,
                 status: OrderStatus::Reserved,

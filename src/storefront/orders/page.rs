@@ -261,6 +261,7 @@ async fn view(
                 parcel,
                 invoice: shop.orders.invoice(&order).await?,
                 id,
+                number: order.number_text(),
                 sale_id,
                 goods_name,
                 picture,
@@ -280,6 +281,7 @@ async fn view(
             let price = entry.sale.price;
             Ok(OrderView {
                 id,
+                number: "–".to_owned(),
                 sale_id,
                 goods_name,
                 picture,

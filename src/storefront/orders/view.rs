@@ -112,6 +112,8 @@ impl OrdersPage {
 #[derive(Debug)]
 pub struct OrderView {
     pub id: OrderId,
+    /// For people.
+    pub number: String,
     pub sale_id: SaleId,
     pub goods_name: String,
     pub picture: Option<Picture>,

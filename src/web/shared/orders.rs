@@ -3,8 +3,8 @@
 use domain::invoice::Invoice;
 use domain::order::OrderEvent;
 use domain::{
-    Address, GoodsReturn, Money, Order, OrderId, OrderStatus, Parcel, ParcelLabel, ParcelState, RefundId, RefundTarget,
-    ReturnReason, ReturnState, SaleId,
+    Address, GoodsReturn, Money, Order, OrderId, OrderNumber, OrderStatus, Parcel, ParcelLabel, ParcelState, RefundId,
+    RefundTarget, ReturnReason, ReturnState, SaleId,
 };
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -15,6 +15,8 @@ use store::PartialRefund;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OrderJson {
     pub id: OrderId,
+    /// The number for people, such as `20261128-000137`. `null` while the order is on its way.
+    pub number: Option<OrderNumber>,
     pub sale_id: SaleId,
     pub quantity: u32,
     pub status: OrderStatus,
@@ -196,6 +198,7 @@ impl OrderJson {
     pub fn of(order: Order, history: Option<Vec<OrderEvent>>) -> OrderJson {
         OrderJson {
             id: order.id,
+            number: order.number,
             sale_id: order.sale_id,
             quantity: order.quantity,
             status: order.status,

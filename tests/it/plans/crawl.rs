@@ -23,6 +23,7 @@ const SEARCHES: &[&str] = &[
     "/admin/orders?user=mei",
     "/admin/orders?user=mei&status=cancelled",
     "/admin/orders?order={order}",
+    "/admin/orders?order=20260101-000007&sort=oldest",
     "/admin/orders?from=2026-01-01&to=2026-02-01",
     "/admin/orders?sort=oldest",
     "/admin/orders?sort=oldest&status=paid",
@@ -38,6 +39,7 @@ const SEARCHES: &[&str] = &[
     "/admin/orders?return=asked",
     "/admin/search?q=me",
     "/admin/search?q={order}",
+    "/admin/search?q=20260101-000007&lang=en",
     "/admin/search.json?q=user1",
     "/admin/search.json?q=question",
     "/admin/questions?status=answered",
@@ -149,7 +151,7 @@ impl Crawl {
         let mut waiting: VecDeque<String> =
             routes().into_iter().chain(SEARCHES.iter().map(|s| (*s).to_owned())).collect();
         waiting.iter_mut().for_each(|path| *path = rows::fill_in(path));
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut with_ids) = (BTreeSet::new(), Vec::new());
         while let Some(path) = waiting.pop_front() {
             if !seen.insert(shape(&path)) {
                 continue;
@@ -157,9 +159,34 @@ impl Crawl {
             let (status, body) = self.visit(&path, session).await;
             assert!(!status.is_server_error(), "{path}: {status} {body}");
             waiting.extend(links(&path, &body));
+            with_ids.extend(ids_in(&body).into_iter().map(|id| format!("{path}: {id}")));
         }
+        assert!(with_ids.is_empty(), "people read numbers and names, not ids: {with_ids:#?}");
         assert!(seen.len() > 100, "only {} pages were visited", seen.len());
     }
+}
+
+/// The UUIDs, and the ends of UUIDs, in the text of a page. Addresses, what a button copies, and the record of programs that
+/// a line of the log unfolds may have them.
+fn ids_in(page: &str) -> Vec<String> {
+    let page = if page.starts_with("<!") { page } else { "" };
+    let (first, rest) = page.split_once("<details class=\"raw\"").unwrap_or((page, ""));
+    let unfolded = rest.split("<details class=\"raw\"").filter_map(|part| part.split_once("</details>"));
+    let parts = std::iter::once(first).chain(unfolded.map(|(_, text)| text));
+    let texts = parts.flat_map(|part| part.split('<')).filter_map(|tag| tag.split_once('>'));
+    let shown = texts.filter(|(tag, _)| !tag.starts_with("script")).flat_map(|(_, text)| text.split_whitespace());
+    let words = shown
+        .filter(|word| !word.contains("://"))
+        .flat_map(|word| word.split(|c: char| !c.is_ascii_alphanumeric() && c != '-'));
+    let is_id = |word: &&str| {
+        let digits = word.bytes().filter(u8::is_ascii_hexdigit).count();
+        match word.len() {
+            36 => digits == 32 && word.matches('-').count() == 4,
+            12 => digits == 12 && (word.starts_with("0000") || word.bytes().any(|c| c.is_ascii_alphabetic())),
+            _ => false,
+        }
+    };
+    words.filter(is_id).map(str::to_owned).collect()
 }
 
 /// The paths that the router answers to GET, with names in place of ids.

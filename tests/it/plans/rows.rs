@@ -188,9 +188,9 @@ pub fn statements(count: i64) -> Vec<String> {
             "{id}, {id}, 'x', '1', 'CN', 'x', 'x', 'x', '', '1', 1, 1",
         ),
         rows(
-            "orders (id, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms, parcel,
+            "orders (id, day_number, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms, parcel,
              return_state)",
-            "{id}, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000,
+            "{id}, 20260101000000000 + i, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000,
              CASE WHEN i % 100 = 1 THEN 'packed' WHEN i % 10 BETWEEN 1 AND 6 AND i % 100 <> 2 THEN 'delivered' END,
              CASE WHEN i % 100 = 3 THEN 'asked' ELSE 'withdrawn' END",
         ),
@@ -207,7 +207,7 @@ pub fn statements(count: i64) -> Vec<String> {
         // A few differences on each of many days.
         rows(
             "bill_differences (provider, day, problem, line, payment_id, refund_id, there, there_currency, case_id)",
-            "'wechatpay', CASE WHEN i < 10 THEN '2026-11-28' ELSE CAST(i / 10 AS TEXT) END, 'missing_here', {id}, {id}, '', 100,
+            "'wechatpay', CASE WHEN i < 10 THEN '2026-11-28' ELSE CAST(i / 10 AS TEXT) END, 'missing_here', 'line ' || i, {id}, '', 100,
              'CNY', ''",
         ),
         rows("parcel_steps (order_id, step, state, at_ms, actor)", "{id}, 1, 'packed', i, 'admin'"),

@@ -126,7 +126,7 @@ fn obstacle(visitor: &Visitor, action: BulkOrderAction, order: &Order, is_held: 
 
 fn item(visitor: &Visitor, order: &Order, verdict: BulkVerdict) -> BulkItem {
     let path = format!("{LIST}/{}?lang={}", order.id, visitor.locale);
-    BulkItem::new(&order.id, path, order.id.to_string(), order.amount.to_string(), verdict)
+    BulkItem::new(&order.id, path, order.number_text(), order.amount.to_string(), verdict)
 }
 
 fn page(visitor: &Visitor, action: BulkOrderAction, items: Vec<BulkItem>, form: Option<String>) -> BulkPage {

@@ -9,6 +9,7 @@ use web::views::test_chrome;
 fn order(status: OrderStatus) -> Order {
     Order {
         id: "0198c0de-0000-7000-8000-000000000001".parse().unwrap(),
+        number: Some(domain::OrderNumber::new(20_261_128, 137)),
         sale_id: SaleId(7),
         user_id: UserId("0198c0de-0000-7000-8000-000000000002".parse().unwrap()),
         quantity: 2,
@@ -48,6 +49,7 @@ fn view(status: OrderStatus, goods_name: &str) -> OrderView {
     let event = |status| OrderEvent { at: order.created_at, status };
     OrderView {
         id: order.id,
+        number: order.number_text(),
         sale_id: order.sale_id,
         goods_name: goods_name.into(),
         picture: Some(Picture::drawing("phone-640.webp")),
