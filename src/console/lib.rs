@@ -24,6 +24,7 @@ pub mod sales {
     pub mod api;
     pub mod calendar;
     pub mod definition_api;
+    pub mod first_steps;
     pub mod form;
     pub mod form_input;
     pub mod overview;

@@ -162,6 +162,7 @@ fn pages() -> Routes {
         .route("/admin/pages", get(site::show))
         .route("/admin/pages/{page}", post(site::save))
         .route("/admin/shop", get(settings::show).merge(post(settings::save)))
+        .route("/admin/shop/steps", post(sales::first_steps::dismiss))
         .route("/admin/shop/logo/{verb}", post(settings::change_logo))
         .route("/admin/questions", get(questions::page::list))
         .route("/admin/questions/{question}", get(questions::page::show))

@@ -90,6 +90,7 @@ fn sale_offers_the_actions_of_its_state() {
             done: None,
             today: None,
             password_is_enough: false,
+            steps: Vec::new(),
             takes_crowds: true,
             bar: bar(Locale::En, ConsoleList::Sales),
         };

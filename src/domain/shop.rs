@@ -34,6 +34,8 @@ pub struct ShopSettings {
     pub currency: Currency,
     /// The name that messages come from. Empty: the shop's name.
     pub sender: String,
+    /// Whether an owner has put the list of first steps away.
+    pub knows_steps: bool,
     /// Time of the last change. It increases with every change.
     #[serde(skip)]
     pub updated_at: Timestamp,
@@ -50,6 +52,7 @@ impl Default for ShopSettings {
             languages: Languages::EnZh,
             currency: Currency::CNY,
             sender: String::new(),
+            knows_steps: false,
             updated_at: Timestamp::UNIX_EPOCH,
         }
     }

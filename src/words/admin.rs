@@ -84,6 +84,17 @@ texts! {
 texts! {
     /// What the console shows first.
     OverviewText {
+        steps_title: "开店第一步", "First steps";
+        step_password: "换掉初始密码", "Change the first password";
+        step_factor: "开启两步验证", "Turn on two-step verification";
+        step_name: "设置店铺名称和标志", "Give the shop its name and logo";
+        step_mail: "连接邮件服务器（SECKILL_SMTP_URL）", "Connect a mail server (SECKILL_SMTP_URL)";
+        step_payment: "连接支付平台（SECKILL_PAYMENTS）", "Connect a payment provider (SECKILL_PAYMENTS)";
+        step_product: "添加第一件商品", "Add the first product";
+        step_sale: "安排第一场秒杀", "Plan the first sale";
+        step_rehearsal: "演练一次：seckill rehearse", "Rehearse it: seckill rehearse";
+        step_done: "已完成", "Done";
+        steps_dismiss: "不再显示", "Put this list away";
         title: "要处理", "To do";
         on_sale: "正在卖", "On sale now";
         sales: "{} 场", "{}";

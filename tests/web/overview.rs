@@ -92,3 +92,25 @@ async fn next_sale_stands_with_its_checklist() {
         "a search shows what it found"
     );
 }
+
+#[tokio::test]
+async fn owners_of_a_new_shop_read_the_first_steps_until_they_are_done_or_put_away() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let vera = shop.staff(&admin, "vera", Role::Viewer).await;
+    let list = async |who: &TestClient<'_>| {
+        let page = who.get("/admin?lang=en").await.text().to_owned();
+        page.split("first-steps").nth(1).map(|rest| rest.split("</details>").next().unwrap().to_owned())
+    };
+    let new = list(&admin).await.unwrap();
+    assert!(new.contains("0/8") && new.contains("href=\"/admin/goods/new?lang=en\""), "{new}");
+    assert_eq!(list(&vera).await, None, "others cannot do them");
+    shop.open_sale(&admin, 5).await;
+    let named = "version=0&name_zh=x&name_en=x&mark=x&colour=%23c9301d&time_zone=UTC&languages=en&currency=CNY";
+    assert_eq!(admin.send_form("/admin/shop", named).await.status, 303);
+    let begun = list(&admin).await.unwrap();
+    assert!(begun.contains("3/8") && begun.contains("<s>Add the first product</s>"), "{begun}");
+    assert!(admin.send_form("/admin/shop/steps?lang=en", "").await.leads_to("/admin?lang=en"));
+    assert_eq!(list(&admin).await, None);
+    assert_eq!(shop.parts.store.shop_settings().get().await.unwrap().mark, "x", "the rest stays");
+}

@@ -128,6 +128,7 @@ pub(super) const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin/shop", 'l'),
     ("POST", "/admin/shop", 'r'),
     ("POST", "/admin/shop/logo/{verb}", 'r'),
+    ("POST", "/admin/shop/steps", 'o'),
     ("POST", "/admin/goods", 'r'),
     ("GET", "/admin/goods/new", 'l'),
     ("GET", "/admin/goods/categories", 'l'),

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::cockpit::page as cockpit;
 use crate::lists::saved_views::own_list_bar;
 use crate::report::computing::PAGE_PATIENCE;
+use crate::sales::first_steps::first_steps;
 use crate::sales::view::{AdminSale, AdminSalesPage, SaleGroup, SaleScope, SaleTabCounts, admin_notice};
 use crate::{StaffVisit, StaffVisitTo};
 use control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, SaleRow};
@@ -112,8 +113,13 @@ async fn page(
     let (text, other) = warning.map_or((None, None), |warning| (Some(warning.text), warning.other));
     let chrome = visitor.chrome_at(format!("/admin?lang={}", visitor.locale));
     let bar = own_list_bar(shop, visitor, ConsoleList::Sales, query.raw.as_deref()).await?;
+    let steps = match is_first {
+        true => first_steps(shop, visitor, !current.goods.is_empty(), counts.current + counts.past > 0).await?,
+        false => Vec::new(),
+    };
     let page = AdminSalesPage {
         bar,
+        steps,
         groups: AdminSalesPage::grouped(rows, ended, scope),
         counts,
         goods: current.goods,

@@ -4,6 +4,7 @@ use askama::Template;
 
 use crate::lists::bulk::BulkSaleAction;
 use crate::lists::saved_views::ListBar;
+use crate::sales::first_steps::FirstStep;
 use crate::sales::overview::OverviewPart;
 use crate::{Chrome, Tab};
 use control::today::Today;
@@ -200,9 +201,16 @@ pub struct AdminSalesPage {
     /// Whether staff can send a simulated crowd.
     pub takes_crowds: bool,
     pub bar: ListBar,
+    /// What a new shop needs; empty once it has it.
+    pub steps: Vec<FirstStep>,
 }
 
 impl AdminSalesPage {
+    /// How many of the first steps are done.
+    fn steps_done(&self) -> String {
+        format!("{}/{}", self.steps.iter().filter(|step| step.is_done).count(), self.steps.len())
+    }
+
     /// The groups that are not empty, the running sales first.
     pub fn grouped(
         current: Vec<AdminSale>,
