@@ -69,9 +69,10 @@ pub fn may_step(from: Option<ParcelState>, to: ParcelState, by: ParcelMover) -> 
     STEPS.iter().any(|step| step.0 == from && step.1 == to && step.2.contains(&by))
 }
 
-/// Whether staff may move the parcel of an order with this status and hold from one state to another.
-pub fn staff_steps(status: OrderStatus, is_held: bool, from: Option<ParcelState>) -> Vec<ParcelState> {
-    let may = |to: &ParcelState| may_step(from, *to, ParcelMover::Staff) && !(is_held && leaves_the_shop(*to));
+/// Whether staff may move the parcel of an order with this status from one state to another. `may_leave`: the order is
+/// not held and has an address.
+pub fn staff_steps(status: OrderStatus, may_leave: bool, from: Option<ParcelState>) -> Vec<ParcelState> {
+    let may = |to: &ParcelState| may_step(from, *to, ParcelMover::Staff) && (may_leave || !leaves_the_shop(*to));
     ParcelState::ALL.into_iter().filter(|to| status == OrderStatus::Paid && may(to)).collect()
 }
 
@@ -252,6 +253,8 @@ wire_enum! {
         /// The order was cancelled or rejected, or its money goes back.
         OrderEnded = "order_ended",
         OrderHeld = "order_held",
+        /// Nobody knows where to send it.
+        NoAddress = "no_address",
         /// There is no such step from where the parcel is.
         NoSuchStep = "no_such_step",
         /// The parcel was changed after it was seen, or has another label already.
@@ -259,9 +262,17 @@ wire_enum! {
     }
 }
 
-/// Decides about a request. The order is as it is in the transaction that carries the change out.
+/// What decides about the parcel of an order, as it is in the transaction that carries the change out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrderFacts {
+    pub status: OrderStatus,
+    pub is_held: bool,
+    pub has_address: bool,
+}
+
+/// Decides about a request.
 pub fn decide(
-    (status, is_held): (OrderStatus, bool),
+    OrderFacts { status, is_held, has_address }: OrderFacts,
     parcel: Option<&Parcel>,
     wanted: &ParcelMove,
     by: ParcelMover,
@@ -291,6 +302,9 @@ pub fn decide(
     if is_held && leaves_the_shop(wanted.to) {
         return Err(ParcelRefusal::OrderHeld);
     }
+    if !has_address && leaves_the_shop(wanted.to) {
+        return Err(ParcelRefusal::NoAddress);
+    }
     if !may_step(from, wanted.to, by) {
         return Err(ParcelRefusal::NoSuchStep);
     }
@@ -318,6 +332,23 @@ mod tests {
         ParcelMove { order: "0198c0de-0000-7000-8000-000000000001".parse().unwrap(), to, label, seen }
     }
 
+    fn facts(status: OrderStatus, is_held: bool) -> OrderFacts {
+        OrderFacts { status, is_held, has_address: true }
+    }
+
+    #[test]
+    fn nothing_leaves_the_shop_without_an_address() {
+        let unaddressed = OrderFacts { has_address: false, ..facts(OrderStatus::Paid, false) };
+        for to in [ParcelState::Packed, ParcelState::Shipped] {
+            let decided = decide(unaddressed, None, &wanted(to, "", None), ParcelMover::Staff);
+            assert_eq!(decided, Err(ParcelRefusal::NoAddress));
+        }
+        // It left the shop before that was asked.
+        let sent = parcel(&[ParcelState::Shipped], "SF1234567");
+        let delivered = wanted(ParcelState::Delivered, "", None);
+        assert!(decide(unaddressed, Some(&sent), &delivered, ParcelMover::Owner).is_ok());
+    }
+
     #[test]
     fn steps_are_those_of_the_table_and_owners_only_confirm() {
         use ParcelState::{Delivered, Lost, Packed, Returned, Shipped};
@@ -343,7 +374,7 @@ mod tests {
 
     #[test]
     fn only_paid_orders_are_sent_and_held_ones_stay() {
-        let ask = |status, held, to| decide((status, held), None, &wanted(to, "", None), ParcelMover::Staff);
+        let ask = |status, held, to| decide(facts(status, held), None, &wanted(to, "", None), ParcelMover::Staff);
         for status in OrderStatus::ALL {
             let expected = match status {
                 OrderStatus::Paid => Ok(ParcelChange::Step(ParcelLabel::default())),
@@ -356,7 +387,7 @@ mod tests {
         assert_eq!(ask(OrderStatus::Paid, false, ParcelState::Lost), Err(ParcelRefusal::NoSuchStep));
         let sent = parcel(&[ParcelState::Shipped], "SF1234567");
         let delivered = wanted(ParcelState::Delivered, "", Some(1));
-        let told = decide((OrderStatus::Paid, true), Some(&sent), &delivered, ParcelMover::Staff);
+        let told = decide(facts(OrderStatus::Paid, true), Some(&sent), &delivered, ParcelMover::Staff);
         assert_eq!(told, Ok(ParcelChange::Step(label("SF1234567"))), "what happened outside is recorded");
     }
 
@@ -365,7 +396,7 @@ mod tests {
         let sent = parcel(&[ParcelState::Packed, ParcelState::Shipped], "SF1234567");
         let ask = |number, seen| {
             let wanted = wanted(ParcelState::Shipped, number, seen);
-            decide((OrderStatus::Paid, false), Some(&sent), &wanted, ParcelMover::Staff)
+            decide(facts(OrderStatus::Paid, false), Some(&sent), &wanted, ParcelMover::Staff)
         };
         assert_eq!(ask("SF7654321", None), Err(ParcelRefusal::ChangedMeanwhile));
         assert_eq!(ask("SF7654321", Some(1)), Err(ParcelRefusal::ChangedMeanwhile));
@@ -375,7 +406,7 @@ mod tests {
         }
         let unlabelled = Parcel { steps: vec![ParcelStep { label: ParcelLabel::default(), ..sent.steps[1].clone() }] };
         let late = wanted(ParcelState::Shipped, "SF7654321", None);
-        let told = decide((OrderStatus::Paid, false), Some(&unlabelled), &late, ParcelMover::Staff);
+        let told = decide(facts(OrderStatus::Paid, false), Some(&unlabelled), &late, ParcelMover::Staff);
         assert_eq!(told, Ok(ParcelChange::Step(label("SF7654321"))));
     }
 
@@ -383,7 +414,7 @@ mod tests {
     fn parcel_that_is_sent_again_loses_its_old_label() {
         let back = parcel(&[ParcelState::Shipped, ParcelState::Returned], "SF1234567");
         let again = wanted(ParcelState::Shipped, "", None);
-        let told = decide((OrderStatus::Paid, false), Some(&back), &again, ParcelMover::Staff);
+        let told = decide(facts(OrderStatus::Paid, false), Some(&back), &again, ParcelMover::Staff);
         assert_eq!(told, Ok(ParcelChange::Step(ParcelLabel::default())));
         let corrected = parcel(&[ParcelState::Packed, ParcelState::Shipped, ParcelState::Shipped], "SF1234567");
         assert_eq!(

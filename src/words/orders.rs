@@ -119,6 +119,7 @@ texts! {
         correct_text: "操作日志会记录更改前后的内容；已发货的订单，买家会再次收到通知。", "The audit log keeps the old and the new one. If the parcel was sent, the customer is told again.";
         ended: "订单已退款：请不要发货，把商品从包裹中取出。", "The order is refunded. Don’t send the parcel: take the goods out again.";
         held: "订单审核中，放行后才能打包和发货。", "The order is held. Release it before packing or sending it.";
+        no_address: "买家还没有填写收货地址，填写后才能打包和发货。", "The buyer has not given an address yet. Pack and send it once there is one.";
         away: "商品不在店里，不能整单退款（库存会退回场次）；请用部分退款，或等包裹退回。", "The goods are away, so the order can’t be refunded as a whole, which would put its units back on sale. Refund a part, or wait until the parcel is back.";
         unsent: "尚未打包。", "Not packed yet.";
         done: "包裹已更新。", "Parcel updated.";

@@ -172,6 +172,8 @@ static PROBLEMS: &[Problem] = &[
         ["The order is over", "It was cancelled or refunded, so nothing is sent."]),
     Problem::new("order_held", ["订单审核中", "放行后才能打包和发货。"],
         ["The order is held", "Release it before packing or sending it."]),
+    Problem::new("no_address", ["没有收货地址", "买家填写收货地址后才能打包和发货。"],
+        ["No delivery address", "Pack and send it once its buyer has given an address."]),
     Problem::new("no_such_step", ["包裹状态不符", "包裹目前的状态不能这样更改。"],
         ["Not possible now", "The parcel can’t go there from where it is."]),
     Problem::new("not_returnable", ["不能退货", "只有已送达的订单可以退货，且须在退货期限内。"],

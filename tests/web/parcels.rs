@@ -2,7 +2,7 @@
 
 use super::goods::MULTIPART;
 use super::mail::{MEI, mailed};
-use super::support::paid_order;
+use super::support::{paid_order, sendable_order};
 use super::*;
 use domain::parcel::{ParcelLabel, ParcelMove, ParcelRefusal};
 use domain::{OrderId, ParcelState};
@@ -26,7 +26,7 @@ async fn owner_sees_where_the_parcel_is_and_confirms_its_receipt() {
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     mei.verify(MEI).await;
     let sale = shop.open_sale(&admin, 5).await;
-    let (order, url) = paid_order(&shop, &mei, &sale).await;
+    let (order, url) = sendable_order(&shop, &mei, &sale).await;
     let page = format!("/en/orders/{sale}/{order}");
     assert_eq!(parcel(&mei, &url).await, Value::Null);
     assert!(!mei.get(&page).await.text().contains("id=\"parcel\""));
@@ -66,7 +66,7 @@ async fn parcel_moves_only_along_its_steps_and_only_for_paid_orders() {
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     let sale = shop.open_sale(&admin, 5).await;
     let unpaid = lan.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
-    let (order, url) = paid_order(&shop, &mei, &sale).await;
+    let (order, url) = sendable_order(&shop, &mei, &sale).await;
     let ask = async |order: &str, body: Value| admin.post(&path(order), body).await.problem();
     assert_eq!(ask(&unpaid, json!({"state": "packed"})).await, problem(409, "not_paid"));
     assert_eq!(mei.post(&format!("{url}/received"), json!({})).await.problem(), problem(409, "no_such_step"));
@@ -111,8 +111,8 @@ async fn order_that_is_refunded_while_it_is_packed_is_not_sent() {
     let shop = TestShop::open().await;
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     let sale = shop.open_sale(&admin, 5).await;
-    let (packed, _) = paid_order(&shop, &mei, &sale).await;
-    let (away, away_url) = paid_order(&shop, &lan, &sale).await;
+    let (packed, _) = sendable_order(&shop, &mei, &sale).await;
+    let (away, away_url) = sendable_order(&shop, &lan, &sale).await;
     assert_eq!(admin.post(&path(&packed), json!({"state": "packed"})).await.status, 200);
     assert_eq!(admin.post(&path(&away), sent("SF1234567")).await.status, 200);
     let refund = |order: &str| format!("/api/admin/orders/{order}/refund");
@@ -143,7 +143,7 @@ async fn of_moves_at_once_one_wins_and_the_others_are_told() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 5).await;
-    let (order, _) = paid_order(&shop, &mei, &sale).await;
+    let (order, _) = sendable_order(&shop, &mei, &sale).await;
     let id: OrderId = order.parse().unwrap();
     let race = (0..8).map(|n| {
         let label = ParcelLabel::check("sf", &format!("SF100000{n}")).unwrap();
@@ -163,8 +163,8 @@ async fn orders_to_pack_and_to_ship_are_found_and_moved_together() {
     let shop = TestShop::open().await;
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     let sale = shop.open_sale(&admin, 5).await;
-    let (one, _) = paid_order(&shop, &mei, &sale).await;
-    let (two, _) = paid_order(&shop, &lan, &sale).await;
+    let (one, _) = sendable_order(&shop, &mei, &sale).await;
+    let (two, _) = sendable_order(&shop, &lan, &sale).await;
     let found = async |query: &str| {
         let json = admin.get(&format!("/api/admin/orders?{query}")).await.json();
         json["orders"]
@@ -214,8 +214,8 @@ async fn file_marks_all_its_orders_as_sent_or_none() {
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     lan.verify("lan@shop.example").await;
     let sale = shop.open_sale(&admin, 5).await;
-    let (one, one_url) = paid_order(&shop, &mei, &sale).await;
-    let (two, two_url) = paid_order(&shop, &lan, &sale).await;
+    let (one, one_url) = sendable_order(&shop, &mei, &sale).await;
+    let (two, two_url) = sendable_order(&shop, &lan, &sale).await;
     let unknown = "0198c0de-0000-7000-8000-000000000001";
     let good = format!("order_id,carrier,number\n{one},顺丰,SF1111111\n{two},ZTO,7777 7777\n");
     let bad = format!("{good}{unknown},sf,SF1111111\n{one},sf\n");
@@ -263,4 +263,20 @@ async fn file_marks_all_its_orders_as_sent_or_none() {
 
 fn serde_urlencoded(csv: &str) -> String {
     url::form_urlencoded::Serializer::new(String::new()).append_pair("csv", csv).finish()
+}
+
+#[tokio::test]
+async fn order_without_an_address_is_neither_packed_nor_sent() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 5).await;
+    let (order, url) = paid_order(&shop, &mei, &sale).await;
+    for wanted in [json!({"state": "packed"}), sent("SF1234567890")] {
+        assert_eq!(admin.post(&path(&order), wanted).await.problem(), problem(409, "no_address"));
+    }
+    let page = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
+    assert!(page.text().contains("The buyer has not given an address yet") && !page.text().contains("/parcel?lang=en"));
+    let asked = admin.send_form("/admin/orders/bulk?lang=en", &format!("id={order}&action=pack")).await;
+    assert!(asked.is_page(200) && asked.text().contains("No delivery address"), "{}", asked.text());
+    assert_eq!(parcel(&mei, &url).await, Value::Null);
 }

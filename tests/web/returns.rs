@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::mail::{MEI, mailed};
-use super::support::{assert_audit_finds_nothing, paid_order};
+use super::support::{assert_audit_finds_nothing, sendable_order};
 use super::*;
 
 const PRICE: i64 = 199_900;
@@ -29,7 +29,7 @@ async fn delivered_order(
     who: &TestClient<'_>,
     sale: &str,
 ) -> (String, String) {
-    let (order, url) = paid_order(shop, who, sale).await;
+    let (order, url) = sendable_order(shop, who, sale).await;
     for state in ["shipped", "delivered"] {
         let path = format!("/api/admin/orders/{order}/parcel");
         assert_eq!(admin.post(&path, json!({"state": state})).await.status, 200);
@@ -181,7 +181,7 @@ async fn return_is_asked_for_after_delivery_and_within_its_days() {
     let shop = TestShop::open_at(&clock).await;
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     let sale = shop.open_sale(&admin, 5).await;
-    let (order, url) = paid_order(&shop, &mei, &sale).await;
+    let (order, url) = sendable_order(&shop, &mei, &sale).await;
     let page = format!("/en/orders/{sale}/{order}");
     assert_eq!(ask(&mei, &url).await.problem(), problem(409, "not_returnable"), "not sent");
     admin.post(&format!("/api/admin/orders/{order}/parcel"), json!({"state": "shipped"})).await;

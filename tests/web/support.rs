@@ -29,6 +29,16 @@ pub async fn paid_order(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (S
     (receipt["order"]["id"].as_str().unwrap().to_owned(), url)
 }
 
+/// The same, with the address that its parcel needs.
+pub async fn sendable_order(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (String, String) {
+    let (order, url) = paid_order(shop, who, sale).await;
+    let address = json!({"address": {"recipient": "王小美", "phone": "13800138000", "country": "CN", "region": "上海市",
+        "city": "上海市", "line1": "世纪大道 100 号"}});
+    let json = [("content-type", "application/json")];
+    assert_eq!(who.send("PUT", &format!("{url}/address"), &json, address.to_string()).await.status, 200);
+    (order, url)
+}
+
 pub async fn assert_audit_finds_nothing(shop: &TestShop) {
     for check in shop.parts.audit().check_once().await.unwrap() {
         assert!(check.violations.is_empty(), "{}: {:?}", check.promise, check.violations);

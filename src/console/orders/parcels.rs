@@ -306,7 +306,7 @@ web::operations! { "administrators"
     /// returned one may be sent again. The owner gets a mail about every step except packing. Safe to repeat.
     POST "/api/admin/orders/{order}/parcel" moveParcel = move_parcel;
         200 OneOrder, "The order with its parcel.";
-        refuses NotPaid OrderEnded OrderHeld NoSuchStep ChangedMeanwhile;
+        refuses NotPaid OrderEnded OrderHeld NoAddress NoSuchStep ChangedMeanwhile;
     /// Mark orders as sent by lines of order id, carrier and number
     ///
     /// All lines or none. At most 200 lines.

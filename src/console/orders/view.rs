@@ -280,9 +280,14 @@ impl AdminOrderPage {
         self.order.status == OrderStatus::Paid && self.parcel_state().is_some_and(|state| !state.is_with_shop())
     }
 
+    /// Whether the order cannot be sent because nobody knows where to.
+    fn lacks_address(&self) -> bool {
+        self.order.address.is_none() && self.parcel_state().is_none_or(ParcelState::is_with_shop)
+    }
+
     /// Where staff may say that the parcel is.
     fn parcel_steps(&self) -> Vec<ParcelState> {
-        staff_steps(self.order.status, self.lasting_hold().is_some(), self.parcel_state())
+        staff_steps(self.order.status, self.lasting_hold().is_none() && !self.lacks_address(), self.parcel_state())
     }
 
     /// The same without the step that asks for carrier and number.

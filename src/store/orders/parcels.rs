@@ -10,7 +10,9 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::audit_log::log;
 use crate::pool::Connection;
 use crate::{OrderStore, StoreError, Tx, bind_ids, list, mail, padded, row};
-use domain::parcel::{Parcel, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, ParcelStep, decide};
+use domain::parcel::{
+    OrderFacts, Parcel, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, ParcelStep, decide,
+};
 use domain::{AuditAction, MailKind, OrderId, OrderStatus, ParcelState, SaleId, UserId};
 
 /// Who changes a parcel.
@@ -69,7 +71,7 @@ async fn move_one(
     actor: ParcelActor<'_>,
 ) -> Result<Result<ParcelChange, ParcelRefusal>, sqlx::Error> {
     let id = wanted.order;
-    let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status";
+    let sql = "UPDATE orders SET reason = reason WHERE id = $1 RETURNING sale_id, user_id, status, address";
     let Some(locked) = sqlx::query(sql).bind(id.to_string()).fetch_optional(&mut **tx).await? else {
         return Ok(Err(ParcelRefusal::NoSuchOrder));
     };
@@ -83,7 +85,8 @@ async fn move_one(
     let held = "SELECT 1 FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
     let is_held = sqlx::query(held).bind(id.to_string()).fetch_optional(&mut **tx).await?.is_some();
     let parcel = parcels(tx, &[id]).await?.remove(&id);
-    let change = decide((status, is_held), parcel.as_ref(), wanted, by);
+    let has_address = locked.try_get::<Option<String>, _>("address")?.is_some();
+    let change = decide(OrderFacts { status, is_held, has_address }, parcel.as_ref(), wanted, by);
     if let Ok(ParcelChange::Step(label)) = &change {
         add_step(tx, (sale, id, owner), parcel.as_ref(), (wanted.to, label), actor).await?;
     }

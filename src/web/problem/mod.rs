@@ -167,6 +167,7 @@ domain::refusals! { problems! {
     NotPaid 409 "not_paid" "The order is not paid yet.";
     OrderEnded 409 "order_ended" "The order was cancelled or its money goes back, so nothing is sent.";
     OrderHeld 409 "order_held" "The order is held. Release it before its parcel is packed or sent.";
+    NoAddress 409 "no_address" "The order has no delivery address yet. Its owner has to give one before it is packed or sent.";
     NoSuchStep 409 "no_such_step" "The parcel cannot go there from where it is.";
     NotReturnable 409 "not_returnable" "Only a delivered order can be returned, and only within the days that the shop allows.";
     WrongReturnState 409 "wrong_return_state" "The return is in no state for this, or was changed in the meantime. Load it again.";

@@ -242,6 +242,7 @@ impl From<ParcelRefusal> for Problem {
             ParcelRefusal::NotPaid => Code::NotPaid,
             ParcelRefusal::OrderEnded => Code::OrderEnded,
             ParcelRefusal::OrderHeld => Code::OrderHeld,
+            ParcelRefusal::NoAddress => Code::NoAddress,
             ParcelRefusal::NoSuchStep => Code::NoSuchStep,
             ParcelRefusal::ChangedMeanwhile => Code::ChangedMeanwhile,
         })

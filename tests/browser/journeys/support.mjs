@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 
+import { sentAddress } from '../lib/address.mjs';
 import { ok, same } from '../lib/check.mjs';
 import { confirmAction, isConfirmed } from '../lib/console.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
@@ -16,6 +17,7 @@ export default async function support(run) {
   const [paid, unpaid, sent] = await Promise.all([payer.buy(sale), waverer.buy(sale), receiver.buy(sale)]);
   await Promise.all([payer.pay(paid), receiver.pay(sent)]);
   const visitor = await (await run.visit()).logInAs(shop.admin);
+  await receiver.ask('PUT', `/api/sales/${sale}/orders/${sent.id}/address`, { address: sentAddress(visitor) });
 
   const owner = await sendParcel(run, visitor, sent, receiver);
   await returnGoods(visitor, sent, owner);

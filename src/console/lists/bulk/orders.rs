@@ -11,7 +11,7 @@ use crate::lists::bulk::{
     size_warning,
 };
 use domain::hold::check_hold_reason;
-use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, decide};
+use domain::parcel::{OrderFacts, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, decide};
 use domain::{Order, OrderId, OrderStatus, ParcelState, RefundId};
 use orders::holds::{HoldAction, HoldOutcome};
 use orders::support::{StaffActionOutcome, StaffActionReason};
@@ -95,7 +95,8 @@ async fn parcel_obstacle(
     to: ParcelState,
 ) -> Result<Option<String>, StoreError> {
     let parcel = shop.store.orders().parcel_of(order.id).await?;
-    let decided = decide((order.status, is_held), parcel.as_ref(), &wanted(order, to), ParcelMover::Staff);
+    let facts = OrderFacts { status: order.status, is_held, has_address: order.address.is_some() };
+    let decided = decide(facts, parcel.as_ref(), &wanted(order, to), ParcelMover::Staff);
     Ok(match decided {
         Ok(ParcelChange::Step(_)) => None,
         Ok(ParcelChange::Unchanged) => Some(words::text(visitor.locale).bulk.is_so.to_owned()),
