@@ -444,6 +444,7 @@ texts! {
         free_from: "商品满 {} 免运费", "free for items of {} or more";
         elsewhere: "其他地区", "Everywhere else";
         by_address: "按收货地址计算", "depends on the address";
+        on_top: "{} + 运费", "{} + shipping";
         includes: "含运费 {}", "with {} for shipping";
         lead: "订单按收货地址计算运费，付款前告知买家，计入应付金额。地区优先于国家，国家优先于“其他地区”。修改只影响之后填写的收货地址。",
             "Shipping is charged by the address of an order: buyers are told before they pay, and it is part of what they pay. A region goes before its country, and a country before everywhere else. Changes apply to addresses that are entered from now on.";

@@ -20,7 +20,7 @@ use pages::onward::OnwardSale;
 use store::{PartialRefund, WALLET};
 use web::shared::orders::parse_statuses;
 use web::views::{AddressView, Chrome, HoldEvent, error_text, hold_events};
-use words::field_error;
+use words::{field_error, fill};
 
 /// One order in the list.
 #[derive(Debug)]
@@ -207,9 +207,20 @@ impl OrderPage {
         match () {
             _ if cost.amount > 0 => Some(cost.to_string()),
             _ if !self.charges => None,
-            _ if self.order.address.is_none() && self.proposed.is_none() => Some(t.by_address.to_owned()),
+            _ if self.asks_address() => Some(t.by_address.to_owned()),
             _ => Some(t.free_of_charge.to_owned()),
         }
+    }
+
+    /// Whether shipping is not known before there is an address.
+    fn asks_address(&self) -> bool {
+        self.charges && self.order.address.is_none() && self.proposed.is_none()
+    }
+
+    /// What is to pay, on the buttons.
+    fn sum(&self) -> String {
+        let amount = self.order.amount.to_string();
+        if self.asks_address() { fill(self.chrome.text().shipping.on_top, amount) } else { amount }
     }
 
     /// Whether the page begins with the stage of a winner: until the order is paid, and then until the parcel has come.
