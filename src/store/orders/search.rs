@@ -88,7 +88,7 @@ const OTHER_COLUMNS: &str =
 const HOLDS: &str = "SELECT order_id AS held_id FROM order_holds WHERE ended_at_ms IS NULL";
 const LIVE: &str = "CAST(status AS TEXT) IN ('unpaid', 'paid')";
 /// Leaves out orders of rehearsals, which are not delivered.
-const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)";
+pub(crate) const NOT_REHEARSED: &str = "sale_id NOT IN (SELECT id FROM sales WHERE shadow = 1)";
 
 fn found_order(row: &AnyRow) -> Result<FoundOrder, sqlx::Error> {
     let (order, username) = (order(row)?, row.try_get("username")?);

@@ -1,8 +1,10 @@
 //! Counts of items that wait for the staff or for payers. They are few among many rows, so they are counted along their
 //! indexes, up to a bound.
 
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
+use crate::orders::search::NOT_REHEARSED;
 use crate::{PaymentStore, StoreError, row};
 
 /// Items are counted up to this number.
@@ -28,17 +30,28 @@ pub struct PendingCounts {
 
 impl PaymentStore<'_> {
     pub async fn pending_counts(self) -> Result<PendingCounts, StoreError> {
-        let sql = "SELECT
-               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'unpaid' LIMIT $1) AS counted) AS unpaid_orders,
-               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'paid' AND parcel IS NULL
-                  AND NOT EXISTS (SELECT 1 FROM reservations WHERE order_id = orders.id) LIMIT $1) AS counted) AS to_pack,
-               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE status = 'refund_pending' LIMIT $1) AS counted) AS refunds,
+        // Orders of rehearsals wait for nobody.
+        let orders = |name: &str, condition: &str| {
+            let rows = format!("SELECT 1 FROM orders WHERE {condition} AND {NOT_REHEARSED} LIMIT $1");
+            format!("(SELECT COUNT(*) FROM ({rows}) AS counted) AS {name}")
+        };
+        let [unpaid, to_pack, refunds, returns] = [
+            orders("unpaid_orders", "status = 'unpaid'"),
+            orders(
+                "to_pack",
+                "status = 'paid' AND parcel IS NULL AND NOT EXISTS (SELECT 1 FROM reservations WHERE order_id = orders.id)",
+            ),
+            orders("refunds", "status = 'refund_pending'"),
+            orders("returns", "return_state = 'asked'"),
+        ];
+        let sql = format!(
+            "SELECT {unpaid}, {to_pack}, {refunds}, {returns},
                (SELECT COUNT(*) FROM (SELECT 1 FROM staff_refunds WHERE approval = 'pending' AND expires_at_ms > $2
                   LIMIT $1) AS counted) AS approvals,
                (SELECT COUNT(*) FROM (SELECT 1 FROM payment_cases WHERE settled_at_ms IS NULL LIMIT $1) AS counted) AS cases,
-               (SELECT COUNT(*) FROM (SELECT 1 FROM orders WHERE return_state = 'asked' LIMIT $1) AS counted) AS returns,
-               (SELECT COUNT(*) FROM (SELECT 1 FROM questions WHERE status = 'open' LIMIT $1) AS counted) AS questions";
-        let query = sqlx::query(sql).bind(MAX_COUNTED_PENDING).bind(self.now().await?.as_millisecond());
+               (SELECT COUNT(*) FROM (SELECT 1 FROM questions WHERE status = 'open' LIMIT $1) AS counted) AS questions"
+        );
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(MAX_COUNTED_PENDING).bind(self.now().await?.as_millisecond());
         let read = |row: &AnyRow| {
             Ok(PendingCounts {
                 unpaid_orders: row::int(row, "unpaid_orders")?,

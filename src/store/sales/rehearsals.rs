@@ -185,6 +185,7 @@ mod tests {
         assert_eq!(store.accounts().find_users(&UserSearch::All, None, 9).await.unwrap().len(), 1, "no test accounts");
         assert_eq!(store.orders().find(&Default::default(), 9).await.unwrap().len(), 1, "no orders of rehearsals");
         assert_eq!(store.sales().sales_between(now, now + SignedDuration::from_hours(1)).await.unwrap().len(), 1);
+        assert_eq!(store.payments().pending_counts().await.unwrap().unpaid_orders, 1, "nor wait any");
         assert!(store.sales().overlapping(&real).await.unwrap().is_none(), "a rehearsal overlaps with no sale");
 
         assert!(!store.sales().remove_rehearsal(real.id, "test", now).await.unwrap(), "only rehearsals can be removed");
