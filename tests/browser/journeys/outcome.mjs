@@ -109,7 +109,7 @@ async function loseByAMoment(run, words) {
     await route.continue();
   }, { times: 1 });
   await visitor.slot('button').click();
-  const title = page.locator('.lost h1');
+  const title = page.locator('#lost-title');
   await title.waitFor();
   same(await page.evaluate(() => document.activeElement.id), 'lost-title', 'a screen reader begins here');
   const says = () => visitor.slot('lost-when').textContent();

@@ -151,7 +151,7 @@ impl Crawl {
         let mut waiting: VecDeque<String> =
             routes().into_iter().chain(SEARCHES.iter().map(|s| (*s).to_owned())).collect();
         waiting.iter_mut().for_each(|path| *path = rows::fill_in(path));
-        let (mut seen, mut with_ids) = (BTreeSet::new(), Vec::new());
+        let (mut seen, mut with_ids, mut titled_twice) = (BTreeSet::new(), Vec::new(), Vec::new());
         while let Some(path) = waiting.pop_front() {
             if !seen.insert(shape(&path)) {
                 continue;
@@ -159,8 +159,10 @@ impl Crawl {
             let (status, body) = self.visit(&path, session).await;
             assert!(!status.is_server_error(), "{path}: {status} {body}");
             waiting.extend(links(&path, &body));
+            titled_twice.extend((body.matches("<h1").count() > 1).then(|| path.clone()));
             with_ids.extend(ids_in(&body).into_iter().map(|id| format!("{path}: {id}")));
         }
+        assert!(titled_twice.is_empty(), "a page has one heading of the first level: {titled_twice:#?}");
         assert!(with_ids.is_empty(), "people read numbers and names, not ids: {with_ids:#?}");
         assert!(seen.len() > 100, "only {} pages were visited", seen.len());
     }
