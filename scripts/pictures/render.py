@@ -62,6 +62,10 @@ def main():
             for width, quality in WIDTHS.items():
                 copy = picture.resize((width, width), Image.LANCZOS)
                 copy.save(STATIC / f"{name}-{width}.webp", quality=quality, method=6)
+            if not name.endswith(("-back", "-detail")):
+                # Covers, for previews of links, which know no WebP.
+                cover = picture.resize((800, 800), Image.LANCZOS)
+                cover.save(STATIC / f"{name}-800.jpg", quality=80, optimize=True, progressive=True)
 
 
 if __name__ == "__main__":

@@ -460,6 +460,10 @@ mod tests {
 
     #[test]
     fn every_picture_of_the_demo_exists() {
+        for cover in DEMOS.iter().filter_map(|demo| demo.pictures.first()) {
+            let shared = assets::picture(&domain::Picture::drawing(*cover).shared());
+            assert!(shared.ends_with(".jpg") && assets::find(&shared).is_some(), "previews know no WebP: {shared}");
+        }
         for picture in DEMOS.iter().flat_map(|demo| demo.pictures) {
             for width in [320, 640, 1200] {
                 let address = assets::picture(&format!("{picture}-{width}.webp"));

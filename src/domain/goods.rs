@@ -129,6 +129,8 @@ pub fn category_of(all: &[Category], id: Option<CategoryId>) -> Option<&Category
 
 /// Widths of the stored copies in pixels: phones, large phones and tablets, screens. No copy is wider than the upload.
 pub const COPY_WIDTHS: [u32; 3] = [320, 640, 1280];
+/// Minimum width in previews of links. Covers of the demo have a copy in JPEG of exactly this width.
+const SHARED_WIDTH: u32 = 800;
 /// Pictures in one gallery.
 pub const MAX_GALLERY_PICTURES: usize = 12;
 
@@ -172,6 +174,14 @@ impl Picture {
     pub fn copy(&self, width: u32, extension: &str) -> String {
         let extension = if self.is_upload() { extension } else { "webp" };
         format!("{}-{width}.{extension}", self.name)
+    }
+
+    /// The file name for previews of links, which know no WebP and show narrow pictures small.
+    pub fn shared(&self) -> String {
+        match self.is_upload() {
+            true => self.copy(self.widths().find(|width| *width >= SHARED_WIDTH).unwrap_or(self.width), "jpg"),
+            false => format!("{}-{SHARED_WIDTH}.jpg", self.name),
+        }
     }
 
     /// The file name for places that can name one file only.

@@ -28,9 +28,6 @@ use words::{country, fill, refusals};
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
 const MAX_QUANTITY_CHOICE: i64 = 10;
 
-/// Minimum width of a picture for previews of links, which show narrower pictures small.
-const MIN_SHARED_WIDTH: u32 = 800;
-
 /// Name of the calendar file below a sale's page.
 pub const REMINDER: &str = "reminder.ics";
 
@@ -292,8 +289,7 @@ impl SalePage<'_> {
     /// The address of the cover for previews of links. `None` for pictures of unknown size.
     fn shared_picture(&self) -> Option<String> {
         let cover = self.goods.cover().filter(|cover| cover.has_copies())?;
-        let width = cover.widths().find(|width| *width >= MIN_SHARED_WIDTH).unwrap_or(cover.width);
-        Some(format!("{}{}", self.origin, assets::picture(&cover.copy(width, "jpg"))))
+        Some(format!("{}{}", self.origin, assets::picture(&cover.shared())))
     }
 
     /// The picture in previews of links, and whether it shows the goods. Pictures of goods are shown large.
