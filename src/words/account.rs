@@ -368,7 +368,7 @@ texts! {
         sale_starts_subject: "{}：即将开始", "{}: a sale starts soon";
         sale_starts: "你设置了提醒：「{}」即将开始。", "You wanted to be reminded: {} starts soon.";
         turn_called_subject: "{}：轮到你了", "{}: it’s your turn";
-        turn_called: "等候室叫到你了，请在下面的时间前购买：{}", "The waiting room called you. Please buy before the time below: {}";
+        turn_called: "排队叫到你了，请在下面的时间前购买：{}", "The waiting room called you. Please buy before the time below: {}";
         payment_ends_subject: "{}：付款时间快到了", "{}: your time to pay ends soon";
         payment_ends: "你的订单将于 {} 取消，请在此之前付款：", "Your order will be cancelled at {}. Please pay before then:";
         code: "你账号的一个恢复码刚刚被使用。", "A recovery code of your account was just used.";

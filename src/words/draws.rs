@@ -40,7 +40,7 @@ texts! {
         result: "查看抽签结果与证明", "See the result and its proof";
         not_entered: "你还没有报名。", "You have not entered.";
         entered: "已报名，截止前可以撤回。结果出来会通知你。", "You have entered, and can withdraw until entries close. We tell you the result.";
-        withdrawn: "已撤回报名。截止前可以再次报名。", "You took your entry back. You can enter again until entries close.";
+        withdrawn: "已撤回报名。截止前可以再次报名。", "Your entry is withdrawn. You can enter again until entries close.";
         excluded: "你的报名已被排除：{}", "Your entry was excluded: {}";
         closed: "报名已截止，等待抽签。", "Entries are closed. The draw is still to come.";
         not_open: "报名尚未开放或已暂停。", "Entries are not open yet, or are paused.";
@@ -326,7 +326,7 @@ texts! {
         col_at: "报名时间", "Entered";
         col_state: "状态", "State";
         state_in: "有效", "in";
-        state_withdrawn: "已撤回", "taken back";
+        state_withdrawn: "已撤回", "withdrawn";
         state_excluded: "已排除", "excluded";
         state_skipped: "已跳过", "passed over";
         order: "订单", "Order";

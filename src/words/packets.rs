@@ -103,7 +103,7 @@ texts! {
         rain: "新建红包雨", "New red packet drop";
         rain_title: "新建红包雨", "New red packet drop";
         rain_lead: "由商店出资，最多 1,000,000 个。", "Paid for by the shop, up to 1,000,000 shares.";
-        rain_go: "开始发放", "Start the rain";
+        rain_go: "开始发放", "Start the drop";
         admin_none: "还没有红包。", "No red packets yet.";
         col_packet: "红包", "Red packet";
         col_giver: "发放人", "From";

@@ -235,7 +235,7 @@ texts! {
         f_sold_again: "再次售出（件）", "Sold again (units)";
         f_waitlist: "候补人数", "On the waitlist";
         f_offers: "候补得到名额", "Offers from the waitlist";
-        f_joined: "进入等候室", "Joined the waiting room";
+        f_joined: "开始排队", "Joined the waiting room";
         f_called: "已叫号", "Called";
         f_missed_turn: "叫到未下单", "Called, no order";
         f_entries: "报名", "Entries";
@@ -268,7 +268,7 @@ texts! {
         arrival: "按到达先后", "By order of arrival";
         arrival_rush: "把最初 5 秒的请求按到达先后分组（每组至多十分之一）。先到先得的场次，先到的组抢到的更多；组间差异越小，速度越不重要。成功按判定时刻减去用时中位数归入各组。",
             "The requests of the first five seconds, grouped in the order of their arrival. In a rush the first groups win more; the more even the groups, the less speed decides. A success counts when it was decided, less the median time of a decision.";
-        arrival_waiting_room: "把锁定前进入等候室的人按先后分成十组。顺序由种子打乱，各组被叫到的机会应当相同。",
+        arrival_waiting_room: "把锁定前开始排队的人按先后分成十组。顺序由种子打乱，各组被叫到的机会应当相同。",
             "Those who joined before the list was locked, in tenths by the order of joining. The seed shuffles them, so every tenth should be called as often.";
         arrival_draw: "把报名按先后分成十组。名次由种子决定，各组中签的机会应当相同。",
             "The entries in tenths by the order of entering. The seed ranks them, so every tenth should win as often.";

@@ -28,3 +28,27 @@ fn every_status_reason_and_phase_has_a_text() {
 fn fill_replaces_the_first_placeholder_only() {
     assert_eq!(fill("{} of {}", 3), "3 of {}");
 }
+
+/// Words that were replaced, so that one thing has one name.
+const RETIRED: [&str; 9] = [
+    "等候室",
+    "抽取顺序",
+    "本场如何决定",
+    "正在和即将开售",
+    "看看本场还有没有",
+    "the rain",
+    "-packet rain",
+    "entry back",
+    "taken back",
+];
+
+#[test]
+fn retired_words_do_not_come_back() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let is_table = file.extension().is_some_and(|extension| extension == "rs") && !file.ends_with("tests.rs");
+        let text = if is_table { std::fs::read_to_string(&file).unwrap() } else { String::new() };
+        let found: Vec<&str> = RETIRED.into_iter().filter(|word| text.contains(word)).collect();
+        assert!(found.is_empty(), "{}: {found:?}", file.display());
+    }
+}

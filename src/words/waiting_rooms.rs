@@ -31,8 +31,8 @@ texts! {
         outside_text: "进入后会得到一个位置。顺序抽出之前进入的人机会相同。", "Enter to get a place. Everyone who enters before the order is drawn has the same chance.";
         outside_late: "顺序已抽出。现在进入会排在已到的人之后。", "The order is drawn already. If you enter now, you come after those who are in.";
         gathering: "你已在排队", "You’re in the waiting room";
-        gathering_text: "早到晚到机会相同，到点随机抽取顺序。", "Coming earlier gives no advantage: the order is drawn at random.";
-        drawing: "正在抽取顺序…", "Drawing the order…";
+        gathering_text: "早到晚到机会相同，到点随机排序，开始叫号。", "Coming earlier gives no advantage: the order is drawn at random.";
+        drawing: "正在随机排序…", "Drawing the order…";
         drawing_text: "马上就好，请稍候。", "This takes a moment.";
         ahead_before: "你前面还有", "Ahead of you";
         ahead_after: "人", "people";
@@ -98,23 +98,23 @@ texts! {
     /// Waiting rooms in the console: the form of a sale, and its cockpit.
     WaitingRoomConsoleText {
         mode_rush_text: "库存充足，或就是要拼手速时用。", "For plenty of stock, or where a race is wanted.";
-        mode_waiting_room: "等候室：随机排序叫号", "Waiting room: random order";
+        mode_waiting_room: "排队：随机排序叫号", "Waiting room: random order";
         mode_queue_text: "需求远大于库存、几分钟内卖完时用：手速和先来后到都不起作用。",
             "For demand far above stock, sold within minutes: speed and arrival decide nothing.";
         mode_draw_text: "需求远大于库存、可以等几小时或几天时用：报名后抽签，结果可验证。",
             "For demand far above stock, over hours or days: people enter, and the draw can be checked.";
-        fields: "等候室设置", "Waiting room settings";
+        fields: "排队设置", "Waiting room settings";
         queue_prequeue_s: "提前多久开放排队", "Opens before the start";
         prequeue_help: "开抢前多久可以进入，留空为 30 分钟。", "How long before the start people may enter. Empty means 30 min.";
-        queue_gather_s: "开抢后多久抽取顺序", "Gathering after the start";
-        gather_help: "开抢后多久才抽取顺序，此前到的人机会相同。留空为 10 秒。",
+        queue_gather_s: "开抢后多久开始叫号", "Gathering after the start";
+        gather_help: "开抢后多久才开始叫号，此前到的人机会相同。留空为 10 秒。",
             "How long after the start the order is drawn; all who come before have the same chance. Empty means 10 s.";
         queue_seat_s: "轮到后多久内下单", "Time to buy";
         seat_help: "轮到后多久内须下单，留空为 3 分钟。", "How long someone may buy once called. Empty means 3 min.";
-        advice_rush: "预计 {} 人抢 {} 件：脚本的机会最多是真人的 {} 倍；等候室使两者相同。",
+        advice_rush: "预计 {} 人抢 {} 件：脚本的机会最多是真人的 {} 倍；排队使两者相同。",
             "At {} accounts for {} units, a script’s chance in a rush is up to {} times a person’s. A waiting room evens it.";
         advice_enough: "预计 {} 人抢 {} 件：库存够每人一件，先到先得即可。", "At {} accounts for {} units, there is one for everyone: a rush will do.";
-        title: "等候室", "Waiting room";
+        title: "排队", "Waiting room";
         waiting: "等候中", "Waiting";
         called: "已叫号", "Called";
         seats: "正在购买", "Buying now";
@@ -218,7 +218,7 @@ texts! {
         invitation: "有本场的邀请码（F 码），一个账号用一个。", "You have an invitation code for this sale. One code per account.";
         deposit: "参与时从钱包暂存保证金（全额退回）", "When you take part, a refundable deposit is set aside from your wallet:";
         deposit_help: "付款、撤回报名后立即退回；其余在活动结束后退回，没有付款的也一样。这不是费用。",
-            "It comes back in full: at once when you pay for your order or take your entry back, otherwise once the sale is over, also if you let a unit go unpaid. It isn’t a fee.";
+            "It comes back in full: at once when you pay for your order or withdraw your entry, otherwise once the sale is over, also if you let a unit go unpaid. It isn’t a fee.";
         add_money: "充值", "Top up your wallet";
         check: "看看我能否参与", "Check whether you can take part";
         met: "✓ 已满足", "✓ Done";
