@@ -143,6 +143,7 @@ async function fourOffersOnAPhone(run, visitor) {
   const bar = await page.locator('.top').boundingBox();
   ok(bar.height <= 49, `logo and search are in one bar of ${bar.height}`);
   ok(await page.locator('.top [role="search"] input').isVisible());
+  ok(await visitor.button(visitor.labels.logOut).isVisible(), 'the log-out is in reach');
   for (const sale of sales) await shop.act(sale, 'stop');
 }
 
