@@ -68,7 +68,7 @@ function runOrder() {
 /** Reloads the page of a payment once its address leads on, because the payment is made or over. */
 function runPayment() {
   poll(async () => {
-    const answer = await fetch(location.pathname, { redirect: 'manual' }).catch(() => null);
+    const answer = await fetch(location.pathname, { method: 'HEAD', redirect: 'manual' }).catch(() => null);
     if (answer?.type === 'opaqueredirect') location.reload();
     return 3000 + jitter(2000);
   });

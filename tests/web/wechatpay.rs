@@ -304,6 +304,8 @@ async fn page_shows_the_code_and_asks_at_once_when_the_payer_says_so() {
         shown.text().contains("src=\"data:image/svg+xml;base64,") && shown.text().contains("I have paid"),
         "{shown:?}"
     );
+    let polled = mei.send("HEAD", &page, &[], "").await;
+    assert!(polled.status == 200 && polled.header("content-length") == "0", "nothing is drawn for a poll: {polled:?}");
     arena.pay(&payment).await;
     assert_eq!(arena.shop.parts.payments.ask_due().await.unwrap(), 0, "it is not time to ask");
     assert!(arena.shop.shopper("wang").await.send_form(&format!("{page}/paid"), "").await.is_page(404));

@@ -3,14 +3,15 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
 
 use crate::UserVisit;
 use crate::orders::checkout::payment_path;
 use domain::{Money, PaymentId, PaymentStatus};
 use pages::filters;
 use store::{Checkout, PaymentPurpose};
+use web::cache_policy::Cache;
 use web::extract::PathIds;
 use web::extract::session::SignedIn;
 use web::packets::form::qr_code;
@@ -56,8 +57,10 @@ pub async fn paid(
     Ok(see_other(&format!("{}?{ASKED}", payment_path(visitor.locale, id))))
 }
 
-/// The page for the owner. A payment that cannot be made any more leads back to what it was for.
+/// The page for the owner. A payment that cannot be made any more leads back to what it was for. The page's script asks
+/// for the head only, so the code is drawn once.
 pub async fn show(
+    method: Method,
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<PaymentId>,
 ) -> Result<Response, Problem> {
@@ -74,6 +77,9 @@ pub async fn show(
     let checkout = own.checkout.filter(|_| own.payment.status == PaymentStatus::Created);
     let checkout = checkout.filter(|checkout| !is_over(checkout));
     let Some(checkout) = checkout else { return Ok(see_other(&back)) };
+    if method == Method::HEAD {
+        return Ok((Cache::Private, ()).into_response());
+    }
     let here = payment_path(visitor.locale, id);
     let is_asked = visitor.path.ends_with(ASKED);
     let (chrome, amount) = (visitor.chrome_at(here.clone()), own.payment.amount);
