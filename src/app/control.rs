@@ -27,6 +27,8 @@ const ALLOT_INTERVAL: Duration = Duration::from_millis(100);
 const PACKETS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a message is sent.
 const MAIL_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon something that happened becomes an event and is sent.
+const EVENTS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a start, or the end of the time to pay, that has come near is noticed. Each step writes a row.
 const NOTICES_INTERVAL: Duration = Duration::from_secs(10);
 /// How soon a list is locked, a draw held, or a returned unit given to the next.
@@ -178,34 +180,39 @@ impl Services {
     /// Messages, sums, and rows that nothing needs any more. A step may take long and is interrupted by a stop.
     fn upkeep_jobs(&self) -> Vec<Job> {
         let (store, digests) = (&self.store, self.digests.clone());
-        let mut jobs = vec![
-            Job::new(
-                "mail",
-                MAIL_INTERVAL,
-                self.mailer.clone(),
-                |mailer| async move { Ok(mailer.step().await.map(drop)?) },
-            ),
-            Job::new(
-                "push",
-                MAIL_INTERVAL,
-                self.pusher.clone(),
-                |pusher| async move { Ok(pusher.step().await.map(drop)?) },
-            ),
-            Job::new("notices", NOTICES_INTERVAL, store.clone(), |store| async move {
-                Ok(schedule::write_notices(store).await?)
-            }),
-            Job::new("purge", PURGE_INTERVAL, store.clone(), |store| async move { Ok(schedule::purge(store).await?) }),
-            Job::new(
-                "books",
-                BOOKS_INTERVAL,
-                store.clone(),
-                |store| async move { Ok(schedule::close_books(store).await?) },
-            ),
-            Job::new("settlement", SETTLEMENT_INTERVAL, self.payments.clone(), |payments| async move {
-                Ok(payments.settle_due().await.map(drop)?)
-            }),
-            Job::new("digests of sales", DIGESTS_INTERVAL, digests, |digests| async move { Ok(digests.keep().await?) }),
-        ];
+        let mut jobs =
+            vec![
+                Job::new("mail", MAIL_INTERVAL, self.mailer.clone(), |mailer| async move {
+                    Ok(mailer.step().await.map(drop)?)
+                }),
+                Job::new("push", MAIL_INTERVAL, self.pusher.clone(), |pusher| async move {
+                    Ok(pusher.step().await.map(drop)?)
+                }),
+                Job::new("events", EVENTS_INTERVAL, self.webhooks.clone(), |webhooks| async move {
+                    Ok(webhooks.step().await?)
+                }),
+                Job::new("notices", NOTICES_INTERVAL, store.clone(), |store| async move {
+                    Ok(schedule::write_notices(store).await?)
+                }),
+                Job::new(
+                    "purge",
+                    PURGE_INTERVAL,
+                    store.clone(),
+                    |store| async move { Ok(schedule::purge(store).await?) },
+                ),
+                Job::new("books", BOOKS_INTERVAL, store.clone(), |store| async move {
+                    Ok(schedule::close_books(store).await?)
+                }),
+                Job::new("settlement", SETTLEMENT_INTERVAL, self.payments.clone(), |payments| async move {
+                    Ok(payments.settle_due().await.map(drop)?)
+                }),
+                Job::new(
+                    "digests of sales",
+                    DIGESTS_INTERVAL,
+                    digests,
+                    |digests| async move { Ok(digests.keep().await?) },
+                ),
+            ];
         if let Some(monitor) = self.monitor.clone() {
             let part = (monitor, self.metrics.clone());
             jobs.push(Job::new("queue depths", DEPTHS_INTERVAL, part, |(monitor, metrics)| async move {

@@ -47,7 +47,9 @@ use engine::stock::{Stock, Units};
 use engine::waiting_rooms::WaitingRooms;
 use engine::waiting_rooms::places::Gathering;
 use engine::waitlist::WaitlistRequests;
-use mail::push::{PushTransport, Pusher, Reach};
+use mail::outside::{OutsideTransport, Reach};
+use mail::push::Pusher;
+use mail::webhooks::Webhooks;
 use mail::{Letters, Mailer, Transport};
 use orders::Orders;
 use pages::Publisher;
@@ -90,6 +92,7 @@ pub struct Services {
     pub(super) accounts: Arc<Accounts>,
     pub mailer: Arc<Mailer>,
     pub pusher: Arc<Pusher>,
+    pub webhooks: Arc<Webhooks>,
     pub security: SecurityEvents,
     pub(super) redis: Option<RedisStock>,
     pub(super) redis_shares: Option<RedisShares>,
@@ -195,11 +198,15 @@ impl Services {
             letters: Letters { links: MailLinks::new(&secret), public_url: config.web.public_url.clone() },
             metrics: metrics.clone(),
         };
-        let transport = PushTransport::new(&config.tls, Reach::Public);
+        let reach = if config.web.is_reachable() { Reach::Public } else { Reach::Local };
+        let transport = OutsideTransport::new(&config.tls, reach);
+        let webhooks = Webhooks::new(store.clone(), &secret, transport, metrics.clone());
+        let transport = OutsideTransport::new(&config.tls, Reach::Public);
         let pusher = Pusher::new(store.clone(), &secret, transport, &config.mail.from, metrics.clone());
         Ok(Services {
             mailer: Arc::new(mailer),
             pusher: Arc::new(pusher),
+            webhooks: Arc::new(webhooks),
             accounts: Arc::new(accounts),
             security,
             probe,
@@ -337,6 +344,7 @@ impl Services {
             streams: web::EventStreams::new(),
             letters: self.mailer.letters.clone(),
             push: self.pusher.keys.clone(),
+            webhooks: self.webhooks.clone(),
             sends_mail: self.config.mail.smtp.is_some(),
             reminder_counts: web::reminder_counts(self.clock.clone()),
             payment_window: self.config.payment_window,

@@ -96,6 +96,10 @@ pub struct Metrics {
     pub pushes_sent: Counter,
     /// As `mails_failed`, for push messages.
     pub pushes_failed: Counter,
+    /// Events that endpoints accepted.
+    pub events_sent: Counter,
+    pub events_failed: Counter,
+    pub events_waiting: Measurement,
     security_events: Vec<Counter>,
     pub security_events_dropped: Counter,
 }
@@ -193,6 +197,9 @@ impl Default for Metrics {
                 "pushes_failed",
                 "Attempts to send a message to a push service that failed",
             ),
+            events_sent: register(registry, "events_sent", "Events that endpoints of the merchant accepted"),
+            events_failed: register(registry, "events_failed", "Attempts to send an event that failed"),
+            events_waiting: register(registry, "events_waiting", "Events that wait to be sent, up to 10,000"),
             mails_waiting: register(registry, "mails_waiting", "Messages that wait to be sent, up to 10,000"),
             security_events: security_events(registry),
             security_events_dropped: register(
@@ -389,21 +396,22 @@ mod tests {
             &metrics.queue_ready,
             &metrics.dead_letters,
             &metrics.mails_waiting,
+            &metrics.events_waiting,
         ];
-        let names = ["outbox_entries", "ended_units", "queue_ready", "queue_dead", "mails_waiting"];
+        let names = ["outbox_entries", "ended_units", "queue_ready", "queue_dead", "mails_waiting", "events_waiting"];
         let shown = || {
             let text = metrics.encode();
             names.map(|name| {
                 text.lines().find_map(|line| line.strip_prefix(&format!("seckill_{name} ")).map(str::to_owned))
             })
         };
-        assert_eq!(shown(), [const { None }; 5]);
+        assert_eq!(shown(), [const { None }; 6]);
         for gauge in all {
             gauge.set(3);
         }
-        assert_eq!(shown(), [const { "3" }; 5].map(|value| Some(value.to_owned())));
+        assert_eq!(shown(), [const { "3" }; 6].map(|value| Some(value.to_owned())));
         tokio::time::advance(MAX_MEASUREMENT_AGE).await;
-        assert_eq!(shown(), [const { None }; 5]);
+        assert_eq!(shown(), [const { None }; 6]);
     }
 
     #[test]

@@ -97,6 +97,13 @@ wire_enum! {
         ConfirmReservation = "confirm-reservation",
         ReleaseReservation = "release-reservation",
         ExtendReservation = "extend-reservation",
+        /// An endpoint of events. The shop itself edits it when it disables it.
+        AddEndpoint = "add-endpoint",
+        EditEndpoint = "edit-endpoint",
+        DeleteEndpoint = "delete-endpoint",
+        RotateSecret = "rotate-secret",
+        RevealSecret = "reveal-secret",
+        ReplayEvents = "replay-events",
     }
 }
 

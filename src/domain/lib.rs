@@ -18,6 +18,7 @@ pub mod draw;
 pub mod eligibility;
 pub mod evenness;
 pub mod front;
+pub mod event;
 pub mod goods;
 pub mod hold;
 pub mod invoice;

@@ -66,6 +66,8 @@ wire_enum! {
         ReturnRefused = "return_refused",
         /// Goods that the reader sent back arrived, and their refund began.
         ReturnRefunded = "return_refunded",
+        /// To owners of the shop: an endpoint of events was given up after days of failure.
+        EndpointDisabled = "endpoint_disabled",
     }
 }
 

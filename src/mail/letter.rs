@@ -92,6 +92,10 @@ impl Letters {
                 let page = format!("{}/{}/questions", self.public_url, mail.locale);
                 format!("{}\n\n“{}”\n\n{page}", fill(about, goods(mail)), fact("answer"))
             }
+            MailKind::EndpointDisabled => {
+                let page = format!("{}/admin/webhooks/{}?lang={}", self.public_url, fact("endpoint"), mail.locale);
+                format!("{}\n\n{page}", fill(about, fact("url")))
+            }
             kind if kind.is_hold() => {
                 let order = self.order_line(mail);
                 format!("{}\n\n{order}", fill(about, fact("reason")))
@@ -224,6 +228,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::ReturnAccepted => (t.return_accepted_subject, t.return_accepted),
         MailKind::ReturnRefused => (t.return_refused_subject, t.return_refused),
         MailKind::ReturnRefunded => (t.return_refunded_subject, t.return_refunded),
+        MailKind::EndpointDisabled => (t.endpoint_subject, t.endpoint),
     }
 }
 
@@ -234,6 +239,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::Recovery => t.ignore_recovery,
         MailKind::DrawWon | MailKind::SaleStarts | MailKind::TurnCalled | MailKind::PaymentEnds => return None,
         MailKind::QuestionAnswered | MailKind::DrawCalledOff | MailKind::DrawDelayed => return None,
+        MailKind::EndpointDisabled => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
         kind if kind.is_hold() || kind.is_parcel() || kind.is_return() => return None,

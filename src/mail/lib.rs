@@ -2,6 +2,8 @@
 //! of an outbox ([`store`](store)), written in the same transaction as the change that they report. Data control
 //! sends them, one leader at a time.
 //!
+//! - [`webhooks`]: events for programs of the merchant, which are sent in much the same way.
+//! - [`outside`]: requests to addresses that others have named.
 //! - `letter`: the text of a message, made from its row when it is sent or read. Links exist only there.
 //! - `transport`: the mail server.
 //!
@@ -13,8 +15,10 @@
 //! Without a mail server messages wait, and owners of the shop read them in the console.
 
 mod letter;
+pub mod outside;
 pub mod push;
 mod transport;
+pub mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -64,6 +64,8 @@ handles! {
     deposits: DepositStore,
     /// Who may take part: groups and invitations.
     eligibility: EligibilityStore,
+    /// Events for programs of the merchant, and the endpoints that get them.
+    events: EventStore,
     /// Journal and trial balance.
     books: BookStore,
     /// What `seckill audit` reads.

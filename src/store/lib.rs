@@ -50,6 +50,7 @@ mod deposits;
 mod eligibility;
 
 mod books;
+mod events;
 
 mod audit;
 mod audit_log;
@@ -106,11 +107,13 @@ pub use draws::steps::Offered;
 pub use eligibility::{Applicant, Group, KEEP_GROUPS};
 pub use eligibility::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable};
 pub use error::StoreError;
+pub use events::deliveries::{AttemptResult, Delivery, DueEvent, NextStep, Replay};
+pub use events::{Endpoint, EndpointEdit, Followed, KEEP_EVENTS, MAX_ENDPOINTS};
 pub use fronts::SavedFront;
 pub use goods::{GoodsDraft, GoodsRefusal, ImportRefusal};
 pub use handles::{
     AccountStore, ApiTokenStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore,
-    DrawStore, EligibilityStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore,
+    DrawStore, EligibilityStore, EventStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore,
     OrderStore, PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore,
     SandboxStore, SavedViewStore, SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, ShopSettingsStore,
     WaitingRoomStore, WaitlistStore, WalletStore,

@@ -17,7 +17,7 @@ use crate::{Store, StoreError, row};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 71] = [
+const MIGRATIONS: [(i64, &str, &str); 72] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -87,6 +87,7 @@ const MIGRATIONS: [(i64, &str, &str); 71] = [
     (81, "settlements", include_str!("../../migrations/0081_settlements.sql")),
     (82, "shop settings", include_str!("../../migrations/0082_shop_settings.sql")),
     (83, "integration", include_str!("../../migrations/0083_integration.sql")),
+    (84, "events", include_str!("../../migrations/0084_events.sql")),
     (85, "fronts", include_str!("../../migrations/0085_fronts.sql")),
     (86, "order numbers of people", include_str!("../../migrations/0086_order_numbers_of_people.sql")),
 ];

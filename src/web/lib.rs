@@ -76,6 +76,7 @@ use engine::waitlist::WaitlistRequests;
 use futures::future::BoxFuture;
 use mail::Letters;
 use mail::push::VapidKeys;
+use mail::webhooks::Webhooks;
 use orders::Orders;
 use payments::staff_refunds::StaffRefunds;
 use payments::{Payments, Sandbox};
@@ -122,6 +123,8 @@ pub struct Shop {
     pub admissions: Signer,
     /// The key that browsers subscribe to.
     pub push: Arc<VapidKeys>,
+    /// Signs events for programs of the merchant.
+    pub webhooks: Arc<Webhooks>,
     /// Whether a mail server is configured. Without one, owners read links in the console.
     pub sends_mail: bool,
     /// How many accounts have a reminder of a sale.

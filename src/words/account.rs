@@ -386,6 +386,9 @@ texts! {
             "You can send your order back. Where to send it: “{}”\nOnce it is on its way, please enter the carrier and the tracking number on the order page.";
         return_refused_subject: "{}：退货申请未通过", "{}: your return was refused";
         return_refused: "你的退货申请未通过。原因：“{}”", "The shop can’t take your order back. The reason: “{}”";
+        endpoint_subject: "{}：事件接收地址已停用", "{}: an endpoint of events was disabled";
+        endpoint: "事件接收地址 {} 连续多日没有成功接收，商店已停止向它发送事件。修复后请在这里重新启用，并重发错过的事件：",
+            "The endpoint {} took no events for days, so the shop stopped sending to it. Once it works again, turn it on here and send the events it missed:";
         return_refunded_subject: "{}：已收到退货，正在退款", "{}: your return arrived and is being refunded";
         return_refunded: "商店已收到你退回的商品，正在退款 {}。", "What you sent back is at the shop. Your refund of {} is on its way.";
     }

@@ -23,6 +23,7 @@ texts! {
         packet: "红包 {}", "Packet {}";
         payment: "付款", "Payment";
         letter: "死信 {}", "Dead letter {}";
+        endpoint: "事件接收地址 {}", "endpoint {}";
         goods: "商品 {}", "Product {}";
         category: "分类 {}", "Category {}";
         all_categories: "商品分类", "The categories";
@@ -205,6 +206,12 @@ static ACTIONS: [Row; AuditAction::ALL.len()] = [
     (AuditAction::ConfirmReservation, ["确认预留", "Confirm reservation"], ["{subject}已在外部商店付款", "{subject} was paid in the other shop"]),
     (AuditAction::ReleaseReservation, ["释放预留", "Release reservation"], ["外部商店释放了{subject}", "The other shop released {subject}"]),
     (AuditAction::ExtendReservation, ["延长预留", "Extend reservation"], ["外部商店延长了{subject}", "The other shop extended {subject}"]),
+    (AuditAction::AddEndpoint, ["添加事件接收地址", "Add an endpoint"], ["添加了{subject}", "{subject} was added"]),
+    (AuditAction::EditEndpoint, ["更改事件接收地址", "Change an endpoint"], ["更改了{subject}", "{subject} was changed"]),
+    (AuditAction::DeleteEndpoint, ["删除事件接收地址", "Delete an endpoint"], ["删除了{subject}", "{subject} was deleted"]),
+    (AuditAction::RotateSecret, ["更换签名密钥", "Replace a signing secret"], ["更换了{subject}的签名密钥", "The signing secret of {subject} was replaced"]),
+    (AuditAction::RevealSecret, ["查看签名密钥", "Show a signing secret"], ["查看了{subject}的签名密钥", "The signing secret of {subject} was read"]),
+    (AuditAction::ReplayEvents, ["重发事件", "Send events again"], ["向{subject}重发了事件", "Events were sent again to {subject}"]),
 ];
 
 /// The words of an action.

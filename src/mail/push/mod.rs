@@ -2,16 +2,16 @@
 //!
 //! - [`VapidKeys`]: the key by which push services know the shop (RFC 8292).
 //! - `encryption`: encrypts a message so that only the browser can read it (RFC 8291).
-//! - `transport`: one request to the address that a browser has named (RFC 8030).
+//! - [`outside`](crate::outside): one request to the address that a browser has named (RFC 8030).
 //!
 //! A push service keeps a message until its `TTL` is over, so a late "your turn" is dropped there, as it is here. The
 //! text is a title, the path of a page and a tag; a newer message with the same tag replaces an older one on the
 //! screen.
 
 mod encryption;
-mod transport;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use futures::StreamExt;
@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use tracing::{info, warn};
 
 pub use encryption::VapidKeys;
-pub use transport::{PushTransport, Reach};
 
+use super::outside::{Limits, OutsideTransport};
 use super::{Outbox, TransportError};
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
@@ -32,6 +32,8 @@ use words::{fill, text};
 
 /// Messages per step. A popular sale has many reminders.
 const MAX_PUSHES: i64 = 200;
+/// What one request may take. Nothing of an answer but its status is used.
+const LIMITS: Limits = Limits { timeout: Duration::from_secs(10), answer: 0 };
 /// Requests to push services at a time.
 const CONCURRENCY: usize = 16;
 
@@ -39,7 +41,7 @@ const CONCURRENCY: usize = 16;
 pub struct Pusher {
     pub store: Store,
     pub keys: Arc<VapidKeys>,
-    pub transport: PushTransport,
+    pub transport: OutsideTransport,
     /// Where push services reach the operators: `mailto:…`.
     pub contact: String,
     pub metrics: Arc<Metrics>,
@@ -50,7 +52,7 @@ impl Pusher {
     pub fn new(
         store: Store,
         secret: &ShopSecret,
-        transport: PushTransport,
+        transport: OutsideTransport,
         contact: &MailAddress,
         metrics: Arc<Metrics>,
     ) -> Pusher {
@@ -84,7 +86,7 @@ impl Pusher {
             return self.forget(to, "its key is no point of the curve").await;
         };
         let headers = self.headers(key, mail, to, now)?;
-        let answer = self.transport.post(&to.endpoint, headers, body).await?;
+        let answer = self.transport.post(&to.endpoint, headers, body, LIMITS).await?;
         match answer.status {
             status if status.is_success() => Ok(()),
             StatusCode::NOT_FOUND | StatusCode::GONE => self.forget(to, "the push service does not know it").await,

@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
+use crate::outside::Reach;
 use crate::push::*;
 use base::clock::Clock;
 use base::tls::ClientTls;
@@ -139,7 +140,7 @@ impl Post {
         ] {
             sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
         }
-        let transport = PushTransport::new(&ClientTls::default(), Reach::Anywhere);
+        let transport = OutsideTransport::new(&ClientTls::default(), Reach::Anywhere);
         let contact = MailAddress::parse("shop@shop.example").unwrap();
         let pusher = Pusher::new(store, &secret("s"), transport, &contact, Arc::default());
         Post { pusher, clock, browser, auth: [9; 16], session: session.id, dir }

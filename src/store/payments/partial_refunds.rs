@@ -155,6 +155,7 @@ pub(crate) async fn begin(
     .bind(reason.message.map(str::to_owned))
     .execute(&mut **tx)
     .await?;
+    tx.changes.edited(new.order);
     let subject = format!("order {}", new.order);
     let after = json!({"refund": new.id, "amount": new.amount, "via": via, "reason": reason.note,
         "message": reason.message});

@@ -37,6 +37,7 @@ const SEARCHES: &[&str] = &[
     "/admin/orders?parcel=packed&held=false",
     "/admin/orders?parcel=packed&sort=oldest",
     "/admin/orders?return=asked",
+    "/admin/system?show=webhooks",
     "/admin/search?q=me",
     "/admin/search?q={order}",
     "/admin/search?q=20260101-000007&lang=en",

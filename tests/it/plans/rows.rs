@@ -6,6 +6,9 @@ pub const GROWING: &[&str] = &[
     "addresses",
     "deposits",
     "draw_entries",
+    "event_attempts",
+    "event_deliveries",
+    "events",
     "hold_appeals",
     "queue_places",
     "questions",
@@ -295,6 +298,21 @@ pub fn statements(count: i64) -> Vec<String> {
         rows(
             "push_subscriptions (id, user_id, session_id, endpoint, p256dh, auth, locale, created_at_ms)",
             "{id}, {user}, {id}, {id}, 'x', 'x', 'en', i",
+        ),
+        "INSERT INTO event_endpoints (id, url, kinds, state, secret, created_at_ms)
+         VALUES ('0198c0de-0000-7000-8000-000000000001', 'https://erp.example/', 'order.*', 'on', 'x', 1)"
+            .to_owned(),
+        rows(
+            "events (id, kind, subject, sequence, fact, body, created_at_ms)",
+            "{id}, 'order.paid', 'order ' || {id}, 1, 'paid', '{}', i",
+        ),
+        rows(
+            "event_deliveries (endpoint_id, event_id, state, next_attempt_at_ms)",
+            "'0198c0de-0000-7000-8000-000000000001', {id}, 'delivered', i",
+        ),
+        rows(
+            "event_attempts (id, endpoint_id, event_id, at_ms, took_ms, status, answer)",
+            "{id}, '0198c0de-0000-7000-8000-000000000001', {id}, i, 1, 200, ''",
         ),
         rows("reminders (sale_id, user_id, created_at_ms)", "{sale}, {id}, i"),
         rows("known_devices (user_id, agent, network, seen_at_ms)", "{id}, 'Firefox', '10.0.0.0/24', i"),

@@ -1,0 +1,314 @@
+//! Deliveries of events: which are due, what their attempts got, and which are made again.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+use uuid::{NoContext, Uuid};
+
+use super::{BATCH_SIZE, Endpoint, tell_owners};
+use crate::audit_log::log;
+use crate::{EventStore, StoreError, bind_ids, list, padded, row};
+use domain::AuditAction;
+use domain::event::{DeliveryState, EndpointState, EventKind};
+use domain::ids::first_id_of;
+
+/// How long every attempt has to fail until an event that is given up disables its endpoint.
+const MAX_FAILING: Duration = Duration::from_secs(5 * 24 * 3600);
+/// Deliveries are counted up to this number.
+const MAX_COUNTED: i64 = 10_000;
+/// The actor in the audit log when the shop itself disables an endpoint.
+const SHOP: &str = "events";
+
+/// An event that is due at an endpoint.
+#[derive(Debug)]
+pub struct DueEvent {
+    pub id: String,
+    pub body: String,
+    /// Attempts until now.
+    pub attempts: i64,
+}
+
+/// What an attempt got.
+#[derive(Debug, Clone)]
+pub struct AttemptResult {
+    pub at: Timestamp,
+    pub took: Duration,
+    /// `None`: there was no answer, and the text says why.
+    pub status: Option<u16>,
+    /// The beginning of the answer.
+    pub answer: String,
+}
+
+/// What follows from an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextStep {
+    Delivered,
+    Again(Duration),
+    GiveUp,
+    /// The endpoint says that it is gone for good.
+    Gone,
+}
+
+/// A delivery with its attempts, as staff see it.
+#[derive(Debug)]
+pub struct Delivery {
+    pub event: String,
+    pub kind: EventKind,
+    pub subject: String,
+    pub sequence: i64,
+    pub state: DeliveryState,
+    pub attempts: i64,
+    pub next_attempt_at: Timestamp,
+    pub created_at: Timestamp,
+    /// The oldest first.
+    pub log: Vec<AttemptResult>,
+}
+
+/// Which events an endpoint gets again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Replay {
+    One(Uuid),
+    /// Events of its types that were made at this time or later.
+    Since(Timestamp),
+}
+
+impl EventStore<'_> {
+    /// Endpoints with an event that is due.
+    pub async fn endpoints_due(self) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT id FROM event_endpoints WHERE state = 'on' AND EXISTS (SELECT 1 FROM event_deliveries
+             WHERE endpoint_id = event_endpoints.id AND state = 'waiting' AND next_attempt_at_ms <= $1) ORDER BY id";
+        let now = self.now().await?.as_millisecond();
+        self.all(sqlx::query(sql).bind(now), |row| row::text(row, "id")).await
+    }
+
+    /// Events that are due at an endpoint, the longest due first.
+    pub async fn due(self, endpoint: &str, limit: i64) -> Result<Vec<DueEvent>, StoreError> {
+        let sql = "SELECT event_id, body, attempts FROM event_deliveries JOIN events ON events.id = event_id
+             WHERE endpoint_id = $1 AND state = 'waiting' AND next_attempt_at_ms <= $2
+             ORDER BY next_attempt_at_ms, event_id LIMIT $3";
+        let now = self.now().await?.as_millisecond();
+        self.all(sqlx::query(sql).bind(endpoint.to_owned()).bind(now).bind(limit), |row| {
+            Ok(DueEvent {
+                id: row::text(row, "event_id")?,
+                body: row::text(row, "body")?,
+                attempts: row::int(row, "attempts")?,
+            })
+        })
+        .await
+    }
+
+    /// Counts an attempt that is about to be made, and postpones the next one by `duration`, which this one may take.
+    /// `false` if another process makes it.
+    pub async fn claim(self, endpoint: &str, event: &DueEvent, duration: Duration) -> Result<bool, StoreError> {
+        let sql = "UPDATE event_deliveries SET attempts = attempts + 1, next_attempt_at_ms = $4
+             WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'waiting'";
+        let until = self.now().await?.saturating_add(duration).unwrap_or(Timestamp::MAX).as_millisecond();
+        let query = sqlx::query(sql).bind(endpoint.to_owned()).bind(event.id.clone()).bind(event.attempts).bind(until);
+        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+    }
+
+    /// Records an attempt that was counted, and what follows. Returns whether it disabled the endpoint, which its owners
+    /// are told in the same transaction.
+    pub async fn record(
+        self,
+        endpoint: &Endpoint,
+        event: &DueEvent,
+        result: &AttemptResult,
+        next: NextStep,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let now = tx.now;
+        let (state, wait) = match next {
+            NextStep::Delivered => (DeliveryState::Delivered, Duration::ZERO),
+            NextStep::Again(wait) => (DeliveryState::Waiting, wait),
+            NextStep::GiveUp | NextStep::Gone => (DeliveryState::Failed, Duration::ZERO),
+        };
+        let due = now.saturating_add(wait).unwrap_or(Timestamp::MAX).as_millisecond();
+        // The endpoint before the delivery, as a deletion of the endpoint locks them.
+        let is_disabled = match next {
+            NextStep::Delivered => {
+                let sql = "UPDATE event_endpoints SET failing_since_ms = NULL
+                     WHERE id = $1 AND failing_since_ms IS NOT NULL";
+                sqlx::query(sql).bind(endpoint.id.clone()).execute(&mut *tx).await?;
+                false
+            }
+            _ => {
+                let sql = "UPDATE event_endpoints SET failing_since_ms = $2 WHERE id = $1 AND failing_since_ms IS NULL";
+                let query = sqlx::query(sql).bind(endpoint.id.clone()).bind(result.at.as_millisecond());
+                query.execute(&mut *tx).await?;
+                let failing_long = match next {
+                    NextStep::Gone => i64::MAX,
+                    NextStep::GiveUp => (now - MAX_FAILING).as_millisecond(),
+                    _ => i64::MIN,
+                };
+                let sql = "UPDATE event_endpoints SET state = 'disabled'
+                     WHERE id = $1 AND state = 'on' AND failing_since_ms <= $2";
+                let query = sqlx::query(sql).bind(endpoint.id.clone()).bind(failing_long);
+                query.execute(&mut *tx).await?.rows_affected() == 1
+            }
+        };
+        // If the event was asked for again meanwhile, its count began again, and it stays due.
+        let sql = "UPDATE event_deliveries SET state = $4, next_attempt_at_ms = $5
+             WHERE endpoint_id = $1 AND event_id = $2 AND attempts = $3 AND state = 'waiting'";
+        let query = sqlx::query(sql).bind(endpoint.id.clone()).bind(event.id.clone()).bind(event.attempts + 1);
+        query.bind(state.as_str()).bind(due).execute(&mut *tx).await?;
+        // No row if the endpoint was deleted meanwhile.
+        let sql = "INSERT INTO event_attempts (id, endpoint_id, event_id, at_ms, took_ms, status, answer)
+             SELECT $3, endpoint_id, event_id, CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT), $7
+             FROM event_deliveries WHERE endpoint_id = $1 AND event_id = $2";
+        let seconds = u64::try_from(result.at.as_second()).unwrap_or_default();
+        let nanos = result.at.subsec_nanosecond().unsigned_abs();
+        let id = Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos));
+        let query = sqlx::query(sql).bind(endpoint.id.clone()).bind(event.id.clone()).bind(id.to_string());
+        let query = query.bind(result.at.as_millisecond()).bind(result.took.as_millis() as i64);
+        query.bind(result.status.map(i64::from)).bind(result.answer.clone()).execute(&mut *tx).await?;
+        if is_disabled {
+            let after = super::record(&Endpoint { state: EndpointState::Disabled, ..endpoint.clone() });
+            let subject = format!("endpoint {}", endpoint.id);
+            log(&mut tx, SHOP, AuditAction::EditEndpoint, &subject, Some(&super::record(endpoint)), Some(&after), now)
+                .await?;
+            tell_owners(&mut tx, endpoint).await?;
+        }
+        tx.commit().await?;
+        Ok(is_disabled)
+    }
+
+    /// How many events wait for endpoints that are on, up to ten thousand.
+    pub async fn waiting(self) -> Result<i64, StoreError> {
+        let sql = "SELECT COUNT(*) AS n FROM (SELECT 1 FROM event_endpoints JOIN event_deliveries ON endpoint_id = id
+             WHERE event_endpoints.state = 'on' AND event_deliveries.state = 'waiting' LIMIT $1) AS waiting";
+        Ok(row::int(&sqlx::query(sql).bind(MAX_COUNTED).fetch_one(&self.pool).await?, "n")?)
+    }
+
+    /// Deliveries to an endpoint of events before the event with this id, newest first, with their attempts.
+    pub async fn deliveries(
+        self,
+        endpoint: &str,
+        before: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let sql = "SELECT event_id, kind, subject, sequence, created_at_ms, state, attempts, next_attempt_at_ms
+             FROM event_deliveries JOIN events ON events.id = event_id
+             WHERE endpoint_id = $1 AND event_id < $2 ORDER BY event_id DESC LIMIT $3";
+        // "g" sorts after every UUID.
+        let query = sqlx::query(sql).bind(endpoint.to_owned()).bind(before.unwrap_or("g").to_owned()).bind(limit);
+        let mut deliveries = self.all(query, delivery).await?;
+        let mut logs: HashMap<String, Vec<AttemptResult>> = HashMap::new();
+        let ids: Vec<String> = deliveries.iter().map(|delivery| delivery.event.clone()).collect();
+        for chunk in padded(&ids) {
+            let sql = format!(
+                "SELECT event_id, at_ms, took_ms, status, answer FROM event_attempts
+                 WHERE endpoint_id = $1 AND event_id IN {} ORDER BY id",
+                list(chunk.len(), 1)
+            );
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(endpoint.to_owned()), &chunk);
+            for row in query.fetch_all(&self.pool).await? {
+                logs.entry(row::text(&row, "event_id")?).or_default().push(attempt(&row)?);
+            }
+        }
+        for delivery in &mut deliveries {
+            delivery.log = logs.remove(&delivery.event).unwrap_or_default();
+        }
+        Ok(deliveries)
+    }
+
+    /// Sends events to an endpoint again, at once and with all their attempts before them. Returns how many. Events of other
+    /// types than its own are sent only if they are asked for one by one.
+    pub async fn replay(self, endpoint: &Endpoint, which: &Replay, actor: &str) -> Result<i64, StoreError> {
+        let mut count = 0;
+        let mut after = match which {
+            Replay::One(id) => {
+                let events = self.events_after(endpoint, None, Some(id)).await?;
+                count += self.send_again(endpoint, &events).await?;
+                None
+            }
+            Replay::Since(since) => Some(first_id_of(*since)),
+        };
+        while let Some(from) = after {
+            let events = self.events_after(endpoint, Some(&from), None).await?;
+            count += self.send_again(endpoint, &events).await?;
+            // Sorts after this id and before the next one.
+            after = events.last().filter(|_| events.len() as i64 == BATCH_SIZE).map(|last| format!("{last}g"));
+        }
+        if count > 0 {
+            let mut tx = self.begin().await?;
+            let after = match which {
+                Replay::One(id) => serde_json::json!({"event": id}),
+                Replay::Since(since) => serde_json::json!({"since": since, "count": count}),
+            };
+            self.log_of(&mut tx, actor, AuditAction::ReplayEvents, &endpoint.id, None, Some(&after)).await?;
+            tx.commit().await?;
+        }
+        Ok(count)
+    }
+
+    /// Ids of events: one, or a bounded number from this id on that the endpoint wants.
+    async fn events_after(
+        self,
+        endpoint: &Endpoint,
+        from: Option<&str>,
+        one: Option<&Uuid>,
+    ) -> Result<Vec<String>, StoreError> {
+        let id = |row: &AnyRow| row::text(row, "id");
+        if let Some(one) = one {
+            // A test is for one endpoint only.
+            let sql = "SELECT id FROM events WHERE id = $1 AND (kind <> 'ping' OR subject = $2)";
+            let query = sqlx::query(sql).bind(one.to_string()).bind(format!("endpoint {}", endpoint.id));
+            return self.all(query, id).await;
+        }
+        let kinds: Vec<&str> =
+            EventKind::ALL.iter().filter(|kind| endpoint.choice.includes(**kind)).map(|kind| kind.as_str()).collect();
+        let sql =
+            format!("SELECT id FROM events WHERE id >= $1 AND kind IN {} ORDER BY id LIMIT $2", list(kinds.len(), 2));
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(from.unwrap_or_default().to_owned()).bind(BATCH_SIZE);
+        self.all(bind_ids(query, &kinds), id).await
+    }
+
+    async fn send_again(self, endpoint: &Endpoint, events: &[String]) -> Result<i64, StoreError> {
+        let mut tx = self.begin().await?;
+        let mut count = 0;
+        if super::locked(&mut tx, &endpoint.id).await?.is_none() {
+            return Ok(0);
+        }
+        for chunk in padded(events) {
+            let sql = format!(
+                "INSERT INTO event_deliveries (endpoint_id, event_id, next_attempt_at_ms)
+                 SELECT $1, id, CAST($2 AS BIGINT) FROM events WHERE id IN {}
+                 ON CONFLICT (endpoint_id, event_id) DO UPDATE SET state = 'waiting', attempts = 0,
+                   next_attempt_at_ms = excluded.next_attempt_at_ms",
+                list(chunk.len(), 2)
+            );
+            let query = sqlx::query(AssertSqlSafe(sql)).bind(endpoint.id.clone()).bind(tx.now.as_millisecond());
+            count += bind_ids(query, &chunk).execute(&mut *tx).await?.rows_affected() as i64;
+        }
+        tx.commit().await?;
+        Ok(count)
+    }
+}
+
+fn delivery(row: &AnyRow) -> Result<Delivery, sqlx::Error> {
+    Ok(Delivery {
+        event: row::text(row, "event_id")?,
+        kind: row::parsed(row, "kind")?,
+        subject: row::text(row, "subject")?,
+        sequence: row::int(row, "sequence")?,
+        state: row::parsed(row, "state")?,
+        attempts: row::int(row, "attempts")?,
+        next_attempt_at: row::time(row, "next_attempt_at_ms")?,
+        created_at: row::time(row, "created_at_ms")?,
+        log: Vec::new(),
+    })
+}
+
+fn attempt(row: &AnyRow) -> Result<AttemptResult, sqlx::Error> {
+    let status: Option<i64> = row.try_get("status")?;
+    Ok(AttemptResult {
+        at: row::time(row, "at_ms")?,
+        took: Duration::from_millis(row::int(row, "took_ms")?.unsigned_abs()),
+        status: status.and_then(|status| u16::try_from(status).ok()),
+        answer: row::text(row, "answer")?,
+    })
+}

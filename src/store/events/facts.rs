@@ -1,0 +1,282 @@
+//! What became of an order, as facts that become events. Each fact is a row that no transaction deletes or changes: the
+//! order itself, its steps, the steps of its parcel, its payments and refunds. So the number of facts only grows, and an
+//! event's place among them is its sequence, even if the events before it were deleted or never made.
+
+use std::collections::HashMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+
+use crate::{EventStore, StoreError, bind_ids, list, padded, row};
+use domain::event::EventKind;
+use domain::{Order, OrderId, OrderStatus, ParcelState};
+
+/// Where the id comes from that another shop has for the owner of an order. Reservations of other shops are orders of
+/// accounts that have one; as long as accounts have no such column, no order is one.
+const EXTERNAL_ID: &str = "CAST(NULL AS TEXT)";
+/// Why an order was cancelled that nobody paid in time.
+const UNPAID: &str = "unpaid";
+
+/// Something that happened to an order.
+#[derive(Debug)]
+pub(super) struct Fact {
+    /// Unique among the facts of the order.
+    pub key: String,
+    pub kind: EventKind,
+    pub at: Timestamp,
+    pub data: Value,
+}
+
+/// What the database knows about changed orders beside the orders themselves.
+#[derive(Debug, Default)]
+pub(super) struct OrderRows {
+    /// Facts of steps, parcels, payments and refunds.
+    facts: HashMap<OrderId, Vec<(String, FactRow)>>,
+    /// Ids that other shops have for the owners.
+    external: HashMap<OrderId, String>,
+}
+
+#[derive(Debug)]
+struct FactRow {
+    at: Timestamp,
+    what: FactKind,
+}
+
+#[derive(Debug)]
+enum FactKind {
+    Step(OrderStatus),
+    Other(EventKind, Value),
+}
+
+impl OrderRows {
+    /// The facts of an order, in the order in which they happened.
+    pub fn facts_of(&mut self, order: &Order) -> Vec<Fact> {
+        let created = if order.status == OrderStatus::Rejected { OrderStatus::Rejected } else { OrderStatus::Unpaid };
+        let created = FactRow { at: order.created_at, what: FactKind::Step(created) };
+        let mut rows = vec![("created".to_owned(), created)];
+        rows.extend(self.facts.remove(&order.id).unwrap_or_default());
+        let shopper = self.external.get(&order.id);
+        let mut facts = Vec::with_capacity(rows.len());
+        for (key, FactRow { at, what }) in rows {
+            match what {
+                FactKind::Other(kind, more) => {
+                    let mut data = json!({"order": order_json(order)});
+                    data.as_object_mut().into_iter().zip(more.as_object()).for_each(|(data, more)| {
+                        data.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+                    });
+                    facts.push(Fact { key, kind, at, data });
+                }
+                FactKind::Step(status) => {
+                    let is_expired = order.reason.as_deref() == Some(UNPAID);
+                    let Some((kind, reserved)) = EventKind::of_status(status, is_expired) else { continue };
+                    if let Some((kind, shopper)) = reserved.zip(shopper) {
+                        let data = json!({"reservation": reservation_json(order, shopper)});
+                        facts.push(Fact { key: format!("{key}:reservation"), kind, at, data });
+                    }
+                    facts.push(Fact { key, kind, at, data: json!({"order": order_json(order)}) });
+                }
+            }
+        }
+        facts.sort_by_key(|fact| (fact.at, fact.kind));
+        facts
+    }
+}
+
+/// Nothing that says who the owner is or where the goods go: who receives an event may ask the API, as far as its token
+/// goes.
+fn order_json(order: &Order) -> Value {
+    json!({
+        "id": order.id, "sale_id": order.sale_id, "user_id": order.user_id, "quantity": order.quantity,
+        "amount": order.amount, "shipping": order.shipping, "status": order.status, "reason": order.reason,
+        "created_at": order.created_at, "pay_by": order.pay_by,
+    })
+}
+
+fn reservation_json(order: &Order, shopper: &str) -> Value {
+    json!({
+        "id": order.id, "sale_id": order.sale_id, "shopper": shopper, "quantity": order.quantity,
+        "amount": order.amount, "expires_at": order.pay_by,
+    })
+}
+
+impl EventStore<'_> {
+    pub(super) async fn rows_of(self, orders: &[OrderId]) -> Result<OrderRows, StoreError> {
+        let mut found = OrderRows::default();
+        if orders.is_empty() {
+            return Ok(found);
+        }
+        self.read(orders, "SELECT order_id, status, at_ms FROM order_events WHERE order_id IN", |row| {
+            let status: OrderStatus = row::parsed(row, "status")?;
+            found.add(row, status.to_string(), "at_ms", FactKind::Step(status))
+        })
+        .await?;
+        let sql = "SELECT order_id, step, state, carrier, number, at_ms FROM parcel_steps WHERE order_id IN";
+        self.read(orders, sql, |row| {
+            let state: ParcelState = row::parsed(row, "state")?;
+            let text = |name| row.try_get::<Option<String>, _>(name);
+            let shipment = json!({"state": state, "carrier": text("carrier")?, "number": text("number")?});
+            let key = format!("parcel:{}", row::int(row, "step")?);
+            let what = FactKind::Other(EventKind::of_parcel(state), json!({"shipment": shipment}));
+            found.add(row, key, "at_ms", what)
+        })
+        .await?;
+        // The money of a wrong amount pays for nothing and is in no fact.
+        let sql = "SELECT order_id, id, provider, amount, currency, captured_at_ms, refunded_at_ms, refunded_in_parts
+             FROM payments WHERE mismatched_at_ms IS NULL AND captured_at_ms IS NOT NULL AND order_id IN";
+        self.read(orders, sql, |row| {
+            let (id, amount) = (row::text(row, "id")?, row::money(row, "amount")?);
+            let payment = json!({"id": id, "provider": row::text(row, "provider")?, "amount": amount});
+            let what = FactKind::Other(EventKind::PaymentCaptured, json!({"payment": payment}));
+            found.add(row, format!("payment:{id}"), "captured_at_ms", what)?;
+            if row::optional_time(row, "refunded_at_ms")?.is_none() {
+                return Ok(());
+            }
+            let left = domain::Money { amount: amount.amount - row::int(row, "refunded_in_parts")?, ..amount };
+            let what = FactKind::Other(EventKind::RefundCompleted, json!({"refund": {"id": id, "amount": left}}));
+            found.add(row, format!("refund:{id}:made"), "refunded_at_ms", what)
+        })
+        .await?;
+        let sql = "SELECT order_id, id, amount, currency, requested_at_ms, refunded_at_ms FROM partial_refunds
+             WHERE order_id IN";
+        self.read(orders, sql, |row| {
+            let id = row::text(row, "id")?;
+            let refund = json!({"refund": {"id": id, "amount": row::money(row, "amount")?}});
+            let what = FactKind::Other(EventKind::RefundStarted, refund.clone());
+            found.add(row, format!("refund:{id}"), "requested_at_ms", what)?;
+            match row::optional_time(row, "refunded_at_ms")? {
+                Some(_) => {
+                    let what = FactKind::Other(EventKind::RefundCompleted, refund);
+                    found.add(row, format!("refund:{id}:made"), "refunded_at_ms", what)
+                }
+                None => Ok(()),
+            }
+        })
+        .await?;
+        let sql = format!(
+            "SELECT orders.id AS order_id, {EXTERNAL_ID} AS external_id FROM orders JOIN users ON users.id = user_id
+             WHERE orders.id IN"
+        );
+        self.read(orders, &sql, |row| {
+            let external: Option<String> = row.try_get("external_id")?;
+            found.external.extend(Some(row::parsed(row, "order_id")?).zip(external));
+            Ok(())
+        })
+        .await?;
+        Ok(found)
+    }
+
+    /// Reads the rows of orders, whose ids are the last condition of the statement.
+    async fn read(
+        self,
+        orders: &[OrderId],
+        sql: &str,
+        mut each: impl FnMut(&AnyRow) -> Result<(), sqlx::Error>,
+    ) -> Result<(), StoreError> {
+        for chunk in padded(orders) {
+            let sql = format!("{sql} {}", list(chunk.len(), 0));
+            for row in bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).fetch_all(&self.pool).await? {
+                each(&row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OrderRows {
+    fn add(&mut self, row: &AnyRow, key: String, at: &str, what: FactKind) -> Result<(), sqlx::Error> {
+        let fact = FactRow { at: row::time(row, at)?, what };
+        self.facts.entry(row::parsed(row, "order_id")?).or_default().push((key, fact));
+        Ok(())
+    }
+}
+
+/// The facts that become events now, with their sequences. `known` are the keys of facts that are events already, with
+/// theirs; facts before `since` were no events or are deleted.
+pub(super) fn new_facts(facts: Vec<Fact>, known: &HashMap<String, i64>, since: Timestamp) -> Vec<(i64, Fact)> {
+    let total = facts.len() as i64;
+    let new: Vec<Fact> = facts.into_iter().filter(|fact| fact.at >= since && !known.contains_key(&fact.key)).collect();
+    let last = known.values().copied().max().unwrap_or_default().max(total - new.len() as i64);
+    (last + 1..).zip(new).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use domain::{Currency, Money, SaleId, UserId};
+
+    fn order(status: OrderStatus, reason: Option<&str>) -> Order {
+        Order {
+            id: OrderId(Uuid::from_u128(1)),
+            sale_id: SaleId(7),
+            user_id: UserId(Uuid::from_u128(2)),
+            quantity: 1,
+            amount: Money::new(100, Currency::CNY),
+            shipping: Money::new(0, Currency::CNY),
+            status,
+            reason: reason.map(str::to_owned),
+            message: None,
+            address: None,
+            reserved_at: at(1),
+            created_at: at(1),
+            pay_by: at(900),
+        }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// The types of an order's events, if these statuses followed after it was made.
+    fn kinds(order: &Order, steps: &[OrderStatus], shopper: Option<&str>) -> Vec<EventKind> {
+        let step = |(n, status): (i64, &OrderStatus)| {
+            (status.to_string(), FactRow { at: at(n), what: FactKind::Step(*status) })
+        };
+        let facts = HashMap::from([(order.id, (2..).zip(steps).map(step).collect())]);
+        let external = shopper.map(|name| (order.id, name.to_owned())).into_iter().collect();
+        OrderRows { facts, external }.facts_of(order).iter().map(|fact| fact.kind).collect()
+    }
+
+    #[test]
+    fn order_of_another_shop_is_told_as_a_reservation_too() {
+        use EventKind::*;
+        use OrderStatus::{Cancelled, Paid, Rejected};
+        let paid = order(Paid, None);
+        assert_eq!(kinds(&paid, &[Paid], None), [OrderCreated, OrderPaid]);
+        let both = [OrderCreated, ReservationHeld, OrderPaid, ReservationConfirmed];
+        assert_eq!(kinds(&paid, &[Paid], Some("4711")), both);
+        let released = order(Cancelled, Some("by_owner"));
+        let both = [OrderCreated, ReservationHeld, OrderCancelled, ReservationReleased];
+        assert_eq!(kinds(&released, &[Cancelled], Some("4711")), both);
+        let expired = order(Cancelled, Some("unpaid"));
+        let both = [OrderCreated, ReservationHeld, OrderCancelled, ReservationExpired];
+        assert_eq!(kinds(&expired, &[Cancelled], Some("4711")), both);
+        let rejected = order(Rejected, Some("sold_out"));
+        assert_eq!(kinds(&rejected, &[], Some("4711")), [OrderRejected, ReservationRejected]);
+    }
+
+    #[test]
+    fn sequence_counts_facts_whether_or_not_they_were_events() {
+        let fact = |second: i64| Fact {
+            key: second.to_string(),
+            kind: EventKind::OrderPaid,
+            at: at(second),
+            data: Value::Null,
+        };
+        let new = |facts: &[i64], known: &[&str], since| {
+            let known = (1..).zip(known).map(|(sequence, key)| ((*key).to_owned(), sequence)).collect();
+            let new = new_facts(facts.iter().map(|second| fact(*second)).collect(), &known, at(since));
+            new.into_iter().map(|(sequence, fact)| (sequence, fact.key)).collect::<Vec<_>>()
+        };
+        let two = |a: i64, b: i64| vec![(a, a.to_string()), (b, b.to_string())];
+        assert_eq!(new(&[1, 2], &[], 0), two(1, 2));
+        assert_eq!(new(&[1, 2, 3, 4], &["1", "2"], 0), two(3, 4));
+        // The first fact is older than the first endpoint; later the event of the second one is deleted.
+        assert_eq!(new(&[1, 2], &[], 2), [(2, "2".to_owned())]);
+        assert_eq!(new(&[1, 2, 3], &[], 3), [(3, "3".to_owned())]);
+        assert_eq!(new(&[1, 2, 3], &["1", "2", "3"], 0), []);
+    }
+}

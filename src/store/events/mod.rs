@@ -1,0 +1,310 @@
+//! Events that go to programs of the merchant: endpoints, events, and their deliveries. Which facts become events is in
+//! [`facts`], how they are found in [`following`], and what becomes of each delivery in [`deliveries`].
+
+pub(super) mod deliveries;
+mod facts;
+mod following;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
+use uuid::{NoContext, Uuid};
+
+use crate::audit_log::log;
+use crate::{EventStore, MAX_ROWS, StoreError, Tx, placeholders, row};
+pub use following::Followed;
+
+use domain::event::{EndpointState, EventChoice, EventKind};
+use domain::ids::first_id_of;
+use domain::{AuditAction, MailKind, UserId};
+
+/// Endpoints of a shop. Each has its own connections.
+pub const MAX_ENDPOINTS: i64 = 20;
+/// How long events can be read and replayed.
+pub const KEEP_EVENTS: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 3600);
+/// Rows per statement that deletes or replays.
+const BATCH_SIZE: i64 = 1000;
+
+/// A program of the merchant that gets events.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    pub id: String,
+    pub url: String,
+    pub choice: EventChoice,
+    pub state: EndpointState,
+    /// Signs events; encrypted.
+    pub secret: String,
+    /// The secret before, and until when it signs as well.
+    pub previous: Option<(String, Timestamp)>,
+    pub created_at: Timestamp,
+    /// The first failed attempt since the last one that succeeded.
+    pub failing_since: Option<Timestamp>,
+}
+
+/// What staff change of an endpoint.
+#[derive(Debug, Default)]
+pub struct EndpointEdit {
+    pub url: Option<String>,
+    pub choice: Option<EventChoice>,
+    /// Switching an endpoint on also forgets how long it failed.
+    pub is_on: Option<bool>,
+}
+
+macro_rules! columns {
+    () => {
+        "id, url, kinds, state, secret, previous_secret, previous_until_ms, created_at_ms, failing_since_ms"
+    };
+}
+
+fn endpoint(row: &AnyRow) -> Result<Endpoint, sqlx::Error> {
+    let kinds = row::text(row, "kinds")?;
+    let names: Vec<&str> = kinds.split(',').collect();
+    let previous: Option<String> = row.try_get("previous_secret")?;
+    Ok(Endpoint {
+        id: row::text(row, "id")?,
+        url: row::text(row, "url")?,
+        choice: EventChoice::parse(&names).ok_or_else(|| row::undecodable("kinds"))?,
+        state: row::parsed(row, "state")?,
+        secret: row::text(row, "secret")?,
+        previous: previous.zip(row::optional_time(row, "previous_until_ms")?),
+        created_at: row::time(row, "created_at_ms")?,
+        failing_since: row::optional_time(row, "failing_since_ms")?,
+    })
+}
+
+/// What the audit log has of an endpoint. An address may carry a key in its query, so that is left out.
+fn record(of: &Endpoint) -> Value {
+    let url = of.url.split('?').next().unwrap_or_default();
+    json!({"url": url, "events": of.choice.names().join(", "), "state": of.state})
+}
+
+/// A new event within a transaction.
+struct NewEvent {
+    id: Uuid,
+    kind: EventKind,
+    subject: String,
+    sequence: i64,
+    fact: String,
+    at: Timestamp,
+    data: Value,
+}
+
+impl NewEvent {
+    fn new(tx: &Tx, kind: EventKind, (subject, sequence): (String, i64), fact: String, data: Value) -> NewEvent {
+        let seconds = u64::try_from(tx.now.as_second()).unwrap_or_default();
+        let nanos = tx.now.subsec_nanosecond().unsigned_abs();
+        let id = Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos));
+        NewEvent { id, kind, subject, sequence, fact, at: tx.now, data }
+    }
+
+    fn body(&self) -> String {
+        let NewEvent { id, kind, subject, sequence, at, data, .. } = self;
+        json!({"id": id, "type": kind, "timestamp": at, "subject": subject, "sequence": sequence, "data": data})
+            .to_string()
+    }
+}
+
+/// Writes events, and a delivery of each to every endpoint that is on and wants it.
+async fn write(tx: &mut Tx, events: &[NewEvent]) -> Result<(), sqlx::Error> {
+    let now = tx.now.as_millisecond();
+    for chunk in events.chunks(MAX_ROWS) {
+        let sql = format!(
+            "INSERT INTO events (id, kind, subject, sequence, fact, body, created_at_ms) VALUES {}",
+            placeholders(chunk.len(), 7)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for event in chunk {
+            query = query.bind(event.id.to_string()).bind(event.kind.as_str()).bind(event.subject.clone());
+            query = query.bind(event.sequence).bind(event.fact.clone()).bind(event.body()).bind(now);
+        }
+        query.execute(&mut **tx).await?;
+    }
+    let sql = concat!("SELECT ", columns!(), " FROM event_endpoints WHERE state = 'on' ORDER BY id");
+    let endpoints = sqlx::query(sql).fetch_all(&mut **tx).await?;
+    for endpoint in endpoints.iter().map(endpoint) {
+        let endpoint = endpoint?;
+        let wanted: Vec<Uuid> =
+            events.iter().filter(|event| endpoint.choice.includes(event.kind)).map(|event| event.id).collect();
+        deliver(tx, &endpoint.id, &wanted).await?;
+    }
+    Ok(())
+}
+
+/// Writes deliveries of events to an endpoint, due at once.
+async fn deliver(tx: &mut Tx, endpoint: &str, events: &[Uuid]) -> Result<(), sqlx::Error> {
+    for chunk in events.chunks(MAX_ROWS) {
+        let sql = format!(
+            "INSERT INTO event_deliveries (endpoint_id, event_id, next_attempt_at_ms) VALUES {}",
+            placeholders(chunk.len(), 3)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for event in chunk {
+            query = query.bind(endpoint.to_owned()).bind(event.to_string()).bind(tx.now.as_millisecond());
+        }
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+impl EventStore<'_> {
+    pub async fn endpoints(self) -> Result<Vec<Endpoint>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM event_endpoints ORDER BY id");
+        self.all(sqlx::query(sql), endpoint).await
+    }
+
+    pub async fn endpoint(self, id: &str) -> Result<Option<Endpoint>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM event_endpoints WHERE id = $1");
+        self.optional(sqlx::query(sql).bind(id.to_owned()), endpoint).await
+    }
+
+    /// Adds an endpoint. With the first one the shop begins to make events, of what happens from now on. `false` if there
+    /// are [`MAX_ENDPOINTS`].
+    pub async fn add_endpoint(self, new: &Endpoint, actor: &str) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        following::lock(&mut tx).await?;
+        let count = sqlx::query("SELECT COUNT(*) AS n FROM event_endpoints").fetch_one(&mut *tx).await?;
+        match row::int(&count, "n")? {
+            0 => following::begin(&mut tx).await?,
+            MAX_ENDPOINTS.. => return Ok(false),
+            _ => {}
+        }
+        let sql = "INSERT INTO event_endpoints (id, url, kinds, state, secret, created_at_ms)
+             VALUES ($1, $2, $3, $4, $5, $6)";
+        let query = sqlx::query(sql).bind(new.id.clone()).bind(new.url.clone()).bind(new.choice.names().join(","));
+        let query = query.bind(new.state.as_str()).bind(new.secret.clone()).bind(tx.now.as_millisecond());
+        query.execute(&mut *tx).await?;
+        self.log_of(&mut tx, actor, AuditAction::AddEndpoint, &new.id, None, Some(&record(new))).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Returns the endpoint after the change; `None` if there is none.
+    pub async fn edit_endpoint(
+        self,
+        id: &str,
+        edit: &EndpointEdit,
+        actor: &str,
+    ) -> Result<Option<Endpoint>, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some(before) = locked(&mut tx, id).await? else { return Ok(None) };
+        let mut after = before.clone();
+        after.url = edit.url.clone().unwrap_or(after.url);
+        after.choice = edit.choice.clone().unwrap_or(after.choice);
+        if let Some(is_on) = edit.is_on {
+            after.state = if is_on { EndpointState::On } else { EndpointState::Off };
+            after.failing_since = None;
+        }
+        let sql = "UPDATE event_endpoints SET url = $2, kinds = $3, state = $4, failing_since_ms = $5 WHERE id = $1";
+        let query = sqlx::query(sql).bind(id.to_owned()).bind(after.url.clone()).bind(after.choice.names().join(","));
+        let failing = after.failing_since.map(Timestamp::as_millisecond);
+        query.bind(after.state.as_str()).bind(failing).execute(&mut *tx).await?;
+        let records = (record(&before), record(&after));
+        if records.0 != records.1 {
+            self.log_of(&mut tx, actor, AuditAction::EditEndpoint, id, Some(&records.0), Some(&records.1)).await?;
+        }
+        tx.commit().await?;
+        Ok(Some(after))
+    }
+
+    /// Gives an endpoint a new secret. The one before signs as well until `until`.
+    pub async fn rotate_secret(
+        self,
+        id: &str,
+        secret: &str,
+        until: Timestamp,
+        actor: &str,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
+        let sql =
+            "UPDATE event_endpoints SET previous_secret = secret, previous_until_ms = $3, secret = $2 WHERE id = $1";
+        let query = sqlx::query(sql).bind(id.to_owned()).bind(secret.to_owned()).bind(until.as_millisecond());
+        query.execute(&mut *tx).await?;
+        self.log_of(&mut tx, actor, AuditAction::RotateSecret, id, None, Some(&record(&before))).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Replaces the encrypted form of the same secret.
+    pub async fn re_encrypt_secret(self, id: &str, old: &str, new: &str) -> Result<(), StoreError> {
+        let sql = "UPDATE event_endpoints SET secret = $3 WHERE id = $1 AND secret = $2";
+        sqlx::query(sql).bind(id.to_owned()).bind(old.to_owned()).bind(new.to_owned()).execute(&self.pool).await?;
+        Ok(())
+    }
+
+    /// Logs that staff read the secret.
+    pub async fn log_secret_read(self, of: &Endpoint, actor: &str) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        self.log_of(&mut tx, actor, AuditAction::RevealSecret, &of.id, None, Some(&record(of))).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Deletes an endpoint with its deliveries. After the last one the shop makes no events any more.
+    pub async fn delete_endpoint(self, id: &str, actor: &str) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        following::lock(&mut tx).await?;
+        let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
+        sqlx::query("DELETE FROM event_endpoints WHERE id = $1").bind(id.to_owned()).execute(&mut *tx).await?;
+        let sql = "UPDATE event_cursor SET position = NULL WHERE NOT EXISTS (SELECT 1 FROM event_endpoints)";
+        sqlx::query(sql).execute(&mut *tx).await?;
+        self.log_of(&mut tx, actor, AuditAction::DeleteEndpoint, id, Some(&record(&before)), None).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    async fn log_of(
+        self,
+        tx: &mut Tx,
+        actor: &str,
+        action: AuditAction,
+        id: &str,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> Result<(), sqlx::Error> {
+        let now = tx.now;
+        log(tx, actor, action, &format!("endpoint {id}"), before, after, now).await
+    }
+
+    /// Writes a test event to one endpoint, whatever types it has. Returns its id; `None` if there is no such endpoint.
+    pub async fn ping(self, id: &str) -> Result<Option<Uuid>, StoreError> {
+        let mut tx = self.begin().await?;
+        if locked(&mut tx, id).await?.is_none() {
+            return Ok(None);
+        }
+        let subject = format!("endpoint {id}");
+        let last = sqlx::query("SELECT COALESCE(MAX(sequence), 0) AS last FROM events WHERE subject = $1");
+        let sequence = row::int(&last.bind(subject.clone()).fetch_one(&mut *tx).await?, "last")? + 1;
+        let ping = NewEvent::new(&tx, EventKind::Ping, (subject, sequence), sequence.to_string(), json!({}));
+        let event = ping.id;
+        // No endpoint chooses this type, so only this one gets it.
+        write(&mut tx, &[ping]).await?;
+        deliver(&mut tx, id, &[event]).await?;
+        tx.commit().await?;
+        Ok(Some(event))
+    }
+
+    /// Deletes a bounded number of old events, with their deliveries. Returns whether there may be more.
+    pub async fn purge(self) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE id < $1 ORDER BY id LIMIT $2)";
+        let horizon = first_id_of(self.now().await? - KEEP_EVENTS);
+        let query = sqlx::query(sql).bind(horizon).bind(BATCH_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() == BATCH_SIZE as u64)
+    }
+}
+
+async fn locked(tx: &mut Tx, id: &str) -> Result<Option<Endpoint>, sqlx::Error> {
+    let sql = concat!("UPDATE event_endpoints SET state = state WHERE id = $1 RETURNING ", columns!());
+    let row = sqlx::query(sql).bind(id.to_owned()).fetch_optional(&mut **tx).await?;
+    row.as_ref().map(endpoint).transpose()
+}
+
+/// Tells the owners of the shop that an endpoint was given up.
+async fn tell_owners(tx: &mut Tx, of: &Endpoint) -> Result<(), sqlx::Error> {
+    let sql = "SELECT id FROM users WHERE role = 'admin' AND blocked_at_ms IS NULL AND deleted_at_ms IS NULL";
+    let rows = sqlx::query(sql).fetch_all(&mut **tx).await?;
+    let owners = rows.iter().map(|row| row::parsed(row, "id")).collect::<Result<Vec<UserId>, _>>()?;
+    let url = of.url.split('?').next().unwrap_or_default();
+    let facts = json!({"endpoint": of.id, "url": url});
+    crate::mail::notify_all(tx, &owners, MailKind::EndpointDisabled, &facts, None).await
+}
