@@ -11,6 +11,7 @@ const CONNECTORS = fileURLToPath(new URL('..', import.meta.url));
 const PYTHON = process.env.CONNECTORS_PYTHON ?? 'python3';
 const SECRET = 'a secret for tests, of 32 characters or more';
 const START_TIMEOUT_MS = 20_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 
 export function freePort() {
   return new Promise((resolve) => {
@@ -72,7 +73,7 @@ function nginxFolder({ port, shop, line, fail = 'closed' }) {
 
 export async function stopGuard(guard) {
   const ended = guard.children.map((child) => new Promise((resolve) => {
-    if (child.exitCode === null) child.on('exit', resolve);
+    if (child.exitCode === null && child.signalCode === null) child.on('exit', resolve);
     else resolve();
   }));
   for (const child of guard.children) child.kill('SIGTERM');
@@ -96,12 +97,13 @@ export async function eventually(condition, what) {
 /** One request, on a connection of its own, without following redirects. The target is sent as it stands. */
 export function get(port, target, { method = 'GET', headers = {} } = {}) {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, path: target, method, headers, agent: false }, (answer) => {
+    const options = { host: '127.0.0.1', port, path: target, method, headers, agent: false, timeout: ANSWER_TIMEOUT_MS };
+    const sent = request(options, (answer) => {
       let body = '';
       answer.setEncoding('utf8').on('data', (text) => (body += text));
       answer.on('end', () => resolve({ status: answer.statusCode, headers: answer.headers, raw: answer.rawHeaders, body }));
     });
-    sent.on('error', reject).end();
+    sent.on('timeout', () => sent.destroy(new Error(`no answer to ${target}`))).on('error', reject).end();
   });
 }
 

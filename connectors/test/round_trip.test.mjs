@@ -229,8 +229,8 @@ describe('connectors', { concurrency: true }, () => {
         }
         await line.start();
         await eventually(async () => (await get(guard.port, '/buy')).status === 303, 'the line is there');
-        await line.stop();
       } finally {
+        await line.stop();
         await stopGuard(guard);
       }
     });

@@ -24,15 +24,16 @@ export class StandIn {
   }
 
   start() {
-    this.#server = createServer((req, res) => this.#answer(req, res));
+    this.#server = createServer((req, res) => this.answer(req, res));
     return new Promise((resolve) => this.#server.listen(this.port, '127.0.0.1', resolve));
   }
 
   // Like a process that ends: nothing listens any more, and no connection stays open.
-  stop() {
+  async stop() {
+    if (!this.#server?.listening) return;
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
-    return closed;
+    await closed;
   }
 
   // A new key signs. The one before it still verifies, the one before that no more.
@@ -53,7 +54,7 @@ export class StandIn {
     return signPass({ ...claims, jti: randomUUID(), use: 'once', ...change }, this.key, header);
   }
 
-  #answer(req, res) {
+  answer(req, res) {
     const { pathname, searchParams } = new URL(req.url, this.address);
     if (pathname === '/.well-known/jwks.json') {
       this.fetches += 1;

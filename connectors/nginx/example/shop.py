@@ -9,9 +9,10 @@ class Shop(BaseHTTPRequestHandler):
 
     def do_GET(self):
         customer = self.headers.get("X-Pass-Sub")
-        text = "The shop. Go to /buy\n"
-        if self.path.lower().startswith("/buy"):
-            text = f"Hello {customer}, buy now!\n" if customer else "Nobody guards this page now.\n"
+        is_guarded = self.path.lower().startswith("/buy")
+        text = "Nobody guards this page now.\n" if is_guarded else "The shop. Go to /buy\n"
+        if customer:
+            text = f"Hello {customer}, buy now!\n"
         body = text.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
