@@ -1,0 +1,81 @@
+// A rush on another shop that sells through Seckill: buyers on connections of their own, processes that die in the middle,
+// and the books of both at the end. What a shop is, its test says.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { Browser } from './browser.mjs';
+
+const PATIENCE_MS = Number(process.env.PATIENCE_S ?? 600) * 1000;
+const PAUSE_MS = 300;
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Waits until `condition` holds. A condition that fails does not hold yet. */
+export async function eventually(condition, what, patience = PATIENCE_MS) {
+  const until = Date.now() + patience;
+  let last;
+  for (;;) {
+    try {
+      last = await condition();
+      if (last) return last;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > until) throw new Error(`never: ${what}`, { cause: last });
+    await pause(PAUSE_MS);
+  }
+}
+
+/** A process of a shop, which can be killed and started again. */
+export class Process {
+  #child;
+
+  constructor(command, args, options) {
+    this.start = () => {
+      this.#child = spawn(command, args, { stdio: ['ignore', 'ignore', process.env.VERBOSE ? 'inherit' : 'ignore'], ...options });
+    };
+  }
+
+  async stop(signal = 'SIGTERM') {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    child.kill(signal);
+    await ended;
+  }
+}
+
+/**
+ * Lets `buyers` people buy one unit each, all at once. `step(browser, person)` does what comes next for a person and returns
+ * `bought` or a refusal once there is nothing to do; what fails is done again. `events` are `[confirmed, happens]`: what happens
+ * once so many units are confirmed.
+ */
+export async function rush({ buyers, step, confirmed, events }) {
+  const people = Array.from({ length: buyers }, (_, index) => ({ index }));
+  let over = false;
+  const happen = async () => {
+    for (const [units, happens] of events) {
+      await eventually(async () => over || (await confirmed()) >= units, `${units} units are confirmed`);
+      await happens();
+    }
+  };
+  const buy = async (person) => {
+    const browser = new Browser();
+    await eventually(async () => (person.outcome = await step(browser, person)), `person ${person.index} has an answer`);
+    browser.close();
+  };
+  const happening = happen();
+  await Promise.all(people.map(buy));
+  over = true;
+  await happening;
+  const outcomes = {};
+  for (const { outcome } of people) outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  return outcomes;
+}
+
+/** Orders that are paid in the other shop, and reservations that are confirmed, are the same. */
+export function assertBooksAgree(paid, reservations, units) {
+  const references = reservations.filter(({ status }) => status === 'confirmed').map(({ reference }) => reference);
+  assert.equal(references.length, units);
+  assert.equal(new Set(references).size, units);
+  assert.deepEqual([...paid].sort(), [...references].sort());
+}

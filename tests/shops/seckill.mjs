@@ -1,0 +1,88 @@
+// The part of a Seckill shop that another shop buys from, for tests: what connectors/test/stand_in.mjs has, customers by name,
+// and reservations of one sale, kept in memory.
+import { randomUUID } from 'node:crypto';
+import { StandIn } from '../../connectors/test/stand_in.mjs';
+
+export const SALE = 7;
+export const TOKEN = 'sk_test';
+const SHOPPERS = '/api/v1/shoppers';
+const RESERVATIONS = `/api/v1/sales/${SALE}/reservations`;
+
+export class SeckillStandIn extends StandIn {
+  reservations = new Map();
+  shoppers = new Set();
+  holdSeconds = 600;
+  // Requests that are carried out and not answered, as if the process died in between.
+  unanswered = 0;
+
+  constructor(port, units) {
+    super(port);
+    this.units = units;
+  }
+
+  /** Every reservation, as programs read them. */
+  list() {
+    return [...this.reservations.values()].map((reservation) => this.#shown(reservation));
+  }
+
+  answer(req, res) {
+    if (req.url !== SHOPPERS && !req.url.startsWith(RESERVATIONS)) return super.answer(req, res);
+    if (req.headers.authorization !== `Bearer ${TOKEN}`) return send(res, 401, { code: 'bad_api_token' });
+    let text = '';
+    req.on('data', (part) => (text += part));
+    req.on('end', () => {
+      const [status, body] = this.#carryOut(req.url, text === '' ? {} : JSON.parse(text));
+      if (this.unanswered > 0) {
+        this.unanswered -= 1;
+        return req.socket.destroy();
+      }
+      return send(res, status, body);
+    });
+    return undefined;
+  }
+
+  #carryOut(path, body) {
+    if (path === SHOPPERS) {
+      this.shoppers.add(body.id);
+      return [200, { shopper: { id: body.id } }];
+    }
+    const [, id, action] = path.slice(RESERVATIONS.length).split('/');
+    if (id === undefined) return this.#reserve(body);
+    const reservation = this.reservations.get(id);
+    if (!reservation) return [404, { code: 'no_such_reservation' }];
+    const { status } = this.#shown(reservation);
+    const answer = () => [200, { reservation: this.#shown(reservation) }];
+    if (action === 'confirm') {
+      const isRepeated = status === 'confirmed' && reservation.reference === body.reference;
+      if (isRepeated) return answer();
+      if (status !== 'held') return [409, { code: `reservation_${status}` }];
+      Object.assign(reservation, { status: 'confirmed', reference: body.reference });
+    } else if (action === 'release') {
+      if (status === 'confirmed') return [409, { code: 'reservation_confirmed' }];
+      if (status === 'held') reservation.status = 'released';
+    }
+    return answer();
+  }
+
+  #reserve({ shopper, quantity }) {
+    if (!this.shoppers.has(shopper)) return [404, { code: 'no_such_shopper' }];
+    const taken = this.list().filter(({ status }) => ['held', 'confirmed'].includes(status));
+    const mine = taken.find((reservation) => reservation.shopper === shopper);
+    if (mine) return [200, { reservation: mine }];
+    const sold = taken.reduce((sum, reservation) => sum + reservation.quantity, 0);
+    if (sold + quantity > this.units) return [409, { code: 'sold_out' }];
+    const reservation = { id: randomUUID(), sale_id: `${SALE}`, shopper, quantity, status: 'held', reference: null };
+    reservation.ends = Date.now() + 1000 * this.holdSeconds;
+    this.reservations.set(reservation.id, reservation);
+    return [201, { reservation: this.#shown(reservation) }];
+  }
+
+  #shown({ ends, ...reservation }) {
+    const status = reservation.status === 'held' && Date.now() >= ends ? 'expired' : reservation.status;
+    return { ...reservation, status, expires_at: new Date(ends).toISOString() };
+  }
+}
+
+function send(res, status, body) {
+  res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
