@@ -39,6 +39,8 @@ export interface Options {
   origin?: string;
   secure?: boolean;
   store?: Store;
+  /** An entry token of `POST /api/v1/shoppers` for the customer who is signed in, or nothing. */
+  entry?: (req: IncomingMessage) => string | undefined | null | Promise<string | undefined | null>;
   /** Seconds between two fetches of the keys. */
   refresh?: number;
   log?: (message: string) => void;

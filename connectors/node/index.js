@@ -281,7 +281,18 @@ export function seckill(options) {
     return sendToLine(req, res, clean);
   }
 
-  function sendToLine(req, res, clean) {
+  // Customers who are signed in here need not sign in at the line.
+  async function entryOf(req) {
+    try {
+      const entry = await options.entry?.(req);
+      return entry ? `&entry=${encodeURIComponent(entry)}` : '';
+    } catch (error) {
+      log(`seckill: no entry for a customer: ${error.message}`);
+      return '';
+    }
+  }
+
+  async function sendToLine(req, res, clean) {
     const host = req.headers.host ?? req.headers[':authority'] ?? '';
     if (!options.origin && !/^([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]+)?$/i.test(host)) {
       return send(res, 400, { 'content-type': 'text/plain; charset=utf-8' }, 'This is not an address of the shop.\n');
@@ -291,7 +302,7 @@ export function seckill(options) {
     const { referer = '' } = req.headers;
     const isRead = ['GET', 'HEAD'].includes(req.method);
     const back = isRead ? origin + clean : referer.startsWith(`${origin}/`) ? referer : `${origin}/`;
-    redirect(res, `${line}/line/${sale}?return=${encodeURIComponent(back)}`);
+    redirect(res, `${line}/line/${sale}?return=${encodeURIComponent(back)}${await entryOf(req)}`);
   }
 
   return (req, res, next) => guard(req, res).then((through) => through && next(), next);

@@ -211,8 +211,8 @@ class Keys:
             self._due = time.monotonic() + (min(RETRY_S, self._refresh) if self.away else self._refresh)
 
 
-# `target` is as the browser sent it, before any decoding.
-Request = namedtuple("Request", "method target host cookie referer")
+# `target` is as the browser sent it, before any decoding. `context` is what the option `entry` gets.
+Request = namedtuple("Request", "method target host cookie referer context", defaults=[None])
 
 
 class Answer(NamedTuple):
@@ -252,10 +252,7 @@ def _spellings(path):
     segments = [part for part in re.split(r"[/\\]+", unquote(path).lower()) if part not in ("", ".")]
     resolved = []
     for segment in segments:
-        if segment != "..":
-            resolved.append(segment)
-        elif resolved:
-            resolved.pop()
+        resolved = resolved[:-1] if segment == ".." else [*resolved, segment]
     return ["/" + "".join(f"{segment}/" for segment in parts) for parts in (segments, resolved)]
 
 
@@ -263,7 +260,7 @@ class Guard:
     """Decides about requests. The options are in README.md."""
 
     def __init__(self, *, sale, line, secret, protect=("/",), fail="closed", keys=None, issuer=None, origin=None,
-                 secure=True, store=None, refresh=30):
+                 secure=True, store=None, entry=None, refresh=30):
         self._line = line.rstrip("/")
         if not re.fullmatch("[0-9]+", str(sale)) or not urlsplit(self._line).netloc:
             raise ValueError("seckill: options sale and line are needed")
@@ -273,7 +270,7 @@ class Guard:
             raise ValueError("seckill: fail is 'open' or 'closed'")
         self._sale, self._secret, self._secure, self._open = sale, secret, secure, fail == "open"
         self._issuer, self._origin = issuer or self._line, origin and origin.rstrip("/")
-        self._store = MemoryStore() if store is None else store
+        self._store, self._entry = MemoryStore() if store is None else store, entry
         self._prefixes = [_spellings(prefix)[0] for prefix in protect]
         self._keys = Keys(keys or f"{self._line}/.well-known/jwks.json", refresh)
         self._cookie = f"{'__Host-' if secure else ''}{PARAMETER}_{sale}"
@@ -307,13 +304,10 @@ class Guard:
         return self._to_line(request, clean)
 
     def _held(self, request):
-        for pair in request.cookie.split(";"):
-            name, _, value = pair.partition("=")
-            if name.strip() == self._cookie:
-                claims = open_cookie(value.strip(), secret=self._secret, sale=self._sale, now=time.time())
-                if claims:
-                    return claims
-        return None
+        pairs = (pair.partition("=") for pair in request.cookie.split(";"))
+        values = (value.strip() for name, _, value in pairs if name.strip() == self._cookie)
+        opened = (open_cookie(value, secret=self._secret, sale=self._sale, now=time.time()) for value in values)
+        return next(filter(None, opened), None)
 
     def _check(self, token):
         asked = {"sale": self._sale, "issuer": self._issuer}
@@ -343,7 +337,17 @@ class Guard:
         back = request.referer if request.referer.startswith(f"{origin}/") else f"{origin}/"
         if request.method in ("GET", "HEAD"):
             back = origin + clean
-        return _answer(303, ("Location", f"{self._line}/line/{self._sale}?return={quote(back, safe='')}"))
+        location = f"{self._line}/line/{self._sale}?return={quote(back, safe='')}"
+        return _answer(303, ("Location", location + self._entry_of(request)))
+
+    def _entry_of(self, request):
+        """Customers who are signed in here need not sign in at the line."""
+        try:
+            entry = self._entry and self._entry(request.context)
+        except Exception as error:  # The function is handed in, with errors of its own.
+            LOG.warning("no entry for a customer: %s", error)
+            entry = None
+        return f"&entry={quote(entry, safe='')}" if entry else ""
 
 
 class WsgiGuard:
@@ -354,11 +358,10 @@ class WsgiGuard:
 
     def __call__(self, environ, start_response):
         # The path comes decoded, and line breaks in it would be header lines.
-        target = _quoted((environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")).encode("latin-1"))
-        if environ.get("QUERY_STRING"):
-            target += "?" + environ["QUERY_STRING"]
+        path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+        target = _target(path.encode("latin-1"), environ.get("QUERY_STRING", ""))
         fields = [environ.get(name, "") for name in ("HTTP_HOST", "HTTP_COOKIE", "HTTP_REFERER")]
-        request = Request(environ["REQUEST_METHOD"], target, *fields)
+        request = Request(environ["REQUEST_METHOD"], target, *fields, environ)
         answer = self._guard.look(request) or self._guard.ask(request)
         if answer.status == 0:
             environ["seckill.pass"] = answer.claims
@@ -396,12 +399,10 @@ class AsgiGuard:
             # Only cookies may come in several lines.
             text = value.decode("latin-1")
             fields[name] = f"{fields[name]}; {text}" if name == b"cookie" and name in fields else text
-        target = _quoted(scope.get("raw_path") or scope["path"].encode(), safe="%")
-        if scope["query_string"]:
-            target += "?" + scope["query_string"].decode("latin-1")
+        path, query = scope.get("raw_path") or scope["path"].encode(), scope["query_string"].decode("latin-1")
         others = [fields.get(name, "") for name in (b"host", b"cookie", b"referer")]
-        return Request(scope.get("method", "GET"), target, *others)
+        return Request(scope.get("method", "GET"), _target(path, query, safe="%"), *others, scope)
 
 
-def _quoted(path, safe=""):
-    return quote(path, safe="/:@!$&'()*+,;=~" + safe)
+def _target(path, query, safe=""):
+    return quote(path, safe="/:@!$&'()*+,;=~" + safe) + (f"?{query}" if query else "")

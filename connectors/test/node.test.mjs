@@ -64,6 +64,17 @@ test('behind https the cookie is bound to the host, and the address is the one o
   });
 });
 
+test('a customer who is signed in here takes an entry along', async () => {
+  const entry = (req) => (req.headers.customer ? Promise.resolve(`entry of ${req.headers.customer}`) : undefined);
+  await withPage({ entry }, async (line, ask) => {
+    assert.match((await ask('/', { headers: { customer: '4711' } })).headers.location, /%2F&entry=entry%20of%204711$/);
+    assert.match((await ask('/')).headers.location, /%2F$/);
+  });
+  await withPage({ entry: () => Promise.reject(new Error('away')) }, async (line, ask) => {
+    assert.match((await ask('/')).headers.location, /%2F$/);
+  });
+});
+
 test('a store that does not answer lets good passes in if the guard fails open, and asks for patience if closed', async () => {
   const store = { add: () => Promise.reject(new Error('away')) };
   await withPage({ store, fail: 'open' }, async (line, ask) => {

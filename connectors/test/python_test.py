@@ -94,6 +94,16 @@ class Options(unittest.TestCase):
         self.assertRegex(cookie, r"^__Host-seckill_pass_7=\S+; Path=/; HttpOnly; SameSite=Lax; Max-Age=[0-9]+; Secure$")
         self.assertEqual(guard.look(self.request("/", cookie=cookie.split(";")[0])).claims["sub"], "4711")
 
+    def test_a_customer_who_is_signed_in_here_takes_an_entry_along(self):
+        def location(entry, customer):
+            request = Request("GET", "/", "shop.example", "", "", customer)
+            return dict(self.guard(entry=entry).ask(request).headers)["Location"]
+
+        self.assertRegex(location(lambda customer: f"entry of {customer}", "4711"), "%2F&entry=entry%20of%204711$")
+        self.assertRegex(location(lambda customer: None, "4711"), "%2F$")
+        with self.assertLogs("seckill"):
+            self.assertRegex(location(lambda customer: customer.away, "4711"), "%2F$")
+
     def test_a_store_that_does_not_answer_fails_as_the_guard_does(self):
         request = self.request(f"/?seckill_pass={self.good_pass()}")
         with self.assertLogs("seckill"):
