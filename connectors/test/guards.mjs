@@ -22,11 +22,11 @@ export function freePort() {
   });
 }
 
-/** Starts a page behind `kind`: node, wsgi, asgi or nginx. `fail` and `refresh` are options of the connectors. */
-export async function startGuard(kind, { line, fail, refresh }) {
-  const port = await freePort();
+/** Starts a page behind `kind`: node, wsgi, asgi or nginx. The others are options of the connectors. */
+export async function startGuard(kind, { line, fail, refresh, sale = 7, port }) {
+  port ??= await freePort();
   const python = { PYTHONPATH: join(CONNECTORS, 'python'), PYTHONDONTWRITEBYTECODE: 1 };
-  const settings = { PORT: port, LINE: line, SALE: 7, SECRET, ...python };
+  const settings = { PORT: port, LINE: line, SALE: sale, SECRET, ...python };
   const env = { ...process.env, ...settings, ...(fail && { FAIL: fail }), ...(refresh && { REFRESH: refresh }) };
   const guard = { kind, address: `http://127.0.0.1:${port}`, port, children: [], folders: [] };
   const stdio = ['ignore', 'ignore', process.env.VERBOSE ? 'inherit' : 'ignore'];
@@ -40,7 +40,7 @@ export async function startGuard(kind, { line, fail, refresh }) {
   if (kind === 'nginx') {
     const shop = await freePort();
     run('python3', join(CONNECTORS, 'nginx/example/shop.py'), `${shop}`);
-    const folder = nginxFolder({ port, shop, line, fail });
+    const folder = nginxFolder({ port, shop, line, sale, fail });
     guard.folders.push(folder);
     run('nginx', '-e', 'stderr', '-p', folder, '-c', 'nginx.conf', '-g', 'daemon off;');
     await untilItAnswers(shop);
@@ -49,7 +49,7 @@ export async function startGuard(kind, { line, fail, refresh }) {
   return guard;
 }
 
-function nginxFolder({ port, shop, line, fail = 'closed' }) {
+function nginxFolder({ port, shop, line, sale, fail = 'closed' }) {
   const folder = mkdtempSync(join(tmpdir(), 'seckill-nginx-'));
   mkdirSync(join(folder, 'temp'));
   const values = {
@@ -57,7 +57,7 @@ function nginxFolder({ port, shop, line, fail = 'closed' }) {
     ORIGIN: `http://127.0.0.1:${port}`,
     SHOP: `127.0.0.1:${shop}`,
     SECKILL: new URL(line).host,
-    SALE: '7',
+    SALE: sale,
     PATHS: 'buy',
     FAIL: fail,
     LOG: join(folder, 'access.log'),
@@ -82,15 +82,41 @@ export async function stopGuard(guard) {
 }
 
 async function untilItAnswers(port) {
-  await eventually(() => get(port, '/').then(() => true, () => false), `port ${port} answers`);
+  await eventually(() => get(port, '/'), `port ${port} answers`);
 }
 
-/** Waits until `condition` holds. */
-export async function eventually(condition, what) {
-  const until = Date.now() + START_TIMEOUT_MS;
-  while (!(await condition())) {
-    if (Date.now() > until) throw new Error(`never: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 30));
+/** A process, which can be killed and started again. */
+export class Process {
+  #child;
+
+  constructor(command, args, options) {
+    this.start = () => {
+      this.#child = spawn(command, args, { stdio: ['ignore', 'ignore', process.env.VERBOSE ? 'inherit' : 'ignore'], ...options });
+    };
+  }
+
+  async stop(signal = 'SIGTERM') {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    child.kill(signal);
+    await ended;
+  }
+}
+
+/** Waits until `condition` holds, and gives its value. A condition that fails does not hold yet. */
+export async function eventually(condition, what, { patience = START_TIMEOUT_MS, pause = 30 } = {}) {
+  const until = Date.now() + patience;
+  let last;
+  for (;;) {
+    try {
+      last = await condition();
+      if (last) return last;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > until) throw new Error(`never: ${what}`, { cause: last });
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 

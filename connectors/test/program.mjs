@@ -1,0 +1,75 @@
+// A Seckill shop on rung 1 with sales that other shops stand behind or sell from.
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { eventually, freePort, Process } from './guards.mjs';
+
+const START_TIMEOUT_MS = 60_000;
+const SCOPES = ['reserve', 'shoppers', 'manage_sales', 'view_console'];
+
+export class SeckillProgram {
+  // The sale is a rush: there is no line before it.
+  hasLine = false;
+  #folder = mkdtempSync(join(tmpdir(), 'seckill-program-'));
+  #process;
+
+  /** `program` is the path of the compiled program. */
+  static async make({ program, units, holdSeconds }) {
+    const made = new SeckillProgram();
+    const port = await freePort();
+    made.address = `http://127.0.0.1:${port}`;
+    const settings = {
+      SECKILL_LISTEN: `127.0.0.1:${port}`,
+      SECKILL_OPS_LISTEN: '127.0.0.1:0',
+      SECKILL_PUBLIC_URL: made.address,
+      SECKILL_DATA_DIR: made.#folder,
+      SECKILL_PAYMENT_WINDOW: `${holdSeconds}s`,
+    };
+    const env = { ...process.env, ...settings };
+    made.#process = new Process(program, [], { env });
+    await made.start();
+    const { stdout } = await promisify(execFile)(program, ['token', 'create', 'other shop', ...SCOPES], { env });
+    [made.token] = /sk_\w+/.exec(stdout);
+    made.sale = await made.sell({ total: units });
+    await made.ask('POST', `/api/admin/sales/${made.sale}/start`);
+    return made;
+  }
+
+  /** Makes a sale with these fields, and gives its id. */
+  async sell(fields) {
+    const texts = { name: { zh: '鞋', en: 'Shoe' }, description: { zh: '鞋', en: 'Shoe' } };
+    const { goods } = await this.ask('POST', '/api/admin/goods', texts);
+    const price = { amount: 9900, currency: 'CNY' };
+    const wanted = { goods_id: goods.id, price, per_user_limit: 1, ...fields };
+    const { sale } = await this.ask('POST', '/api/admin/sales', wanted);
+    return sale.id;
+  }
+
+  async start() {
+    this.#process.start();
+    await eventually(async () => (await fetch(`${this.address}/api/ping`)).ok, 'the program answers', { patience: START_TIMEOUT_MS });
+  }
+
+  async kill() {
+    await this.#process.stop('SIGKILL');
+  }
+
+  async close() {
+    await this.#process.stop();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  /** Every reservation of the sale. */
+  async list() {
+    return (await this.ask('GET', `/api/v1/sales/${this.sale}/reservations?limit=500`)).reservations;
+  }
+
+  async ask(method, path, body) {
+    const headers = { authorization: `Bearer ${this.token}`, ...(body && { 'content-type': 'application/json' }) };
+    const answer = await fetch(this.address + path, { method, headers, body: body && JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  }
+}
