@@ -113,8 +113,8 @@ pub use fronts::SavedFront;
 pub use goods::{GoodsDraft, GoodsRefusal, ImportRefusal};
 pub use handles::{
     AccountStore, ApiTokenStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore,
-    DrawStore, EligibilityStore, EventStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore, MailStore,
-    OrderStore, PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore,
+    DrawStore, EligibilityStore, EventStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore,
+    MailStore, OrderStore, PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore,
     SandboxStore, SavedViewStore, SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, ShopSettingsStore,
     WaitingRoomStore, WaitlistStore, WalletStore,
 };

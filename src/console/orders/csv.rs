@@ -24,7 +24,7 @@ use web::problem::Problem;
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 1000;
 
-const HEADER: [&str; 31] = [
+const HEADER: [&str; 32] = [
     "order_id",
     "placed_at",
     "confirmed_at",

@@ -211,6 +211,7 @@ mod tests {
     fn order(status: OrderStatus, reason: Option<&str>) -> Order {
         Order {
             id: OrderId(Uuid::from_u128(1)),
+            number: None,
             sale_id: SaleId(7),
             user_id: UserId(Uuid::from_u128(2)),
             quantity: 1,
