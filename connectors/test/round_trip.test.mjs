@@ -177,6 +177,14 @@ describe('connectors', { concurrency: true }, () => {
         assert.equal(answer.body, HELLO);
       });
 
+      test('the shop has its own cookies and tokens', async () => {
+        const { headers } = assertLetIn(await ask(`/buy?seckill_pass=${line.pass()}`), '/buy');
+        const own = { cookie: `session=secret; ${headers.cookie}; cart=3`, authorization: 'Bearer of the shop' };
+        assert.equal((await ask('/buy', { headers: own })).body, HELLO);
+        assertSentToLine(await ask('/buy', { headers: { ...own, cookie: 'session=secret' } }), '/buy');
+        assert.doesNotMatch(`${line.checked}`, /secret/);
+      });
+
       test('a form returns to the page with the form', { skip: kind === 'nginx' && 'nginx does not look at forms' }, async () => {
         const post = (referer) => ask('/buy/now', { method: 'POST', headers: { referer } });
         assertSentToLine(await post(`${guard.address}/shoes?size=41`), '/shoes?size=41');

@@ -10,6 +10,8 @@ const SALE = 7;
 export class StandIn {
   // How often keys were asked for.
   fetches = 0;
+  // The cookies of the last request that was checked.
+  checked;
   // Addresses that people may return to.
   registered = [];
   #keys = [];
@@ -72,6 +74,9 @@ export class StandIn {
   }
 
   #check(req, res) {
+    // As for every request with a token that is not one.
+    if (req.headers.authorization) return res.writeHead(401).end();
+    this.checked = req.headers.cookie;
     const address = new URL(req.headers['x-original-url']);
     const held = this.#cookies.get(/(?:^|; )seckill_pass=([^;]*)/.exec(req.headers.cookie ?? '')?.[1]);
     const passes = address.searchParams.getAll('seckill_pass');
