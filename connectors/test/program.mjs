@@ -9,15 +9,20 @@ import { eventually, freePort, Process } from './guards.mjs';
 const START_TIMEOUT_MS = 60_000;
 const SCOPES = ['reserve', 'shoppers', 'manage_sales', 'view_console'];
 
+/** The fields of a sale with a waiting room whose list is locked seven seconds from now. */
+export function waitingRoom() {
+  const opens = new Date(Date.now() + 2_000).toISOString();
+  return { mode: 'queue', opens_at: opens, queue_prequeue_s: 60, queue_gather_s: 5, queue_seat_s: 600 };
+}
+
 export class SeckillProgram {
-  // The sale is a rush: there is no line before it.
-  hasLine = false;
   #folder = mkdtempSync(join(tmpdir(), 'seckill-program-'));
   #process;
 
-  /** `program` is the path of the compiled program. */
-  static async make({ program, units, holdSeconds }) {
+  /** `program` is the path of the compiled program. With `hasLine` the sale has a waiting room, which opens soon. */
+  static async make({ program, units, holdSeconds, hasLine = false }) {
     const made = new SeckillProgram();
+    made.hasLine = hasLine;
     const port = await freePort();
     made.address = `http://127.0.0.1:${port}`;
     const settings = {
@@ -32,8 +37,8 @@ export class SeckillProgram {
     await made.start();
     const { stdout } = await promisify(execFile)(program, ['token', 'create', 'other shop', ...SCOPES], { env });
     [made.token] = /sk_\w+/.exec(stdout);
-    made.sale = await made.sell({ total: units });
-    await made.ask('POST', `/api/admin/sales/${made.sale}/start`);
+    made.sale = await made.sell({ total: units, ...(hasLine && waitingRoom()) });
+    if (!hasLine) await made.ask('POST', `/api/admin/sales/${made.sale}/start`);
     return made;
   }
 
@@ -45,6 +50,17 @@ export class SeckillProgram {
     const wanted = { goods_id: goods.id, price, per_user_limit: 1, ...fields };
     const { sale } = await this.ask('POST', '/api/admin/sales', wanted);
     return sale.id;
+  }
+
+  /** Lets people return to addresses that begin with this one. */
+  async register(address, { sale = this.sale, anonymous = false } = {}) {
+    await this.ask('PUT', `/api/admin/sales/${sale}/front`, { front: { return_addresses: [address], anonymous } });
+  }
+
+  /** Whether there is nothing to wait for any more. */
+  async isSoldOut() {
+    const { phase } = await (await fetch(`${this.address}/api/sales/${this.sale}/button`)).json();
+    return phase === 'sold_out';
   }
 
   async start() {

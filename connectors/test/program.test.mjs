@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Browser } from './browser.mjs';
 import { eventually, freePort, get, startGuard, stopGuard } from './guards.mjs';
-import { SeckillProgram } from './program.mjs';
+import { SeckillProgram, waitingRoom } from './program.mjs';
 
 const PATIENCE = { patience: 60_000, pause: 200 };
 
@@ -18,11 +18,8 @@ describe('with the program', { concurrency: true }, () => {
     test(`${kind}: from the page through the waiting room and back`, async () => {
       const port = await freePort();
       const address = `http://127.0.0.1:${port}`;
-      const opens = new Date(Date.now() + 2_000).toISOString();
-      const room = { mode: 'queue', queue_prequeue_s: 60, queue_gather_s: 5, queue_seat_s: 60 };
-      const sale = await line.sell({ total: 5, opens_at: opens, ...room });
-      const front = { return_addresses: [`${address}/buy`], anonymous: true, reusable: false };
-      await line.ask('PUT', `/api/admin/sales/${sale}/front`, { front });
+      const sale = await line.sell({ total: 5, ...waitingRoom() });
+      await line.register(`${address}/buy`, { sale, anonymous: true });
       const guard = await startGuard(kind, { line: line.address, sale, port });
       try {
         const target = `${address}/buy/shoes?size=41&note=a%20b`;
