@@ -1,47 +1,17 @@
 // A rush on another shop that sells through Seckill: buyers on connections of their own, processes that die in the middle,
 // and the books of both at the end. What a shop is, its test says.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { Browser } from './browser.mjs';
+import { Browser } from '../../connectors/test/browser.mjs';
+import { eventually as soon } from '../../connectors/test/guards.mjs';
 
 const PATIENCE_MS = Number(process.env.PATIENCE_S ?? 600) * 1000;
 const PAUSE_MS = 300;
 
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Waits until `condition` holds. A condition that fails does not hold yet. */
-export async function eventually(condition, what, patience = PATIENCE_MS) {
-  const until = Date.now() + patience;
-  let last;
-  for (;;) {
-    try {
-      last = await condition();
-      if (last) return last;
-    } catch (error) {
-      last = error;
-    }
-    if (Date.now() > until) throw new Error(`never: ${what}`, { cause: last });
-    await pause(PAUSE_MS);
-  }
-}
-
-/** A process of a shop, which can be killed and started again. */
-export class Process {
-  #child;
-
-  constructor(command, args, options) {
-    this.start = () => {
-      this.#child = spawn(command, args, { stdio: ['ignore', 'ignore', process.env.VERBOSE ? 'inherit' : 'ignore'], ...options });
-    };
-  }
-
-  async stop(signal = 'SIGTERM') {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.on('exit', resolve));
-    child.kill(signal);
-    await ended;
-  }
+/** Waits as long as a rush may take. */
+export function eventually(condition, what) {
+  return soon(condition, what, { patience: PATIENCE_MS, pause: PAUSE_MS });
 }
 
 /**

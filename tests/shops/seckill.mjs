@@ -1,39 +1,74 @@
-// The part of a Seckill shop that another shop buys from, for tests: what connectors/test/stand_in.mjs has, customers by name,
-// and reservations of one sale, kept in memory.
+// The Seckill shop that another shop buys from: the program, if SECKILL_TEST_PROGRAM names it, or a stand-in, which has what
+// connectors/test/stand_in.mjs has, customers by name, and reservations of one sale, kept in memory.
 import { randomUUID } from 'node:crypto';
+import { freePort } from '../../connectors/test/guards.mjs';
 import { StandIn } from '../../connectors/test/stand_in.mjs';
+import { SeckillProgram } from '../../connectors/test/program.mjs';
 
-export const SALE = 7;
-export const TOKEN = 'sk_test';
+const SALE = 7;
 const SHOPPERS = '/api/v1/shoppers';
 const RESERVATIONS = `/api/v1/sales/${SALE}/reservations`;
 
-export class SeckillStandIn extends StandIn {
-  reservations = new Map();
-  shoppers = new Set();
-  holdSeconds = 600;
-  // Requests that are carried out and not answered, as if the process died in between.
-  unanswered = 0;
+/** A Seckill shop with a sale of `units` that are held for `holdSeconds`. The stand-in has a line in any case. */
+export async function startSeckill(options) {
+  const program = process.env.SECKILL_TEST_PROGRAM;
+  if (program) return SeckillProgram.make({ program, ...options });
+  const standIn = new SeckillStandIn(await freePort(), options);
+  await standIn.start();
+  return standIn;
+}
 
-  constructor(port, units) {
+class SeckillStandIn extends StandIn {
+  hasLine = true;
+  sale = SALE;
+  token = 'sk_test';
+  #reservations = new Map();
+  #shoppers = new Set();
+  #units;
+  #holdSeconds;
+  #unanswered = 0;
+
+  constructor(port, { units, holdSeconds }) {
     super(port);
-    this.units = units;
+    this.#units = units;
+    this.#holdSeconds = holdSeconds;
   }
 
   /** Every reservation, as programs read them. */
-  list() {
-    return [...this.reservations.values()].map((reservation) => this.#shown(reservation));
+  async list() {
+    return this.#list();
+  }
+
+  register(address) {
+    this.registered.push(address);
+  }
+
+  /** Carries out so many requests without an answer, as if the process died in between. */
+  loseAnswers(requests) {
+    this.#unanswered = requests;
+  }
+
+  kill() {
+    return this.stop();
+  }
+
+  close() {
+    return this.stop();
+  }
+
+  #list() {
+    return [...this.#reservations.values()].map((reservation) => this.#shown(reservation));
   }
 
   answer(req, res) {
     if (req.url !== SHOPPERS && !req.url.startsWith(RESERVATIONS)) return super.answer(req, res);
-    if (req.headers.authorization !== `Bearer ${TOKEN}`) return send(res, 401, { code: 'bad_api_token' });
+    if (req.headers.authorization !== `Bearer ${this.token}`) return send(res, 401, { code: 'bad_api_token' });
     let text = '';
     req.on('data', (part) => (text += part));
     req.on('end', () => {
       const [status, body] = this.#carryOut(req.url, text === '' ? {} : JSON.parse(text));
-      if (this.unanswered > 0) {
-        this.unanswered -= 1;
+      if (this.#unanswered > 0) {
+        this.#unanswered -= 1;
         return req.socket.destroy();
       }
       return send(res, status, body);
@@ -43,12 +78,12 @@ export class SeckillStandIn extends StandIn {
 
   #carryOut(path, body) {
     if (path === SHOPPERS) {
-      this.shoppers.add(body.id);
-      return [200, { shopper: { id: body.id } }];
+      this.#shoppers.add(body.id);
+      return [200, { shopper: { id: body.id }, entry_token: 'none' }];
     }
     const [, id, action] = path.slice(RESERVATIONS.length).split('/');
     if (id === undefined) return this.#reserve(body);
-    const reservation = this.reservations.get(id);
+    const reservation = this.#reservations.get(id);
     if (!reservation) return [404, { code: 'no_such_reservation' }];
     const { status } = this.#shown(reservation);
     const answer = () => [200, { reservation: this.#shown(reservation) }];
@@ -65,15 +100,15 @@ export class SeckillStandIn extends StandIn {
   }
 
   #reserve({ shopper, quantity }) {
-    if (!this.shoppers.has(shopper)) return [404, { code: 'no_such_shopper' }];
-    const taken = this.list().filter(({ status }) => ['held', 'confirmed'].includes(status));
+    if (!this.#shoppers.has(shopper)) return [404, { code: 'no_such_shopper' }];
+    const taken = this.#list().filter(({ status }) => ['held', 'confirmed'].includes(status));
     const mine = taken.find((reservation) => reservation.shopper === shopper);
     if (mine) return [200, { reservation: mine }];
     const sold = taken.reduce((sum, reservation) => sum + reservation.quantity, 0);
-    if (sold + quantity > this.units) return [409, { code: 'sold_out' }];
+    if (sold + quantity > this.#units) return [409, { code: 'sold_out' }];
     const reservation = { id: randomUUID(), sale_id: `${SALE}`, shopper, quantity, status: 'held', reference: null };
-    reservation.ends = Date.now() + 1000 * this.holdSeconds;
-    this.reservations.set(reservation.id, reservation);
+    reservation.ends = Date.now() + 1000 * this.#holdSeconds;
+    this.#reservations.set(reservation.id, reservation);
     return [201, { reservation: this.#shown(reservation) }];
   }
 
