@@ -92,6 +92,8 @@ static PROBLEMS: &[Problem] = &[
         ["Please wait in line", "The shop opens to you when your turn comes."]),
     Problem::new("bad_pass", ["通行证无效", "通行证不属于本场，或已过期。"],
         ["Pass not valid", "The pass is for another sale, or has expired."]),
+    Problem::new("sold_elsewhere", ["请到店铺下单", "本场只负责排队，轮到你后请进入店铺下单。"],
+        ["Sold in another shop", "This sale keeps the line only. When your turn comes, go on to the shop and buy there."]),
     Problem::new("pass_used", ["通行证已使用", "这次轮到你的通行证已经用过。"],
         ["Pass already used", "The pass of your turn was used before."]),
     Problem::new("passes_spent", ["你已进入店铺", "这次轮到你的通行证已经用过，请回到刚才打开的店铺页面继续。"],

@@ -88,6 +88,8 @@ async fn called_shopper_goes_back_with_a_pass_that_is_used_once() {
     }
     assert_eq!(turns.iter().filter(|is_called| **is_called).count(), 1, "one unit, one turn");
     let called = &shoppers[turns.iter().position(|is_called| *is_called).unwrap()];
+    let token = called.post(&format!("/api/sales/{sale}/token"), json!({})).await;
+    assert_eq!(token.problem(), problem(409, "sold_elsewhere"), "nothing is bought here");
     let pass = leave(called, &sale).await;
     let claims = claims(&pass);
     assert_eq!((&claims["aud"], &claims["use"]), (&json!(format!("sale:{sale}")), &json!("once")));

@@ -49,6 +49,9 @@ pub async fn token(
     SignedIn(session): SignedIn,
     SalePath(sale): SalePath,
 ) -> Result<Response, Problem> {
+    if shop.catalogue.front(sale).is_some() {
+        return Err(Code::SoldElsewhere.into());
+    }
     let seat = shop.waiting_rooms.seat(sale, session.user_id).await?;
     let IssuedToken { token, expires_at, not_before } = purchase_token(&shop, sale, session.user_id, seat).await?;
     let not_before = not_before.map(|moment| format!(r#","not_before":"{moment}""#)).unwrap_or_default();
@@ -238,6 +241,6 @@ web::operations! { "sales"
     /// A purchase token, once the sale is open
     POST "/api/sales/{sale}/token" createToken = token, tag("buying");
         200 TokenJson, "For this user and this sale only.";
-        refuses AccountTooNew ContactNotVerified InvitationNeeded NotOpen Ended ByDraw NotCalled AddressNeeded
+        refuses AccountTooNew ContactNotVerified InvitationNeeded NotOpen Ended ByDraw NotCalled SoldElsewhere AddressNeeded
             AddressTaken ContactTaken DepositNeeded RateLimited;
 }

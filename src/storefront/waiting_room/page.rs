@@ -111,7 +111,8 @@ async fn called(
 ) -> Result<Turn, Problem> {
     let seat = sale.mode.waiting_room_plan().and_then(|plan| own.seat_ends(plan));
     let until = seat.ok_or(Code::NotCalled)?;
-    if until <= now {
+    // Of a turn that leads to another shop there is no token: nothing is bought here.
+    if until <= now || shop.catalogue.front(sale.id).is_some() {
         return Ok(Turn::Called { until, token: None });
     }
     match purchase_token(shop, sale.id, user, seat).await {

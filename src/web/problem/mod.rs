@@ -100,6 +100,7 @@ domain::refusals! { problems! {
     NotInWaitingRoom 404 "not_in_queue" "The account has no place in this waiting room.";
     PassNeeded 401 "pass_needed" "Only those who were called may go on. The line is at the address in X-Line.";
     BadPass 403 "bad_pass" "The pass is not one of this shop, is for another sale, or has expired.";
+    SoldElsewhere 409 "sold_elsewhere" "The sale stands in front of another shop. Go there with a pass: /line/{sale}/pass.";
     PassUsed 409 "pass_used" "The pass, or another one of the same turn, was used before.";
     PassesSpent 409 "passes_spent" "The turn was used, or too many passes were made for it.";
     NoSuchDraw 404 "no_such_draw" "The sale is not a draw, or not announced.";
