@@ -169,7 +169,7 @@ async fn goods_go_back_step_by_step_and_their_unit_is_sold_again() {
     let page = admin.get("/admin/log?lang=en&action=receive-return").await;
     assert!(page.text().contains("came back and are refunded"), "{}", page.text());
     let csv = admin.get("/api/admin/orders.csv?return=received").await;
-    assert!(csv.text().lines().nth(1).unwrap().ends_with(",received,0.00"), "{}", csv.text());
+    assert!(csv.text().lines().nth(1).unwrap().contains(",received,0.00,"), "{}", csv.text());
     let export = mei.get("/api/account/export").await;
     assert!(export.text().contains("it broke"), "{}", export.text());
     assert_audit_finds_nothing(&shop).await;
