@@ -29,12 +29,14 @@ pub const GROWING: &[&str] = &[
     "packet_shares",
     "packets",
     "partial_refunds",
+    "passes",
     "passkeys",
     "payment_cases",
     "payments",
     "recovery_codes",
     "push_subscriptions",
     "reminders",
+    "reservations",
     "revocations",
     "sandbox_payments",
     "sandbox_refunds",
@@ -156,6 +158,14 @@ pub fn statements(count: i64) -> Vec<String> {
         rows(
             "queue_places (sale_id, user_id, entry, segment, number, joined_at_ms, called_at_ms)",
             "{sale}, {id}, replace({id}, '-', ''), 0, i, i, CASE WHEN i % 200 = 50 THEN 1 END",
+        ),
+        rows(
+            "reservations (order_id, reference, token_id, confirmed_at_ms)",
+            "CASE WHEN i % 3 = 0 THEN {id} ELSE 'x' || i END, 'outside ' || i, {id}, i",
+        ),
+        rows(
+            "passes (sale_id, place, made, expires_at_ms, used_at_ms)",
+            "{sale}, replace({id}, '-', ''), 1, 4102444800000 + i, CASE WHEN i % 2 = 0 THEN i END",
         ),
         format!(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})
