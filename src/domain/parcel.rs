@@ -366,10 +366,10 @@ mod tests {
                 (staff.clone(), owner),
                 "{from:?}"
             );
-            assert_eq!(staff_steps(OrderStatus::Paid, false, from), staff);
-            assert_eq!(staff_steps(OrderStatus::RefundPending, false, from), []);
+            assert_eq!(staff_steps(OrderStatus::Paid, true, from), staff);
+            assert_eq!(staff_steps(OrderStatus::RefundPending, true, from), []);
         }
-        assert_eq!(staff_steps(OrderStatus::Paid, true, None), [], "held orders stay where they are");
+        assert_eq!(staff_steps(OrderStatus::Paid, false, None), [], "held orders stay where they are");
     }
 
     #[test]
