@@ -103,6 +103,10 @@ pub mod security {
     pub mod page;
 }
 pub mod site;
+pub mod webhooks {
+    pub mod api;
+    pub mod page;
+}
 
 // What lists have in common.
 pub mod lists {

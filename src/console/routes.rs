@@ -8,7 +8,7 @@ use axum::middleware::from_fn_with_state;
 use crate::{
     approvals, books, categories, cockpit, dead_letters, draws, front, goods, invitations, invoices, linked_accounts,
     lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings,
-    site, step_up, tokens, users, waiting_room,
+    site, step_up, tokens, users, waiting_room, webhooks,
 };
 use web::document::Api;
 use web::extract::session::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
@@ -53,6 +53,7 @@ pub fn document(api: &mut Api) {
         tokens::api::document,
         users::api::document,
         waiting_room::document,
+        webhooks::api::document,
     ];
     files.into_iter().for_each(|add: fn(&mut Api)| add(api));
 }
@@ -145,6 +146,11 @@ fn api() -> Routes {
         .route("/api/admin/settlements/{provider}/{day}/again", post(books::settlements::again))
         .route("/api/admin/audit-log", get(log::api::list))
         .route("/api/admin/security-events", get(security::api::list))
+        .route("/api/admin/webhooks", get(webhooks::api::list))
+        .route("/api/admin/webhooks/{webhook}", get(webhooks::api::show).merge(delete(webhooks::api::delete)))
+        .route("/api/admin/webhooks/{webhook}/test", post(webhooks::api::test))
+        .route("/api/admin/webhooks/{webhook}/replay", post(webhooks::api::replay))
+        .route("/api/admin/webhooks/{webhook}/deliveries", get(webhooks::api::deliveries))
 }
 
 fn pages() -> Routes {
@@ -176,9 +182,15 @@ fn pages() -> Routes {
                 tab("", dead_letters::page::show),
                 tab("mail", users::mail::show),
                 tab("tokens", tokens::page::show),
+                tab("webhooks", webhooks::page::list),
             ]),
         )
         .route("/admin/tokens/{token}/revoke", post(tokens::page::revoke))
+        .route("/admin/webhooks/{webhook}", get(webhooks::page::show))
+        .route("/admin/webhooks/{webhook}/switch", post(webhooks::page::switch))
+        .route("/admin/webhooks/{webhook}/delete", post(webhooks::page::delete))
+        .route("/admin/webhooks/{webhook}/test", post(webhooks::page::test))
+        .route("/admin/webhooks/{webhook}/replay", post(webhooks::page::replay))
         .route("/admin/mail", get(moved::<ReadMail>))
         .route("/admin/users", tabs([tab("", users::page::list), tab("staff", users::staff::list)]))
         .route("/admin/users/bulk", post(lists::bulk::users::summary))
@@ -324,6 +336,14 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/admin/sales/{sale}/clusters/{user}/refund", post(linked_accounts::page::refund))
         .route("/admin/orders/payments/{case}/refund", post(payment_cases::page::refund))
         .route("/admin/packets", post(packets::page::fund))
+        .route("/api/admin/webhooks", post(webhooks::api::add))
+        .route("/api/admin/webhooks/{webhook}", patch(webhooks::api::edit))
+        .route("/api/admin/webhooks/{webhook}/secret", post(webhooks::api::secret))
+        .route("/api/admin/webhooks/{webhook}/rotate", post(webhooks::api::rotate))
+        .route("/admin/webhooks", post(webhooks::page::add))
+        .route("/admin/webhooks/{webhook}", post(webhooks::page::edit))
+        .route("/admin/webhooks/{webhook}/secret", post(webhooks::page::secret))
+        .route("/admin/webhooks/{webhook}/rotate", post(webhooks::page::rotate))
         .route("/admin/staff/policy", post(users::staff::set_policy))
         .route("/admin/staff/appoint", post(users::staff::appoint))
         .route("/admin/staff/{user}/role", post(users::staff::set_role))

@@ -153,6 +153,7 @@ fn section_path(visitor: &Visitor) -> String {
         ("/admin/staff", "/admin/users?show=staff"),
         ("/admin/tokens", "/admin/system?show=tokens"),
         ("/admin/packets", "/admin/packets"),
+        ("/admin/webhooks", "/admin/system?show=webhooks"),
     ];
     let page =
         pages.into_iter().find(|(path, _)| visitor.path.starts_with(path)).map_or("/admin/orders", |(_, page)| page);

@@ -1,4 +1,58 @@
 texts! {
+    /// Endpoints that get events of the shop.
+    WebhooksText {
+        title: "事件推送", "Webhooks";
+        lead: "商店把订单、付款、退款、发货和场次的变化签名后发送给你的其他系统。", "The shop sends what happens to orders, payments, refunds, shipments and sales to your other systems, signed.";
+        empty: "还没有接收地址。添加第一个后，此后发生的事件会发送到那里。", "No endpoints yet. Once you add the first one, it gets what happens from then on.";
+        endpoint: "事件接收地址", "Endpoint";
+        back: "返回事件推送", "Back to webhooks";
+        url: "接收地址", "URL";
+        url_help: "公网上的 https 地址。", "An https address on the public internet.";
+        state: "状态", "State";
+        events: "事件", "Events";
+        added_at: "添加时间", "Added";
+        added: "已添加。请把下面的密钥填入接收事件的系统。", "Added. Enter the secret below in the system that gets the events.";
+        add: "添加接收地址", "Add endpoint";
+        edit: "更改地址和事件", "Change URL and events";
+        save: "保存", "Save";
+        saved: "已保存。", "Saved.";
+        deleted: "已删除接收地址。", "Endpoint deleted.";
+        on: "启用", "On";
+        off: "关闭", "Off";
+        failing: "发送失败", "Failing";
+        disabled: "已停用", "Disabled";
+        failing_since: "所有发送均失败，始于", "Every attempt has failed since";
+        turn_on: "启用", "Turn on";
+        turn_off: "关闭", "Turn off";
+        secret: "签名密钥", "Signing secret";
+        secret_text: "用它检查事件确实来自本店。不要把它发给别人。", "Use it to check that events really come from this shop. Keep it to yourself.";
+        secret_lost: "密钥无法解密，请更换密钥。", "The secret can’t be decrypted. Replace it.";
+        show_secret: "查看密钥", "Show secret";
+        rotate: "更换密钥", "Replace secret";
+        rotate_text: "24 小时内事件同时用新旧两个密钥签名。", "For 24 hours events are signed with both the old and the new secret.";
+        rotated: "密钥已更换。旧密钥在 24 小时内仍然有效。", "Secret replaced. The old one stays valid for 24 hours.";
+        delete: "删除", "Delete";
+        delete_text: "删除后不再向它发送事件，等待发送的事件也会丢弃。", "No more events go there, and those that wait to be sent are dropped.";
+        test: "发送测试", "Send a test";
+        tested: "测试事件已发出，稍后刷新本页查看结果。", "A test is on its way. Reload this page in a moment to see what came back.";
+        replay: "重发", "Send again";
+        replay_since: "重发一段时间的事件", "Send past events again";
+        since: "从这时起", "Since";
+        since_help: "事件保留 30 天。", "Events are kept for 30 days.";
+        replayed: "正在重发 {} 个事件。", "Events being sent again: {}.";
+        sent: "发送记录", "Sent events";
+        sent_none: "还没有发送过事件。", "Nothing was sent yet.";
+        waiting: "等待发送", "Waiting";
+        delivered: "已送达", "Delivered";
+        failed: "已放弃", "Given up";
+        sequence: "第 {} 个", "no. {}";
+        attempts: "尝试 {} 次", "Attempts: {}";
+        next: "下次尝试", "Next attempt";
+        no_answer: "没有响应", "no answer";
+    }
+}
+
+texts! {
     /// The console: sections, sale actions, form fields, the audit log.
     AdminText {
         title: "管理后台", "Admin console";

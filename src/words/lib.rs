@@ -37,7 +37,7 @@ mod tokens;
 mod waiting_rooms;
 
 pub use account::{AccountText, ContactText, MailText, MemberText, PasskeysText, RecoveryText};
-pub use admin::{AdminText, BulkText, ComputingText, OverviewText, PaletteText, PeopleText, TablesText};
+pub use admin::{AdminText, BulkText, ComputingText, OverviewText, PaletteText, PeopleText, TablesText, WebhooksText};
 pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_class, security_detail};
 pub use cockpit::CockpitText;
 pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, DrawText};
@@ -121,6 +121,7 @@ tables! {
     support: SupportText,
     tables: TablesText,
     tokens: TokensText,
+    webhooks: WebhooksText,
     cases: CasesText,
     approvals: ApprovalsText,
     books: BooksText,

@@ -346,6 +346,9 @@ pub fn refusal_reasons(locale: Locale) -> impl Iterator<Item = (&'static str, &'
 #[rustfmt::skip]
 static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("bad_endpoint", "浏览器的推送地址或密钥无效。", "The push address or key of the browser is not valid."),
+    ("bad_webhook_url", "请填写公网上的 https 地址。", "Enter an https address on the public internet."),
+    ("bad_events", "请至少选择一种事件。", "Choose at least one event."),
+    ("too_many_webhooks", "最多 20 个接收地址，请先删除一个。", "There can be 20 endpoints. Delete one first."),
     ("bad_mail_address", "请输入有效的邮箱地址。", "Please enter a valid email address."),
     ("wrong_password", "密码不正确。", "Incorrect password."),
     ("weak_password", "密码须为 12 到 256 个字符，且不能是常见密码、用户名、简单的重复或连续字符。", "A password has 12 to 256 characters, and isn’t a common password, your username, a repetition or a sequence."),

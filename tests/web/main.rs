@@ -78,6 +78,7 @@ mod waiting_room_pages;
 mod waiting_rooms;
 mod waitlist;
 mod wallet;
+mod webhooks;
 mod wechatpay;
 
 use std::hash::{DefaultHasher, Hasher};

@@ -6,7 +6,7 @@ use super::*;
 
 /// Method, path, and the permission it needs: `l` for `ViewConsole`, `r` for `ManageSales`, `h` for `SupportShoppers`,
 /// `a` for `ReadAddresses`, `AnswerQuestions` and `DecideApprovals`, which the same roles have, `o` for `ManageStaff`, `ViewBooks`,
-/// `ViewSecurity` and `ReadMail`.
+/// `ViewSecurity`, `ReadMail` and `ManageWebhooks`.
 pub(super) const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin", 'l'),
     ("GET", "/admin/", 'l'),
@@ -252,6 +252,25 @@ pub(super) const TABLE: &[(&str, &str, char)] = &[
     ("GET", "/admin/step-up", 'l'),
     ("POST", "/admin/step-up", 'l'),
     ("GET", "/api/admin/security-events", 'o'),
+    ("GET", "/api/admin/webhooks", 'o'),
+    ("POST", "/api/admin/webhooks", 'o'),
+    ("GET", "/api/admin/webhooks/{webhook}", 'o'),
+    ("PATCH", "/api/admin/webhooks/{webhook}", 'o'),
+    ("DELETE", "/api/admin/webhooks/{webhook}", 'o'),
+    ("POST", "/api/admin/webhooks/{webhook}/secret", 'o'),
+    ("POST", "/api/admin/webhooks/{webhook}/rotate", 'o'),
+    ("POST", "/api/admin/webhooks/{webhook}/test", 'o'),
+    ("POST", "/api/admin/webhooks/{webhook}/replay", 'o'),
+    ("GET", "/api/admin/webhooks/{webhook}/deliveries", 'o'),
+    ("POST", "/admin/webhooks", 'o'),
+    ("GET", "/admin/webhooks/{webhook}", 'o'),
+    ("POST", "/admin/webhooks/{webhook}", 'o'),
+    ("POST", "/admin/webhooks/{webhook}/switch", 'o'),
+    ("POST", "/admin/webhooks/{webhook}/secret", 'o'),
+    ("POST", "/admin/webhooks/{webhook}/rotate", 'o'),
+    ("POST", "/admin/webhooks/{webhook}/test", 'o'),
+    ("POST", "/admin/webhooks/{webhook}/replay", 'o'),
+    ("POST", "/admin/webhooks/{webhook}/delete", 'o'),
 ];
 
 /// Every method and path of the console in the router's sources.
@@ -314,6 +333,7 @@ async fn each_role_has_its_permissions_and_no_others() {
             let path = path.replace("{token}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{case}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{question}", "0198c0de-0000-7000-8000-000000000001");
+            let path = path.replace("{webhook}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{order}", "0198c0de-0000-7000-8000-000000000001");
             let path = path.replace("{sale}", "999").replace("{goods}", "999").replace("{packet}", "999");
             let path = path.replace("{category}", "999");
@@ -344,7 +364,7 @@ async fn each_role_has_its_permissions_and_no_others() {
         }
         let console = client.get("/admin?lang=en").await;
         assert_eq!(console.text().contains("/admin/orders/books?"), role == Role::Admin, "{role:?}");
-        for (page, tab) in [("users", "staff"), ("log", "security"), ("system", "mail")] {
+        for (page, tab) in [("users", "staff"), ("log", "security"), ("system", "mail"), ("system", "webhooks")] {
             let page = client.get(&format!("/admin/{page}?lang=en")).await;
             assert_eq!(page.text().contains(&format!("show={tab}&#38;lang")), role == Role::Admin, "{role:?} {tab}");
         }

@@ -32,6 +32,10 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
         ("DELETE", format!("/api/admin/staff/{NOBODY}"), 404),
         ("POST", format!("/api/admin/staff/{NOBODY}/reset-password"), 404),
         ("DELETE", format!("/api/admin/staff/{NOBODY}/second-factor"), 404),
+        ("POST", "/api/admin/webhooks".to_owned(), 422),
+        ("PATCH", format!("/api/admin/webhooks/{NOBODY}"), 404),
+        ("POST", format!("/api/admin/webhooks/{NOBODY}/secret"), 404),
+        ("POST", format!("/api/admin/webhooks/{NOBODY}/rotate"), 404),
     ];
     let forms = [
         format!("/admin/orders/{NOBODY}/refund"),
@@ -46,6 +50,10 @@ async fn refunds_exports_and_changes_of_staff_need_the_password_again_after_a_wh
         format!("/admin/staff/{NOBODY}/dismiss"),
         format!("/admin/staff/{NOBODY}/reset-password"),
         format!("/admin/staff/{NOBODY}/reset-second-factor"),
+        "/admin/webhooks".to_owned(),
+        format!("/admin/webhooks/{NOBODY}"),
+        format!("/admin/webhooks/{NOBODY}/secret"),
+        format!("/admin/webhooks/{NOBODY}/rotate"),
     ];
     let attempt = async |method, path: &str| admin.send(method, path, &JSON, "{}").await;
     for (method, path, status) in &operations {

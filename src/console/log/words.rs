@@ -249,6 +249,7 @@ impl<'a> LogWords<'a> {
             "invoices" => of(format!("/admin/orders/invoices?lang={lang}"), t.all_invoices.to_owned()),
             "shipping" => of(format!("/admin/orders/shipping?lang={lang}"), t.shipping.to_owned()),
             "shop" => of(format!("/admin/shop?lang={lang}"), self.text.brand.title.to_owned()),
+            "endpoint" => of(format!("/admin/webhooks/{id}?lang={lang}"), fill(t.endpoint, short(id))),
             "books" => of(format!("/admin/orders/books?lang={lang}"), t.journal.to_owned()),
             _ => LogLink { path: None, name: format!("{kind} {id}").trim().to_owned() },
         }

@@ -111,7 +111,7 @@ pub async fn revoke(
 /// The tabs of the system's page.
 pub(crate) fn system_tabs(chrome: &Chrome) -> Vec<Tab> {
     let t = chrome.text();
-    let others = [("mail", t.recovery.console_title), ("tokens", t.tokens.title)];
+    let others = [("mail", t.recovery.console_title), ("tokens", t.tokens.title), ("webhooks", t.webhooks.title)];
     owner_tabs(chrome, "/admin/system", t.cockpit.letters_title, &others)
 }
 

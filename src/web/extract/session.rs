@@ -70,6 +70,8 @@ permissions! {
     ReadMail: Admin;
     /// Appoint and dismiss staff.
     ManageStaff: Admin;
+    /// Send events of the shop to other programs, and read the secrets that sign them.
+    ManageWebhooks: Admin;
 }
 
 /// A member of the staff with a permission, confirmed by the database. Shoppers and visitors get 404; staff without the

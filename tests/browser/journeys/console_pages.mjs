@@ -48,6 +48,7 @@ export default async function consolePages(run) {
   await see('/pages', 'shop-pages', 'textarea');
   await see('/log?show=security', 'security');
   await see('/system?show=mail', 'mail', '.empty');
+  await see('/system?show=webhooks', 'webhooks', '.empty');
   await see('/system', 'dead-letters', '.empty');
   await firstScreen(visitor);
 }
