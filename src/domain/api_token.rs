@@ -22,6 +22,7 @@ wire_enum! {
         ViewSecurity = "view_security",
         ReadMail = "read_mail",
         ManageStaff = "manage_staff",
+        ManageWebhooks = "manage_webhooks",
         /// Reserve units for shoppers of another shop, and confirm or release them.
         Reserve = "reserve",
         /// Tell who the shoppers of another shop are, and let them in.

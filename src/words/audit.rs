@@ -23,6 +23,7 @@ texts! {
         packet: "红包 {}", "Packet {}";
         payment: "付款", "Payment";
         letter: "死信 {}", "Dead letter {}";
+        front: "场次 {} 的外部店铺设置", "the other shop of sale {}";
         endpoint: "事件接收地址 {}", "endpoint {}";
         goods: "商品 {}", "Product {}";
         category: "分类 {}", "Category {}";

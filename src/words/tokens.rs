@@ -50,6 +50,7 @@ static SCOPES: [(Scope, &str, &str); Scope::ALL.len()] = [
     (Scope::ViewSecurity, "查看安全事件", "Read security events"),
     (Scope::ReadMail, "查看邮件，含登录链接", "Read messages, with the links in them"),
     (Scope::ManageStaff, "管理员工：可新建店主", "Manage the staff: can create owners"),
+    (Scope::ManageWebhooks, "管理事件接收地址", "Manage the endpoints of events"),
     (Scope::Reserve, "预留、确认和释放数量", "Reserve, confirm and release units"),
     (Scope::Shoppers, "登记顾客并签发入口链接", "Name customers and let them in"),
 ];

@@ -248,8 +248,12 @@ impl<'a> LogWords<'a> {
             "orders" => of(format!("/admin/orders?lang={lang}"), t.all_orders.to_owned()),
             "invoices" => of(format!("/admin/orders/invoices?lang={lang}"), t.all_invoices.to_owned()),
             "shipping" => of(format!("/admin/orders/shipping?lang={lang}"), t.shipping.to_owned()),
+            "front" => of(format!("/admin/sales/{id}/front?lang={lang}"), fill(t.front, id)),
             "shop" => of(format!("/admin/shop?lang={lang}"), self.text.brand.title.to_owned()),
-            "endpoint" => of(format!("/admin/webhooks/{id}?lang={lang}"), fill(t.endpoint, short(id))),
+            "endpoint" => {
+                let url = records.into_iter().find_map(|record| record.get("url")).map(plain);
+                of(format!("/admin/webhooks/{id}?lang={lang}"), fill(t.endpoint, url.unwrap_or_else(|| "–".to_owned())))
+            }
             "books" => of(format!("/admin/orders/books?lang={lang}"), t.journal.to_owned()),
             _ => LogLink { path: None, name: format!("{kind} {id}").trim().to_owned() },
         }

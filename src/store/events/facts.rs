@@ -13,9 +13,6 @@ use crate::{EventStore, StoreError, bind_ids, list, padded, row};
 use domain::event::EventKind;
 use domain::{Order, OrderId, OrderStatus, ParcelState};
 
-/// Where the id comes from that another shop has for the owner of an order. Reservations of other shops are orders of
-/// accounts that have one; as long as accounts have no such column, no order is one.
-const EXTERNAL_ID: &str = "CAST(NULL AS TEXT)";
 /// Why an order was cancelled that nobody paid in time.
 const UNPAID: &str = "unpaid";
 
@@ -154,11 +151,10 @@ impl EventStore<'_> {
             }
         })
         .await?;
-        let sql = format!(
-            "SELECT orders.id AS order_id, {EXTERNAL_ID} AS external_id FROM orders JOIN users ON users.id = user_id
-             WHERE orders.id IN"
-        );
-        self.read(orders, &sql, |row| {
+        // A reservation of another shop is an order of an account that this shop has named.
+        let sql = "SELECT orders.id AS order_id, external_id FROM orders JOIN users ON users.id = user_id
+             WHERE orders.id IN";
+        self.read(orders, sql, |row| {
             let external: Option<String> = row.try_get("external_id")?;
             found.external.extend(Some(row::parsed(row, "order_id")?).zip(external));
             Ok(())
