@@ -252,10 +252,12 @@ impl Accounts {
             revoked_at: None,
         };
         let text = token_of(bits);
-        match self.store.api_tokens().create(actor, &token, &digest(&text)).await? {
-            NewTokenOutcome::Created | NewTokenOutcome::Repeated => {}
+        let token = match self.store.api_tokens().create(actor, &token, &digest(&text)).await? {
+            NewTokenOutcome::Created => token,
+            // The first attempt may have had another time.
+            NewTokenOutcome::Repeated => self.store.api_tokens().get(id).await?.unwrap_or(token),
             refused => return Ok(Err(refused)),
-        }
+        };
         self.events.record(SecurityClass::TokenCreated, Some(owner), None, "");
         self.tokens.refresh(&self.store).await?;
         Ok(Ok((token, text)))

@@ -90,7 +90,7 @@ impl ApiTokenStore<'_> {
         let query = sqlx::query(sql).bind(new.id.to_string()).bind(&new.name).bind(digest).bind(scopes.join(" "));
         let query = query.bind(new.networks.join(" ")).bind(new.rate.map(i64::from));
         let query = query.bind(new.expires_at.map(Timestamp::as_millisecond)).bind(new.created_by.to_string());
-        if query.bind(tx.now.as_millisecond()).execute(&mut *tx).await?.rows_affected() == 0 {
+        if query.bind(new.created_at.as_millisecond()).execute(&mut *tx).await?.rows_affected() == 0 {
             return Ok(NewTokenOutcome::NameTaken);
         }
         let (subject, now) = (format!("token {}", new.id), tx.now);
@@ -109,13 +109,17 @@ impl ApiTokenStore<'_> {
         );
         let revoked = sqlx::query(sql).bind(id.to_string()).bind(now.as_millisecond()).fetch_optional(&mut *tx).await?;
         let Some(revoked) = revoked.as_ref().map(token).transpose()? else {
-            let sql = concat!("SELECT ", columns!(), " FROM api_tokens WHERE id = $1");
-            return self.optional(sqlx::query(sql).bind(id.to_string()), token).await;
+            return self.get(id).await;
         };
         let subject = format!("token {id}");
         log(&mut tx, actor, AuditAction::RevokeToken, &subject, Some(&audit_details(&revoked)), None, now).await?;
         tx.commit().await?;
         Ok(Some(revoked))
+    }
+
+    pub async fn get(self, id: Uuid) -> Result<Option<ApiToken>, StoreError> {
+        let sql = concat!("SELECT ", columns!(), " FROM api_tokens WHERE id = $1");
+        self.optional(sqlx::query(sql).bind(id.to_string()), token).await
     }
 
     /// The newest tokens, revoked ones included.

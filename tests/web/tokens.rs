@@ -71,9 +71,9 @@ async fn token_is_shown_once_works_at_once_and_signs_the_log() {
     let goods = json!({"name": {"zh": "灯", "en": "Lamp"}, "description": {"zh": "", "en": ""}});
     assert_eq!(program.post("/api/admin/goods", goods).await.status, 201);
     let log = program.get("/api/admin/audit-log").await.json();
-    let lines: Vec<_> =
-        log["entries"].as_array().unwrap().iter().map(|line| (&line["actor"], &line["action"])).collect();
-    assert_eq!(lines, [(&json!("token till 1"), &json!("create")), (&json!("admin"), &json!("create-token"))]);
+    for (line, actor, action) in [(0, "token till 1", "create"), (1, "admin", "create-token")] {
+        assert_eq!((&log["entries"][line]["actor"], &log["entries"][line]["action"]), (&json!(actor), &json!(action)));
+    }
     // Its last use is written later, not with the request.
     shop.parts
         .store
@@ -282,7 +282,7 @@ async fn token_in_an_address_is_refused_everywhere() {
     }
     let refused = shop.visitor().get(&format!("/api/admin/goods?q={secret}")).await;
     assert!(refused.json()["detail"].as_str().unwrap().contains("Authorization: Bearer"), "{refused:?}");
-    assert_eq!(admin.get("/api/admin/goods?q=sk_not_a_token").await.status, 200);
+    assert_eq!(admin.get("/api/admin/users?q=sk_not_a_token").await.status, 200);
 }
 
 #[tokio::test]

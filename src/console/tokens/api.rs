@@ -1,6 +1,7 @@
 //! Tokens of programs: who has which, a new one, and the end of one.
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json as Answer};
 use jiff::Timestamp;
@@ -17,7 +18,6 @@ use web::extract::session::ManageStaff;
 use web::extract::{Json, PathIds};
 use web::idempotency::{NotKept, Repeatable};
 use web::problem::{Code, Problem};
-use web::shared::negotiation::created;
 
 #[derive(Serialize, JsonSchema)]
 struct TokenList {
@@ -73,7 +73,7 @@ pub async fn create(
     }
     let (token, secret) =
         shop.accounts.create_token((staff.session.user_id, staff.actor()), draft, request).await?.map_err(refused)?;
-    let answer = created(format!("/api/admin/tokens/{}", token.id), TokenWithSecret { token, secret });
+    let answer = (StatusCode::CREATED, Cache::Private, Answer(TokenWithSecret { token, secret }));
     Ok((Extension(NotKept), answer).into_response())
 }
 
@@ -96,7 +96,7 @@ web::operations! { "administrators"
     GET "/api/admin/tokens" listApiTokens = list;
         200 TokenList, "The newest first, with revoked ones.";
     /// Make a token for a program (owners only, in person)
-    POST "/api/admin/tokens" createApiToken = create, located;
+    POST "/api/admin/tokens" createApiToken = create;
         201 TokenWithSecret, "With its text, which is returned only once. Under one key the same text is made again, \
             without `Idempotent-Replayed`.";
         refuses StepUpNeeded TokenNameTaken TooManyTokens;

@@ -151,7 +151,8 @@ impl Api {
         if !description.is_empty() {
             json["description"] = description.join(" ").trim().into();
         }
-        let mut codes = vec![Code::Invalid, Code::Internal, Code::Unavailable];
+        // A token in an address is a bad request anywhere.
+        let mut codes = vec![Code::BadRequest, Code::Invalid, Code::Internal, Code::Unavailable];
         codes.extend((method != "GET").then_some(Code::CrossSite));
         Operation {
             api: self,
