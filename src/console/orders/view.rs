@@ -249,7 +249,7 @@ impl AdminOrderPage {
     }
 
     fn was_paid(&self) -> bool {
-        self.steps.iter().any(|step| step.event.status == OrderStatus::Paid)
+        self.reference.is_none() && self.steps.iter().any(|step| step.event.status == OrderStatus::Paid)
     }
 
     fn parcel_version(&self) -> i64 {
@@ -265,9 +265,9 @@ impl AdminOrderPage {
         parcel.steps.iter().zip(moves).collect()
     }
 
-    /// Whether there is anything to show or to do about the parcel.
+    /// Whether there is anything to show or to do about the parcel. What another shop sold, it also sends.
     fn has_parcel(&self) -> bool {
-        self.parcel.is_some() || self.order.status == OrderStatus::Paid
+        self.parcel.is_some() || self.order.status == OrderStatus::Paid && self.reference.is_none()
     }
 
     /// Whether the money goes back while the parcel is still in the shop: it must not be sent.

@@ -49,6 +49,7 @@ export default async function consolePages(run) {
   await see('/log?show=security', 'security');
   await see('/system?show=mail', 'mail', '.empty');
   await see('/system?show=webhooks', 'webhooks', '.empty');
+  await see('/system?show=tokens', 'tokens', '#new-token');
   await see('/system', 'dead-letters', '.empty');
   await firstScreen(visitor);
 }
