@@ -8,6 +8,7 @@ mod notices;
 mod orders;
 pub mod packets;
 pub mod payments;
+mod reservations;
 mod selling;
 mod shutdown;
 mod staff;
@@ -39,6 +40,7 @@ macro_rules! contract_tests {
             orders::payment_window_starts_when_the_order_becomes_unpaid,
             orders::cancelled_unit_is_sold_to_another_shopper,
             orders::expired_orders_return_their_units_to_the_sale,
+            reservations::reservations_end_once_and_every_step_may_be_repeated,
             payments::checkout_payment_makes_the_order_paid,
             payments::concurrent_payment_and_cancellation_have_one_winner,
             payments::wallet_is_topped_up_pays_and_receives_the_refund,
