@@ -237,7 +237,8 @@ async fn cluster_is_held_released_and_refunded_with_reasons_that_buyers_read() {
     assert_eq!(csv.text().lines().count(), 3, "{}", csv.text());
     let head = csv.text().lines().next().unwrap();
     assert!(
-        head.ends_with(",carrier,tracking_number,return,shipping,reference,number") && csv.text().contains(",true,,,,,0.00,")
+        head.ends_with(",carrier,tracking_number,return,shipping,reference,number")
+            && csv.text().contains(",true,,,,,0.00,")
     );
     let others = admin.get(&format!("/api/admin/orders?sale={sale}&held=false")).await.json();
     assert_eq!(others["orders"], json!([]));

@@ -203,7 +203,11 @@ async fn orders_to_pack_and_to_ship_are_found_and_moved_together() {
     assert!(shown.text().contains("Parcel updated") && shown.text().contains("SF1234567"));
     let export = admin.get("/api/admin/orders.csv?parcel=shipped").await;
     let lines: Vec<_> = export.text().lines().collect();
-    assert!(lines[0].ends_with(",held,parcel,carrier,tracking_number,return,shipping,reference,number"), "{}", lines[0]);
+    assert!(
+        lines[0].ends_with(",held,parcel,carrier,tracking_number,return,shipping,reference,number"),
+        "{}",
+        lines[0]
+    );
     assert!(lines.len() == 2 && lines[1].contains(",false,shipped,sf,SF1234567,,0.00,"), "{lines:?}");
     assert!(admin.get("/admin/orders?lang=en&parcel=shipped").await.text().contains("On its way"));
 }

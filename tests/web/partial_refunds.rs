@@ -285,7 +285,7 @@ async fn export_says_what_went_back_of_each_order() {
     let csv = admin.get("/api/admin/orders.csv").await;
     let refunded = |order: &str| {
         let line = csv.text().lines().find(|line| line.starts_with(order)).unwrap().to_owned();
-        line.rsplit(',').nth(7).unwrap().to_owned()
+        line.rsplit(',').nth(8).unwrap().to_owned()
     };
     assert!(csv.text().lines().next().unwrap().contains(",refunded,held,"));
     assert_eq!(
