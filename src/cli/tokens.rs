@@ -125,10 +125,10 @@ async fn create(
     let is_meant = |name: &str| owner.as_deref().is_none_or(|owner| owner == name);
     let owner = staff.iter().find(|user| user.role == Role::Admin && !user.is_blocked() && is_meant(&user.username));
     let owner = owner.context("the shop has no such owner")?;
-    let expires_at = lifetime.map(|lifetime| Timestamp::now().checked_add(lifetime)).transpose()?;
+    let now = services.store.now().await?;
+    let expires_at = lifetime.map(|lifetime| now.checked_add(lifetime)).transpose()?;
     let draft = TokenDraft { name, scopes, networks, rate, expires_at };
-    let mistakes: Vec<String> =
-        draft.mistakes(Timestamp::now()).iter().map(|(field, code)| format!("{field}: {code}")).collect();
+    let mistakes: Vec<String> = draft.mistakes(now).iter().map(|(field, code)| format!("{field}: {code}")).collect();
     ensure!(mistakes.is_empty(), "the token cannot be made: {}", mistakes.join(", "));
     let (token, text) = match services.accounts().create_token((owner.id, COMMAND_LINE), draft, None).await? {
         Ok(made) => made,

@@ -33,6 +33,7 @@ use store::{AuditReason, HeldUnits, LockPatience, PartialRefund, StaffAction, St
 
 /// The result of looking up an order for its owner.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "each is matched at once, and most are orders")]
 pub enum OrderLookup {
     Order(Order, Vec<OrderEvent>),
     /// The units are held, and the order has not reached the database yet.

@@ -66,7 +66,7 @@ async fn customer_of_another_shop_is_one_account_and_comes_in_by_a_link() {
 
 #[tokio::test]
 async fn forged_expired_and_foreign_entries_are_refused() {
-    let clock = Clock::manual(jiff::Timestamp::now());
+    let clock = Clock::manual(Clock::system().now());
     let shop = TestShop::open_at(&clock).await;
     let admin = shop.admin().await;
     let program = shop.other_shop(&admin).await;

@@ -151,7 +151,7 @@ async fn released_units_are_sold_again() {
 
 #[tokio::test]
 async fn expired_reservation_is_never_confirmed_and_an_extended_one_lives() {
-    let clock = Clock::manual(jiff::Timestamp::now());
+    let clock = Clock::manual(Clock::system().now());
     let shop = TestShop::open_at(&clock).await;
     let admin = shop.admin().await;
     let other = shop.stands_before(&admin, 2).await;

@@ -84,12 +84,15 @@ async fn every_list_refuses_a_malformed_cursor_in_the_same_way() {
     let sale = shop.open_sale(&admin, 1).await;
     let nobody = uuid::Uuid::nil().to_string();
     let program = shop.program(&admin, "other shop", &["reserve"]).await;
+    let endpoint = json!({"url": "http://127.0.0.1:9/events", "events": ["order.*"]});
+    let endpoint = admin.post("/api/admin/webhooks", endpoint).await.json()["webhook"]["id"].clone();
     let document = document::document();
     let mut lists = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
         let parameters = operations["get"]["parameters"].as_array().into_iter().flatten();
         for cursor in parameters.filter_map(|p| p["name"].as_str()).filter(|name| ["before", "after"].contains(name)) {
             let path = path.replace("{packet}", id).replace("{sale}", &sale).replace("{user}", &nobody);
+            let path = path.replace("{webhook}", endpoint.as_str().unwrap());
             let user = if path.starts_with("/api/admin/") { &admin } else { &mei };
             let get = async |path: &str| match path.starts_with("/api/v1/") {
                 true => program.get(path).await,

@@ -166,7 +166,7 @@ async fn each_operation_takes_the_scope_that_the_document_names_and_no_other() {
 
 #[tokio::test]
 async fn token_is_refused_when_it_is_unknown_expired_revoked_or_abroad() {
-    let clock = Clock::manual(jiff::Timestamp::now());
+    let clock = Clock::manual(Clock::system().now());
     let shop = TestShop::open_at(&clock).await;
     let admin = shop.admin().await;
     let unknown = domain::api_token::token_of([7; 32]);

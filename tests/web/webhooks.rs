@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 
-use super::support::paid_order;
+use super::support::{paid_order, sendable_order};
 use super::*;
 
 /// A program of the merchant, and what it got.
@@ -80,7 +80,7 @@ async fn life_of_an_order_is_told_once_signed_and_numbered() {
     shop.send_events().await;
     assert_eq!(program.take(), [], "what happened before is not told");
 
-    let (order, url) = paid_order(&shop, &mei, &sale).await;
+    let (order, url) = sendable_order(&shop, &mei, &sale).await;
     shop.send_events().await;
     let (headers, body) = program.received.lock().unwrap()[0].clone();
     standardwebhooks::Webhook::new(&secret).unwrap().verify(body.as_bytes(), &headers).unwrap();

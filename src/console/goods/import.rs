@@ -90,6 +90,8 @@ struct RefusedLine {
 
 type Cells = BTreeMap<String, String>;
 type Wrong = Vec<(String, &'static str)>;
+/// The number of a line, and its cells or what is wrong with it.
+type Line = (u64, Result<Cells, Wrong>);
 
 pub async fn import(
     (State(shop), staff): StaffCall<ManageSales>,
@@ -134,7 +136,7 @@ pub async fn import(
 }
 
 /// The lines of a file with their numbers. An error is the code of what is wrong with the whole file.
-fn read(format: FileFormat, text: &str) -> Result<Vec<(u64, Result<Cells, Wrong>)>, &'static str> {
+fn read(format: FileFormat, text: &str) -> Result<Vec<Line>, &'static str> {
     let text = text.trim_start_matches('\u{feff}');
     let lines = match format {
         FileFormat::Csv => read_csv(text)?,
@@ -150,7 +152,7 @@ fn read(format: FileFormat, text: &str) -> Result<Vec<(u64, Result<Cells, Wrong>
     }
 }
 
-fn read_csv(text: &str) -> Result<Vec<(u64, Result<Cells, Wrong>)>, &'static str> {
+fn read_csv(text: &str) -> Result<Vec<Line>, &'static str> {
     let mut reader = ReaderBuilder::new().trim(Trim::All).from_reader(text.as_bytes());
     let names = reader.headers().map_err(|_| "bad_csv")?.clone();
     let mut lines = Vec::new();
