@@ -7,19 +7,16 @@ use axum::Router;
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, Uri};
+use axum::http::{HeaderValue, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, on};
 use futures::future::BoxFuture;
 use tower::ServiceBuilder;
-use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::Shop;
 use crate::extract::visitor::query_value;
 use crate::problem::{Code, Problem};
-use crate::shared::paths::sale_of_path;
 use domain::Locale;
 
 /// Routes before the middleware.
@@ -35,17 +32,6 @@ pub fn router(shop: Arc<Shop>, routes: Routes) -> Router {
         .method_not_allowed_fallback(async || Problem::new(Code::MethodNotAllowed))
         .layer(middleware)
         .with_state(shop)
-}
-
-/// Lets pages of the other shop read a sale's public state, if the sale stands in front of that shop. Nothing that a
-/// browser sends with such a request counts.
-pub fn readable_by_fronts(shop: &Arc<Shop>) -> CorsLayer {
-    let catalogue = shop.catalogue.clone();
-    let is_listed = move |origin: &HeaderValue, request: &Parts| {
-        let front = sale_of_path(request.uri.path()).and_then(|sale| catalogue.front(sale));
-        front.is_some_and(|front| front.origins().any(|listed| listed.as_bytes() == origin.as_bytes()))
-    };
-    CorsLayer::new().allow_methods([Method::GET]).allow_origin(AllowOrigin::predicate(is_listed))
 }
 
 /// The shop of a process whose start waits for the database. Nothing is known yet, also not who asks in which language.

@@ -7,6 +7,7 @@ texts! {
         endpoint: "事件接收地址", "Endpoint";
         back: "返回事件推送", "Back to webhooks";
         url: "接收地址", "URL";
+        single: "单个事件", "Single events";
         url_help: "公网上的 https 地址。", "An https address on the public internet.";
         state: "状态", "State";
         events: "事件", "Events";

@@ -112,7 +112,7 @@ async fn interrupted_audit_goes_on_to_the_same_result(url: &str) {
     let shop = shop_with_paid_orders(url, 50).await;
     let dir = tempfile::tempdir().unwrap();
     let in_one_go = audit(&shop).run(AuditFile::none(), |_| ()).await.unwrap();
-    interrupt_after(5, &shop, AuditFile::begin(dir.path())).await;
+    interrupt_after(6, &shop, AuditFile::begin(dir.path())).await;
     let read: Vec<String> = promises_of(dir.path());
     assert!(read.len() >= 4 && read.len() < in_one_go.len(), "{read:?}");
 

@@ -76,6 +76,11 @@ impl EndpointForm {
     fn options(&self) -> Vec<(String, bool)> {
         EventChoice::options().into_iter().map(|name| (name.clone(), self.events.contains(&name))).collect()
     }
+
+    /// Whether the single types are to be seen at once.
+    fn has_single(&self) -> bool {
+        self.events.iter().any(|name| !name.ends_with('*'))
+    }
 }
 
 #[derive(Debug, Template)]

@@ -18,17 +18,22 @@ use engine::gate::{Button, IssuedToken};
 use pages::picture;
 use web::Shop;
 use web::cache_policy::Cache;
-use web::extract::SalePath;
 use web::extract::session::SignedIn;
+use web::extract::{AskingPage, SalePath};
 use web::problem::{Code, Problem};
 use web::shared::purchase_token;
 
 /// The live state of the button: JSON text that `gate` prepared at its last refresh.
-pub async fn button(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+pub async fn button(
+    State(shop): State<Arc<Shop>>,
+    SalePath(sale): SalePath,
+    page: AskingPage,
+) -> Result<Response, Problem> {
     let text = shop.gate.button(sale).ok_or(Code::NoSuchSale)?;
     shop.metrics.button_reads.inc();
     let mut response = json_response(StatusCode::OK, text);
     response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
+    page.let_read(&shop, sale, &mut response);
     Ok(response)
 }
 

@@ -19,7 +19,7 @@ use engine::waiting_rooms::{Joined, OwnTurn};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::session::SignedIn;
-use web::extract::{Json, SalePath};
+use web::extract::{AskingPage, Json, SalePath};
 use web::problem::{Code, Problem};
 
 /// A place as its owner sees it.
@@ -106,10 +106,15 @@ fn place_response(shop: &Shop, sale: &Sale, user: UserId, own: &WaitingRoomPlace
 }
 
 /// The public state of the waiting room: the same bytes for everyone, prepared once a second.
-pub async fn line(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+pub async fn line(
+    State(shop): State<Arc<Shop>>,
+    SalePath(sale): SalePath,
+    page: AskingPage,
+) -> Result<Response, Problem> {
     let body = shop.waiting_rooms.line_body(sale).ok_or(Code::NoSuchWaitingRoom)?;
     let mut response = json_response(StatusCode::OK, body);
     response.headers_mut().insert(CACHE_CONTROL, Cache::Live.header());
+    page.let_read(&shop, sale, &mut response);
     Ok(response)
 }
 

@@ -10,7 +10,7 @@ use crate::extract::client::{ClientAddress, ClientDevice, PayingPhone};
 use crate::extract::program::{Caller, ProgramScope};
 use crate::extract::session::{Permission, SignedIn, Staff};
 use crate::extract::visitor::Visitor;
-use crate::extract::{Json, PathIds, Query, SalePath};
+use crate::extract::{AskingPage, Json, PathIds, Query, SalePath};
 use crate::idempotency::Repeatable;
 use crate::problem::Code;
 use domain::SaleId;
@@ -62,7 +62,7 @@ macro_rules! silent {
 }
 
 // What programs need not know, or what the operation's row says: a body that the handler reads itself.
-silent! { Body, ClientAddress, ClientDevice, HeaderMap, PayingPhone, Request, Uri, Visitor }
+silent! { AskingPage, Body, ClientAddress, ClientDevice, HeaderMap, PayingPhone, Request, Uri, Visitor }
 
 impl<S> Described for State<S> {
     fn describe(_: &mut Operation<'_>) {}

@@ -8,15 +8,17 @@ pub mod text;
 pub mod visitor;
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{FormRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequest, FromRequestParts, Path, Request};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH, ORIGIN, VARY};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -227,6 +229,30 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Shop>> for PathIds<T> {
             Ok(_) if text::has_encoded_nul(parts.uri.path().as_bytes()) => Err(text::nul_problem(None)),
             Ok(path) => Ok(PathIds(path.0)),
             Err(_) => Err(Code::NotFound.into()),
+        }
+    }
+}
+
+/// The page that asks, if it is one of another origin.
+pub struct AskingPage(Option<HeaderValue>);
+
+impl FromRequestParts<Arc<Shop>> for AskingPage {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Shop>) -> Result<Self, Infallible> {
+        Ok(AskingPage(parts.headers.get(ORIGIN).cloned()))
+    }
+}
+
+impl AskingPage {
+    /// Lets the page read the public state of a sale that stands in front of the page's shop. Nothing that a browser
+    /// sends with such a request counts. Other sales get no header, so that their answers cost nothing more.
+    pub fn let_read(self, shop: &Shop, sale: SaleId, answer: &mut Response) {
+        let Some(front) = shop.catalogue.front(sale) else { return };
+        answer.headers_mut().insert(VARY, HeaderValue::from_static("origin"));
+        let listed = |origin: &HeaderValue| front.origins().any(|listed| listed.as_bytes() == origin.as_bytes());
+        if let Some(origin) = self.0.filter(listed) {
+            answer.headers_mut().insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         }
     }
 }
