@@ -12,7 +12,7 @@ texts! {
         done_revoked: "令牌已撤销，一秒内全部失效。", "The token is revoked. It stops working everywhere within a second.";
         empty: "还没有访问令牌。", "No access tokens yet.";
         name: "名称", "Name";
-        name_help: "操作记录会显示它，例如“Vendure 商店”。", "The log shows it. For example “Vendure shop”.";
+        name_help: "操作记录会显示它，例如“官网商城”。", "The log shows it. For example “Vendure shop”.";
         scopes: "权限", "Scopes";
         used: "最近使用", "Last used";
         never: "从未使用", "Never used";

@@ -153,9 +153,9 @@ impl OrderSearch {
         conditions.extend(self.parcel.map(|state| {
             match state {
                 Some(state) => format!("parcel = '{state}'"),
-                // What another shop sold, it also sends.
+                // What another shop sold, it also sends. A scalar subquery, because PostgreSQL would join all reservations.
                 None => "status = 'paid' AND parcel IS NULL
-                 AND NOT EXISTS (SELECT 1 FROM reservations WHERE order_id = orders.id)"
+                 AND (SELECT order_id FROM reservations WHERE order_id = orders.id) IS NULL"
                     .to_owned(),
             }
         }));

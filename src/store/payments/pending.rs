@@ -39,7 +39,8 @@ impl PaymentStore<'_> {
             orders("unpaid_orders", "status = 'unpaid'"),
             orders(
                 "to_pack",
-                "status = 'paid' AND parcel IS NULL AND NOT EXISTS (SELECT 1 FROM reservations WHERE order_id = orders.id)",
+                "status = 'paid' AND parcel IS NULL
+                   AND (SELECT order_id FROM reservations WHERE order_id = orders.id) IS NULL",
             ),
             orders("refunds", "status = 'refund_pending'"),
             orders("returns", "return_state = 'asked'"),
