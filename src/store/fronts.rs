@@ -15,6 +15,10 @@ use domain::{AuditAction, SaleFront, SaleId};
 const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
 /// How many passes may be made for one turn: one may be lost on the way.
 const MAX_PASSES: i64 = 3;
+/// How long the turn of a pass is known after its end. Its pass is refused as expired then.
+const KEPT_AFTER_TURN: SignedDuration = SignedDuration::from_hours(1);
+/// Turns that one statement deletes.
+const PURGE_SIZE: i64 = 500;
 
 /// The front of a sale as it was saved.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,16 +85,15 @@ impl FrontStore<'_> {
         Ok(Some(after))
     }
 
-    /// Counts a pass for a turn. Returns whether it may be made. Turns that ended an hour ago are forgotten.
+    /// Counts a pass for a turn. Returns whether it may be made.
     pub async fn count_pass(self, sale: SaleId, place: &str, expires: Timestamp) -> Result<bool, StoreError> {
-        let forgotten = self.now().await? - SignedDuration::from_hours(1);
-        let purge = sqlx::query("DELETE FROM passes WHERE expires_at_ms < $1").bind(forgotten.as_millisecond());
-        purge.execute(&self.pool).await?;
         let sql = "INSERT INTO passes (sale_id, place, made, expires_at_ms) VALUES ($1, $2, 1, $3)
              ON CONFLICT (sale_id, place) DO UPDATE SET made = passes.made + 1
              WHERE passes.made < $4 AND passes.used_at_ms IS NULL";
+        let mut tx = self.begin().await?;
         let query = sqlx::query(sql).bind(sale.0).bind(place);
-        let counted = query.bind(expires.as_millisecond()).bind(MAX_PASSES).execute(&self.pool).await?;
+        let counted = query.bind(expires.as_millisecond()).bind(MAX_PASSES).execute(&mut *tx).await?;
+        tx.commit().await?;
         Ok(counted.rows_affected() == 1)
     }
 
@@ -103,7 +106,8 @@ impl FrontStore<'_> {
         expires: Timestamp,
         grace: SignedDuration,
     ) -> Result<bool, StoreError> {
-        let now = self.now().await?;
+        let mut tx = self.begin().await?;
+        let now = tx.now;
         // Without the row, the database has lost it: the signature still proves that the pass was made.
         let sql = "INSERT INTO passes (sale_id, place, made, expires_at_ms, used_at_ms, used_by) VALUES ($1, $2, 1, $3, $4, $5)
              ON CONFLICT (sale_id, place) DO UPDATE SET
@@ -111,6 +115,15 @@ impl FrontStore<'_> {
              WHERE passes.used_at_ms IS NULL OR (passes.used_by = excluded.used_by AND passes.used_at_ms > $6)";
         let query = sqlx::query(sql).bind(sale.0).bind(place).bind(expires.as_millisecond());
         let query = query.bind(now.as_millisecond()).bind(pass).bind((now - grace).as_millisecond());
-        Ok(query.execute(&self.pool).await?.rows_affected() == 1)
+        let used = query.execute(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(used.rows_affected() == 1)
+    }
+    /// Deletes turns that ended long ago. Returns whether there may be more.
+    pub async fn purge(self) -> Result<bool, StoreError> {
+        let sql = "DELETE FROM passes WHERE (sale_id, place) IN
+             (SELECT sale_id, place FROM passes WHERE expires_at_ms < $1 ORDER BY expires_at_ms LIMIT $2)";
+        let query = sqlx::query(sql).bind((self.now().await? - KEPT_AFTER_TURN).as_millisecond()).bind(PURGE_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
     }
 }
