@@ -106,10 +106,10 @@ impl Webhooks {
     }
 
     async fn serve(self: Arc<Self>, id: String) {
+        let _serving = Serving { webhooks: &self, endpoint: &id };
         if let Err(error) = self.send_due(&id).await {
             warn!(endpoint = id, %error, "events are not sent for now; they will be");
         }
-        self.workers().busy.remove(&id);
     }
 
     /// Sends what is due at an endpoint, until nothing is or the time is over.
@@ -221,6 +221,18 @@ impl Webhooks {
         let Some(encrypted) = self.cipher.encrypt(of.id.as_bytes(), secret.bytes()) else { return Ok(None) };
         let until = self.store.now().await? + PREVIOUS_SECRET_LIFETIME;
         Ok(self.store.events().rotate_secret(&of.id, &encrypted, until, actor).await?.then_some(secret))
+    }
+}
+
+/// An endpoint that is being served. A worker that panics frees it as well, so the next step starts another.
+struct Serving<'a> {
+    webhooks: &'a Webhooks,
+    endpoint: &'a str,
+}
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        self.webhooks.workers().busy.remove(self.endpoint);
     }
 }
 

@@ -172,6 +172,19 @@ fn webhooks(store: &Store, reach: Reach) -> Arc<Webhooks> {
 }
 
 #[tokio::test]
+async fn endpoint_is_served_again_after_its_worker_panicked() {
+    let bench = Bench::open().await;
+    let webhooks = bench.webhooks.clone();
+    let worker = tokio::spawn(async move {
+        webhooks.workers().busy.insert("endpoint".to_owned());
+        let _serving = Serving { webhooks: &webhooks, endpoint: "endpoint" };
+        panic!("a worker ends");
+    });
+    assert!(worker.await.is_err());
+    assert!(bench.webhooks.workers().busy.is_empty());
+}
+
+#[tokio::test]
 async fn slow_and_dead_endpoints_delay_no_other() {
     let bench = Bench::open().await;
     let (good, silent, dead) = (Program::start(OK).await, Program::start(None).await, Program::start(OK).await);
