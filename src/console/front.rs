@@ -2,14 +2,14 @@
 
 use askama::Template;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::header::ETAG;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sales::view::sale_tabs;
-use crate::{StaffCallTo, StaffVisitTo, Tab};
+use crate::{SaveNotice, StaffCallTo, StaffVisitTo, Tab};
 use domain::{Locale, Sale, SaleFront, SaleId};
 use pages::{Chrome, filters};
 use store::SavedFront;
@@ -121,7 +121,7 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let sale = waiting_room(&shop, id).await?;
     let form = FrontForm::of(shop.store.fronts().get(id).await?);
-    let notice = (!query.saved.is_empty()).then_some(Notice::Saved);
+    let notice = (!query.saved.is_empty()).then_some(SaveNotice::Saved);
     page(&shop, &visitor, sale, form, notice)
 }
 
@@ -132,27 +132,19 @@ pub async fn save_form(
     let sale = waiting_room(&shop, id).await?;
     let front = form.read();
     if front.as_ref().is_some_and(|front| !front.mistakes().is_empty()) {
-        return page(&shop, &visitor, sale, form, Some(Notice::Wrong));
+        return page(&shop, &visitor, sale, form, Some(SaveNotice::Wrong));
     }
     match save(&shop, id, front, Some(&[form.version]), staff.actor()).await? {
         Some(_) => Ok(see_other(&format!("{}&saved=yes", front_path(id, visitor.locale)))),
-        // The form has the current version, so sending it again replaces that.
         None => {
             let version = shop.store.fronts().get(id).await?.version();
-            page(&shop, &visitor, sale, FrontForm { version, ..form }, Some(Notice::ChangedMeanwhile))
+            page(&shop, &visitor, sale, FrontForm { version, ..form }, Some(SaveNotice::ChangedMeanwhile))
         }
     }
 }
 
 fn front_path(sale: SaleId, locale: Locale) -> String {
     format!("/admin/sales/{sale}/front?lang={locale}")
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Notice {
-    Saved,
-    Wrong,
-    ChangedMeanwhile,
 }
 
 #[derive(Debug, Template)]
@@ -162,7 +154,7 @@ struct FrontPage {
     tabs: Vec<Tab>,
     sale: Sale,
     form: FrontForm,
-    notice: Option<Notice>,
+    notice: Option<SaveNotice>,
     /// The address of the line, for links of the other shop.
     line: String,
 }
@@ -172,28 +164,18 @@ fn page(
     visitor: &Visitor,
     sale: Sale,
     form: FrontForm,
-    notice: Option<Notice>,
+    notice: Option<SaveNotice>,
 ) -> Result<Response, Problem> {
     let chrome = visitor.chrome_at(front_path(sale.id, visitor.locale));
-    let status = match notice {
-        Some(Notice::Wrong) => StatusCode::UNPROCESSABLE_ENTITY,
-        Some(Notice::ChangedMeanwhile) => StatusCode::CONFLICT,
-        _ => StatusCode::OK,
-    };
     let tabs = sale_tabs(&chrome, &sale, "/front");
     let line = format!("{}/line/{}", shop.config.public_url.trim_end_matches('/'), sale.id);
-    personal(status, &FrontPage { chrome, tabs, sale, form, notice, line })
+    personal(SaveNotice::status(notice), &FrontPage { chrome, tabs, sale, form, notice, line })
 }
 
 impl FrontPage {
-    /// The words of the notice, and whether it reports success.
     fn notice(&self) -> Option<(&'static str, bool)> {
         let t = &self.chrome.text().front;
-        self.notice.map(|notice| match notice {
-            Notice::Saved => (t.saved, true),
-            Notice::Wrong => (t.wrong, false),
-            Notice::ChangedMeanwhile => (t.changed, false),
-        })
+        self.notice.map(|notice| notice.words([t.saved, t.wrong, t.changed]))
     }
 
     fn error(&self) -> Option<&'static str> {

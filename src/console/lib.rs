@@ -122,7 +122,7 @@ mod view_tests;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::Uri;
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use pages::Chrome;
 use pages::filters::grouped;
@@ -198,6 +198,35 @@ pub(crate) async fn moved<P: Permission>(_: StaffVisit<P>, uri: Uri) -> Response
     };
     let separator = if to.contains('?') { '&' } else { '?' };
     see_other(&uri.query().map_or_else(|| to.to_owned(), |query| format!("{to}{separator}{query}")))
+}
+
+/// How the saving of a form went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SaveNotice {
+    Saved,
+    /// Something is wrong with what was entered.
+    Wrong,
+    /// Somebody else saved since the form was shown. It has the current version now, so sending it again replaces that.
+    ChangedMeanwhile,
+}
+
+impl SaveNotice {
+    pub(crate) fn status(notice: Option<SaveNotice>) -> StatusCode {
+        match notice {
+            Some(SaveNotice::Wrong) => StatusCode::UNPROCESSABLE_ENTITY,
+            Some(SaveNotice::ChangedMeanwhile) => StatusCode::CONFLICT,
+            Some(SaveNotice::Saved) | None => StatusCode::OK,
+        }
+    }
+
+    /// The words for it, and whether it reports success.
+    pub(crate) fn words(self, [saved, wrong, changed]: [&'static str; 3]) -> (&'static str, bool) {
+        match self {
+            SaveNotice::Saved => (saved, true),
+            SaveNotice::Wrong => (wrong, false),
+            SaveNotice::ChangedMeanwhile => (changed, false),
+        }
+    }
 }
 
 /// The form of an action that only has to be confirmed.

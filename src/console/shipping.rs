@@ -2,12 +2,12 @@
 
 use askama::Template;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::http::header::ETAG;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::{StaffCall, StaffVisit};
+use crate::{SaveNotice, StaffCall, StaffVisit};
 use domain::address::{COUNTRIES, tidy};
 use domain::{Currency, Money, ShippingRate, ShippingTable};
 use pages::{Chrome, filters};
@@ -155,7 +155,7 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let saved = shop.store.shipping().get().await?;
     let rows = saved.table.rates.iter().map(RateRow::of).collect();
-    let notice = (!query.saved.is_empty()).then_some(Notice::Saved);
+    let notice = (!query.saved.is_empty()).then_some(SaveNotice::Saved);
     page(&visitor, saved.version(), rows, notice)
 }
 
@@ -164,22 +164,14 @@ pub async fn save(
     LongForm(fields): LongForm<Vec<(String, String)>>,
 ) -> Result<Response, Problem> {
     let (version, mut rows) = rows_of(fields);
-    let Some(table) = table_of(&mut rows) else { return page(&visitor, version, rows, Some(Notice::Wrong)) };
+    let Some(table) = table_of(&mut rows) else { return page(&visitor, version, rows, Some(SaveNotice::Wrong)) };
     match save_table(&shop, table, Some(&[version]), staff.actor()).await? {
         Some(_) => Ok(see_other(&format!("/admin/orders/shipping?lang={}&saved=yes", visitor.locale))),
-        // The form has the current version, so sending it again replaces that.
         None => {
             let current = shop.store.shipping().get().await?.version();
-            page(&visitor, current, rows, Some(Notice::ChangedMeanwhile))
+            page(&visitor, current, rows, Some(SaveNotice::ChangedMeanwhile))
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Notice {
-    Saved,
-    Wrong,
-    ChangedMeanwhile,
 }
 
 #[derive(Debug, Template)]
@@ -188,30 +180,20 @@ struct ShippingPage {
     chrome: Chrome,
     version: i64,
     rows: Vec<RateRow>,
-    notice: Option<Notice>,
+    notice: Option<SaveNotice>,
 }
 
-fn page(visitor: &Visitor, version: i64, rows: Vec<RateRow>, notice: Option<Notice>) -> Result<Response, Problem> {
+fn page(visitor: &Visitor, version: i64, rows: Vec<RateRow>, notice: Option<SaveNotice>) -> Result<Response, Problem> {
     let chrome = visitor.chrome_at(format!("/admin/orders/shipping?lang={}", visitor.locale));
     let blank = if chrome.runs_sales() { BLANK_ROWS } else { 0 };
     let rows = rows.into_iter().chain(std::iter::repeat_n(RateRow::blank(), blank)).collect();
-    let status = match notice {
-        Some(Notice::Wrong) => StatusCode::UNPROCESSABLE_ENTITY,
-        Some(Notice::ChangedMeanwhile) => StatusCode::CONFLICT,
-        _ => StatusCode::OK,
-    };
-    personal(status, &ShippingPage { chrome, version, rows, notice })
+    personal(SaveNotice::status(notice), &ShippingPage { chrome, version, rows, notice })
 }
 
 impl ShippingPage {
-    /// The words of the notice, and whether it reports success.
     fn notice(&self) -> Option<(&'static str, bool)> {
         let t = &self.chrome.text().shipping;
-        self.notice.map(|notice| match notice {
-            Notice::Saved => (t.saved, true),
-            Notice::Wrong => (t.wrong, false),
-            Notice::ChangedMeanwhile => (t.changed, false),
-        })
+        self.notice.map(|notice| notice.words([t.saved, t.wrong, t.changed]))
     }
 
     fn countries(&self) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {

@@ -2,12 +2,11 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 
 use crate::goods::upload::GoodsForm;
-use crate::{StaffVisit, StaffVisitTo};
+use crate::{SaveNotice, StaffVisit, StaffVisitTo};
 use domain::{Bilingual, Colour, Currency, Languages, ShopSettings};
 use pages::{Chrome, filters};
 use web::Shop;
@@ -109,7 +108,7 @@ pub async fn show(
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
     let settings = shop.store.shop_settings().get().await?;
-    let notice = (!done.is_empty()).then_some(ShopNotice::Saved);
+    let notice = (!done.is_empty()).then_some(SaveNotice::Saved);
     page(&visitor, settings.clone(), ShopForm::of(&settings), notice, Vec::new())
 }
 
@@ -120,16 +119,15 @@ pub async fn save(
     let before = shop.store.shop_settings().get().await?;
     let (settings, errors) = form.read(&before);
     if !errors.is_empty() {
-        return page(&visitor, before, form, Some(ShopNotice::Wrong), errors);
+        return page(&visitor, before, form, Some(SaveNotice::Wrong), errors);
     }
     let is_current = before.version() == form.version;
     if is_current && put(&shop, settings, staff.actor()).await? {
         return Ok(saved(&visitor));
     }
-    // The form has the current version, so sending it again replaces that.
     let before = shop.store.shop_settings().get().await?;
     let form = ShopForm { version: before.version(), ..form };
-    page(&visitor, before, form, Some(ShopNotice::ChangedMeanwhile), Vec::new())
+    page(&visitor, before, form, Some(SaveNotice::ChangedMeanwhile), Vec::new())
 }
 
 /// Takes an uploaded logo (`set`), or the logo away (`remove`).
@@ -140,7 +138,7 @@ pub async fn change_logo(
     let before = shop.store.shop_settings().get().await?;
     let refused = |code| {
         let errors = vec![FieldError::new("logo", code)];
-        page(&visitor, before.clone(), ShopForm::of(&before), Some(ShopNotice::Wrong), errors)
+        page(&visitor, before.clone(), ShopForm::of(&before), Some(SaveNotice::Wrong), errors)
     };
     let logo = match (verb.as_str(), form.uploads.into_iter().next().map(|upload| upload.bytes)) {
         ("remove", _) => None,
@@ -154,7 +152,7 @@ pub async fn change_logo(
     };
     match put(&shop, ShopSettings { logo, ..before.clone() }, staff.actor()).await? {
         true => Ok(saved(&visitor)),
-        false => page(&visitor, before.clone(), ShopForm::of(&before), Some(ShopNotice::ChangedMeanwhile), Vec::new()),
+        false => page(&visitor, before.clone(), ShopForm::of(&before), Some(SaveNotice::ChangedMeanwhile), Vec::new()),
     }
 }
 
@@ -169,20 +167,13 @@ fn saved(visitor: &Visitor) -> Response {
     see_other(&format!("/admin/shop?lang={}&done=saved", visitor.locale))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ShopNotice {
-    Saved,
-    Wrong,
-    ChangedMeanwhile,
-}
-
 #[derive(Debug, Template)]
 #[template(path = "site/console_shop.html")]
 struct ShopSettingsPage {
     chrome: Chrome,
     settings: ShopSettings,
     form: ShopForm,
-    notice: Option<ShopNotice>,
+    notice: Option<SaveNotice>,
     errors: Vec<FieldError>,
 }
 
@@ -190,27 +181,17 @@ fn page(
     visitor: &Visitor,
     settings: ShopSettings,
     form: ShopForm,
-    notice: Option<ShopNotice>,
+    notice: Option<SaveNotice>,
     errors: Vec<FieldError>,
 ) -> Result<Response, Problem> {
     let chrome = visitor.chrome_at(format!("/admin/shop?lang={}", visitor.locale));
-    let status = match notice {
-        Some(ShopNotice::Wrong) => StatusCode::UNPROCESSABLE_ENTITY,
-        Some(ShopNotice::ChangedMeanwhile) => StatusCode::CONFLICT,
-        _ => StatusCode::OK,
-    };
-    personal(status, &ShopSettingsPage { chrome, settings, form, notice, errors })
+    personal(SaveNotice::status(notice), &ShopSettingsPage { chrome, settings, form, notice, errors })
 }
 
 impl ShopSettingsPage {
-    /// The words of the notice, and whether it reports success.
     fn notice(&self) -> Option<(&'static str, bool)> {
         let t = &self.chrome.text().brand;
-        self.notice.map(|notice| match notice {
-            ShopNotice::Saved => (t.saved, true),
-            ShopNotice::Wrong => (t.wrong, false),
-            ShopNotice::ChangedMeanwhile => (t.changed, false),
-        })
+        self.notice.map(|notice| notice.words([t.saved, t.wrong, t.changed]))
     }
 
     fn error(&self, field: &str) -> Option<&'static str> {
