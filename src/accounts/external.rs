@@ -17,6 +17,8 @@ const ENTRY_LIFETIME: SignedDuration = SignedDuration::from_mins(5);
 const MAX_REMEMBERED: usize = 100_000;
 /// The longest id of a customer, in bytes.
 const MAX_EXTERNAL_ID: usize = 64;
+/// How the ids of visitors begin whom no shop names.
+const ANONYMOUS: &str = "anonymous-";
 /// The first word of an entry token's payload, its format.
 const FORMAT: &str = "1";
 
@@ -57,9 +59,11 @@ impl Remembered {
 }
 
 impl Accounts {
-    /// Whether a text can be the id of a customer.
+    /// Whether a text can be the id of a customer. A shop that named its customers like visitors here could name itself
+    /// into the account of one.
     pub fn is_external_id(text: &str) -> bool {
-        (1..=MAX_EXTERNAL_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+        let is_short = (1..=MAX_EXTERNAL_ID).contains(&text.len());
+        is_short && text.bytes().all(|byte| byte.is_ascii_graphic()) && !text.starts_with(ANONYMOUS)
     }
 
     /// The account of a customer that the other shop names; a new one for a new customer. What the other shop leaves out
@@ -135,7 +139,7 @@ impl Accounts {
             Err(AccountRefusal::ProofDue) => return Ok(None),
             counted => counted?,
         }
-        let id = format!("anonymous-{}", Uuid::new_v4().simple());
+        let id = format!("{ANONYMOUS}{}", Uuid::new_v4().simple());
         let (account, _) = self.name_shopper(&NamedShopper { id, ..NamedShopper::default() }).await?;
         let user = self.store.accounts().user(account).await?.ok_or(AccountRefusal::BadLink)?;
         Ok(Some(self.begin(&user, device, "anonymous entry").await?))

@@ -29,7 +29,7 @@ const MAX_RETURN_URL: usize = 2000;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShopperBody {
-    /// The other shop's own id of the customer: printable ASCII without spaces.
+    /// The other shop's own id of the customer: printable ASCII without spaces, which does not begin with `anonymous-`.
     #[schemars(length(min = 1, max = 64))]
     id: String,
     /// Since when the other shop has known the customer: so old is the account for rules about who may take part. Now, for a

@@ -102,6 +102,9 @@ async fn wrong_facts_about_a_customer_are_named() {
     let fields: Vec<_> =
         refused.json()["fields"].as_array().unwrap().iter().map(|field| field["field"].clone()).collect();
     assert_eq!(fields, ["id", "since", "sale", "return_url"].map(Value::from).to_vec());
+    // The ids of visitors whom nobody names: naming one would be signing in as them.
+    let anonymous = json!({"id": "anonymous-0123"});
+    assert_eq!(program.post("/api/v1/shoppers", anonymous).await.problem(), problem(422, "invalid"));
     for url in ["https://user@shop.example/", "//shop.example/", "https://shop.example/ x"] {
         let body = json!({"id": "1", "return_url": url});
         assert_eq!(program.post("/api/v1/shoppers", body).await.problem(), problem(422, "invalid"), "{url}");
