@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -20,13 +20,11 @@ use base::rate_limit::CellRate;
 use base::signing::key_for;
 use domain::api_token::{is_token, token_of};
 use domain::{ApiToken, Role, Scope, SecurityClass, UserId, hex};
-use store::{LiveToken, NewTokenOutcome, RequestId, Store, StoreError};
+use store::{LiveToken, NewTokenOutcome, RequestId, Store, StoreError, TOKEN_USE_INTERVAL};
 
 /// How soon after one another two unknown tokens make a process read all tokens again: another process may just have
 /// made one.
 const LOOK_AGAIN_INTERVAL: Duration = Duration::from_millis(200);
-/// How long between two writes of a token's last use.
-const USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 /// Why a token is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -172,7 +170,7 @@ impl Tokens {
         let known = self.by_digest.load();
         let due = known.values().filter_map(|program| {
             let (used, written) = (program.used_at.load(Ordering::Relaxed), program.written_at.load(Ordering::Relaxed));
-            let is_due = used > written && (written == 0 || used - written >= USE_INTERVAL.as_millis() as i64);
+            let is_due = used > written && (written == 0 || used - written >= TOKEN_USE_INTERVAL.as_millis() as i64);
             is_due.then_some(())?;
             Some((program.clone(), Timestamp::from_millisecond(used).ok()?))
         });

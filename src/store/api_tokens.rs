@@ -39,7 +39,7 @@ pub enum NewTokenOutcome {
 /// Tokens in the list, with revoked ones.
 const MAX_LISTED: i64 = 2 * ApiToken::MAX as i64;
 /// How long between two writes of a token's last use.
-const USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
+pub const TOKEN_USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 macro_rules! columns {
     () => {
@@ -153,7 +153,7 @@ impl ApiTokenStore<'_> {
             let sql = "UPDATE api_tokens SET used_at_ms = $2
                  WHERE id = $1 AND (used_at_ms IS NULL OR used_at_ms <= $2 - $3)";
             let query = sqlx::query(sql).bind(id.to_string()).bind(at.as_millisecond());
-            query.bind(USE_INTERVAL.as_millis() as i64).execute(&self.pool).await?;
+            query.bind(TOKEN_USE_INTERVAL.as_millis() as i64).execute(&self.pool).await?;
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ pub use accounts::external::ExternalAccount;
 pub use accounts::registrations::{CountOutcome, RegistrationCount};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
 pub use accounts::{RegisterOutcome, User, UserSearch};
-pub use api_tokens::{LiveToken, NewTokenOutcome};
+pub use api_tokens::{LiveToken, NewTokenOutcome, TOKEN_USE_INTERVAL};
 pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use books::Period;
