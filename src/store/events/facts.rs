@@ -85,7 +85,7 @@ impl OrderRows {
 /// goes.
 fn order_json(order: &Order) -> Value {
     json!({
-        "id": order.id, "sale_id": order.sale_id, "user_id": order.user_id, "quantity": order.quantity,
+        "id": order.id, "number": order.number, "sale_id": order.sale_id, "user_id": order.user_id, "quantity": order.quantity,
         "amount": order.amount, "shipping": order.shipping, "status": order.status, "reason": order.reason,
         "created_at": order.created_at, "pay_by": order.pay_by,
     })
