@@ -99,11 +99,11 @@ impl Rabbit {
 
     /// Messages that are ready in a queue.
     pub async fn message_count(&self, queue: &str) -> anyhow::Result<u32> {
-        Ok(self.waiting_room_counts(queue).await?.0)
+        Ok(self.queue_counts(queue).await?.0)
     }
 
     /// Messages that are ready in a queue, and its consumers.
-    async fn waiting_room_counts(&self, queue: &str) -> anyhow::Result<(u32, u32)> {
+    async fn queue_counts(&self, queue: &str) -> anyhow::Result<(u32, u32)> {
         let passive = QueueDeclareOptions { passive: true, ..Default::default() };
         let queue = self.channel.queue_declare(queue.into(), passive, FieldTable::default()).await?;
         Ok((queue.message_count(), queue.consumer_count()))
@@ -241,7 +241,7 @@ async fn read_depths(url: ServiceAddress, mut slot: OwnedMutexGuard<Option<Rabbi
         None => Rabbit::connect(&url, "seckill monitor").await?,
     };
     let read = async {
-        let (ready, consumers) = rabbit.waiting_room_counts(ORDER_QUEUE).await?;
+        let (ready, consumers) = rabbit.queue_counts(ORDER_QUEUE).await?;
         Ok(Depths { ready, dead: rabbit.message_count(DEAD_LETTER_QUEUE).await?, consumers })
     };
     let depths: anyhow::Result<Depths> = timeout(CONNECT_TIMEOUT, read).await.context("RabbitMQ does not answer")?;
