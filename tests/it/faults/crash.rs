@@ -12,6 +12,18 @@ pub enum CrashTarget {
     RedisData,
 }
 
+/// In RabbitMQ 3.10 a quorum queue that was declared or recovered just before a crash has no leader after it.
+pub const QUEUE_SETTLE_MS: u64 = 3_000;
+
+impl CrashTarget {
+    /// Waits until it survives a crash.
+    pub async fn settle(self) {
+        if let CrashTarget::Service("rabbitmq") = self {
+            pause(QUEUE_SETTLE_MS).await;
+        }
+    }
+}
+
 /// Sends `kill -9` and starts the target again `down_for_ms` milliseconds later. `which` chooses between processes of
 /// the same role.
 pub async fn crash(shop: &mut Shop, target: CrashTarget, which: usize, down_for_ms: u64) {

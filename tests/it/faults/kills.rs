@@ -25,6 +25,7 @@ async fn survives_in(sale: NewSale, target: CrashTarget) {
     let (mut shop, sale) = open_shop(sale).await;
     let mut load = Load::new(&sale);
     for _ in 0..KILLS {
+        target.settle().await;
         load.arrive(&shop, PER_KILL, ARRIVAL_TIME);
         pause(random.random_range(0..1_300)).await;
         let down_for_ms = random.random_range(50..600);

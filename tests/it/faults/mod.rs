@@ -24,19 +24,16 @@ use std::time::Duration;
 
 use domain::SaleId;
 
-use crate::support::{Load, NewSale, Plan, Rung, Shop, ShopperOutcome, eventually, pause};
+use crate::support::{Load, NewSale, Plan, Rung, Shop, ShopperOutcome, eventually};
 
 /// How long recovery from a crash may take, including everything that waits for it. While RabbitMQ has a backlog, the
 /// sweep alone waits a minute before it publishes an order again.
-const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
-/// In RabbitMQ 3.10 a quorum queue declared just before a crash has no leader after it.
-const WAITING_ROOM_SETTLE_MS: u64 = 2_500;
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// Rung 3 with two processes of each role, and a sale that is open.
 async fn open_shop(sale: NewSale) -> (Shop, String) {
     let shop = start_shop().await;
     let sale = shop.open(sale).await;
-    pause(WAITING_ROOM_SETTLE_MS).await;
     (shop, sale)
 }
 

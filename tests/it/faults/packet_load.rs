@@ -13,7 +13,6 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
-use super::WAITING_ROOM_SETTLE_MS;
 use super::crash::{CrashTarget, crash};
 use super::packets::{assert_claims_are_stored, claim_until_settled};
 use crate::contract::packets::{give_packet, shares};
@@ -70,11 +69,11 @@ async fn survives_every_crash(rung: Rung) {
     let mut shop: Shop = plan.set("SECKILL_SECOND_PERSON_ABOVE", "off").start().await;
     let (count, total) = (shares(), shares() * 100);
     let id = give_packet(&shop, json!({"total": total, "count": count, "min": 1, "max": 500})).await;
-    pause(WAITING_ROOM_SETTLE_MS).await;
     let targets = targets(rung, &mut random);
     let (users, groups) = (count + count / 5, targets.len() as u64);
     let (mut granted, served) = (BTreeMap::new(), Arc::new(AtomicU64::new(0)));
     for (group, target) in (0..).zip(targets) {
+        target.settle().await;
         let group = users * group / groups..users * (group + 1) / groups;
         let claimants = group.clone().map(|n| (n, shop.shopper(n))).collect();
         let claims = tokio::spawn(claim_all(claimants, id.clone(), served.clone()));

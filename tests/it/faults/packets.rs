@@ -11,8 +11,8 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 use tokio::task::JoinSet;
 
+use super::SETTLE_TIMEOUT;
 use super::crash::{CrashTarget, crash};
-use super::{SETTLE_TIMEOUT, WAITING_ROOM_SETTLE_MS};
 use crate::contract::packets::give_packet;
 use crate::support::{Plan, Rung, Shop, Shopper, Stack, eventually, pause, seed};
 
@@ -66,9 +66,9 @@ async fn survives(target: CrashTarget) {
     let mut shop = Plan::on(Rung::Rabbit).await.roles(&roles).start().await;
     let total = SHARES * 100;
     let id = give_packet(&shop, json!({"total": total, "count": SHARES, "min": 1, "max": 300})).await;
-    pause(WAITING_ROOM_SETTLE_MS).await;
     let mut granted: BTreeMap<u64, (i64, i64)> = BTreeMap::new();
     for kill in 0..KILLS {
+        target.settle().await;
         let mut users = arrive(&shop, &id, kill * PER_KILL, PER_KILL);
         pause(random.random_range(0..1_300)).await;
         let down_for_ms = random.random_range(50..600);

@@ -142,7 +142,7 @@ async fn purchases_go_on_after_the_node_of_rabbitmq_in_use_has_died() {
     let plan = Plan::on(Rung::Rabbit).await.roles(&roles).set("SECKILL_AMQP_URL", &cluster.urls());
     let shop = plan.start().await;
     let sale = shop.open(NewSale::of(UNITS as i64)).await;
-    pause(super::WAITING_ROOM_SETTLE_MS).await;
+    pause(super::crash::QUEUE_SETTLE_MS).await;
     let mut load = Load::new(&sale);
     load.arrive(&shop, UNITS / 2, Duration::from_secs(3));
     pause(1_000).await;

@@ -16,7 +16,7 @@ use crate::support::{NewSale, Plan, Process, Rung, Settings, Shop, Stack, clock_
 /// The contract promises ten seconds; the machine may be busy.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 /// In RabbitMQ 3.10 a quorum queue declared just before a crash has no leader after it.
-const WAITING_ROOM_SETTLE_MS: u64 = 2_500;
+const QUEUE_SETTLE_MS: u64 = 2_500;
 
 /// The setting that names each service.
 const SETTINGS: [(&str, &str); 4] = [
@@ -65,7 +65,7 @@ impl Arena {
             open.push(shop.open(sale.clone()).await);
         }
         if cast.rung.has_rabbit() {
-            pause(WAITING_ROOM_SETTLE_MS).await;
+            pause(QUEUE_SETTLE_MS).await;
         }
         let services = SERVICES.map(|service| (service, Mutex::default())).into();
         let processes = std::mem::take(&mut shop.processes).into_iter().map(Mutex::new).collect();
