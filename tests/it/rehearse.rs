@@ -271,12 +271,13 @@ mod stack {
     const ROLES: [&str; 5] = ["serve", "serve", "relay", "consume", "control"];
 
     /// nginx is in front of two servers. While shoppers buy, processes are stopped and started one after the other: the
-    /// index of each, and the program that it runs from then on, if it is not this version's. On a busy machine a request
-    /// may meet a connection that is being closed. nginx answers it with 503, because it may not send it twice.
+    /// index of each, and the program that it runs from then on, if it is not this version's. They drain for longer than
+    /// nginx keeps an idle connection. Otherwise a request may meet a connection that is being closed, and nginx answers it
+    /// with 503, because it may not send it twice.
     async fn restarts_are_a_go(plan: Plan, shoppers: &str, restarts: &[(usize, Option<&str>)]) {
         let address = free_address();
         let plan = plan.roles(&ROLES).set("SECKILL_PUBLIC_URL", &format!("http://{address}"));
-        let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_DRAIN", "2s");
+        let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_DRAIN", "5s");
         let mut shop = plan.start().await;
         shop.goods().await;
         let (dir, pages) = (tempfile::tempdir().unwrap(), Path::new(shop.setting("SECKILL_DATA_DIR")).join("pages"));
