@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use base::jws::JsonSigner;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
 use url::Url;
 
-use super::waiting_rooms::{GATHER, joining, open, step};
+use super::tokens::TestProgram;
+use super::waiting_rooms::{GATHER, announce, joining, open, step};
 use super::*;
 
 const SHOP: &str = "https://shop.example/drop";
@@ -128,37 +131,138 @@ async fn called_shopper_goes_back_with_a_pass_that_is_used_once() {
     assert_eq!(check(&shop, &sale, "/drop/basket", admitted).await.status, 401, "the turn has ended");
 }
 
+/// Passes that were made from a good one, and what is wrong with each.
+async fn forgeries(shop: &TestShop, pass: &str) -> Vec<(&'static str, String)> {
+    let [head, body, signature] = pass.split('.').collect::<Vec<_>>().try_into().unwrap();
+    let part = |json: Value| URL_SAFE_NO_PAD.encode(json.to_string());
+    let key = shop.visitor().get("/.well-known/jwks.json").await.json()["keys"][0].clone();
+    let public = URL_SAFE_NO_PAD.decode(key["x"].as_str().unwrap()).unwrap();
+    let header = |alg: &str| part(json!({"alg": alg, "typ": "JWT", "kid": key["kid"]}));
+    let with_public_key = |secret: &[u8]| {
+        let signed = format!("{}.{body}", header("HS256"));
+        let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), signed.as_bytes());
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(mac))
+    };
+    let mut other_customer = claims(pass);
+    other_customer["sub"] = json!("4711");
+    let secret = secrecy::SecretString::from("x".repeat(64)).into();
+    let by_another = JsonSigner::new(&secret, "pass").sign(&claims(pass), shop.parts.clock.now());
+    let (other_head, other_signature) = (by_another.split('.').next().unwrap(), by_another.rsplit('.').next().unwrap());
+    vec![
+        ("empty", String::new()),
+        ("long", "x".repeat(5000)),
+        ("of another customer", format!("{head}.{}.{signature}", part(other_customer))),
+        ("without a signature", format!("{head}.{body}")),
+        ("algorithm none", format!("{}.{body}.", header("none"))),
+        ("algorithm none with a signature", format!("{}.{body}.{signature}", header("none"))),
+        ("HS256 with the public key", with_public_key(&public)),
+        ("HS256 with the text of the public key", with_public_key(key["x"].as_str().unwrap().as_bytes())),
+        ("by an unknown key", by_another.clone()),
+        ("by an unknown key under the name of a known one", format!("{head}.{body}.{other_signature}")),
+        ("under an unknown name", format!("{other_head}.{body}.{signature}")),
+    ]
+}
+
 #[tokio::test]
 async fn other_passes_and_forged_cookies_let_nobody_in() {
     let (shop, clock, sale) = joining(1).await;
     in_front(&shop, &sale, once()).await;
+    let admin = shop.log_in("admin", ADMIN_PASSWORD.0).await;
+    let other_sale = announce(&admin, 1).await;
+    in_front(&shop, &other_sale, once()).await;
+    let program = shop.program(&admin, "other shop", &["reserve", "shoppers"]).await;
+    let redeem = async |pass: &str| program.post("/api/v1/passes/redeem", json!({"pass": pass})).await;
     let mei = come(&shop.shopper("mei").await, &sale).await;
     call(&shop, &clock, &sale).await;
     let pass = leave(&mei, &sale).await;
-    let [head, body, signature] = pass.split('.').collect::<Vec<_>>().try_into().unwrap();
-    let part = |json: Value| URL_SAFE_NO_PAD.encode(json.to_string());
-    let mut forged = claims(&pass);
-    forged["sub"] = json!("4711");
-    let wrong = [
-        String::new(),
-        "x".repeat(5000),
-        format!("{head}.{}.{signature}", part(forged)),
-        format!("{}.{body}.", part(json!({"alg": "none", "typ": "JWT"}))),
-        format!("{head}.{body}"),
-    ];
-    for wrong in &wrong {
+    for (what, wrong) in forgeries(&shop, &pass).await {
         let answer = check(&shop, &sale, &format!("/drop?seckill_pass={wrong}"), None).await;
-        assert_eq!(answer.status, 401, "{wrong}");
+        assert_eq!(answer.problem(), problem(401, "pass_needed"), "{what}");
+        assert_eq!(redeem(&wrong).await.problem(), problem(403, "bad_pass"), "{what}");
     }
     for cookie in ["seckill_pass=", "seckill_pass=x.y", &format!("seckill_pass={pass}")] {
         assert_eq!(check(&shop, &sale, "/drop", Some(cookie.to_owned())).await.status, 401, "{cookie}");
     }
-    assert_eq!(check(&shop, "8", &format!("/drop?seckill_pass={pass}"), None).await.status, 404);
+    let address = format!("/drop?seckill_pass={pass}");
+    assert_eq!(check(&shop, "8", &address, None).await.status, 404);
+    assert_eq!(check(&shop, &other_sale, &address, None).await.problem(), problem(401, "pass_needed"));
+    // An entry lets in here, and not there; and the reverse.
+    let entry = program.post("/api/v1/shoppers", json!({"id": "4711"})).await.json()["entry_token"].clone();
+    let entry = entry.as_str().unwrap();
+    assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={entry}"), None).await.status, 401);
+    assert_eq!(redeem(entry).await.problem(), problem(403, "bad_pass"));
+    assert_eq!(shop.visitor().get(&format!("/enter?entry={pass}")).await.status, 403);
     // What comes back to the line is an address of the other shop, whatever was asked for.
     for address in ["//evil.example/drop", "https://evil.example/", "/\\evil.example", "/account", "/drop/../x"] {
         let answer = check(&shop, &sale, address, None).await;
         let line = Url::parse(answer.header("x-line")).unwrap();
         assert_eq!(line.query_pairs().next().unwrap().1, SHOP, "{address}");
+    }
+    // After all of that the pass is as good as before. Its browser's cookie is one of this sale.
+    let let_in = check(&shop, &sale, &address, None).await;
+    let cookie = let_in.header("set-cookie").split(';').next().unwrap().to_owned();
+    assert_eq!(check(&shop, &sale, "/drop", Some(cookie.clone())).await.status, 204);
+    assert_eq!(check(&shop, &other_sale, "/drop", Some(cookie)).await.status, 401);
+}
+
+#[tokio::test]
+async fn pass_is_redeemed_once_and_not_after_its_end() {
+    let (shop, clock, sale) = joining(2).await;
+    in_front(&shop, &sale, once()).await;
+    let admin = shop.log_in("admin", ADMIN_PASSWORD.0).await;
+    let program = shop.program(&admin, "other shop", &["reserve"]).await;
+    let redeem = async |pass: &str| program.post("/api/v1/passes/redeem", json!({"pass": pass})).await;
+    let (mei, lan) = (come(&shop.shopper("mei").await, &sale).await, come(&shop.shopper("lan").await, &sale).await);
+    call(&shop, &clock, &sale).await;
+    let (first, second, late) = (leave(&mei, &sale).await, leave(&mei, &sale).await, leave(&lan, &sale).await);
+    let redeemed = redeem(&first).await;
+    assert_eq!((redeemed.status.as_u16(), &redeemed.json()["pass"]), (200, &claims(&first)));
+    for used in [&first, &second] {
+        assert_eq!(redeem(used).await.problem(), problem(409, "pass_used"), "one turn, one use");
+    }
+    assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={second}"), None).await.status, 401);
+    assert_eq!(mei.get(&format!("/line/{sale}/pass")).await.status, 409, "and no other pass");
+    clock.advance(Duration::from_secs(61));
+    assert_eq!(redeem(&late).await.problem(), problem(403, "bad_pass"), "expired");
+}
+
+async fn entry_of(program: &TestProgram<'_>, body: Value) -> String {
+    let named = program.post("/api/v1/shoppers", body).await;
+    named.json()["entry_token"].as_str().unwrap_or_else(|| panic!("{named:?}")).to_owned()
+}
+
+#[tokio::test]
+async fn entry_at_the_line_is_spent_once_and_leads_nobody_to_a_foreign_address() {
+    let (shop, clock, sale) = joining(1).await;
+    in_front(&shop, &sale, once()).await;
+    let admin = shop.log_in("admin", ADMIN_PASSWORD.0).await;
+    let program = shop.program(&admin, "other shop", &["shoppers"]).await;
+    let evil = "https://evil.example/";
+    let entry = entry_of(&program, json!({"id": "4711", "sale": sale, "return_url": evil})).await;
+    let line = format!("/line/{sale}?lang=en&entry={entry}");
+    // An entry counts, whoever was signed in before: that session ends.
+    let mei = shop.shopper("mei").await;
+    let entered = mei.get(&line).await;
+    assert!(entered.leads_to(&format!("/en/sales/{sale}/line")), "{entered:?}");
+    assert!(!format!("{:?}", entered.headers).contains("evil"), "{entered:?}");
+    assert_eq!(mei.get("/api/me").await.status, 401);
+    let customer = TestClient { cookie: Some(entered.cookie()), ..shop.visitor() };
+    let again = shop.visitor().get(&line).await;
+    assert!(again.is_page(403) && again.header("set-cookie").is_empty(), "{again:?}");
+    for forged in [format!("{entry}x"), entry.replacen('.', "..", 1), "x.y".to_owned(), String::new()] {
+        let answer = shop.visitor().get(&format!("/line/{sale}?lang=en&entry={forged}")).await;
+        assert!(answer.is_page(403) && answer.header("set-cookie").is_empty(), "{forged}: {answer:?}");
+    }
+    // Neither is the address in a cookie believed.
+    call(&shop, &clock, &sale).await;
+    for kept in
+        ["https%3A%2F%2Fevil.example%2F", "%2F%2Fevil.example", "https%3A%2F%2Fshop.example%40evil.example%2Fdrop"]
+    {
+        let cookie = format!("{}; seckill_return_{sale}={kept}", customer.cookie.as_deref().unwrap());
+        let browser = TestClient { cookie: Some(cookie), ..shop.visitor() };
+        let back = browser.get(&format!("/line/{sale}/pass")).await;
+        assert!(back.header("location").starts_with(&format!("{SHOP}?seckill_pass=")), "{kept}: {back:?}");
+        assert_eq!(claims(back.header("location").split_once("seckill_pass=").unwrap().1)["sub"], "4711");
     }
 }
 
@@ -235,4 +339,27 @@ async fn pages_of_the_other_shop_read_the_state_of_its_sale_without_cookies() {
     }
     let own = read(&format!("/api/sales/{sale}/place"), "https://shop.example").await;
     assert_eq!(own.header("access-control-allow-origin"), "", "what concerns one person is not for other sites");
+}
+
+/// Only what [`pages_of_the_other_shop_read_the_state_of_its_sale_without_cookies`] reads.
+#[tokio::test]
+async fn no_other_answer_is_for_pages_of_other_origins() {
+    let (shop, _, sale) = joining(1).await;
+    in_front(&shop, &sale, once()).await;
+    step(&shop).await;
+    let public = [format!("/api/sales/{sale}/button"), format!("/api/sales/{sale}/line")];
+    let document = document::document();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let filled = path.replace("{sale}", &sale).replace("{goods}", "1").replace(['{', '}'], "");
+        for origin in ["https://evil.example", "https://shop.example", "null"] {
+            let asked = [("origin", origin), ("access-control-request-method", "POST")];
+            let preflight = shop.visitor().send("OPTIONS", &filled, &asked, Body::empty()).await;
+            assert_eq!(preflight.header("access-control-allow-origin"), "", "{path} from {origin}: {preflight:?}");
+            assert!(preflight.status.is_client_error(), "{path}: {preflight:?}");
+            if operations.get("get").is_some() && !path.ends_with("/live") && !public.contains(&filled) {
+                let answer = shop.visitor().send("GET", &filled, &[("origin", origin)], Body::empty()).await;
+                assert_eq!(answer.header("access-control-allow-origin"), "", "{path} from {origin}");
+            }
+        }
+    }
 }

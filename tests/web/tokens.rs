@@ -112,6 +112,35 @@ async fn wrong_fields_of_a_new_token_are_named() {
     assert_eq!(shop.execute("DELETE FROM idempotency_keys WHERE answer LIKE '%sk_%'").await, 0);
 }
 
+/// The path with ids that do not exist.
+fn filled(path: &str) -> String {
+    let numbers = ["{sale}", "{goods}", "{packet}", "{category}", "{day}", "{provider}", "{name}"];
+    let path = numbers.iter().fold(path.to_owned(), |path, id| path.replace(id, "999"));
+    let parts =
+        path.split('/').map(|part| if part.starts_with('{') { "0198c0de-0000-7000-8000-000000000001" } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[tokio::test]
+async fn token_with_every_scope_is_nobody_where_shoppers_sign_in() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let every = Scope::ALL.map(Scope::as_str);
+    let program = shop.program(&admin, "every scope", &every).await;
+    let document = document::document();
+    let mut checked = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            if operation["security"] == json!([{"session": []}]) {
+                let refused = program.send(&method.to_uppercase(), &filled(path), &[], json!({})).await;
+                assert_eq!(refused.problem(), problem(401, "not_signed_in"), "{method} {path}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 50, "{checked}");
+}
+
 /// What the document says about each operation is what its handler asks for.
 #[tokio::test]
 async fn each_operation_takes_the_scope_that_the_document_names_and_no_other() {
@@ -137,13 +166,7 @@ async fn each_operation_takes_the_scope_that_the_document_names_and_no_other() {
             );
             let Some(named) = named else { continue };
             let (_, only, others) = programs.iter().find(|(scope, ..)| scope.as_str() == named).unwrap();
-            let mut filled = path.clone();
-            for id in ["{user}", "{approval}", "{case}", "{question}", "{order}", "{token}", "{entry}", "{id}"] {
-                filled = filled.replace(id, "0198c0de-0000-7000-8000-000000000001");
-            }
-            for id in ["{sale}", "{goods}", "{packet}", "{category}", "{day}", "{provider}", "{name}"] {
-                filled = filled.replace(id, "999");
-            }
+            let filled = filled(path);
             // A stream does not end.
             let method = method.to_uppercase();
             if path.ends_with("/live") {
@@ -276,10 +299,16 @@ async fn token_in_an_address_is_refused_everywhere() {
     let admin = shop.admin().await;
     let program = shop.program(&admin, "till", &["view_console"]).await;
     let secret = program.header.strip_prefix("Bearer ").unwrap();
-    for path in ["/api/admin/goods?q=", "/api/sales?", "/en/?x=", "/api/sales/1/button?access_token="] {
-        let refused = shop.visitor().get(&format!("{path}{secret}")).await;
-        assert_eq!(refused.status, 400, "{path} {refused:?}");
+    for path in ["/api/admin/goods?q=", "/api/sales?", "/en/?x=", "/api/sales/1/button?access_token=", "/line/1?entry="]
+    {
+        for secret in [secret.to_owned(), secret.replace('_', "%5F")] {
+            let refused = shop.visitor().get(&format!("{path}{secret}")).await;
+            assert_eq!(refused.status, 400, "{path} {refused:?}");
+        }
     }
+    let named = [("authorization", program.header.as_str()), JSON];
+    let refused = shop.visitor().send("POST", &format!("/api/v1/shoppers?token={secret}"), &named, "{}").await;
+    assert_eq!(refused.status, 400, "beside the header, too: {refused:?}");
     let refused = shop.visitor().get(&format!("/api/admin/goods?q={secret}")).await;
     assert!(refused.json()["detail"].as_str().unwrap().contains("Authorization: Bearer"), "{refused:?}");
     assert_eq!(admin.get("/api/admin/users?q=sk_not_a_token").await.status, 200);

@@ -30,7 +30,7 @@ fn id(sale: &str) -> SaleId {
 }
 
 /// An announced sale with a waiting room.
-async fn announce(admin: &TestClient<'_>, units: i64) -> String {
+pub(super) async fn announce(admin: &TestClient<'_>, units: i64) -> String {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
     let sale = json!({
