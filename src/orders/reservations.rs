@@ -44,15 +44,20 @@ pub enum ReservationRefusal {
 impl Orders {
     /// The reservation as it is in the database. Waits a moment for one that is on its way there.
     pub async fn reservation(&self, sale: SaleId, id: OrderId) -> Result<ExternalReservation, ReservationRefusal> {
-        let mut waited = Duration::ZERO;
+        let (mut waited, mut is_there) = (Duration::ZERO, false);
         loop {
             if let Some(found) = self.store.orders().reservation(sale, id).await? {
                 return Ok(found);
             }
-            // The order may be there as somebody else's. Ids are made by time, so an old one is not on its way.
+            // The order is there as somebody else's. Ids are made by time, so an old one is not on its way.
             let age = self.clock.now().duration_since(generated_at(id));
-            if age > MAX_TRANSIT || age < -MAX_TRANSIT || self.store.orders().get(sale, id).await?.is_some() {
+            if is_there || age > MAX_TRANSIT || age < -MAX_TRANSIT {
                 return Err(ReservationRefusal::NoSuchReservation);
+            }
+            is_there = self.store.orders().get(sale, id).await?.is_some();
+            if is_there {
+                // It may have arrived between the two reads.
+                continue;
             }
             if waited >= ARRIVAL_TIMEOUT {
                 return Err(ReservationRefusal::OnItsWay);

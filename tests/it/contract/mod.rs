@@ -40,6 +40,7 @@ macro_rules! contract_tests {
             orders::payment_window_starts_when_the_order_becomes_unpaid,
             orders::cancelled_unit_is_sold_to_another_shopper,
             orders::expired_orders_return_their_units_to_the_sale,
+            reservations::reservation_is_there_at_every_moment_of_its_way,
             reservations::reservations_end_once_and_every_step_may_be_repeated,
             payments::checkout_payment_makes_the_order_paid,
             payments::concurrent_payment_and_cancellation_have_one_winner,

@@ -3,31 +3,26 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{Client, NewSale, Plan, Rung, Shop, pause};
+use crate::support::{NewSale, OtherShop, Plan, Rung, Shop, pause};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The server of another shop.
-struct OtherShop {
-    client: Client,
-    token: String,
+/// The program of another shop, for one sale.
+struct Program {
+    server: OtherShop,
     path: String,
 }
 
-impl OtherShop {
-    /// With a token of the command line.
-    async fn of(shop: &Shop, sale: &str) -> OtherShop {
-        let made = shop.run(&["token", "create", "other shop", "reserve", "shoppers"]).await;
-        assert!(made.status.success(), "{made:?}");
-        let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
-        OtherShop { client: shop.client(), token, path: format!("/api/v1/sales/{sale}/reservations") }
+impl Program {
+    async fn of(shop: &Shop, sale: &str) -> Program {
+        Program { server: OtherShop::of(shop).await, path: format!("/api/v1/sales/{sale}/reservations") }
     }
 
     async fn once(&self, method: Method, path: &str, body: &Value) -> Result<(u16, Value), String> {
-        let request = self.client.request(method, path).header("authorization", &format!("Bearer {}", self.token));
-        let answer = request.json(body).try_send().await?;
+        let answer = self.server.ask(method, path, body).await?;
         Ok((answer.status, answer.json()))
     }
 
@@ -77,11 +72,27 @@ impl OtherShop {
     }
 }
 
+/// Its order arrives in the database while its other shop asks for it.
+pub async fn reservation_is_there_at_every_moment_of_its_way(rung: Rung) {
+    const CUSTOMERS: u32 = 100;
+    let plan = Plan::on(rung).await;
+    let shop = if rung.has_redis() { plan.one_role_per_process() } else { plan }.start().await;
+    let sale = shop.open(NewSale::of(CUSTOMERS.into())).await;
+    let other = Program::of(&shop, &sale).await;
+    let reserve_and_ask = async |n: u32| {
+        let path = other.held(&format!("customer-{n}")).await;
+        for _ in 0..3 {
+            assert_eq!(other.status(&path).await, "held");
+        }
+    };
+    join_all((0..CUSTOMERS).map(reserve_and_ask)).await;
+}
+
 pub async fn reservations_end_once_and_every_step_may_be_repeated(rung: Rung) {
     let plan = Plan::on(rung).await.set("SECKILL_PAYMENT_WINDOW", "10s");
     let mut shop = if rung.has_redis() { plan.one_role_per_process() } else { plan }.start().await;
     let sale = shop.open(NewSale::of(3)).await;
-    let other = OtherShop::of(&shop, &sale).await;
+    let other = Program::of(&shop, &sale).await;
     let paid = other.held("paid").await;
     assert_eq!(other.step(&paid, "extend", json!({"seconds": 600})).await, (200, "held".into()));
     let confirm = json!({"reference": "order 1"});
