@@ -225,7 +225,7 @@ const sizeOf = (plot) => {
 function options(name) {
   // In full screen the letters are larger.
   const rem = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-  const ink = color('--pico-muted-color');
+  const ink = color('--muted');
   const grid = color('--line');
   const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, size: 24 * rem + 8, font: `${12 * rem}px system-ui` };
   return {

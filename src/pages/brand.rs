@@ -81,12 +81,8 @@ fn style(colour: Colour) -> String {
         let pressed = colour.mixed(black, HOVER);
         let _ = write!(
             css,
-            "--pico-primary:{text};--pico-primary-hover:{hover};--pico-primary-underline:{text}66;\
-             --pico-primary-background:{colour};--pico-primary-border:{colour};\
-             --pico-primary-hover-background:{pressed};--pico-primary-hover-border:{pressed};\
-             --pico-primary-focus:{text}73;--pico-form-element-active-border-color:{text};\
-             --pico-form-element-focus-color:{text}73;--pico-progress-color:{text};\
-             --price:{text};--wash:{wash};--stub:{colour}"
+            "--price:{text};--accent-hover:{hover};--brand:{colour};--brand-hover:{pressed};--focus:{text}73;\
+             --wash:{wash};--pico-progress-color:{text}"
         );
     };
     css.push_str(":root:not([data-theme]){");
