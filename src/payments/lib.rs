@@ -45,7 +45,7 @@ use accounts::LinkDigests;
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
 use domain::ledger::{TopUpRefusal, check_top_up};
-use domain::{Money, Order, PaymentId, UserId};
+use domain::{Locale, Money, Order, PaymentId, UserId};
 use provider::{Charge, Provider};
 use store::{Checkout, NewPayment, PaymentPurpose, Store, StoreError, WalletPaymentOutcome};
 
@@ -106,17 +106,27 @@ pub struct Providers {
 }
 
 /// What a payer asks for: the money, and how to pay it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct PayerChoice {
     /// The name of the provider. Empty: the first that takes the amount.
     pub provider: String,
     /// What is paid for, as the provider's page says it.
     pub title: String,
-    /// The shop's path to which the payer returns.
+    /// The language of the page that waits for the payment.
+    pub locale: Locale,
+    /// The shop's path of what is paid for.
     pub return_path: String,
     /// The address of a payer on a phone, which can open a provider's app. `None` on a computer.
     pub phone: Option<IpAddr>,
 }
+
+/// The page of a payment that is made at a provider of another origin, or with a phone.
+pub fn payment_path(locale: Locale, id: PaymentId) -> String {
+    format!("/{locale}/payments/{id}")
+}
+
+/// The query of that page for a payer who comes back from the provider. Providers add parameters of their own.
+pub const RETURNED: &str = "returned=1";
 
 /// A payment that was begun.
 #[derive(Debug, Clone)]
@@ -200,9 +210,10 @@ impl Payments {
         if !self.store.payments().add(&new, expires_at, now).await? {
             return Err(PaymentError::TooMany);
         }
-        let PayerChoice { title, return_path, phone, .. } = choice;
+        let PayerChoice { title, locale, return_path, phone, .. } = choice;
         let (subject, begun_at) = (purpose.to_string(), now);
-        let charge = Charge { payment, amount, subject, title, begun_at, expires_at, return_path, phone };
+        let waiting_path = format!("{}?{RETURNED}", payment_path(locale, payment));
+        let charge = Charge { payment, amount, subject, title, begun_at, expires_at, return_path, waiting_path, phone };
         let charged = answer(provider.charge(&charge)).await.map_err(PaymentError::Provider)?;
         let (checkout, reference) = (charged.checkout, charged.reference.as_deref());
         if !self.store.payments().set_checkout(payment, &checkout, reference).await? {

@@ -117,8 +117,10 @@ pub struct Charge {
     /// From this moment the shop takes no money for the payment. The shop asks a provider that cannot end it so soon to close
     /// it.
     pub expires_at: Timestamp,
-    /// The shop's path to which the payer returns.
+    /// The shop's path of what is paid for. A payer who gave up returns there.
     pub return_path: String,
+    /// The shop's path that waits until the payment is known to be made. A payer who may have paid returns there.
+    pub waiting_path: String,
     /// The address of a payer on a phone, which can open the provider's app.
     pub phone: Option<IpAddr>,
 }

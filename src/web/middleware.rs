@@ -252,7 +252,7 @@ fn add_headers(headers: &mut HeaderMap, request: &RequestContext, https: bool) {
         }
         Audience::Browser => {
             headers.insert(CONTENT_SECURITY_POLICY, PAGE_POLICY);
-            // The redirect of a link with a token has a stricter referrer policy of its own.
+            // Links with a token and pages of payments have a referrer policy of their own.
             for (name, value) in PAGE_HEADERS {
                 headers.entry(name).or_insert(value);
             }

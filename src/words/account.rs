@@ -164,6 +164,9 @@ texts! {
         payment_title: "去付款", "Payment";
         payment_going: "正在前往付款页面：{}", "Taking you to the payment page: {}";
         payment_go: "继续付款", "Continue";
+        payment_unpaid: "还没有付款？可以继续付款，或换一种付款方式。", "Haven’t paid yet? Continue, or choose another way to pay.";
+        payment_wechat: "微信内打不开付款页面。请点右上角“···”，选“在浏览器打开”，再付款。", "WeChat can’t open the payment page. Tap ··· at the top, choose “Open in Browser”, and pay there.";
+        payment_other: "换一种付款方式", "Pay another way";
         payment_scan: "请扫码付款：{}", "Scan the code to pay: {}";
         payment_code: "付款二维码", "QR code of the payment";
         payment_paid: "我已付款", "I have paid";

@@ -42,13 +42,15 @@ async function open() {
 /** What a code stands for. */
 const codeOf = ({ provider, payment }) => (provider === 'wechatpay' ? `weixin://wxpay/bizpayurl?pr=${payment}` : `https://qr.alipay.com/${payment}`);
 
-/** The payment of a provider's page, and where it leads from there. */
-async function opened({ pathname, search, searchParams }) {
+/** The payment of a provider's page, and where it leads from there; `undefined` for a payer whom the provider turns away. */
+async function opened({ pathname, search, searchParams }, referrer = '') {
   if (pathname === '/alipay') {
     // The payer opens the address with all that the shop signed.
     const { out_trade_no, return_url } = await alipay.ask({ do: 'open', url: `${alipay.api}/gateway.do${search}` });
     return [out_trade_no, return_url];
   }
+  // WeChat Pay compares the page that a payer comes from with the domain that the merchant has registered.
+  if (searchParams.has('prepay_id') && !referrer.startsWith(`${SHOP}/`)) return undefined;
   if (searchParams.has('prepay_id')) return [searchParams.get('prepay_id'), searchParams.get('redirect_url')];
   const { sessions } = await stripe.ask({ do: 'state' });
   const session = sessions.find(({ id }) => pathname === `/c/pay/${id}`);
@@ -77,7 +79,9 @@ const server = createServer(async (request, response) => {
     await pay(payment);
     return response.writeHead(303, { location: back || '/' }).end();
   }
-  const [only, back = ''] = await opened(url);
+  const found = await opened(url, request.headers.referer);
+  if (!found) return response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8' }).end('商家参数格式有误，请联系商家解决');
+  const [only, back = ''] = found;
   const shown = (await open()).filter(({ payment }) => !only || payment === only);
   const rows = shown.map(({ provider, payment, amount, scan = '' }) => `<form method="post" action="/?${new URLSearchParams({ provider, payment, scan, back })}">
 <p>${provider} ${Number.isNaN(amount) ? 'QR code' : (amount / 100).toFixed(2)} <button>Pay</button> <small>${payment}</small></form>`);

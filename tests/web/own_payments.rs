@@ -2,7 +2,15 @@
 
 use std::time::Duration;
 
+use payments::PayerChoice;
+
 use super::*;
+
+/// A payer who takes any provider.
+pub fn any_provider() -> PayerChoice {
+    let (provider, title, return_path) = (String::new(), String::new(), String::new());
+    PayerChoice { provider, title, locale: domain::Locale::Zh, return_path, phone: None }
+}
 
 /// Reads the address in `Location` of an answer that created something. Returns the address and the payment.
 async fn read_back(who: &TestClient<'_>, created: &TestResponse) -> (String, Value) {

@@ -106,6 +106,9 @@ async fn page_of_a_payment_leads_to_the_provider_or_shows_its_code() {
     let leads = mei.get(&page).await;
     let refresh = "<meta http-equiv=\"refresh\" content=\"0;url=https://pay.example/c/1?a=b&#38;c=d\">";
     assert!(leads.is_page(200) && leads.text().contains(refresh), "{leads:?}");
+    // WeChat Pay wants to know which shop a payer comes from.
+    assert_eq!(leads.header("referrer-policy"), "strict-origin-when-cross-origin");
+    assert!(!leads.text().contains("noreferrer"), "{leads:?}");
     assert!(shop.shopper("wang").await.get(&page).await.is_page(404), "only the owner is led on");
     assert_eq!(mei.get(&own).await.json()["payment"]["checkout_url"], "https://pay.example/c/1?a=b&c=d");
 

@@ -6,11 +6,11 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::own_payments::any_provider;
 use super::*;
 use domain::{Order, OrderId, OrderStatus, RefundId, Reservation, SaleId, UserId};
 use orders::OrderRefusal;
 use orders::support::StaffActionOutcome;
-use payments::PayerChoice;
 use payments::staff_refunds::{RefundAnswer, StaffRefunds};
 use store::{AuditReason, StaffAction, StaffRefund, Store};
 
@@ -240,7 +240,7 @@ async fn order_ends_once_in_two_hundred_races() {
     let refunds = StaffRefunds::new(store.clone(), shop.parts.orders(), None);
     let (staff, reason) = (UserId(Uuid::now_v7()), AuditReason { actor: "admin", note: "race", message: None });
     let race = async |(n, order): (usize, Order)| {
-        let payment = shop.parts.payments.start(&order, PayerChoice::default()).await.unwrap().payment;
+        let payment = shop.parts.payments.start(&order, any_provider()).await.unwrap().payment;
         store
             .sandbox()
             .settle(

@@ -282,8 +282,14 @@ async fn payer_on_a_phone_is_led_to_the_app() {
     assert!(address.starts_with("https://wx.tenpay.com/") && address.contains("&redirect_url=http"), "{address}");
     let order = &arena.fake.state()["orders"][0];
     assert_eq!(order["asked"]["scene_info"]["payer_client_ip"], "127.0.0.1", "{order}");
-    // WeChat's own browser does not open such an address.
-    assert!(begin(&format!("{PHONE} MicroMessenger/8.0")).await["scan"].is_object());
+    // WeChat's own browser does not open such an address, and the order's page says what to do.
+    let wechat = format!("{PHONE} MicroMessenger/8.0");
+    assert!(begin(&wechat).await["scan"].is_object());
+    let page = format!("/en/orders/{sale}/{}", url.rsplit('/').next().unwrap());
+    for (agent, is_told) in [(wechat.as_str(), true), (PHONE, false)] {
+        let shown = mei.send("GET", &page, &[("user-agent", agent)], "").await;
+        assert_eq!(shown.text().contains("Open in Browser"), is_told, "{shown:?}");
+    }
     // The merchant has no right to payments on phones.
     arena.fake.ask(&json!({"do": "without_h5"}));
     assert!(begin(PHONE).await["scan"].is_object());

@@ -287,13 +287,13 @@ impl Provider for Alipay {
             "body": charge.subject,
             "time_expire": in_china(ends, TIME),
         });
-        let back = format!("{}{}", self.shop, charge.return_path);
+        let back = format!("{}{}", self.shop, charge.waiting_path);
         let page = |method: &str, content: &Value| {
             anyhow::Ok(Checkout::Redirect(self.address(&self.signed(method, content, Some(&back))?)))
         };
         let checkout = if charge.phone.is_some() {
             content["product_code"] = "QUICK_WAP_WAY".into();
-            content["quit_url"] = back.as_str().into();
+            content["quit_url"] = format!("{}{}", self.shop, charge.return_path).into();
             page("alipay.trade.wap.pay", &content)?
         } else if self.shows_code {
             let begun = self.ask::<Precreated>("alipay.trade.precreate", &content).await?;

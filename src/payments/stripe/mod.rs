@@ -227,10 +227,6 @@ impl Stripe {
         let id = Some(refund.id.to_string());
         Ok(made.data.into_iter().find(|made| made.metadata.as_ref().is_some_and(|data| data.refund == id)))
     }
-
-    fn return_address(&self, path: &str) -> String {
-        format!("{}{path}", self.shop)
-    }
 }
 
 #[async_trait]
@@ -254,7 +250,7 @@ impl Provider for Stripe {
 
     async fn charge(&self, charge: &Charge) -> anyhow::Result<Charged> {
         let (amount, currency) = amounts::in_stripe(charge.amount).context("an amount that Stripe does not take")?;
-        let (id, back) = (charge.payment.to_string(), self.return_address(&charge.return_path));
+        let id = charge.payment.to_string();
         let ends = charge.expires_at.clamp(charge.begun_at + MIN_SESSION, charge.begun_at + MAX_SESSION);
         let title: String = charge.title.chars().take(MAX_TITLE_CHARS).collect();
         let title = if title.trim().is_empty() { charge.subject.clone() } else { title };
@@ -272,8 +268,8 @@ impl Provider for Stripe {
             // Payers pay the price of the shop, in its currency.
             ("adaptive_pricing[enabled]", "false"),
             ("expires_at", &ends.as_second().to_string()),
-            ("success_url", &back),
-            ("cancel_url", &back),
+            ("success_url", &format!("{}{}", self.shop, charge.waiting_path)),
+            ("cancel_url", &format!("{}{}", self.shop, charge.return_path)),
         ]);
         let begun = self.ask(Method::POST, "/v1/checkout/sessions", &form, Some(&format!("payment-{id}"))).await?;
         let session: Session = begun.map_err(Refusal::error)?;

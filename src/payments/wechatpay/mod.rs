@@ -311,7 +311,7 @@ impl Provider for WechatPay {
             Some(_) => {
                 let url = told("h5_url")?;
                 ensure!(url.starts_with("https://") || self.is_test, "an order with an address that is not https");
-                let back = format!("{}{}", self.shop, charge.return_path);
+                let back = format!("{}{}", self.shop, charge.waiting_path);
                 Checkout::Redirect(format!(
                     "{url}&redirect_url={}",
                     byte_serialize(back.as_bytes()).collect::<String>()

@@ -3,8 +3,8 @@
 use axum::response::Response;
 
 use accounts::Session;
-use domain::{Locale, Order, PaymentId};
-use payments::{Begun, PayerChoice};
+use domain::{Locale, Order};
+use payments::{Begun, PayerChoice, payment_path};
 use store::{Checkout, WALLET};
 use web::Shop;
 use web::extract::client::PayingPhone;
@@ -50,12 +50,7 @@ pub async fn choice_for(
 ) -> Result<PayerChoice, Problem> {
     let entry = shop.catalogue.entry(order.sale_id).await?;
     let (title, _) = goods_name_and_cover(entry.as_deref(), locale);
-    Ok(PayerChoice { provider: provider.to_owned(), title, return_path, phone })
-}
-
-/// The page of a payment that is made at a provider of another origin, or with a phone.
-pub fn payment_path(locale: Locale, id: PaymentId) -> String {
-    format!("/{locale}/payments/{id}")
+    Ok(PayerChoice { provider: provider.to_owned(), title, locale, return_path, phone })
 }
 
 /// Redirects to where a payment is made.

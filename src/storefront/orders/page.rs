@@ -196,6 +196,7 @@ pub async fn page(
         wallet,
         deposit,
         offers,
+        is_in_wechat: visitor.is_in_wechat,
         sale,
         now,
         appeal,

@@ -3,13 +3,14 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{Method, StatusCode};
+use axum::http::header::REFERRER_POLICY;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::UserVisit;
-use crate::orders::checkout::payment_path;
 use domain::{Money, PaymentId, PaymentStatus};
 use pages::filters;
+use payments::{RETURNED, payment_path};
 use store::{Checkout, PaymentPurpose};
 use web::cache_policy::Cache;
 use web::extract::PathIds;
@@ -35,6 +36,8 @@ pub struct PaymentPage {
     pub here: String,
     /// Whether the payer says that it is paid.
     pub is_asked: bool,
+    /// Whether the payer comes back from the provider.
+    pub is_returned: bool,
 }
 
 impl PaymentPage {
@@ -43,6 +46,11 @@ impl PaymentPage {
         qr_code(text).unwrap_or_default()
     }
 }
+
+/// WeChat Pay takes payers on phones only from a page of the domain that the merchant has registered, and reads it in the
+/// referrer.
+const NAMES_THE_SHOP: [(HeaderName, HeaderValue); 1] =
+    [(REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin"))];
 
 /// The address that the page gets once its payer says that it is paid.
 const ASKED: &str = "asked=1";
@@ -81,8 +89,14 @@ pub async fn show(
         return Ok((Cache::Private, ()).into_response());
     }
     let here = payment_path(visitor.locale, id);
-    let is_asked = visitor.path.ends_with(ASKED);
+    let query = visitor.path.split_once('?').map_or("", |(_, query)| query);
+    let [is_asked, is_returned] = [ASKED, RETURNED].map(|told| query.split('&').any(|pair| pair == told));
+    if is_returned {
+        // The provider's notice may be on its way, or lost.
+        shop.store.payments().ask_now(id).await?;
+    }
     let (chrome, amount) = (visitor.chrome_at(here.clone()), own.payment.amount);
     let provider = chrome.text().pay_with(&own.payment.provider);
-    personal(StatusCode::OK, &PaymentPage { chrome, provider, amount, checkout, back, here, is_asked })
+    let page = PaymentPage { chrome, provider, amount, checkout, back, here, is_asked, is_returned };
+    Ok((NAMES_THE_SHOP, personal(StatusCode::OK, &page)?).into_response())
 }

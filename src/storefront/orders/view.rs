@@ -178,6 +178,8 @@ pub struct OrderPage {
     pub deposit: Option<Money>,
     /// The names of the providers that take the amount, in the order of the shop.
     pub offers: Vec<&'static str>,
+    /// Whether the page is looked at in WeChat's own browser.
+    pub is_in_wechat: bool,
     /// `None` for a sale that is gone.
     pub sale: Option<SaleOfOrder>,
     pub now: Timestamp,
@@ -201,6 +203,11 @@ pub struct SaleOfOrder {
 }
 
 impl OrderPage {
+    /// Whether a provider's page or app cannot be opened here: neither WeChat Pay's for browsers nor Alipay opens in WeChat.
+    fn needs_other_browser(&self) -> bool {
+        self.is_in_wechat && self.offers.iter().any(|name| matches!(*name, "wechatpay" | "alipay"))
+    }
+
     /// What shipping costs, in a few words; `None` if there is nothing to say.
     fn shipping(&self) -> Option<String> {
         let (t, cost) = (&self.chrome.text().shipping, self.order.shipping);

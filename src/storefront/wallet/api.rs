@@ -108,7 +108,7 @@ pub struct TopUpBody {
 /// What the owner of a wallet asks for. An empty `provider` is the first that takes the payment.
 pub fn top_up_choice(locale: Locale, provider: &str, return_path: String, phone: PayingPhone) -> PayerChoice {
     let (provider, title) = (provider.to_owned(), text(locale).wallet.top_up.to_owned());
-    PayerChoice { provider, title, return_path, phone: phone.0 }
+    PayerChoice { provider, title, locale, return_path, phone: phone.0 }
 }
 
 /// Begins a payment into the wallet. The checkout returns the payer to the page of the wallet.

@@ -30,7 +30,12 @@ impl FromRequestParts<Arc<Shop>> for ClientAddress {
     }
 }
 
-/// The address of a payer on a phone, whose browser can open the app of a payment provider. WeChat's own browser cannot.
+/// Whether the client is WeChat's own browser. It opens no app of a payment provider.
+pub fn is_wechat(headers: &HeaderMap) -> bool {
+    headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).is_some_and(|agent| agent.contains("MicroMessenger"))
+}
+
+/// The address of a payer on a phone, whose browser can open the app of a payment provider.
 #[derive(Debug, Clone, Copy)]
 pub struct PayingPhone(pub Option<IpAddr>);
 
@@ -40,8 +45,8 @@ impl FromRequestParts<Arc<Shop>> for PayingPhone {
     async fn from_request_parts(parts: &mut Parts, shop: &Arc<Shop>) -> Result<Self, Infallible> {
         let ClientAddress(address) = ClientAddress::from_request_parts(parts, shop).await?;
         let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let is_phone = ["iPhone", "Android"].iter().any(|system| agent.contains(system));
-        Ok(PayingPhone((is_phone && !agent.contains("MicroMessenger")).then_some(address)))
+        let is_phone = ["iPhone", "Android", "OpenHarmony"].iter().any(|system| agent.contains(system));
+        Ok(PayingPhone((is_phone && !is_wechat(&parts.headers)).then_some(address)))
     }
 }
 

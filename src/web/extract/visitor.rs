@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 
 use crate::Shop;
+use crate::extract::client::is_wechat;
 use crate::extract::session::cookie;
 use accounts::Session;
 use domain::wire::wire_enum;
@@ -28,6 +29,7 @@ pub struct Visitor {
     pub path: String,
     pub session: Option<Session>,
     pub density: Density,
+    pub is_in_wechat: bool,
     is_test: bool,
     pending: PendingCounts,
 }
@@ -40,6 +42,7 @@ impl Visitor {
             path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             session: shop.accounts.session(headers),
             density: Density::of(headers),
+            is_in_wechat: is_wechat(headers),
             is_test: shop.payments.is_test(),
             pending: PendingCounts::default(),
         }
