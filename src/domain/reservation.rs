@@ -1,7 +1,5 @@
 //! A reservation: an order of another shop's customer, as that shop sees it.
 
-use jiff::Timestamp;
-
 use crate::Order;
 use crate::order::OrderStatus;
 use crate::wire::wire_enum;
@@ -9,7 +7,7 @@ use crate::wire::wire_enum;
 wire_enum! {
     /// Where a reservation is. It follows from its order.
     pub enum ReservationStatus {
-        /// The units are held until `expires_at`.
+        /// The units are held, until `expires_at` at least.
         Held = "held",
         /// The other shop has the money, and the units are sold.
         Confirmed = "confirmed",
@@ -33,11 +31,10 @@ pub struct ExternalReservation {
 }
 
 impl ExternalReservation {
-    pub fn status(&self, now: Timestamp) -> ReservationStatus {
+    pub fn status(&self) -> ReservationStatus {
         let is_unpaid = self.order.reason.as_deref() == Some("unpaid");
         match self.order.status {
-            // The expiry comes within a second.
-            OrderStatus::Unpaid if self.order.pay_by <= now => ReservationStatus::Expired,
+            // Also when its time is over: until the expiry has come, a confirmation from before may still win.
             OrderStatus::Reserved | OrderStatus::Unpaid => ReservationStatus::Held,
             OrderStatus::Paid => ReservationStatus::Confirmed,
             OrderStatus::Rejected => ReservationStatus::Rejected,

@@ -53,7 +53,9 @@ struct ReservationJson {
 }
 
 impl ReservationJson {
-    fn of(ExternalReservation { order, shopper, reference }: ExternalReservation, status: ReservationStatus) -> Self {
+    fn of(found: ExternalReservation) -> Self {
+        let status = found.status();
+        let ExternalReservation { order, shopper, reference } = found;
         ReservationJson {
             id: order.id,
             sale_id: order.sale_id,
@@ -75,9 +77,8 @@ struct ReservationAnswer {
 /// What every handler of one reservation extracts.
 type Call = (State<Arc<Shop>>, Caller<Reserve>, PathIds<(SaleId, OrderId)>);
 
-fn answer(shop: &Shop, found: ExternalReservation) -> Response {
-    let status = found.status(shop.clock.now());
-    let reservation = ReservationJson::of(found, status);
+fn answer(found: ExternalReservation) -> Response {
+    let reservation = ReservationJson::of(found);
     (Cache::Private, axum::Json(ReservationAnswer { reservation })).into_response()
 }
 
@@ -107,7 +108,7 @@ pub async fn create(
         }
         Ok(PurchaseOutcome::Repeated { order, quantity }) => {
             match timeout(STATUS_TIMEOUT, shop.store.orders().reservation(sale, order)).await {
-                Ok(Ok(Some(found))) => Ok(answer(&shop, found)),
+                Ok(Ok(Some(found))) => Ok(answer(found)),
                 // The units are held in any case.
                 _ => {
                     let reservation = held(&shop, (sale, order), shopper, quantity).ok_or(Code::NoSuchSale)?;
@@ -118,7 +119,7 @@ pub async fn create(
         Err(problem) if matches!(problem.code(), Code::Ended | Code::NotOpen) => {
             // The sale is over or paused: what the customer holds is still the answer to a repetition.
             match shop.store.orders().live_order_of(sale, user).await? {
-                Some(order) => Ok(answer(&shop, shop.orders.reservation(sale, order).await?)),
+                Some(order) => Ok(answer(shop.orders.reservation(sale, order).await?)),
                 None => Err(problem),
             }
         }
@@ -157,7 +158,7 @@ fn path(sale: SaleId, id: OrderId) -> String {
 }
 
 pub async fn show((State(shop), _, PathIds((sale, id))): Call) -> Result<Response, Problem> {
-    Ok(answer(&shop, shop.orders.reservation(sale, id).await?))
+    Ok(answer(shop.orders.reservation(sale, id).await?))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -191,12 +192,7 @@ pub async fn list(
     let after: Option<OrderId> = query.after.read("after")?;
     let found = shop.store.orders().reservations(sale, query.status, after, limit as i64 + 1).await?;
     let Page { items, next } = Page::cut(found, limit, |found| found.order.id);
-    let now = shop.clock.now();
-    let json = |found: ExternalReservation| {
-        let status = found.status(now);
-        ReservationJson::of(found, status)
-    };
-    let reservations = items.into_iter().map(json).collect();
+    let reservations = items.into_iter().map(ReservationJson::of).collect();
     Ok((StatusCode::OK, Cache::Private, axum::Json(ReservationList { reservations, next })).into_response())
 }
 
@@ -219,13 +215,13 @@ pub async fn confirm(
     }
     let name = caller.program.token().actor();
     let found = shop.orders.confirm_reservation(sale, id, &reference, actor(&caller, &name)).await?;
-    Ok(answer(&shop, found))
+    Ok(answer(found))
 }
 
 pub async fn release((State(shop), caller, PathIds((sale, id))): Call) -> Result<Response, Problem> {
     let name = caller.program.token().actor();
     let found = shop.orders.release_reservation(sale, id, actor(&caller, &name)).await?;
-    Ok(answer(&shop, found))
+    Ok(answer(found))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -245,7 +241,7 @@ pub async fn extend(
     }
     let (by, name) = (Duration::from_secs(seconds.into()), caller.program.token().actor());
     let found = shop.orders.extend_reservation(sale, id, by, actor(&caller, &name)).await?;
-    Ok(answer(&shop, found))
+    Ok(answer(found))
 }
 
 fn actor<'a>(caller: &Caller<Reserve>, name: &'a str) -> ProgramActor<'a> {

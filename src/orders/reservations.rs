@@ -9,7 +9,7 @@ use tracing::info;
 use super::Orders;
 use domain::order::generated_at;
 use domain::{ExternalReservation, OrderId, ReservationStatus, SaleId};
-use store::{ConfirmOutcome, ProgramActor, StoreError};
+use store::{ConfirmOutcome, LockPatience, ProgramActor, StoreError};
 
 /// How long a request waits for an order that is on its way to the database.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -77,11 +77,12 @@ impl Orders {
     ) -> Result<ExternalReservation, ReservationRefusal> {
         self.reservation(sale, id).await?;
         let outcome = self.store.orders().confirm_reservation((sale, id), reference, actor).await?;
-        if outcome == ConfirmOutcome::ReferenceTaken {
-            return Err(ReservationRefusal::ReferenceTaken);
-        }
-        let found = self.reservation(sale, id).await?;
-        match found.status(self.clock.now()) {
+        let found = match outcome {
+            ConfirmOutcome::Confirmed => self.reservation(sale, id).await?,
+            ConfirmOutcome::NotHeld => self.ended_reservation(sale, id).await?,
+            ConfirmOutcome::ReferenceTaken => return Err(ReservationRefusal::ReferenceTaken),
+        };
+        match found.status() {
             ReservationStatus::Confirmed if found.reference.as_deref() == Some(reference) => {
                 if outcome == ConfirmOutcome::Confirmed {
                     info!(order = %id, %sale, actor = actor.name, "reservation confirmed by another shop");
@@ -107,7 +108,7 @@ impl Orders {
         }
         self.release_now(&released).await?;
         let found = self.reservation(sale, id).await?;
-        match found.status(self.clock.now()) {
+        match found.status() {
             ReservationStatus::Confirmed | ReservationStatus::Held => Err(ReservationRefusal::Confirmed),
             // However it ended, it holds nothing any more.
             _ => Ok(found),
@@ -125,20 +126,37 @@ impl Orders {
         self.reservation(sale, id).await?;
         let extended: Option<Timestamp> =
             self.store.orders().extend_reservation((sale, id), by, MAX_LIFETIME, actor).await?;
-        let found = self.reservation(sale, id).await?;
-        match found.status(self.clock.now()) {
+        let found = match extended {
+            Some(_) => self.reservation(sale, id).await?,
+            None => self.ended_reservation(sale, id).await?,
+        };
+        match found.status() {
             ReservationStatus::Held if extended.is_some() => Ok(found),
             ReservationStatus::Held => Err(ReservationRefusal::TooLong),
             status => Err(refusal_of(status)),
         }
     }
+
+    /// The reservation, once a step did not find it held. If its time is over, it ends here, before the step is refused for
+    /// that: a request from before may still wait for a lock, and would win later.
+    async fn ended_reservation(&self, sale: SaleId, id: OrderId) -> Result<ExternalReservation, ReservationRefusal> {
+        let found = self.reservation(sale, id).await?;
+        if found.status() != ReservationStatus::Held {
+            return Ok(found);
+        }
+        let expired = self.store.orders().expire(sale, &[id], LockPatience::Short).await?;
+        self.metrics.cancelled.inc_by(expired.len() as u64);
+        self.release_now(&expired).await?;
+        self.reservation(sale, id).await
+    }
 }
 
-/// Why a reservation with this status is not held.
+/// Why a reservation with this status does not change.
 fn refusal_of(status: ReservationStatus) -> ReservationRefusal {
     match status {
-        // By the clock of the database it has.
-        ReservationStatus::Expired | ReservationStatus::Held => ReservationRefusal::Expired,
+        ReservationStatus::Expired => ReservationRefusal::Expired,
+        // Somebody else has extended it meanwhile. Asking again is safe.
+        ReservationStatus::Held => ReservationRefusal::OnItsWay,
         ReservationStatus::Released | ReservationStatus::Rejected => ReservationRefusal::Released,
         ReservationStatus::Confirmed => ReservationRefusal::Confirmed,
     }

@@ -3,11 +3,12 @@
 mod stack {
     use std::time::Duration;
 
+    use axum::http::Method;
     use serde_json::json;
     use sqlx::postgres::PgConnection;
     use sqlx::{AssertSqlSafe, Connection, Row};
 
-    use crate::support::{NewSale, Plan, Rung, Shop, eventually, on_database};
+    use crate::support::{NewSale, OtherShop, Plan, Rung, Shop, eventually, on_database};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -73,6 +74,55 @@ mod stack {
             .await;
             shop.wait_for_phase(&locked, "ended").await;
         }
+    }
+
+    /// A confirmation that waits for a lock began before the time of its reservation was over. The one after it is refused.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn refused_confirmation_stays_refused_although_an_earlier_one_waits() {
+        let shop = Plan::on(Rung::Postgres).await.start().await;
+        let sale = shop.open(NewSale::of(9)).await;
+        let other = OtherShop::of(&shop).await;
+        other.ask(Method::POST, "/api/v1/shoppers", &json!({"id": "4711"})).await.unwrap().expect(201);
+        let path = format!("/api/v1/sales/{sale}/reservations");
+        let units = json!({"shopper": "4711", "quantity": 1});
+        let made = other.ask(Method::POST, &path, &units).await.unwrap().expect(201).json();
+        let id = made["reservation"]["id"].as_str().unwrap();
+        let path = format!("{path}/{id}");
+        let read = async || other.ask(Method::GET, &path, &json!({})).await.unwrap().expect(200).json();
+        let confirm = async || {
+            let order = json!({"reference": "order 1"});
+            other.ask(Method::POST, &format!("{path}/confirm"), &order).await.unwrap()
+        };
+
+        const NOW: &str = "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT";
+        on_database(&shop, &format!("UPDATE orders SET pay_by_ms = {NOW} + 3000 WHERE id = '{id}'")).await;
+        let (mut held, mut watch) = (connect(&shop).await, connect(&shop).await);
+        let lock = format!("BEGIN; UPDATE orders SET quantity = quantity WHERE id = '{id}'");
+        sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut held).await.unwrap();
+        let late = async {
+            let waits = "wait_event_type = 'Lock' AND query LIKE '%paid%'";
+            eventually("the first one waits for the lock", TIMEOUT, async || match sessions(&mut watch, waits).await {
+                0 => Err("no session waits".to_owned()),
+                _ => Ok(()),
+            })
+            .await;
+            let is_over = format!("SELECT COUNT(*) FROM orders WHERE id = '{id}' AND pay_by_ms < {NOW}");
+            eventually("its time is over", TIMEOUT, async || {
+                let over: i64 =
+                    sqlx::raw_sql(AssertSqlSafe(is_over.clone())).fetch_one(&mut watch).await.unwrap().get(0);
+                if over == 1 { Ok(()) } else { Err("held".to_owned()) }
+            })
+            .await;
+            let told = (read().await["reservation"]["status"].clone(), confirm().await);
+            sqlx::raw_sql("ROLLBACK").execute(&mut held).await.unwrap();
+            told
+        };
+        let (early, (status, refused)) = tokio::join!(confirm(), late);
+        let end = read().await["reservation"]["status"].clone();
+        let told_expired = status == "expired" || refused.code() == "reservation_expired";
+        assert!(!told_expired || end != "confirmed", "{status}, {} and then {end}", refused.text());
+        assert_eq!(early.status == 200, end == "confirmed", "{} and then {end}", early.text());
+        shop.audit_is_clean().await;
     }
 
     /// A process that the system suspends keeps its connection, and without a time limit also its locks.
