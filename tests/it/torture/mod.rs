@@ -2,8 +2,8 @@
 //! every answer that they get. Once the faults are lifted and the shop has settled, every answer must have been true.
 //!
 //! [`schedule`] derives from a seed what breaks and when; [`arena`] and [`strike`] do it. [`customer`]s shop, others
-//! wait for their [`turns`] with [`deposits`] set aside, and an [`admin`]istrator pauses and tops up. [`verdict`]
-//! judges. `scripts/torture` runs it for longer, and many times. [`providers`] is a torture of its own, by what is paid at
+//! wait for their [`turns`] with [`deposits`] set aside, [`programs`] of another shop reserve, and an [`admin`]istrator
+//! pauses and tops up. [`verdict`] judges. `scripts/torture` runs it for longer, and many times. [`providers`] is a torture of its own, by what is paid at
 //! payment providers.
 
 mod admin;
@@ -11,6 +11,7 @@ mod arena;
 mod customer;
 mod deposits;
 mod line;
+mod programs;
 mod providers;
 mod report;
 mod schedule;
@@ -28,7 +29,7 @@ use rand::{RngExt, SeedableRng};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::support::{NewSale, Rung, Stack, seed};
+use crate::support::{NewSale, OtherShop, Rung, Stack, seed};
 use admin::AdminDiary;
 use arena::Arena;
 use customer::Diary;
@@ -123,9 +124,11 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     let arena = Arena::start(cast, &format!("{}s", window.as_secs()), &sales).await;
 
     let waiters = turns::open_all(&arena.shop, &mut random).await;
+    let programs = programs::all(&OtherShop::of(&arena.shop).await, &arena.sales, seed);
 
     let began = Instant::now();
     let waiting: JoinSet<_> = waiters.into_iter().map(|waiter| waiter.live(seed, window, began + duration)).collect();
+    let reserving: JoinSet<_> = programs.into_iter().map(|one| one.live(seed, window, began + duration)).collect();
     let mut shopping = JoinSet::new();
     for n in 0..SHOPPERS {
         let numbers = (FIRST_SHOPPER + n, SHOPPERS);
@@ -140,6 +143,7 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     diaries.sort_by_key(|diary| diary.n);
     let mut waiters = waiting.join_all().await;
     waiters.sort_by_key(|waiter| waiter.diary.n);
+    let mut programs = reserving.join_all().await;
 
     let sales = arena.sales.clone();
     let (mut shop, _lines, untrue) = arena.finish();
@@ -147,16 +151,18 @@ async fn run(cast: Cast, seed: u64, duration: Duration) -> Outcome {
     let mut found = verdict::wait_until_ready(&mut shop).await;
     found.extend(admin::resume(&admin, &sales, verdict::SETTLE_TIMEOUT).await);
     found.extend(turns::settle(&shop, &mut waiters, window).await);
+    programs::settle(&mut programs).await;
     let diaries: Vec<&Diary> = diaries.iter().chain(waiters.iter().map(|waiter| &waiter.diary)).collect();
     let all_sales = (&sales[..], &turns::sales_in_redis(&waiters)[..]);
     let mut verdict = verdict::judge(&shop, all_sales, &diaries, Some(window).filter(|w| *w == SHORT_WINDOW)).await;
+    programs::judge(&mut programs, &mut verdict).await;
     verdict.broken.extend(untrue.into_iter().chain(found));
     verdict.broken.extend(verdict::totals(&shop, &sales, UNITS, &managed).await);
     verdict.broken.extend(deposits::come_back(&shop, &waiters).await);
     for (n, process) in shop.processes.iter_mut().enumerate() {
         verdict.broken.extend(process.exit_status().map(|status| format!("process {n} ended by itself: {status}")));
     }
-    let outcome = Outcome::new(seed, &faults, &diaries, &managed, verdict);
+    let outcome = Outcome::new(seed, &faults, (&diaries, &programs), &managed, verdict);
     if !outcome.broken.is_empty() {
         report::keep_logs(&shop, seed);
     }

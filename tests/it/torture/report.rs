@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::admin::AdminDiary;
 use super::count;
 use super::customer::Diary;
+use super::programs::Program;
 use super::schedule::{Fault, FaultKind};
 use super::verdict::Verdict;
 use crate::support::{Rung, Shop, Stack};
@@ -22,7 +23,7 @@ pub struct Outcome {
     pub seed: u64,
     pub broken: Vec<String>,
     faults: BTreeMap<FaultKind, u32>,
-    /// The orders in shoppers' answers, counted by their end.
+    /// The orders and reservations in answers, counted by their end.
     ends: BTreeMap<String, u32>,
     answers: BTreeMap<String, u32>,
     /// Reads of an order that found nothing while something was broken.
@@ -31,9 +32,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn new(seed: u64, faults: &[Fault], diaries: &[&Diary], admin: &AdminDiary, verdict: Verdict) -> Outcome {
+    pub fn new(
+        seed: u64,
+        faults: &[Fault],
+        (diaries, programs): (&[&Diary], &[Program]),
+        admin: &AdminDiary,
+        verdict: Verdict,
+    ) -> Outcome {
         let mut answers = admin.answers.clone();
-        for (name, times) in diaries.iter().flat_map(|diary| &diary.answers) {
+        let of_programs = programs.iter().flat_map(|program| &program.answers);
+        for (name, times) in diaries.iter().flat_map(|diary| &diary.answers).chain(of_programs) {
             *answers.entry(name.clone()).or_default() += times;
         }
         let missing = diaries.iter().map(|diary| diary.missing).sum();

@@ -37,7 +37,7 @@ const LATE_SHOPPERS: u64 = 5;
 pub struct Verdict {
     /// Empty if every answer was true.
     pub broken: Vec<String>,
-    /// The orders in shoppers' answers, counted by their end.
+    /// The orders and reservations in answers, counted by their end.
     pub ends: BTreeMap<String, u32>,
     /// How long settling took.
     pub settled_after: Duration,
