@@ -57,6 +57,7 @@ texts! {
         form_what: "卖什么", "What";
         form_when: "什么时候", "When";
         form_how: "怎么卖", "How";
+        card_empty: "选好商品后，这里是本场在列表里的样子。", "Choose a product: its card in the list appears here.";
         form_steps: "步骤", "Steps";
         rush_for: "一秒内见分晓，热闹、快。", "Decided within a second, and lively.";
         rush_against: "脚本快过人；填写预计人数后自动打散，脚本至多 1.2 倍机会。", "Scripts are faster than people. Enter the expected accounts, and the spread keeps them at 1.2 times the chance.";
@@ -263,6 +264,23 @@ texts! {
         share: "占比", "Share";
         no_refusals: "没有请求被拒绝。", "No request was refused.";
         fairness: "公平", "Fairness";
+        fairness_more: "依据", "What this rests on";
+        chance_title: "机会", "Chances";
+        chance_even: "人人机会相同：先来后来，结果没有差别。", "Everyone had the same chance: early or late made no difference.";
+        chance_doubtful: "机会大致相同：差异很小，请与其他场次对照。", "Nearly the same chance: a small difference, to be compared with other sales.";
+        chance_first: "先到者占先。{}", "Speed decided. {}";
+        chance_uneven: "机会不同：先来的人和后来的人结果不一样。", "Not the same chance: those who came early and late fared differently.";
+        chance_unknown: "数据太少或人人都得到了，无法判断机会是否相同。", "Too few took part, or all won: whether chances were the same cannot be told.";
+        scripts_title: "脚本", "Scripts";
+        scripts_young: "无法直接识别。注册不到 1 天的账号占得到者的 {}。", "Cannot be seen as such. Accounts under a day old made up {} of those who won.";
+        scripts_limited: "无法直接识别。注册不到 1 天的账号占得到者的 {}，{} 次请求因过于频繁被拒。",
+            "Cannot be seen as such. Accounts under a day old made up {} of those who won, and {} requests were refused as too frequent.";
+        waits_title: "等待", "Waiting";
+        waits_rush: "抢到的人中，一半在 {} 内得知结果，99% 在 {} 内。", "Of those who won, half knew within {}, and 99% within {}.";
+        waits_room: "{} 人排队，{} 人被叫到。", "{} waited in line, and {} were called.";
+        waits_room_sold: "{} 人排队，{} 人被叫到，最后一件在开售 {} 后售出。", "{} waited in line, {} were called, and the last unit went {} after the opening.";
+        waits_draw: "{} 人报名，{} 人得到名额，没有人需要拼速度。", "{} entered, {} were offered a unit, and nobody had to be fast.";
+        waits_unknown: "没有测到等待时间。", "No wait was measured.";
         unknown_bots: "店铺不知道哪个账号是脚本，因此无法给出脚本与真人的机会之比。下面是可以测量的部分。",
             "The shop does not know which account is a script, so the chance of scripts against people cannot be given. This is what can be measured.";
         arrival: "按到达先后", "By order of arrival";

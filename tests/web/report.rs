@@ -62,6 +62,11 @@ async fn report_of_a_rush_tells_what_became_of_its_units() {
     assert!(
         running.contains("50.0% of the orders are paid.") && running.contains("Orders that still wait for payment: 1.")
     );
+    let three =
+        ["cannot be told.", "made up 100% of those who won, and 0 requests", "Of those who won, half knew within"];
+    for sentence in three {
+        assert!(running.contains(sentence), "{sentence}: {running}");
+    }
     let csv = figures(&vera, &sale).await;
     let value = |name: &str| csv[name][0].clone();
     assert_eq!((value("sold"), value("revenue"), value("sold_out")), ("2".into(), "1999.00".into(), "3400".into()));

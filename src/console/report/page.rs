@@ -164,6 +164,8 @@ struct GroupTable {
     /// The chance of every group if the groups did not differ.
     mean: f64,
     svg: String,
+    /// `None` if the groups allow no statement.
+    evenness: Option<EvennessVerdict>,
     verdict: String,
 }
 
@@ -364,6 +366,50 @@ impl ReportPage {
         Some((title, TimePlot { svg, rows }))
     }
 
+    /// Three sentences: whether all had the same chance, what scripts got as far as it shows, and how long people waited.
+    fn fairness(&self) -> [String; 3] {
+        [self.equal_chance(), self.scripts(), self.waits()]
+    }
+
+    fn equal_chance(&self) -> String {
+        let t = self.text();
+        match (self.arrival().and_then(|table| table.evenness), self.first_share()) {
+            (Some(EvennessVerdict::Even), _) => t.chance_even.to_owned(),
+            (Some(EvennessVerdict::Doubtful), _) => t.chance_doubtful.to_owned(),
+            (Some(EvennessVerdict::Uneven), Some(first)) => fill(t.chance_first, first),
+            (Some(EvennessVerdict::Uneven), None) => t.chance_uneven.to_owned(),
+            (None, _) => t.chance_unknown.to_owned(),
+        }
+    }
+
+    /// The shop does not know which account is a script. New accounts and frequent requests are what shows of them.
+    fn scripts(&self) -> String {
+        let t = self.text();
+        let young: f64 = self.ages().iter().take(2).map(|(_, _, share, _)| share).sum();
+        let young = format!("{young:.0}%");
+        match self.mode() {
+            ModeName::Draw => fill(t.scripts_young, young),
+            _ => fill(&fill(t.scripts_limited, young), grouped(self.rate_limited())),
+        }
+    }
+
+    fn waits(&self) -> String {
+        let (t, report) = (self.text(), &self.report);
+        let all = |words: &str, figures: &[String]| figures.iter().fold(words.to_owned(), |text, one| fill(&text, one));
+        if let Some(room) = &report.waiting_room {
+            let people = [grouped(room.joined), grouped(room.called)];
+            return match report.digest.sold_out_ms {
+                Some(ms) => fill(&all(t.waits_room_sold, &people), self.duration(ms as f64)),
+                None => all(t.waits_room, &people),
+            };
+        }
+        match (report.draw, report.median_ms.zip(report.p99_ms)) {
+            (Some(draw), _) => all(t.waits_draw, &[grouped(draw.entries), grouped(draw.offered)]),
+            (None, Some((median, p99))) => all(t.waits_rush, &[self.duration(median), self.duration(p99)]),
+            (None, None) => t.waits_unknown.to_owned(),
+        }
+    }
+
     /// Wins by the order of arrival; `None` if nothing is known about it.
     fn arrival(&self) -> Option<GroupTable> {
         let t = self.text();
@@ -393,7 +439,8 @@ impl ReportPage {
         let average = fill(t.average, format!("{}%", trimmed(mean)));
         let svg = columns(title, &bars, Some((mean, &average)));
         let test = Evenness::of(&groups);
-        let words = match test.map(Evenness::verdict) {
+        let evenness = test.map(Evenness::verdict);
+        let words = match evenness {
             Some(EvennessVerdict::Even) => t.test_even,
             Some(EvennessVerdict::Doubtful) => t.test_doubtful,
             Some(EvennessVerdict::Uneven) => t.test_uneven,
@@ -406,7 +453,7 @@ impl ReportPage {
                 fill(&fill(&fill(words, format!("{:.1}", test.chi2)), test.degrees), p)
             },
         );
-        GroupTable { rows, mean, svg, verdict }
+        GroupTable { rows, mean, svg, evenness, verdict }
     }
 
     /// How much the first requests got: the share of requests and of successes of the first group.
@@ -434,10 +481,13 @@ impl ReportPage {
         rows.collect()
     }
 
+    fn rate_limited(&self) -> u64 {
+        self.report.requests.refused.get(Refusal::RateLimited.as_str()).copied().unwrap_or_default()
+    }
+
     fn many_requests(&self) -> String {
         let requests = &self.report.requests;
-        let limited = requests.refused.get(Refusal::RateLimited.as_str()).copied().unwrap_or_default();
-        let counts = [requests.asked, requests.repeated, limited];
+        let counts = [requests.asked, requests.repeated, self.rate_limited()];
         counts.into_iter().fold(self.text().many_text.to_owned(), |text, count| fill(&text, grouped(count)))
     }
 

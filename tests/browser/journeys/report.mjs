@@ -54,6 +54,8 @@ export default async function report(run) {
   await visitor.slot('verdict').filter({ hasText: labels.soldOut }).waitFor();
   same(await page.locator('[data-final]').getAttribute('data-final'), 'false');
   await page.locator('.alarms li').filter({ hasText: labels.nearly }).first().waitFor();
+  same(await visitor.slot('fairness').locator('li').count(), 3, 'what a merchant asks about fairness');
+  ok(!(await visitor.slot('fairness').locator('+ details').getAttribute('open')), 'what it rests on is folded');
   await visitor.inspect('report');
   await withoutScripts(run, sale, labels);
 }
