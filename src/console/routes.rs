@@ -204,6 +204,7 @@ fn pages() -> Routes {
         .route("/admin/staff", get(moved::<ManageStaff>))
         .route("/admin/sales", post(sales::form::create))
         .route("/admin/sales/new", get(sales::form::blank))
+        .route("/admin/sales/preview", get(sales::form::preview))
         .route("/admin/sales/bulk", post(lists::bulk::sales::summary))
         .route("/admin/sales/bulk/{action}", post(lists::bulk::sales::act))
         .route("/admin/sales/{sale}", get(cockpit::page::show))

@@ -128,6 +128,7 @@ embed! {
     "pause_key.js"
     "place.js"
     "poster.js"
+    "preview.js"
     "proof.js"
     "purchase.js"
     "push.js"

@@ -71,6 +71,7 @@ pub(super) const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/sales/bulk", 'r'),
     ("POST", "/admin/sales/bulk/{action}", 'r'),
     ("GET", "/admin/sales/new", 'l'),
+    ("GET", "/admin/sales/preview", 'l'),
     ("GET", "/admin/sales/{sale}", 'l'),
     ("GET", "/admin/sales/{sale}/report", 'l'),
     ("GET", "/admin/sales/{sale}/report.csv", 'l'),
@@ -392,8 +393,10 @@ async fn each_page_of_the_console_has_a_title_of_its_own() {
     let admin = shop.admin().await;
     let mut pages = BTreeMap::new();
     for (method, path, _) in TABLE {
-        // Without a recent password, other pages show the step-up page instead. Some addresses only redirect.
-        let is_other = path.contains(['{', '.']) || path.ends_with('/') || *path == "/admin/step-up";
+        // Without a recent password, other pages show the step-up page instead. Some addresses only redirect, and the
+        // preview is a part of a page.
+        let is_part = ["/admin/step-up", "/admin/sales/preview"].contains(path);
+        let is_other = path.contains(['{', '.']) || path.ends_with('/') || is_part;
         if *method != "GET" || path.starts_with("/api/") || is_other {
             continue;
         }

@@ -34,6 +34,22 @@ fn form(more: &str) -> String {
 }
 
 #[tokio::test]
+async fn form_shows_the_card_of_the_list_as_it_is_filled_in() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    create_goods(&admin).await;
+    let card = async |query: &str| admin.get(&format!("/admin/sales/preview?lang=en&{query}")).await;
+    let whole = card(&form("opens_at=2099-05-05T12:00:00Z&mode=queue&as=schedule")).await;
+    for part in ["class=\"card\"", "Phone", "¥5", "<s class=\"was\">", "datetime=\"2099-05-05T12:00:00Z\""] {
+        assert!(whole.text().contains(part), "{part}: {whole:?}");
+    }
+    assert!(card("goods_id=1&price=x&total=").await.text().contains("Phone"), "half a form");
+    assert!(card("goods_id=&price=5").await.text().contains("Choose a product"));
+    assert_eq!(admin.get("/api/admin/sales").await.json()["sales"], json!([]), "nothing is saved");
+    assert!(admin.get("/admin/sales/new?goods=1&lang=en").await.text().contains("class=\"card\""), "without a script");
+}
+
+#[tokio::test]
 async fn draft_is_hidden_from_shoppers_until_it_is_scheduled() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);

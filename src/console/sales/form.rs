@@ -16,7 +16,8 @@ use crate::{StaffVisit, StaffVisitTo, label};
 use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::SaleCommand;
 use domain::{Goods, Locale, Rush, Sale, SaleId, SaleState, Window};
-use pages::{Chrome, filters};
+use pages::Chrome;
+use pages::filters::{self, action, discount_label};
 use store::{Redefinition, SaleRefusal};
 use web::Shop;
 use web::extract::session::{ManageSales, ViewConsole};
@@ -208,6 +209,7 @@ async fn page(
         chrome,
         sale: sale.map(|sale| (sale.id, sale.state)),
         goods,
+        announced: announced(&form, shop.clock.now()),
         form,
         errors: state.errors,
         warning: state.warning,
@@ -216,6 +218,55 @@ async fn page(
         checklist,
     };
     personal(state.status, &page)
+}
+
+/// The card of a sale as a form is filled in, for the script that follows what is typed.
+pub async fn preview(
+    (State(shop), _, visitor): StaffVisit<ViewConsole>,
+    Query(form): Query<SaleForm>,
+) -> Result<Response, Problem> {
+    let goods = match form.goods_id.parse() {
+        Ok(id) => shop.store.goods().get(id).await?,
+        Err(_) => None,
+    };
+    let chrome = visitor.chrome_at(String::new());
+    personal(
+        StatusCode::OK,
+        &SaleCard { chrome: &chrome, sale: announced(&form, shop.clock.now()), goods: goods.as_ref() },
+    )
+}
+
+/// The sale of a form as shoppers will see it before its start. What cannot be read is left out.
+fn announced(form: &SaleForm, now: Timestamp) -> Sale {
+    let (draft, _) = form.read(now);
+    Sale {
+        id: SaleId(0),
+        goods_id: draft.goods_id,
+        price: draft.price,
+        list_price: draft.list_price,
+        total: draft.total,
+        sold: 0,
+        granted: 0,
+        per_user_limit: draft.per_user_limit,
+        window: draft.window,
+        rush: draft.rush,
+        mode: draft.mode,
+        eligibility: draft.eligibility,
+        state: SaleState::Scheduled,
+        version: 0,
+        epoch: 0,
+        shadow: false,
+        spread_seed: None,
+    }
+}
+
+/// The card of the shop's list. Without goods, a line in its place.
+#[derive(Debug, Template)]
+#[template(path = "sales/console_sale_card.html")]
+pub struct SaleCard<'a> {
+    chrome: &'a Chrome,
+    sale: Sale,
+    goods: Option<&'a Goods>,
 }
 
 /// A sale that has begun cannot be edited; only its stock can be topped up.
@@ -232,6 +283,8 @@ pub struct AdminSaleForm {
     /// `None` for a new sale.
     pub sale: Option<(SaleId, SaleState)>,
     pub goods: Vec<Goods>,
+    /// The sale as shoppers will see it.
+    pub announced: Sale,
     pub form: SaleForm,
     pub errors: Vec<FieldError>,
     /// An error of the form as a whole.
@@ -259,6 +312,11 @@ impl AdminSaleForm {
 
     fn chosen(&self, goods: &Goods) -> bool {
         self.form.goods_id == goods.id.to_string()
+    }
+
+    fn card(&self) -> SaleCard<'_> {
+        let goods = self.goods.iter().find(|goods| self.chosen(goods));
+        SaleCard { chrome: &self.chrome, sale: self.announced.clone(), goods }
     }
 
     /// Whether the price is not below the list price and has to be confirmed.

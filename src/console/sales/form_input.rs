@@ -160,6 +160,18 @@ impl SaleForm {
 
     /// The sale, or every field with an error.
     pub fn parse(&self, now: Timestamp) -> Result<SaleDraft, Vec<FieldError>> {
+        let (draft, mut errors) = self.read(now);
+        let has_price = errors.iter().all(|error| error.field != "price");
+        errors.extend(check_sale(&draft));
+        errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));
+        if has_price && self.price_ok != "yes" {
+            errors.extend(doubts(&draft));
+        }
+        if errors.is_empty() { Ok(draft) } else { Err(errors) }
+    }
+
+    /// What the fields say, and those that cannot be read. A valid value in their place lets the other checks run.
+    pub fn read(&self, now: Timestamp) -> (SaleDraft, Vec<FieldError>) {
         let currency = Currency::known(&self.currency).unwrap_or(Currency::CNY);
         let goods_id = self.goods_id.parse::<GoodsId>();
         let sale_price = price(&self.price, currency);
@@ -187,7 +199,7 @@ impl SaleForm {
         let advised = of_rush.zip(total.as_ref().ok()).map(|(accounts, units)| {
             advised_spread_ms(accounts, *units).clamp(Rush::MIN_ENFORCED_SPREAD_MS, Rush::MAX_SPREAD_MS)
         });
-        let mut errors = Vec::from_iter(failed([
+        let errors = Vec::from_iter(failed([
             (goods_id.is_ok(), "goods_id", "required"),
             (sale_price.is_some(), "price", bad_price),
             (list_price.is_some(), "list_price", "bad_price"),
@@ -207,7 +219,6 @@ impl SaleForm {
             (accounts_before.is_some(), "accounts_before", "bad_time"),
             (deposit.is_some(), "deposit", "bad_deposit"),
         ]));
-        // A field that cannot be read has its error already. A valid value in its place lets the other checks run.
         let draft = SaleDraft {
             goods_id: goods_id.unwrap_or(GoodsId(1)),
             price: sale_price.unwrap_or(Money::new(0, currency)),
@@ -228,12 +239,7 @@ impl SaleForm {
             }),
             eligibility: self.eligibility(accounts_before.flatten(), deposit.flatten(), now),
         };
-        errors.extend(check_sale(&draft));
-        errors.extend(check_window(draft.window, self.announce() == Announce::Draft, now));
-        if sale_price.is_some() && self.price_ok != "yes" {
-            errors.extend(doubts(&draft));
-        }
-        if errors.is_empty() { Ok(draft) } else { Err(errors) }
+        (draft, errors)
     }
 }
 
