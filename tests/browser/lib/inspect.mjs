@@ -1,5 +1,5 @@
 // Checks of a page as it is: overflow, accessibility, language. Takes screenshots if SCREENSHOTS=1 is in the
-// environment.
+// environment, and nothing but screenshots if it is `only`.
 
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -29,6 +29,10 @@ const MAX_SCREENSHOT_HEIGHT = 4000;
 export async function inspect(page, name, { locale, scripts }) {
   if (seen.has(name)) return [];
   seen.add(name);
+  if (process.env.SCREENSHOTS === 'only') {
+    await inBothThemes(page, (theme) => screenshot(page, `${name}-${theme}`));
+    return [];
+  }
   const faults = [
     ...(await page.evaluate(foreignWords, locale)).map((words) => `not in this language: ${words}`),
     ...(await page.evaluate(overflowing)).map((what) => `wider than the screen: ${what}`),
@@ -36,14 +40,22 @@ export async function inspect(page, name, { locale, scripts }) {
   const structure = name.replace(`-${locale}-`, '-');
   const checksAccess = scripts && !accessible.has(structure);
   if (scripts) accessible.add(structure);
-  for (const theme of checksAccess || process.env.SCREENSHOTS ? ['light', 'dark'] : []) {
+  if (checksAccess || process.env.SCREENSHOTS) {
+    await inBothThemes(page, async (theme) => {
+      const rules = theme === 'dark' ? COLOR_RULES : undefined;
+      if (checksAccess) faults.push(...(await inaccessible(page, rules)).map((what) => `${theme}: ${what}`));
+      if (process.env.SCREENSHOTS) await screenshot(page, `${name}-${theme}`);
+    });
+  }
+  return faults.map((fault) => `${name}: ${fault}`);
+}
+
+async function inBothThemes(page, look) {
+  for (const theme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme: theme });
-    const rules = theme === 'dark' ? COLOR_RULES : undefined;
-    if (checksAccess) faults.push(...(await inaccessible(page, rules)).map((what) => `${theme}: ${what}`));
-    if (process.env.SCREENSHOTS) await screenshot(page, `${name}-${theme}`);
+    await look(theme);
   }
   await page.emulateMedia({ colorScheme: 'light' });
-  return faults.map((fault) => `${name}: ${fault}`);
 }
 
 /** The whole page; with an open dialog only the viewport, which it covers. */
@@ -53,8 +65,11 @@ async function screenshot(page, name) {
     height: document.documentElement.scrollHeight,
     dialog: document.querySelector('dialog[open]') !== null,
   }));
+  // What sticks would be in the middle of the picture.
+  await page.evaluate(() => { globalThis.scrolled = scrollY; scrollTo({ top: 0, behavior: 'instant' }); });
   const whole = { fullPage: true, clip: { x: 0, y: 0, width, height: Math.min(height, MAX_SCREENSHOT_HEIGHT) } };
   await page.screenshot({ path: `${ARTIFACTS}${name}.png`, animations: 'disabled', ...(!dialog && whole) });
+  await page.evaluate(() => scrollTo({ top: globalThis.scrolled, behavior: 'instant' }));
 }
 
 async function inaccessible(page, rules) {

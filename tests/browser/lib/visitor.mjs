@@ -20,7 +20,7 @@ const PLACES = {
 export class Visitor {
   static async open(browser, shop, { locale, width, settings }, { scripts = true, motion = false, agent } = {}) {
     const visitor = new Visitor();
-    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, providers: settings.providers ?? [], faults: [], expected: [], expectedWords: [] });
+    Object.assign(visitor, { shop, locale, width, scripts, labels: LABELS[locale], examines: settings.examine ?? true, providers: settings.providers ?? [], prefix: settings.prefix ?? '', faults: [], expected: [], expectedWords: [] });
     // Leaving a page aborts its requests.
     visitor.expectedFailures = ['net::ERR_ABORTED'];
     visitor.context = await browser.newContext({
@@ -176,7 +176,7 @@ export class Visitor {
   async inspect(name, page = this.page) {
     // If figures take long to compute, the page loads itself again until they are there.
     await page.locator('[data-reloads]').first().waitFor({ state: 'detached' });
-    if (this.examines) this.faults.push(...await inspect(page, `${name}-${this.locale}-${this.width}`, this));
+    if (this.examines) this.faults.push(...await inspect(page, `${this.prefix}${name}-${this.locale}-${this.width}`, this));
   }
 
   async close() {
