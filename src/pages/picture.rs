@@ -20,6 +20,10 @@ pub enum Placement {
     Row,
 }
 
+/// The height of a gallery on a phone in hundredths of the screen: `.offer .picture img` in `store.css`. Not `svh`, which
+/// Chromium knows too late: it would load a larger copy before the right one.
+const GALLERY_VH: u32 = 38;
+
 impl Placement {
     /// The placement by its name in templates.
     ///
@@ -36,13 +40,17 @@ impl Placement {
         }
     }
 
-    /// The shown width, from which a browser chooses a copy before it has the style sheets.
-    fn sizes(self) -> &'static str {
+    /// The shown width, from which a browser chooses a copy before it has the style sheets. A phone shows two cards beside
+    /// each other, and bounds the height of a gallery.
+    fn sizes(self, picture: &Picture) -> String {
         match self {
-            Placement::Card => "(min-width: 72rem) 17rem, 50vw",
-            Placement::FirstCard => "(min-width: 72rem) 37rem, (min-width: 44rem) 53vw, 50vw",
-            Placement::Main | Placement::More => "(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, 100vw",
-            Placement::Row => "5.5rem",
+            Placement::Card => "(min-width: 72rem) 17rem, (min-width: 44rem) 50vw, calc(50vw - 1.5rem)".to_owned(),
+            Placement::FirstCard => "(min-width: 72rem) 37rem, (min-width: 44rem) 53vw, calc(50vw - 1.5rem)".to_owned(),
+            Placement::Main | Placement::More => {
+                let width = GALLERY_VH * picture.width / picture.height.max(1);
+                format!("(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, min(100vw - 2rem, {width}vh)")
+            }
+            Placement::Row => "5.5rem".to_owned(),
         }
     }
 
@@ -160,6 +168,8 @@ mod tests {
 
     #[test]
     fn pictures_below_the_fold_load_lazily_and_thumbnails_have_no_placeholder() {
+        let main = html(&photo(1600, 900), Placement::Main);
+        assert!(main.contains(r#"min(100vw - 2rem, 67vh)""#), "a phone shows it 38 vh high: {main}");
         let card = html(&photo(1280, 960), Placement::Card);
         assert!(card.contains("loading=\"lazy\"") && !card.contains("fetchpriority") && card.contains("data:image"));
         assert!(card.contains(r#"src="/uploads/u-00ff-640.jpg""#));

@@ -1,4 +1,7 @@
-// Before a sale starts and as it does: what is ready, the countdown in the button, notes that end with their phase, motion.
+// Before a sale starts and as it does: what is ready, the countdown in the button, notes that end with their phase, motion,
+// what the pages weigh, and that nothing moves.
+
+import { brotliCompressSync, constants } from 'node:zlib';
 
 import { exampleAddress, typeAddress } from '../lib/address.mjs';
 import { eventually, ok, same } from '../lib/check.mjs';
@@ -6,11 +9,20 @@ import { eventually, ok, same } from '../lib/check.mjs';
 /** Enough time to look at the page in its last seconds. */
 const OPENS_IN_MS = 20_000;
 
+/** A phone as in Lighthouse. */
+const PHONE = { viewport: { width: 412, height: 823 }, deviceScaleFactor: 1.75, isMobile: true, hasTouch: true };
+/** What the first visit of the list and of a sale may transfer, photographs included. */
+const MAX_KIB = { list: 110, sale: 120 };
+/** The sum of layout shifts while a page loads and its sale opens. */
+const MAX_SHIFT = 0.02;
+
 export default async function ready(run) {
   await readyBeforeTheRush(run);
   await readyInEveryMode(run);
   await lastSeconds(run);
   await stockMoves(run);
+  await pagesAreLight(run);
+  await nothingShifts(run);
 }
 
 /** Adds to the styles of a page. The page accepts no styles in its HTML. */
@@ -163,5 +175,55 @@ async function stockMoves(run) {
   for (const [n, { visitor, bar, before }] of bars.entries()) {
     await visitor.page.locator('.stock [data-slot="taken"]').filter({ hasText: '50' }).waitFor();
     same(before.equals(await bar.screenshot()), n === 0, visitor.locale);
+  }
+}
+
+/** The list and a sale, with the demo's photographs, on a first visit. */
+async function pagesAreLight(run) {
+  const sale = await run.shop.openSale({ total: 20 });
+  for (const [name, path] of [['list', '/'], ['sale', `/sales/${sale}`]]) {
+    const context = await run.browser.newContext({ ...PHONE, baseURL: run.shop.origin });
+    const page = await context.newPage();
+    const sizes = [];
+    page.on('response', (response) => sizes.push(size(response)));
+    await page.goto(`/${run.locale}${path}`, { waitUntil: 'load' });
+    await page.waitForLoadState('networkidle');
+    const bytes = (await Promise.all(sizes)).reduce((sum, one) => sum + one, 0);
+    ok(bytes <= MAX_KIB[name] * 1024, `${path} transfers ${Math.round(bytes / 1024)} KiB`);
+    await context.close();
+  }
+}
+
+/** The bytes of an answer as a release build sends it: a debug build compresses less. */
+async function size(response) {
+  const body = await response.body().catch(() => Buffer.alloc(0));
+  const isText = /css|javascript|svg|html/.test(response.headers()['content-type'] ?? '');
+  return isText ? brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }).length : body.length;
+}
+
+/** Neither while the page of a sale loads nor as the sale opens does anything move, on a phone or a desktop. */
+async function nothingShifts(run) {
+  const sale = await run.shop.newSale({ opensIn: OPENS_IN_MS, total: 5 });
+  await run.shop.shows(sale, 'upcoming');
+  const pages = await Promise.all([PHONE, { viewport: { width: 1280, height: 900 } }].map(async (screen) => {
+    const context = await run.browser.newContext({ ...screen, baseURL: run.shop.origin });
+    await context.addInitScript(() => {
+      globalThis.shifts = [];
+      new PerformanceObserver((list) => {
+        for (const { value, hadRecentInput, sources } of list.getEntries()) {
+          if (!hadRecentInput) globalThis.shifts.push([value, ...sources.map(({ node }) => node?.parentElement?.className ?? '?')]);
+        }
+      }).observe({ type: 'layout-shift', buffered: true });
+    });
+    const page = await context.newPage();
+    await page.goto(`/${run.locale}/sales/${sale}`);
+    return page;
+  }));
+  for (const page of pages) {
+    await page.locator('.clock[data-phase="open"]').waitFor({ timeout: 2 * OPENS_IN_MS });
+    const shifts = await page.evaluate(() => globalThis.shifts);
+    const sum = shifts.reduce((all, [value]) => all + value, 0);
+    ok(sum <= MAX_SHIFT, `shifts of ${sum.toFixed(4)}: ${JSON.stringify(shifts)}`);
+    await page.context().close();
   }
 }
