@@ -40,8 +40,10 @@ pub enum SaleCommand {
     Pause,
     Resume,
     Stop,
-    /// Adds units. Retries of the same request add them once.
+    /// Adds units, or takes unsold ones back. Retries of the same request add them once.
     TopUp(i64, Option<RequestId>),
+    /// Replaces the number of units, if the sale has one of these versions.
+    SetTotal(i64, Option<Vec<i64>>),
     /// Announces a draft.
     Schedule(OverlapPolicy),
     /// Makes an announced sale a draft again.
@@ -58,6 +60,7 @@ impl SaleCommand {
             SaleCommand::Resume => SaleChange::Move(SaleMove::Resume),
             SaleCommand::Stop => SaleChange::Move(SaleMove::Stop),
             SaleCommand::TopUp(units, request) => SaleChange::TopUp { units, request },
+            SaleCommand::SetTotal(total, versions) => SaleChange::SetTotal { total, versions },
             SaleCommand::Schedule(overlap) => SaleChange::Schedule(overlap),
             SaleCommand::Unschedule => SaleChange::Move(SaleMove::Unschedule),
             SaleCommand::Edit(definition, options) => SaleChange::Edit(definition, options),
@@ -265,7 +268,15 @@ impl SalesAdmin {
         deadline: Instant,
     ) -> Result<ChangedSale, SaleRefusal> {
         let now = self.store.now().await?;
-        let sale = self.store.sales().change(id, &command.at(now), actor, now).await?;
+        let pending = self.store.sales().begin_change(id, &command.at(now), actor, now).await?;
+        // Units are taken where they are sold, before the database has fewer.
+        if pending.takes_units() {
+            let lowered = self.stock.lower_total(pending.sale()).await;
+            if !lowered.map_err(|away| SaleRefusal::StockAway(away.to_string()))? {
+                return Err(SaleRefusal::BelowSold);
+            }
+        }
+        let sale = pending.commit().await?;
         let applied = self.apply_to_stock(&sale, deadline).await;
         Ok(ChangedSale { sale, applied })
     }

@@ -1,5 +1,6 @@
 //! What a shop that exists already uses to stand behind this one: its server names its customers and lets them in
-//! ([`shoppers`]), reserves units for them and confirms what they paid ([`reservations`]). Programs send a token, which an owner of this shop made for them ([`web::extract::program`]).
+//! ([`shoppers`]), reserves units for them and confirms what they paid ([`reservations`]), and says how many there are
+//! ([`stock`]). Programs send a token, which an owner of this shop made for them ([`web::extract::program`]).
 //! [`routes`] lists every address.
 
 pub mod routes;
@@ -10,3 +11,4 @@ pub mod passes;
 
 pub mod reservations;
 pub mod shoppers;
+pub mod stock;

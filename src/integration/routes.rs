@@ -5,14 +5,15 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
-use crate::{line, passes, reservations, shoppers};
+use crate::{line, passes, reservations, shoppers, stock};
 use web::document::Api;
-use web::router::{Routes, get, post};
+use web::router::{Routes, get, post, put};
 use web::{Shop, idempotency};
 
 pub fn routes(shop: &Arc<Shop>) -> Routes {
     let repeatable = Router::new()
         .route("/api/v1/sales/{sale}/reservations", post(reservations::create))
+        .route("/api/v1/sales/{sale}/stock", post(stock::add))
         .route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable));
     Router::new()
         .merge(repeatable)
@@ -22,6 +23,7 @@ pub fn routes(shop: &Arc<Shop>) -> Routes {
         .route("/api/v1/sales/{sale}/reservations/{id}/confirm", post(reservations::confirm))
         .route("/api/v1/sales/{sale}/reservations/{id}/release", post(reservations::release))
         .route("/api/v1/sales/{sale}/reservations/{id}/extend", post(reservations::extend))
+        .route("/api/v1/sales/{sale}/stock", get(stock::show).merge(put(stock::replace)))
         .route("/enter", get(shoppers::enter))
         .route("/line/{sale}", get(line::enter))
         .route("/line/{sale}/pass", get(line::leave))
@@ -35,4 +37,5 @@ pub fn document(api: &mut Api) {
     passes::document(api);
     reservations::document(api);
     shoppers::document(api);
+    stock::document(api);
 }

@@ -149,6 +149,7 @@ pub use payments::{CaptureOutcome, Checkout, NewPayment, Payment, PaymentPurpose
 pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};
 pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
 pub use reminders::OwnReminder;
+pub use sales::PendingChange;
 pub use sales::buckets::WaitingCounts;
 pub use sales::buckets::{Allotment, Retarget};
 pub use sales::changes::{

@@ -22,7 +22,7 @@ mod stack {
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
     use redis::AsyncCommands;
-    use store::{Allotment, GoodsDraft, HeldUnits, Retarget, SaleChange, SaleDraft, Store};
+    use store::{Allotment, GoodsDraft, HeldUnits, Retarget, SaleChange, SaleDraft, SaleRefusal, Store};
     use uuid::Uuid;
 
     use crate::support::{Fixture, NewSale, Rung, Shop, eventually, seed};
@@ -234,6 +234,20 @@ mod stack {
         let total = stock.total(sale).await;
         let booked: i64 = stock.shares(sale).await.iter().map(|share| share.booked).sum();
         assert_eq!(booked, total, "sold out is answered only when everything is sold: {:?}", stock.rows(sale).await);
+    }
+
+    #[tokio::test]
+    async fn total_of_a_running_split_sale_falls_by_units_of_the_pool_only() {
+        let stock = SplitStock::new().await;
+        let sale = stock.sale(30, 1, 3, 5).await;
+        stock.allotter().step_of(&sale).await.unwrap();
+        let set = async |total| {
+            let change = SaleChange::SetTotal { total, versions: None };
+            stock.store.sales().change(sale.id, &change, "test", stock.clock.now()).await
+        };
+        let refused = set(14).await;
+        assert!(matches!(refused, Err(SaleRefusal::UnitsAllotted)), "{refused:?}");
+        assert_eq!(set(15).await.unwrap().total, 15, "each of three buckets has five");
     }
 
     #[tokio::test]

@@ -141,6 +141,18 @@ mod stack {
             assert_eq!(self.store.orders().cancel(sale, &[order], "by_owner", LockPatience::Long).await.unwrap(), []);
         }
 
+        /// Lowers the total in both, or in neither. Returns whether it was lowered.
+        async fn lower(&self, sale: SaleId, total: i64, commits: bool) -> bool {
+            let change = SaleChange::SetTotal { total, versions: None };
+            let pending = self.store.sales().begin_change(sale, &change, "test", self.clock.now()).await;
+            let Ok(pending) = pending else { return false };
+            let is_lowered = self.redis.lower_total(pending.sale()).await.unwrap();
+            if is_lowered && commits {
+                pending.commit().await.unwrap();
+            }
+            is_lowered
+        }
+
         async fn keys(&self, sale: SaleId) -> Vec<String> {
             let mut keys = redis::cmd("KEYS");
             keys.arg(format!("goods{{{sale}}}*"));
@@ -156,6 +168,44 @@ mod stack {
             assert_eq!(booked, row.sold, "Redis has booked what the database has sold");
             assert!(booked <= row.total);
         }
+    }
+
+    /// Units are taken where they are sold first, so no grant is turned away later.
+    #[tokio::test]
+    async fn total_is_lowered_only_as_far_as_units_are_not_booked() {
+        let backends = StockPair::new().await;
+        let sale = backends.sale(5, 1, Window { opens_at: None, closes_at: None }).await;
+        backends.reserve(sale.id, &[claim(1, 1), claim(2, 1)]).await;
+        // Redis has granted one that has not reached the database.
+        decide(&backends.redis, Bucket::whole(sale.id), &[claim(3, 1)]).await;
+        assert!(!backends.lower(sale.id, 2, true).await, "the database has sold two, and Redis three");
+        assert_eq!(backends.store.sales().get(sale.id).await.unwrap().unwrap().total, 5);
+        assert!(backends.lower(sale.id, 3, true).await);
+        assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(4, 1)]).await, [Decision::SoldOut]);
+        backends.change(sale.id, SaleChange::SetTotal { total: 4, versions: None }).await;
+        let granted = decide(&backends.redis, Bucket::whole(sale.id), &[claim(4, 1)]).await;
+        assert!(matches!(granted[..], [Decision::Granted(_)]), "{granted:?}");
+
+        // The process dies before the commit: stock sync gives the old total back.
+        backends.change(sale.id, SaleChange::SetTotal { total: 6, versions: None }).await;
+        assert!(backends.lower(sale.id, 4, false).await);
+        assert_eq!(decide(&backends.redis, Bucket::whole(sale.id), &[claim(5, 1)]).await, [Decision::SoldOut]);
+        let stock_sync = backends.stock_sync();
+        for _ in 0..3 {
+            stock_sync.step().await.unwrap();
+        }
+        let granted = decide(&backends.redis, Bucket::whole(sale.id), &[claim(5, 1)]).await;
+        assert!(matches!(granted[..], [Decision::Granted(_)]), "{granted:?}");
+        let row = backends.store.sales().get(sale.id).await.unwrap().unwrap();
+        assert_eq!((row.total, row.state), (6, domain::SaleState::Live));
+
+        // A bucket that may have lost grants does not say how many are booked.
+        let mut forget = redis::cmd("HSET");
+        forget.arg(keys::hash(Bucket::whole(sale.id))).arg("Server").arg("another");
+        forget.exec_async(&mut backends.redis.connection()).await.unwrap();
+        let change = SaleChange::SetTotal { total: 5, versions: None };
+        let pending = backends.store.sales().begin_change(sale.id, &change, "test", backends.clock.now()).await;
+        assert!(backends.redis.lower_total(pending.unwrap().sale()).await.is_err());
     }
 
     /// Both kinds of grant count as equal here.

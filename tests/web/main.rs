@@ -69,6 +69,7 @@ mod staff_accounts;
 mod stand_ins;
 mod step_up;
 mod strictness;
+mod stock;
 mod stripe;
 mod support;
 mod tables;

@@ -115,6 +115,11 @@ pub trait Stock: WaitedStock {
     /// fails does not stop the others.
     async fn define(&self, sale: &Sale) -> DefineOutcome;
 
+    /// Lowers the total of a running sale to the one of its new definition, and takes that version on. Returns `false` and
+    /// changes nothing if more units are booked. The database's transaction is open: if it is not committed after all, stock
+    /// sync finds a version that the database lacks and passes the old total on again.
+    async fn lower_total(&self, sale: &Sale) -> Result<bool, Unavailable>;
+
     /// Returns the units of each hold that still belongs to its order. The result is the orders that are done; call again
     /// for the others, whose bucket is not loaded or does not answer.
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable>;

@@ -27,6 +27,7 @@ pub(super) struct Scripts {
     reserve: HotScript,
     hold: Script,
     define: Script,
+    lower: Script,
     release: Script,
     pub(super) load: Script,
     pub(super) repair: Script,
@@ -91,6 +92,7 @@ impl RedisStock {
             reserve: HotScript::new(include_str!("lua/reserve.lua")),
             hold: Script::new(include_str!("lua/hold.lua")),
             define: Script::new(include_str!("lua/define.lua")),
+            lower: Script::new(include_str!("lua/lower.lua")),
             release: Script::new(include_str!("lua/release.lua")),
             load: Script::new(include_str!("lua/load.lua")),
             repair: Script::new(include_str!("lua/repair.lua")),
@@ -323,6 +325,22 @@ impl Stock for RedisStock {
             }
         }
         outcome
+    }
+
+    async fn lower_total(&self, sale: &Sale) -> Result<bool, Unavailable> {
+        // No bucket of a split sale has these units: the transaction has looked.
+        if sale.rush.buckets > 1 {
+            return Ok(true);
+        }
+        let bucket = Bucket::whole(sale.id);
+        let mut call = self.scripts.lower.key(keys::hash(bucket));
+        call.key(keys::count(bucket)).arg(sale.version).arg(sale.total);
+        let mut master = self.master.clone();
+        let lowered = within_limit(bucket, async { Ok(call.invoke_async::<i64>(&mut master).await?) }).await?;
+        match lowered {
+            0 | 1 => Ok(lowered == 1),
+            _ => Err(Unavailable(format!("{bucket} is being loaded"))),
+        }
     }
 
     async fn release(&self, releases: &[HeldUnits]) -> Result<Vec<OrderId>, Unavailable> {

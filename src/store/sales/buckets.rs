@@ -104,7 +104,7 @@ impl SaleStore<'_> {
 }
 
 /// Units allotted to all buckets together.
-async fn allotted(tx: &mut Tx, sale: SaleId) -> Result<i64, sqlx::Error> {
+pub(super) async fn allotted(tx: &mut Tx, sale: SaleId) -> Result<i64, sqlx::Error> {
     let sql = "SELECT CAST(COALESCE(SUM(allotted), 0) AS BIGINT) AS units FROM sale_buckets WHERE sale_id = $1";
     sqlx::query(sql).bind(sale.0).fetch_one(&mut **tx).await?.try_get("units")
 }

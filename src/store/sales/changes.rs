@@ -210,10 +210,16 @@ pub enum SaleChange {
         at: Timestamp,
     },
     Move(SaleMove),
+    /// Adds units, or takes units back that are not sold if the number is negative.
     TopUp {
         units: i64,
         /// The id of the request. All attempts of one request add units only once.
         request: Option<RequestId>,
+    },
+    /// Replaces the number of units. With `versions`, only if the sale has one of them.
+    SetTotal {
+        total: i64,
+        versions: Option<Vec<i64>>,
     },
     /// Announces a draft.
     Schedule(OverlapPolicy),
@@ -248,6 +254,14 @@ pub enum SaleRefusal {
     NotADraft,
     #[error("too many units")]
     TooMany,
+    #[error("more units are sold already")]
+    BelowSold,
+    /// Buckets of a running split sale have the units, and may be selling them.
+    #[error("buckets of the running sale have the units")]
+    UnitsAllotted,
+    /// The stock backend cannot say now whether so few units are booked.
+    #[error("the stock cannot be lowered at the moment: {0}")]
+    StockAway(String),
     /// Invalid fields, each with a code.
     #[error("invalid fields: {0:?}")]
     Invalid(Vec<(&'static str, &'static str)>),
@@ -277,7 +291,8 @@ impl SaleChange {
                 SaleMove::Resume => AuditAction::Resume,
                 SaleMove::Stop => AuditAction::Stop,
             },
-            SaleChange::TopUp { .. } => AuditAction::TopUp,
+            SaleChange::TopUp { units: 0.., .. } => AuditAction::TopUp,
+            SaleChange::TopUp { .. } | SaleChange::SetTotal { .. } => AuditAction::Edit,
             SaleChange::Schedule(_) => AuditAction::Schedule,
             SaleChange::Edit(..) => AuditAction::Edit,
         }
@@ -323,15 +338,11 @@ impl SaleChange {
                     after.window.closes_at = Some(before.window.closes_at.map_or(now, |closes| closes.min(now)));
                 }
             }
-            SaleChange::TopUp { units, .. } => {
-                if before.state == SaleState::Ended {
-                    return Err(WrongState { from: before.state, action: SaleMove::Resume }.into());
-                }
-                after.total = before.total.saturating_add(*units);
-                if after.total > MAX_SALE_UNITS {
-                    return Err(SaleRefusal::TooMany);
-                }
+            SaleChange::TopUp { units, .. } => after.total = with_total(before, before.total.saturating_add(*units))?,
+            SaleChange::SetTotal { versions: Some(known), .. } if !known.contains(&before.version) => {
+                return Err(SaleRefusal::ChangedMeanwhile);
             }
+            SaleChange::SetTotal { total, .. } => after.total = with_total(before, *total)?,
             SaleChange::Schedule(_) => {
                 after.state = before.state.after(SaleMove::Schedule)?;
                 if after.window.closes_at.is_some_and(|closes| closes <= now) {
@@ -383,6 +394,23 @@ impl SaleChange {
             }
         }
         Ok(after)
+    }
+}
+
+/// The number of units, if the sale can have it by what the database knows.
+fn with_total(sale: &Sale, total: i64) -> Result<i64, SaleRefusal> {
+    if sale.state == SaleState::Ended {
+        return Err(WrongState { from: sale.state, action: SaleMove::Resume }.into());
+    }
+    // Entrants of a draw were told how many units there are at least.
+    if total < sale.total && sale.mode.is_draw() && !sale.state.is_planned() {
+        return Err(SaleRefusal::HasBegun);
+    }
+    match total {
+        _ if total < sale.sold => Err(SaleRefusal::BelowSold),
+        ..1 => Err(SaleRefusal::Invalid(vec![("total", "bad_number")])),
+        1..=MAX_SALE_UNITS => Ok(total),
+        _ => Err(SaleRefusal::TooMany),
     }
 }
 

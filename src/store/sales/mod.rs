@@ -194,6 +194,30 @@ pub(super) async fn check_goods(tx: &mut Tx, id: GoodsId) -> Result<(), SaleRefu
     if archived.is_some() { Err(SaleRefusal::GoodsArchived) } else { Ok(()) }
 }
 
+/// A change that is written and not committed. Its transaction locks the sale and the catalogue.
+pub struct PendingChange {
+    tx: Tx,
+    before: Sale,
+    after: Sale,
+}
+
+impl PendingChange {
+    /// The sale as it will be.
+    pub fn sale(&self) -> &Sale {
+        &self.after
+    }
+
+    /// Whether units are taken from a sale that may be selling them at this moment.
+    pub fn takes_units(&self) -> bool {
+        self.after.total < self.before.total && !self.before.state.is_planned()
+    }
+
+    pub async fn commit(self) -> Result<Sale, StoreError> {
+        self.tx.commit().await?;
+        Ok(self.after)
+    }
+}
+
 /// Applies a change to a locked sale.
 async fn apply_change(
     mut tx: Tx,
@@ -201,7 +225,7 @@ async fn apply_change(
     change: &SaleChange,
     actor: &str,
     now: Timestamp,
-) -> Result<Sale, SaleRefusal> {
+) -> Result<PendingChange, SaleRefusal> {
     let id = before.id;
     let mut after = change.apply(&before, now)?;
     // A sale from an earlier version of the shop gets its seed with its first change, at the latest when it opens.
@@ -209,6 +233,9 @@ async fn apply_change(
     touch(&mut tx).await?;
     if change.needs_goods() {
         check_goods(&mut tx, after.goods_id).await?;
+    }
+    if after.total < before.total && !before.state.is_planned() && buckets::allotted(&mut tx, id).await? > after.total {
+        return Err(SaleRefusal::UnitsAllotted);
     }
     if before.mode.is_waiting_room()
         && !after.mode.is_waiting_room()
@@ -226,8 +253,7 @@ async fn apply_change(
     crate::draws::announced::follow_sale(&mut tx, Some(&before), &after).await?;
     crate::waiting_rooms::places::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
-    tx.commit().await?;
-    Ok(after)
+    Ok(PendingChange { tx, before, after })
 }
 
 impl SaleStore<'_> {
@@ -309,11 +335,22 @@ impl SaleStore<'_> {
         actor: &str,
         now: Timestamp,
     ) -> Result<Sale, SaleRefusal> {
+        Ok(self.begin_change(id, change, actor, now).await?.commit().await?)
+    }
+
+    /// As [`SaleStore::change`], up to the commit.
+    pub async fn begin_change(
+        self,
+        id: SaleId,
+        change: &SaleChange,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<PendingChange, SaleRefusal> {
         let mut tx = self.begin().await?;
         let made = made_before(&mut tx, change.request()).await?;
         let before = lock(&mut tx, id).await?.ok_or(SaleRefusal::NoSuchSale)?;
         if made.is_some() {
-            return Ok(before);
+            return Ok(PendingChange { tx, after: before.clone(), before });
         }
         record_made(&mut tx, change.request(), "").await?;
         apply_change(tx, before, change, actor, now).await
@@ -336,7 +373,8 @@ impl SaleStore<'_> {
         let Some(before) = lock(&mut tx, id).await? else { return Ok(None) };
         let Some(action) = before.due_move(tx.now) else { return Ok(None) };
         let now = tx.now;
-        apply_change(tx, before, &SaleChange::Move(action), "schedule", now).await.map(Some)
+        let pending = apply_change(tx, before, &SaleChange::Move(action), "schedule", now).await?;
+        Ok(Some(pending.commit().await?))
     }
 
     /// The time until the next scheduled sale opens; zero if one is due.

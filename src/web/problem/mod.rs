@@ -188,6 +188,8 @@ domain::refusals! { problems! {
     NotEnough 409 "not_enough" "The balance of the wallet is too low.";
     WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet or in an open packet. Spend it, or confirm that you give it up.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
+    BelowSold 409 "below_sold" "More units are sold or reserved already than the sale would have.";
+    UnitsAllotted 409 "units_allotted" "The buckets of the running sale have these units and may be selling them. Take fewer, or take them before the sale begins.";
     Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";
     ChangedMeanwhile 409 "changed_meanwhile" "This was changed in the meantime. Load it again.";
     KeyReused 409 "idempotency_key_reused" "This idempotency key came with another request. Use a new key.";
