@@ -98,6 +98,7 @@ pub async fn purge(store: Store) -> Result<(), StoreError> {
     while store.mail().purge().await? {}
     while store.events().purge().await? {}
     while store.fronts().purge().await? {}
+    while store.decisions().purge().await? {}
     while store.reminders().purge().await? {}
     while store.eligibility().purge_groups().await? {}
     while store.linked_accounts().purge_links().await? {}

@@ -14,6 +14,7 @@ pub mod audit_action;
 pub mod bucket;
 pub mod calendar;
 pub mod claim;
+pub mod decisions;
 pub mod draw;
 pub mod eligibility;
 pub mod evenness;

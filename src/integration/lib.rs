@@ -9,6 +9,7 @@ pub mod routes;
 pub mod line;
 pub mod passes;
 
+pub mod decisions;
 pub mod reservations;
 pub mod shoppers;
 pub mod stock;

@@ -31,8 +31,8 @@ use web::shared::purchase_token;
 /// How long a repeated reservation waits for what the database knows of the first one.
 const STATUS_TIMEOUT: Duration = Duration::from_millis(300);
 /// Reservations of one page, and at most.
-const PAGE_SIZE: usize = 100;
-const MAX_PAGE_SIZE: usize = 500;
+pub(crate) const PAGE_SIZE: usize = 100;
+pub(crate) const MAX_PAGE_SIZE: usize = 500;
 /// The longest reference, in characters.
 const MAX_REFERENCE_CHARS: usize = 100;
 
@@ -204,13 +204,18 @@ pub struct ConfirmBody {
     reference: String,
 }
 
+/// Whether a text can be what the other shop calls an order.
+pub(crate) fn is_reference(text: &str) -> bool {
+    let is_right = text.trim() == text && !text.chars().any(char::is_control);
+    is_right && (1..=MAX_REFERENCE_CHARS).contains(&text.chars().count())
+}
+
 /// The other shop has the money.
 pub async fn confirm(
     (State(shop), caller, PathIds((sale, id))): Call,
     Json(ConfirmBody { reference }): Json<ConfirmBody>,
 ) -> Result<Response, Problem> {
-    let is_right = reference.trim() == reference && !reference.chars().any(char::is_control);
-    if !is_right || !(1..=MAX_REFERENCE_CHARS).contains(&reference.chars().count()) {
+    if !is_reference(&reference) {
         return Err(Problem::invalid_field("reference", "bad_text"));
     }
     let name = caller.program.token().actor();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
-use crate::{line, passes, reservations, shoppers, stock};
+use crate::{decisions, line, passes, reservations, shoppers, stock};
 use web::document::Api;
 use web::router::{Routes, get, post, put};
 use web::{Shop, idempotency};
@@ -23,6 +23,8 @@ pub fn routes(shop: &Arc<Shop>) -> Routes {
         .route("/api/v1/sales/{sale}/reservations/{id}/confirm", post(reservations::confirm))
         .route("/api/v1/sales/{sale}/reservations/{id}/release", post(reservations::release))
         .route("/api/v1/sales/{sale}/reservations/{id}/extend", post(reservations::extend))
+        .route("/api/v1/sales/{sale}/decisions", post(decisions::tell))
+        .route("/api/v1/sales/{sale}/decisions/differences", get(decisions::differences))
         .route("/api/v1/sales/{sale}/stock", get(stock::show).merge(put(stock::replace)))
         .route("/enter", get(shoppers::enter))
         .route("/line/{sale}", get(line::enter))
@@ -34,6 +36,7 @@ pub fn routes(shop: &Arc<Shop>) -> Routes {
 
 /// Adds every operation to the document of the API.
 pub fn document(api: &mut Api) {
+    decisions::document(api);
     passes::document(api);
     reservations::document(api);
     shoppers::document(api);

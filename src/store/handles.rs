@@ -94,6 +94,8 @@ handles! {
     shop_settings: ShopSettingsStore,
     /// Sales in front of another shop, and passes.
     fronts: FrontStore,
+    /// Decisions of another shop in shadow mode.
+    decisions: DecisionStore,
     /// What shipping costs.
     shipping: ShippingStore,
     /// What accounts have in common.

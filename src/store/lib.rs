@@ -50,6 +50,7 @@ mod deposits;
 mod eligibility;
 
 mod books;
+mod decisions;
 mod events;
 
 mod audit;
@@ -112,11 +113,11 @@ pub use events::{Endpoint, EndpointEdit, Followed, KEEP_EVENTS, MAX_ENDPOINTS};
 pub use fronts::SavedFront;
 pub use goods::{GoodsDraft, GoodsRefusal, ImportRefusal};
 pub use handles::{
-    AccountStore, ApiTokenStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DepositStore,
-    DrawStore, EligibilityStore, EventStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore, LinkedAccountStore,
-    MailStore, OrderStore, PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore, ReminderStore, SaleStore,
-    SandboxStore, SavedViewStore, SecurityEventStore, SessionStore, ShippingStore, ShopPageStore, ShopSettingsStore,
-    WaitingRoomStore, WaitlistStore, WalletStore,
+    AccountStore, ApiTokenStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DecisionStore,
+    DepositStore, DrawStore, EligibilityStore, EventStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore,
+    LinkedAccountStore, MailStore, OrderStore, PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore,
+    ReminderStore, SaleStore, SandboxStore, SavedViewStore, SecurityEventStore, SessionStore, ShippingStore,
+    ShopPageStore, ShopSettingsStore, WaitingRoomStore, WaitlistStore, WalletStore,
 };
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
 pub use mail::Mail;

@@ -50,6 +50,8 @@ static PROBLEMS: &[Problem] = &[
         ["No email address", "This account has no verified email address."]),
     Problem::new("paused", ["已暂停", "本场秒杀已暂停，请稍后再来。"],
         ["Paused", "This sale is paused. Please check back in a moment."]),
+    Problem::new("not_a_rush", ["不是抢购场次", "只有抢购场次可以与外部店铺对照。"],
+        ["Not first come, first served", "Only sales that sell to the first who ask are compared with another shop."]),
     Problem::new("below_sold", ["库存低于已售", "已售出或已预留的件数超过所填的库存。"],
         ["Fewer than are sold", "More units are sold or reserved already than the sale would have."]),
     Problem::new("units_allotted", ["库存已分到各桶", "拆分的场次进行中，这些库存已分到各桶，可能正在售出。"],

@@ -188,6 +188,8 @@ domain::refusals! { problems! {
     NotEnough 409 "not_enough" "The balance of the wallet is too low.";
     WalletNotEmpty 409 "wallet_not_empty" "Money is left in the wallet or in an open packet. Spend it, or confirm that you give it up.";
     WrongState 409 "wrong_state" "The state of the sale does not allow this.";
+    NotARush 409 "not_a_rush" "Only a sale that sells to the first who ask is compared with another shop.";
+    TooManyDecisions 409 "too_many_decisions" "The sale has the maximum number of decisions, 100,000.";
     BelowSold 409 "below_sold" "More units are sold or reserved already than the sale would have.";
     UnitsAllotted 409 "units_allotted" "The buckets of the running sale have these units and may be selling them. Take fewer, or take them before the sale begins.";
     Overlap 409 "overlap" "The same goods are on sale at that time in another sale.";

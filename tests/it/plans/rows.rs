@@ -42,6 +42,7 @@ pub const GROWING: &[&str] = &[
     "sandbox_refunds",
     "security_event_hours",
     "security_events",
+    "shop_decisions",
     "sessions",
     "waiters",
     "users",
@@ -166,6 +167,10 @@ pub fn statements(count: i64) -> Vec<String> {
         rows(
             "passes (sale_id, place, made, expires_at_ms, used_at_ms)",
             "{sale}, replace({id}, '-', ''), 1, 4102444800000 + i, CASE WHEN i % 2 = 0 THEN i END",
+        ),
+        rows(
+            "shop_decisions (sale_id, id, shopper, quantity, decided, at_ms, received_at_ms)",
+            "{sale}, {id}, {id}, 1, CASE WHEN i % 2 = 0 THEN 'sold' ELSE 'refused' END, i, i",
         ),
         format!(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {SALES})
