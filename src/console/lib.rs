@@ -65,6 +65,7 @@ pub mod packets {
     pub mod api;
     pub mod page;
 }
+pub mod decisions;
 pub mod front;
 pub mod payment_cases;
 pub mod shipping;

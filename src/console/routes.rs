@@ -6,9 +6,9 @@ use axum::Router;
 use axum::middleware::from_fn_with_state;
 
 use crate::{
-    approvals, books, categories, cockpit, dead_letters, draws, front, goods, invitations, invoices, linked_accounts,
-    lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping, shop as settings,
-    site, step_up, tokens, users, waiting_room, webhooks,
+    approvals, books, categories, cockpit, dead_letters, decisions, draws, front, goods, invitations, invoices,
+    linked_accounts, lists, log, moved, orders, packets, payment_cases, questions, report, sales, security, shipping,
+    shop as settings, site, step_up, tokens, users, waiting_room, webhooks,
 };
 use web::document::Api;
 use web::extract::session::{ManageStaff, ReadMail, ViewBooks, ViewConsole, ViewSecurity};
@@ -253,6 +253,7 @@ fn pages() -> Routes {
         .route("/admin/orders/settlements/{provider}/{day}/again", post(books::settlements::again_by_form))
         .route("/admin/orders/approvals", get(moved::<ViewConsole>))
         .route("/admin/orders/approvals/{approval}/decline", post(approvals::page::decline))
+        .route("/admin/sales/{sale}/decisions", get(decisions::show))
         .route("/admin/sales/{sale}/front", get(front::show).merge(post(front::save_form)))
         .route("/admin/orders/shipping", get(shipping::show).merge(post(shipping::save)))
         .route("/admin/orders/invoices", get(invoices::show))

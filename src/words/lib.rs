@@ -50,7 +50,8 @@ pub use sales::{ChecklistText, ReportText, SalesText};
 pub use shop::{AboutText, ArchiveText, BrandText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
 pub use tokens::{TokensText, scope};
 pub use waiting_rooms::{
-    EligibilityConsoleText, EligibilityText, FrontText, WaitingRoomConsoleText, WaitingRoomText, WaitlistText,
+    DecisionsText, EligibilityConsoleText, EligibilityText, FrontText, WaitingRoomConsoleText, WaitingRoomText,
+    WaitlistText,
 };
 
 use domain::ledger::TransferKind;
@@ -116,6 +117,7 @@ tables! {
     returns: ReturnsText,
     invoices: InvoicesText,
     front: FrontText,
+    decisions: DecisionsText,
     shipping: ShippingText,
     outcome: OutcomeText,
     support: SupportText,

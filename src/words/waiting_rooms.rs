@@ -318,3 +318,43 @@ texts! {
             "Someone else changed this just now. This is what you entered; saving again replaces their change.";
     }
 }
+
+texts! {
+    /// The page on which decisions of another shop are compared.
+    DecisionsText {
+        title: "影子对照", "Shadow mode";
+        lead: "外部店铺照常自己决定，事后告诉本店；这里对照本店会如何决定。不会卖出或预留任何库存。",
+            "The other shop decides as always and tells this one afterwards. Here is what this shop would have decided. Nothing is sold or held.";
+        empty_head: "还没有外部店铺的决定", "No decisions of another shop yet";
+        empty_text: "场次可以保持草稿，买家看不到。让外部店铺的服务器把每次售出和拒绝发到：",
+            "The sale may stay a draft, which shoppers don’t see. Have the other shop’s server send what it sold and refused to:";
+        oversold: "外部店铺超卖 {} 件，库存为 {} 件。", "The other shop sold {} units more than it had. The stock is {}.";
+        not_oversold: "没有超卖，库存为 {} 件。", "Nothing was sold beyond the stock of {}.";
+        told: "收到的决定", "Decisions";
+        units_sold: "对方已售 / 库存", "Sold there, of the stock";
+        refused_here: "对方售出，本店会拒绝", "Sold there, refused here";
+        refused_there: "对方拒绝，本店会售出", "Refused there, sold here";
+        oversold_orders: "超卖的订单", "Orders beyond the stock";
+        others: "其他不同的决定", "Other differences";
+        no_differences: "所有决定都与本店一致。", "This shop would have decided the same each time.";
+        more: "每个列表最多显示 {} 条，全部内容：", "Each list shows up to {}. All of them:";
+        by_total: "按场次现在的库存、限购和时间对照。", "Compared by the stock, the limit and the times that the sale has now.";
+        col_order: "订单", "Order";
+        col_shopper: "顾客", "Customer";
+        col_quantity: "件数", "Units";
+        col_beyond: "超卖", "Beyond";
+        col_at: "时间", "Time";
+        col_there: "对方", "There";
+        col_here: "本店", "Here";
+        col_left: "当时剩余", "Left then";
+        sold: "售出", "Sold";
+        refused: "拒绝", "Refused";
+        not_open: "拒绝：未开售", "Refused: not open";
+        ended: "拒绝：已结束", "Refused: over";
+        account_too_new: "拒绝：账号注册太晚", "Refused: account too new";
+        contact_not_verified: "拒绝：联系方式未验证", "Refused: contact not verified";
+        holds_units: "拒绝：已有本场商品", "Refused: has units already";
+        over_limit: "拒绝：超过限购", "Refused: over the limit";
+        sold_out: "拒绝：已售罄", "Refused: sold out";
+    }
+}

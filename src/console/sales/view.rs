@@ -10,7 +10,7 @@ use crate::{Chrome, Tab};
 use control::today::Today;
 use domain::sale::SaleMove;
 use domain::wire::wire_enum;
-use domain::{Goods, Locale, ModeName, Money, Phase, Picture, Sale, SaleId, SaleState};
+use domain::{Goods, Locale, ModeName, Money, Phase, Picture, Sale, SaleId, SaleMode, SaleState};
 use pages::filters;
 use store::MAX_COUNTED_PAST;
 use words::{fill, text};
@@ -166,6 +166,7 @@ pub(crate) fn sale_tabs(chrome: &Chrome, sale: &Sale, here: &str) -> Vec<Tab> {
         (path("/draw"), t.draw_console.link, sale.mode.is_draw() && !is_draft),
         (path("/codes"), t.eligibility_console.link, sale.eligibility.invitation),
         (path("/front"), t.front.link, sale.mode.is_waiting_room()),
+        (path("/decisions"), t.front.link, sale.mode == SaleMode::Rush),
         (path("/edit"), t.sales.settings, sale.state.is_planned()),
     ];
     let here = path(here);

@@ -39,6 +39,7 @@ export default async function consolePages(run) {
   await see('/goods/categories', 'categories');
   await see(`/sales/${open}/report`, 'report', '.report');
   await see(`/sales/${open}/clusters`, 'clusters');
+  await see(`/sales/${open}/decisions`, 'decisions');
   await see(`/orders/${waiting.id}`, 'order-waiting', '.timeline');
   await see(`/orders/${order.id}`, 'order', '.timeline');
   await see('/users', 'users', 'tbody th');
