@@ -13,6 +13,7 @@ pub mod categories {
 pub mod goods {
     pub mod api;
     pub mod import;
+    pub mod import_page;
     pub mod page;
     pub mod upload;
 }

@@ -280,6 +280,7 @@ fn pages() -> Routes {
         .route("/admin/orders/{order}/uphold", post(linked_accounts::holds::uphold))
         .route("/admin/orders/{order}/recipient", post(orders::page::recipient))
         .route("/admin/goods/new", get(goods::page::blank))
+        .route("/admin/goods/import", get(goods::import_page::show))
         .route("/admin/goods/categories", get(categories::page::show))
         .route("/admin/goods/categories/{category}", post(categories::page::rename))
         .route("/admin/goods/categories/{category}/move", post(categories::page::move_by_one))
@@ -303,6 +304,7 @@ fn repeatable(shop: &Arc<Shop>) -> Routes {
         .route("/admin/sales/{sale}/codes", post(invitations::page::make))
         .route("/admin/goods/categories", post(categories::page::create))
         .route("/admin/goods", post(goods::page::create))
+        .route("/admin/goods/import", post(goods::import_page::submit))
         .route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable))
 }
 

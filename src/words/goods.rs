@@ -1,6 +1,31 @@
 use domain::QuestionStatus;
 
 texts! {
+    /// The page that imports goods and drafts of sales.
+    GoodsImportText {
+        title: "导入商品和场次", "Import products and sales";
+        lead: "从 CSV 或每行一个 JSON 导入。先检查，再导入；只要有一行不能导入，就全部不导入。场次导入为草稿，买家看不到。",
+            "From CSV, or JSON with one object per line. Check first, then import. If one line can’t be imported, none is. Sales become drafts, which shoppers don’t see.";
+        text: "粘贴内容", "Paste the lines";
+        text_help: "CSV 的第一行是列名。最多 {} 行。", "The first line of CSV has the names of the columns. At most {} lines.";
+        file: "或选择文件", "Or choose a file";
+        file_help: "UTF-8 编码。选择文件后以文件为准。", "In UTF-8. A file counts instead of what is pasted.";
+        check: "检查", "Check";
+        import: "导入", "Import";
+        line: "行", "Line";
+        name: "名称", "Name";
+        line_goods: "新增商品", "A new product";
+        line_sale: "新增商品和场次草稿", "A new product and the draft of a sale";
+        ready: "可以导入：{} 个商品，{} 场草稿。尚未导入。", "Ready: {} products, {} drafts of sales. Nothing is imported yet.";
+        refused: "有 {} 行不能导入，因此未导入任何一行。请改正后重新检查。", "Lines that can’t be imported: {}. So none was. Correct them and check again.";
+        done: "已导入 {} 个商品、{} 场草稿。", "Imported: {} products, {} drafts of sales.";
+        see_drafts: "查看草稿", "See the drafts";
+        columns: "列名和示例", "Columns and an example";
+        columns_help: "名称必填，其余可以留空或省略。填了价格的行会同时建立场次。", "Names are required, all others may be empty or left out. A line with a price also becomes a sale.";
+    }
+}
+
+texts! {
     /// Galleries, and the console's product pages.
     GoodsText {
         markdown_help: "介绍支持 Markdown：# 小标题、- 列表、**加粗**，规格用表格（| 重量 | 168 克 |）。HTML 和图片会被去掉。",

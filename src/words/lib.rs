@@ -41,7 +41,7 @@ pub use admin::{AdminText, BulkText, ComputingText, OverviewText, PaletteText, P
 pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_class, security_detail};
 pub use cockpit::CockpitText;
 pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, DrawText};
-pub use goods::{CategoriesText, GoodsText, QuestionsText};
+pub use goods::{CategoriesText, GoodsImportText, GoodsText, QuestionsText};
 pub use orders::{HoldsText, InvoicesText, OrdersText, ParcelsText, ReturnsText, ShippingText, SupportText};
 pub use packets::PacketsText;
 pub use payments::{ApprovalsText, BooksText, CasesText, SettlementsText, WalletText};
@@ -102,6 +102,7 @@ tables! {
     sales: SalesText,
     checklist: ChecklistText,
     goods: GoodsText,
+    goods_import: GoodsImportText,
     categories: CategoriesText,
     member: MemberText,
     palette: PaletteText,

@@ -242,3 +242,67 @@ async fn file_of_goods_and_sales_is_carried_out_as_a_whole_or_not_at_all() {
     assert_eq!(import("csv", "name_zh\n", false).await.problem(), problem(422, "invalid"));
     assert_eq!(import("csv", &format!("name_zh,name_en\n{}", "a,b\n".repeat(501)), true).await.status, 422);
 }
+
+/// A body of the page that imports, with what was pasted and perhaps a file.
+fn import_form(act: &str, text: &str, file: &[u8]) -> Vec<u8> {
+    let head = "--B\r\ncontent-disposition: form-data; name=\"file\"; filename=\"goods.csv\"\r\n\r\n";
+    let tail = form(&[("do", act)], &[]);
+    let mut body = form(&[("text", text)], &[]);
+    body.truncate(body.len() - b"--B--\r\n".len());
+    body.extend([head.as_bytes(), file, b"\r\n", &tail].concat());
+    body
+}
+
+#[tokio::test]
+async fn page_checks_first_keeps_what_was_pasted_and_imports_once() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    for list in ["/admin?lang=en", "/admin/goods?lang=en"] {
+        assert!(admin.get(list).await.text().contains("/admin/goods/import?lang=en"), "{list}");
+    }
+    let submit = async |path: &str, act: &str, text: &str, file: &[u8]| {
+        admin.send("POST", path, MULTIPART, import_form(act, text, file)).await
+    };
+    let goods = async || admin.get("/api/admin/goods").await.json()["goods"].as_array().unwrap().len();
+    let path = "/admin/goods/import?lang=en";
+    let wrong = "name_zh,name_en,price,currency\n鞋,Shoe,199.00,CNY\n帽,<Cap>,cheap,CNY\n";
+    for act in ["check", "import"] {
+        let refused = submit(path, act, wrong, b"").await;
+        let page = refused.text();
+        assert!(refused.is_page(422) && page.contains("Lines that can’t be imported: 2. So none was."), "{refused:?}");
+        assert!(page.contains("<code>price</code>") && page.contains("帽,&#60;Cap&#62;,cheap,CNY\n"), "{page}");
+        assert!(!page.contains("value=\"import\""), "what is wrong cannot be imported: {page}");
+    }
+    let broken = submit(path, "check", "name_zh\n\"a\" b,c\n", b"").await;
+    assert!(broken.is_page(422) && broken.text().contains("id=\"text-wrong\""), "{broken:?}");
+    assert!(broken.text().contains("&#34;a&#34; b,c"), "{broken:?}");
+    let latin = submit(path, "check", "as pasted", b"name_zh\n\xff\n").await;
+    assert!(latin.is_page(422) && latin.text().contains("as pasted"), "{latin:?}");
+    assert_eq!(goods().await, 0);
+
+    // A file counts instead of the text, and the text is JSON lines if it looks like them.
+    let csv = "name_zh,name_en,price,currency,total\n鞋,Shoe,199.00,CNY,50\n帽,Cap,,,\n";
+    let checked = submit(path, "check", "nonsense", csv.as_bytes()).await;
+    let page = checked.text();
+    assert!(page.contains("Ready: 2 products, 1 drafts of sales. Nothing is imported yet."), "{checked:?}");
+    assert!(page.contains("帽,Cap,,,") && page.contains("value=\"import\""), "{page}");
+    assert_eq!(goods().await, 0);
+    let action = page.split("action=\"").find(|rest| rest.starts_with("/admin/goods/import")).unwrap();
+    let action = action.split('"').next().unwrap().replace("&amp;", "&");
+    for _ in 0..2 {
+        let done = submit(&action, "import", csv, b"").await;
+        assert!(done.leads_to("/admin/goods/import?goods=2&sales=1&lang=en"), "{done:?}");
+        assert_eq!(goods().await, 2, "a second click imports nothing");
+    }
+    let done = admin.get("/admin/goods/import?goods=2&sales=1&lang=en").await;
+    assert!(done.text().contains("Imported: 2 products, 1 drafts of sales."), "{done:?}");
+    let lines = "{\"name_zh\":\"表\",\"name_en\":\"Watch\"}\r\n";
+    let done = submit("/admin/goods/import?lang=zh", "import", lines, b"").await;
+    assert!(done.leads_to("/admin/goods/import?goods=1&sales=0&lang=zh"), "{done:?}");
+    assert_eq!(goods().await, 3);
+    let sales = admin.get("/api/admin/sales").await.json();
+    assert_eq!(
+        sales["sales"].as_array().unwrap().iter().map(|sale| sale["state"].clone()).collect::<Vec<_>>(),
+        ["draft"]
+    );
+}

@@ -21,6 +21,8 @@ pub(super) const TABLE: &[(&str, &str, char)] = &[
     ("POST", "/admin/orders/invoices/issued", 'h'),
     ("GET", "/admin/orders/{order}/receipt", 'l'),
     ("POST", "/api/admin/goods/import", 'r'),
+    ("GET", "/admin/goods/import", 'l'),
+    ("POST", "/admin/goods/import", 'r'),
     ("GET", "/admin/sales/{sale}/decisions", 'l'),
     ("GET", "/admin/sales/{sale}/front", 'l'),
     ("POST", "/admin/sales/{sale}/front", 'r'),

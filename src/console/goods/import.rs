@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::StaffCall;
-use domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, SaleMode, Window};
-use store::{GoodsDraft, ImportRefusal, SaleDraft};
+use domain::{Bilingual, Currency, GoodsId, Locale, Money, Rush, SaleId, SaleMode, Window};
+use store::{GoodsDraft, ImportRefusal, RequestId, SaleDraft};
+use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::session::ManageSales;
 use web::extract::visitor::Visitor;
@@ -24,11 +25,11 @@ use web::shared::validation::{check_description, check_name, check_sale, check_w
 use words::field_error;
 
 /// The largest file, in bytes, and its lines. All of them are one transaction, which holds the catalogue's lock.
-const MAX_BYTES: usize = 1024 * 1024;
-const MAX_LINES: usize = 500;
+pub(crate) const MAX_BYTES: usize = 1024 * 1024;
+pub(crate) const MAX_LINES: usize = 500;
 
 /// The names of the cells. A line without a price is goods without a sale.
-const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 12] = [
     "name_zh",
     "name_en",
     "description_zh",
@@ -47,10 +48,18 @@ const NAMES: [&str; 12] = [
 #[serde(deny_unknown_fields)]
 pub struct GoodsFile {
     format: FileFormat,
-    text: String,
+    pub(crate) text: String,
     /// Says what would be done, and does nothing.
     #[serde(default)]
     dry_run: bool,
+}
+
+impl GoodsFile {
+    /// A file as staff give it, without saying in which format it is.
+    pub(crate) fn of(text: String, dry_run: bool) -> GoodsFile {
+        let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with('{');
+        GoodsFile { format: if is_json { FileFormat::JsonLines } else { FileFormat::Csv }, text, dry_run }
+    }
 }
 
 #[derive(Deserialize, JsonSchema, Clone, Copy)]
@@ -89,9 +98,39 @@ struct RefusedLine {
 }
 
 type Cells = BTreeMap<String, String>;
-type Wrong = Vec<(String, &'static str)>;
+pub(crate) type Wrong = Vec<(String, &'static str)>;
 /// The number of a line, and its cells or what is wrong with it.
 type Line = (u64, Result<Cells, Wrong>);
+
+/// What a file would do or has done, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct ImportReport {
+    pub(crate) lines: Vec<ImportLine>,
+    made: Vec<(GoodsId, Option<SaleId>)>,
+    /// Whether all lines were carried out. Otherwise none was.
+    pub(crate) is_done: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct ImportLine {
+    pub(crate) number: u64,
+    /// The name of the goods in the visitor's language.
+    pub(crate) name: String,
+    pub(crate) has_sale: bool,
+    /// The wrong cells, each with a code.
+    pub(crate) wrong: Wrong,
+}
+
+impl ImportReport {
+    pub(crate) fn refused(&self) -> usize {
+        self.lines.iter().filter(|line| !line.wrong.is_empty()).count()
+    }
+
+    /// How many goods and drafts of sales the lines are.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.lines.len(), self.lines.iter().filter(|line| line.has_sale).count())
+    }
+}
 
 pub async fn import(
     (State(shop), staff): StaffCall<ManageSales>,
@@ -99,40 +138,62 @@ pub async fn import(
     headers: HeaderMap,
     content: Body,
 ) -> Result<Response, Problem> {
-    let GoodsFile { format, text, dry_run } = from_json(&body(&headers, content, MAX_BYTES).await?)?;
-    let lines = read(format, &text).map_err(|code| Problem::invalid_field("text", code))?;
+    let file = from_json(&body(&headers, content, MAX_BYTES).await?)?;
+    let report = carry_out(&shop, (staff.actor(), visitor.locale), &file, None).await?;
+    let mut refused = Vec::new();
+    for line in &report.lines {
+        refused.extend(line.wrong.iter().map(|(field, code)| RefusedLine {
+            line: line.number,
+            field: field.clone(),
+            code,
+            message: field_error(visitor.locale, code),
+        }));
+    }
+    let made = report.made.into_iter().map(|(goods_id, sale_id)| MadeLine { goods_id, sale_id });
+    let answer = ImportAnswer { done: report.is_done, lines: report.lines.len(), made: made.collect(), refused };
+    Ok((Cache::Private, axum::Json(answer)).into_response())
+}
+
+/// Reads a file, and carries it out unless a line is wrong or only a report is wanted. All attempts of one request import it
+/// once.
+pub(crate) async fn carry_out(
+    shop: &Shop,
+    (actor, locale): (&str, Locale),
+    file: &GoodsFile,
+    request: Option<RequestId>,
+) -> Result<ImportReport, Problem> {
+    let lines = read(file.format, &file.text).map_err(|code| Problem::invalid_field("text", code))?;
     let now = shop.clock.now();
-    let (mut drafts, mut numbers, mut refused) = (Vec::new(), Vec::new(), Vec::new());
-    let mut refuse = |line, field: String, code: &'static str| {
-        refused.push(RefusedLine { line, field, code, message: field_error(visitor.locale, code) });
-    };
-    let count = lines.len();
-    for (line, cells) in lines {
+    let (mut drafts, mut report) = (Vec::new(), ImportReport::default());
+    for (number, cells) in lines {
+        let name = cells.as_ref().ok().and_then(|cells| cells.get(&format!("name_{locale}")));
+        let mut line =
+            ImportLine { number, name: name.cloned().unwrap_or_default(), has_sale: false, wrong: Vec::new() };
         match cells.and_then(|cells| draft(&cells, now)) {
             Ok(draft) => {
+                line.has_sale = draft.1.is_some();
                 drafts.push(draft);
-                numbers.push(line);
             }
-            Err(wrong) => wrong.into_iter().for_each(|(field, code)| refuse(line, field, code)),
+            Err(wrong) => line.wrong = wrong,
+        }
+        report.lines.push(line);
+    }
+    if file.dry_run || report.refused() > 0 {
+        return Ok(report);
+    }
+    match shop.store.goods().import(drafts, request, actor, now).await {
+        Ok(made) => (report.made, report.is_done) = (made, true),
+        Err((index, refusal)) => {
+            let problem: Problem = match refusal {
+                ImportRefusal::Goods(refusal) => refusal.into(),
+                ImportRefusal::Sale(refusal) => refusal.into(),
+            };
+            let Some(wrong) = problem.first_field() else { return Err(problem) };
+            report.lines[index].wrong.push((wrong.field.clone(), wrong.code));
         }
     }
-    let mut made = Vec::new();
-    if drafts.len() == count && !dry_run {
-        match shop.store.goods().import(drafts, staff.actor(), now).await {
-            Ok(ids) => made = ids.into_iter().map(|(goods_id, sale_id)| MadeLine { goods_id, sale_id }).collect(),
-            Err((index, refusal)) => {
-                let problem: Problem = match refusal {
-                    ImportRefusal::Goods(refusal) => refusal.into(),
-                    ImportRefusal::Sale(refusal) => refusal.into(),
-                };
-                let Some(wrong) = problem.first_field() else { return Err(problem) };
-                refuse(numbers[index], wrong.field.clone(), wrong.code);
-            }
-        }
-        shop.catalogue.refresh().await?;
-    }
-    let answer = ImportAnswer { done: !made.is_empty(), lines: count, made, refused };
-    Ok((Cache::Private, axum::Json(answer)).into_response())
+    shop.catalogue.refresh().await?;
+    Ok(report)
 }
 
 /// The lines of a file with their numbers. An error is the code of what is wrong with the whole file.

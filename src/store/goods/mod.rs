@@ -159,14 +159,20 @@ impl GoodsStore<'_> {
         Ok(goods)
     }
 
-    /// Creates goods and drafts of sales from the lines of a file, all or none. An error names the line, counted from 0.
+    /// Creates goods and drafts of sales from the lines of a file, all or none. An error names the line, counted from 0. If an
+    /// earlier attempt of the request has carried it out, nothing is made.
     pub async fn import(
         self,
         lines: Vec<(GoodsDraft, Option<SaleDraft>)>,
+        request: Option<RequestId>,
         actor: &str,
         now: Timestamp,
     ) -> Result<Vec<(GoodsId, Option<SaleId>)>, (usize, ImportRefusal)> {
-        let mut tx = self.begin().await.map_err(|error| (0, ImportRefusal::Sale(error.into())))?;
+        let failed = |error: StoreError| (0, ImportRefusal::Sale(error.into()));
+        let mut tx = self.begin().await.map_err(failed)?;
+        if made_before(&mut tx, request).await.map_err(|error| failed(error.into()))?.is_some() {
+            return Ok(Vec::new());
+        }
         let mut made = Vec::with_capacity(lines.len());
         for (index, (goods, sale)) in lines.into_iter().enumerate() {
             let goods = put_in(&mut tx, None, goods, actor, now).await.map_err(|refusal| (index, refusal.into()))?;
@@ -185,7 +191,8 @@ impl GoodsStore<'_> {
             };
             made.push((goods.id, sale));
         }
-        tx.commit().await.map_err(|error| (0, ImportRefusal::Sale(error.into())))?;
+        record_made(&mut tx, request, "").await.map_err(|error| failed(error.into()))?;
+        tx.commit().await.map_err(|error| failed(error.into()))?;
         Ok(made)
     }
 }

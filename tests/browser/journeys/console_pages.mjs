@@ -37,6 +37,7 @@ export default async function consolePages(run) {
   await see('/packets/new', 'packet-new');
   await see('/questions', 'questions');
   await see('/goods/categories', 'categories');
+  await see('/goods/import', 'goods-import');
   await see(`/sales/${open}/report`, 'report', '.report');
   await see(`/sales/${open}/clusters`, 'clusters');
   await see(`/sales/${open}/decisions`, 'decisions');
