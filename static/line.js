@@ -3,7 +3,7 @@
 // when its turn comes or ends.
 
 import { chime } from './chime.js';
-import { call, clock, count, jitter, language, main, poll, shortDigits, show, sleep, slot, storage, table, translator, write } from './lib.js';
+import { call, clock, count, jitter, main, poll, shortDigits, show, sleep, slot, storage, table, timeOfDay, translator, write } from './lib.js';
 import { ahead, isCalled, nextPoll, placeNumber, secondsUntil } from './place.js';
 
 const say = translator(table('queue-words'));
@@ -124,8 +124,6 @@ function notice({ phase, held, left, unpaid }) {
 /** Whether a unit is left for a place. `Line::reaches` in `domain/waiting_room.rs` does the same; change both. */
 const reaches = ({ seats, left }, before) => before + seats < left;
 
-const timeOfDay = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-
 function waitWords(seconds) {
   if (seconds == null) return say('wait_unknown');
   if (seconds < 60) return say('wait_soon');
@@ -187,7 +185,7 @@ function drawLine() {
   const free = slot('free');
   if (!free) return;
   free.hidden = !line.free_by;
-  if (line.free_by) write(free.querySelector('time'), timeOfDay.format(new Date(line.free_by)));
+  if (line.free_by) write(free.querySelector('time'), timeOfDay(new Date(line.free_by)));
 }
 
 /**

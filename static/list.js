@@ -1,7 +1,7 @@
 // The list of sales: the live state of each card, session times in the visitor's time zone, and the tab of the session
 // in view.
 
-import { call, clock, count, digits, jitter, main, percentTaken, poll, say, show, slot, when, write } from './lib.js';
+import { call, clock, count, digits, jitter, main, percentTaken, poll, say, show, slot, write } from './lib.js';
 
 /** From this share on, an open sale counts as nearly over. */
 const HOT_PERCENT = 80;
@@ -97,14 +97,6 @@ function runList() {
 
 // ---- sessions ----
 
-/** The starts of sessions in words. */
-function sessionTimes() {
-  for (const element of main.querySelectorAll('time[data-session]')) {
-    element.title = element.textContent;
-    element.textContent = when(new Date(element.dateTime));
-  }
-}
-
 /** Marks the tab of the session that is in view. */
 function followTabs() {
   const tabs = new Map([...main.querySelectorAll('[data-tab]')].map((tab) => [document.getElementById(tab.dataset.tab), tab]));
@@ -117,6 +109,5 @@ function followTabs() {
   for (const section of tabs.keys()) observer.observe(section);
 }
 
-sessionTimes();
 followTabs();
 runList();

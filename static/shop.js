@@ -1,14 +1,14 @@
 // Live parts of every page: the visitor's name, local times, dialogs, an order that follows its status. Every page
 // works without this file. `list.js` is for the list of sales, `sale.js` for the page of a sale.
 
-import { call, clock, create, currentUser, digits, fetchOrder, isToday, jitter, locale, main, page, poll, say, show, slot, timeOfDay, useLocalTime, when } from './lib.js';
+import { call, clock, create, currentUser, digits, fetchOrder, inFull, isToday, jitter, locale, main, page, poll, say, show, slot, timeOfDay, useLocalTime, when } from './lib.js';
 
-/** Turns every printed UTC time into the visitor's own. A deadline of today is told by its time alone. */
+/** Turns every printed time into the visitor's own. A deadline of today is told by its time alone. */
 function localTimes() {
-  for (const time of document.querySelectorAll('time[datetime]:not([data-session])')) {
+  for (const time of document.querySelectorAll('time[datetime]')) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
-    time.title = time.textContent;
+    time.title = inFull(at);
     const seconds = 'seconds' in time.dataset;
     time.textContent = 'deadline' in time.dataset && isToday(at) ? timeOfDay(at, seconds) : when(at, seconds);
   }

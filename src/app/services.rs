@@ -213,7 +213,11 @@ impl Services {
             batcher: Batcher::new(Arc::new(Units(backends.stock.clone())), metrics.clone()),
             payments: Payments::new(store.clone(), metrics.clone(), &secret, providers),
             sandbox,
-            pages: Arc::new(Publisher::new(config.data_dir.join("pages"), config.web.public_url.clone())),
+            pages: Arc::new(Publisher::new(
+                config.data_dir.join("pages"),
+                config.web.public_url.clone(),
+                clock.clone(),
+            )),
             health,
             member: format!("{}-{}", std::process::id(), Uuid::new_v4().simple()),
             waiting,

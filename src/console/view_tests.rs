@@ -16,6 +16,7 @@ use web::views::Chrome;
 pub fn chrome(locale: Locale, path: &str) -> Chrome {
     Chrome {
         shop: Default::default(),
+        present: words::Present::At(at("2026-11-21T12:30:00Z")),
         locale,
         path: path.into(),
         username: Some("admin".into()),

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use jiff::civil::Date;
+use jiff::{Timestamp, Zoned};
 use uuid::Uuid;
 
 use crate::brand;
 use crate::filters::category_path;
 use domain::{Bilingual, Category, Locale, Role, ShopSettings};
 use store::PendingCounts;
-use words::{Text, text};
+use words::{Present, Text, dates, text};
 
 /// The frame of one page: its language and its visitor.
 #[derive(Debug, Clone)]
 pub struct Chrome {
     pub shop: Arc<ShopSettings>,
+    pub present: Present,
     pub locale: Locale,
     /// Path and query of this page, for the language switch.
     pub path: String,
@@ -50,9 +53,10 @@ pub struct DockTab {
 
 impl Chrome {
     /// The frame of a page that is the same for all visitors.
-    pub fn anonymous(shop: &Arc<ShopSettings>, locale: Locale, path: String) -> Chrome {
+    pub fn anonymous(shop: &Arc<ShopSettings>, made_at: Timestamp, locale: Locale, path: String) -> Chrome {
         Chrome {
             shop: shop.clone(),
+            present: Present::InYearOf(made_at),
             locale,
             path,
             username: None,
@@ -65,6 +69,46 @@ impl Chrome {
 
     pub fn text(&self) -> &'static Text {
         text(self.locale)
+    }
+
+    /// A time in the shop's zone, until the script says it in the visitor's.
+    pub fn when(&self, at: &Timestamp) -> String {
+        dates::when(self.locale, &self.zoned(at), self.present, false)
+    }
+
+    /// The same to the second.
+    pub fn when_exactly(&self, at: &Timestamp) -> String {
+        dates::when(self.locale, &self.zoned(at), self.present, true)
+    }
+
+    /// A deadline. One of today is told by its time alone.
+    pub fn deadline(&self, at: &Timestamp) -> String {
+        let at = self.zoned(at);
+        match dates::is_today(&at, self.present) {
+            true => dates::time_of_day(&at, false),
+            false => dates::when(self.locale, &at, self.present, false),
+        }
+    }
+
+    /// A time with its year, for what is looked at on another day, such as a printed page.
+    pub fn dated(&self, at: &Timestamp) -> String {
+        let at = self.zoned(at);
+        format!("{} {}", dates::day(self.locale, at.date(), 0), dates::time_of_day(&at, false))
+    }
+
+    /// A day of the shop.
+    pub fn day(&self, date: Date) -> String {
+        dates::day(self.locale, date, self.today().year())
+    }
+
+    /// The day of the shop on which the page was made.
+    pub fn today(&self) -> Date {
+        let (Present::At(now) | Present::InYearOf(now)) = self.present;
+        self.zoned(&now).date()
+    }
+
+    fn zoned(&self, at: &Timestamp) -> Zoned {
+        at.to_zoned(self.shop.zone())
     }
 
     pub fn shop_name(&self) -> &str {
@@ -240,6 +284,7 @@ mod tests {
     fn console_page_belongs_to_one_section() {
         let chrome = |path: &str| Chrome {
             shop: Arc::default(),
+            present: Present::At(Timestamp::UNIX_EPOCH),
             locale: Locale::En,
             path: path.to_owned(),
             username: Some("admin".to_owned()),
@@ -269,7 +314,9 @@ mod tests {
 
     #[test]
     fn language_switch_keeps_the_page() {
-        let switch = |path: &str| Chrome::anonymous(&Arc::default(), Locale::Zh, path.into()).switch_path();
+        let switch = |path: &str| {
+            Chrome::anonymous(&Arc::default(), Timestamp::UNIX_EPOCH, Locale::Zh, path.into()).switch_path()
+        };
         assert_eq!(switch("/zh/orders?before=x"), "/en/orders?before=x");
         assert_eq!(switch("/zh/"), "/en/");
         assert_eq!(switch("/admin/log?lang=zh"), "/admin/log?lang=en");

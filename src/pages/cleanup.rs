@@ -97,12 +97,13 @@ fn walk(folder: &Path, visit: &mut impl FnMut(&Path) -> io::Result<()>) -> io::R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::clock::Clock;
     use testing::samples::at;
 
     #[test]
     fn assets_that_no_program_renews_are_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let publisher = Publisher::new(dir.path().to_owned(), String::new());
+        let publisher = Publisher::new(dir.path().to_owned(), String::new(), Clock::system());
         publisher.publish_assets().unwrap();
         let at = |name: &str| dir.path().join("static").join(name);
         let present = dir.path().join(assets::url("shop.css").trim_start_matches('/'));
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn missing_and_incomplete_assets_are_written_again() {
         let dir = tempfile::tempdir().unwrap();
-        let publisher = Publisher::new(dir.path().to_owned(), String::new());
+        let publisher = Publisher::new(dir.path().to_owned(), String::new(), Clock::system());
         publisher.publish_assets().unwrap();
         let style = assets::find(assets::url("shop.css")).unwrap();
         let file = dir.path().join(&style.path[1..]);
@@ -137,6 +138,11 @@ mod tests {
     #[test]
     fn missing_folder_needs_no_cleanup() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Publisher::new(dir.path().join("none"), String::new()).tidy(at("2026-11-21T12:00:00Z")).unwrap(), 0);
+        assert_eq!(
+            Publisher::new(dir.path().join("none"), String::new(), Clock::system())
+                .tidy(at("2026-11-21T12:00:00Z"))
+                .unwrap(),
+            0
+        );
     }
 }

@@ -11,9 +11,9 @@
 //! - [`chrome`], [`picture`], `filters`: the frame of a page, pictures, template filters. The pages of one visitor
 //!   (`web::views`) use them too; their texts are in [`words`].
 //!
-//! Every page works without scripts: forms post, times are printed in UTC, an unfinished order reloads itself. The
-//! content security policy `default-src 'self'` holds on every page, so templates contain no inline scripts and no
-//! style attributes.
+//! Every page works without scripts: forms post, times are printed in the shop's zone, an unfinished order reloads
+//! itself. The content security policy `default-src 'self'` holds on every page, so templates contain no inline scripts
+//! and no style attributes.
 
 pub mod pictures;
 pub mod plot;

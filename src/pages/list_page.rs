@@ -154,7 +154,7 @@ impl<'a> ListPage<'a> {
 /// The list of all sales and the list of each category, with their addresses.
 pub(super) fn render_lists(
     locale: Locale,
-    (origin, shop): Site<'_>,
+    (origin, shop, now): Site<'_>,
     sales: &[Listed<'_>],
     categories: &[Category],
 ) -> askama::Result<Vec<(String, String)>> {
@@ -162,7 +162,7 @@ pub(super) fn render_lists(
     lists
         .map(|category| {
             let path = category.map_or_else(|| format!("/{locale}/"), |category| category_path(locale, category.id));
-            let chrome = Chrome::anonymous(shop, locale, path.clone());
+            let chrome = Chrome::anonymous(shop, now, locale, path.clone());
             Ok((path, ListPage::new((chrome, origin), sales, categories, category).render()?))
         })
         .collect()
@@ -201,7 +201,10 @@ mod tests {
 
     fn page<'a>(sales: &[Listed<'a>]) -> ListPage<'a> {
         ListPage::new(
-            (Chrome::anonymous(&Default::default(), Locale::En, "/en/".into()), "https://shop.example"),
+            (
+                Chrome::anonymous(&Default::default(), at("2026-11-20T12:00:00Z"), Locale::En, "/en/".into()),
+                "https://shop.example",
+            ),
             sales,
             &[],
             None,

@@ -17,6 +17,7 @@ use axum::body::Bytes;
 
 use crate::compression::{self, Compressed, Effort};
 use crate::sale_pages::{self, REMINDER};
+use base::clock::Clock;
 use domain::question::AnswersByGoods;
 use domain::{Category, Goods, Locale, Sale, SaleState, ShippingTable, ShopSettings};
 
@@ -62,6 +63,7 @@ pub struct Publisher {
     pub(super) dir: PathBuf,
     /// The public address of the shop, for calendar files.
     origin: String,
+    clock: Clock,
     pages: ArcSwap<Pages>,
     /// Serializes publications. Readers never wait for it.
     publishing: Mutex<()>,
@@ -69,8 +71,8 @@ pub struct Publisher {
 
 impl Publisher {
     /// Publishes into `dir`, which the first publication creates.
-    pub fn new(dir: PathBuf, origin: String) -> Publisher {
-        Publisher { dir, origin, pages: ArcSwap::default(), publishing: Mutex::new(()) }
+    pub fn new(dir: PathBuf, origin: String, clock: Clock) -> Publisher {
+        Publisher { dir, origin, clock, pages: ArcSwap::default(), publishing: Mutex::new(()) }
     }
 
     /// The page at an address such as `/zh/` or `/en/sales/7`.
@@ -124,10 +126,9 @@ impl Publisher {
         let shown: Vec<_> = sales.iter().filter(|(sale, _)| sale.state != SaleState::Draft).collect();
         let before = self.pages.load();
         let mut pages = Pages::with_capacity(before.len());
+        let site = (self.origin.as_str(), shop, self.clock.now());
         for locale in Locale::ALL {
-            for (path, body) in
-                sale_pages::render_all(locale, (self.origin.as_str(), shop), &shown, categories, answers, shipping)?
-            {
+            for (path, body) in sale_pages::render_all(locale, site, &shown, categories, answers, shipping)? {
                 let page = match before.get(&path) {
                     Some(same) if same.body == body => same.clone(),
                     _ => Arc::new(Published::new(&path, body)?),
@@ -280,7 +281,7 @@ mod tests {
     #[test]
     fn changed_pages_are_written_and_old_ones_removed() {
         let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
         let (one, mut two) = (sample(1, "One"), sample(2, "Two"));
         assert_eq!(
             publisher
@@ -330,7 +331,7 @@ mod tests {
     #[test]
     fn memory_and_disk_have_the_same_pages() {
         let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
         publisher.publish_assets().unwrap();
         publisher
             .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
@@ -351,7 +352,7 @@ mod tests {
     #[test]
     fn next_publication_repairs_the_folder() {
         let scratch = Scratch::new();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
         publisher
             .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())
             .unwrap();
@@ -373,7 +374,7 @@ mod tests {
             for shown in [7, 3, 7, 5] {
                 let (sales, dir) = (&sales[..shown], scratch.0.clone());
                 scope.spawn(move || {
-                    let publisher = Publisher::new(dir, ORIGIN.into());
+                    let publisher = Publisher::new(dir, ORIGIN.into(), Clock::system());
                     (0..5).for_each(|_| {
                         assert_eq!(
                             publisher
@@ -386,7 +387,7 @@ mod tests {
                 });
             }
         });
-        let last = Publisher::new(scratch.0.clone(), ORIGIN.into());
+        let last = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
         last.publish(&sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default()).unwrap();
         assert_eq!(
             last.publish(&sales, &[], &HashMap::new(), &ShippingTable::default(), &Arc::default()).unwrap(),
@@ -398,7 +399,7 @@ mod tests {
     fn pages_are_in_memory_even_if_the_disk_fails() {
         let scratch = Scratch::new();
         fs::write(&scratch.0, "a file where a folder is needed").unwrap();
-        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into());
+        let publisher = Publisher::new(scratch.0.clone(), ORIGIN.into(), Clock::system());
         assert!(
             publisher
                 .publish(&[sample(1, "One")], &[], &HashMap::new(), &ShippingTable::default(), &Arc::default())

@@ -1,6 +1,7 @@
 //! The lists of sales and the page of one sale: the same bytes for all visitors.
 //!
-//! Any cache may keep them without limit, so nothing here may depend on the visitor, the clock or the remaining units.
+//! Any cache may keep them without limit, so nothing here may depend on the visitor, the remaining units or the clock,
+//! except that times of the year in which a page is made lack their year.
 //! The input is a sale's definition and state, whether it is nearly or completely sold (for the order of the list), and
 //! the answered questions about its goods. Pages are rendered again when these change, and the script corrects what an
 //! old copy shows.
@@ -31,8 +32,8 @@ const MAX_QUANTITY_CHOICE: i64 = 10;
 /// Name of the calendar file below a sale's page.
 pub const REMINDER: &str = "reminder.ics";
 
-/// The public address of the shop, and its settings.
-pub type Site<'a> = (&'a str, &'a Arc<ShopSettings>);
+/// The public address of the shop, its settings, and when its pages are made, of which only the year counts.
+pub type Site<'a> = (&'a str, &'a Arc<ShopSettings>, Timestamp);
 
 /// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. A rehearsal has a
 /// page, but is not on the list and has no calendar file.
@@ -71,8 +72,8 @@ pub fn render_sale(
     (category, answers, shipping): (Option<&Category>, &[ShownAnswer], &ShippingTable),
     (variants, onward): (Vec<VariantSale>, Vec<OnwardSale>),
 ) -> askama::Result<String> {
-    let (origin, shop) = site;
-    let chrome = Chrome::anonymous(shop, locale, sale_path(locale, sale));
+    let (origin, shop, now) = site;
+    let chrome = Chrome::anonymous(shop, now, locale, sale_path(locale, sale));
     // Rehearsals are sent nowhere.
     let rates = shipping.rates_in(sale.price.currency).filter(|_| !sale.shadow).collect();
     SalePage { chrome, origin, sale, goods, category, answers, rates, variants, onward }.render()
@@ -305,7 +306,7 @@ impl SalePage<'_> {
         let t = self.chrome.text();
         let price = format!("{} {}", t.shop.sale_price, self.sale.price);
         match self.sale.window.opens_at.filter(|_| self.sale.state == SaleState::Scheduled) {
-            Some(at) => format!("{price} · {} {}", t.shop.opens, filters::utc_text(at)),
+            Some(at) => format!("{price} · {} {}", t.shop.opens, self.chrome.when(&at)),
             None => price,
         }
     }

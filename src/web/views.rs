@@ -10,7 +10,7 @@ use crate::shared::FieldError;
 use domain::{Address, AppealAnswer, HoldOutcome, Locale, OrderHold, Refusal, RefusalClass};
 use pages::filters;
 use pages::onward::OnwardSale;
-use words::{HoldsText, country, field_error, problem};
+use words::{HoldsText, Present, country, field_error, problem};
 
 /// The text of a field's error, if it has one.
 pub fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option<&'static str> {
@@ -22,6 +22,7 @@ pub fn error_text(chrome: &Chrome, errors: &[FieldError], field: &str) -> Option
 pub fn test_chrome(locale: domain::Locale, path: &str) -> Chrome {
     Chrome {
         shop: Default::default(),
+        present: Present::At(Timestamp::UNIX_EPOCH),
         locale,
         path: path.into(),
         username: Some("mei".into()),
@@ -241,6 +242,7 @@ mod tests {
     fn page(status: u16, code: &str, back: &str) -> String {
         let chrome = Chrome {
             shop: Default::default(),
+            present: Present::At("2026-11-21T11:00:00Z".parse().unwrap()),
             locale: Locale::En,
             path: "/en/sales/7/buy".into(),
             username: None,
@@ -273,7 +275,7 @@ mod tests {
     #[test]
     fn page_tells_the_moment_of_the_account() {
         let early = page(429, "too_early", "/en/sales/7");
-        assert!(early.contains("2026-11-21 12:00:07 UTC") && early.contains(r#"datetime="2026-11-21T12:00:07Z""#));
+        assert!(early.contains("today 12:00:07") && early.contains(r#"datetime="2026-11-21T12:00:07Z""#));
         assert!(early.contains(r#"action="/en/sales/7/buy""#), "it can be pressed again from here");
     }
 

@@ -26,6 +26,7 @@ mod account;
 mod admin;
 mod audit;
 mod cockpit;
+pub mod dates;
 mod draws;
 mod goods;
 mod orders;
@@ -40,6 +41,7 @@ pub use account::{AccountText, ContactText, MailText, MemberText, PasskeysText, 
 pub use admin::{AdminText, BulkText, ComputingText, OverviewText, PaletteText, PeopleText, TablesText, WebhooksText};
 pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_class, security_detail};
 pub use cockpit::CockpitText;
+pub use dates::Present;
 pub use draws::{DrawCheckText, DrawConsoleText, DrawProofText, DrawStageText, DrawText};
 pub use goods::{CategoriesText, GoodsImportText, GoodsText, QuestionsText};
 pub use orders::{HoldsText, InvoicesText, OrdersText, ParcelsText, ReturnsText, ShippingText, SupportText};

@@ -16,6 +16,7 @@ texts! {
         nav_admin: "管理后台", "Admin";
         other_language: "English", "中文";
         footer: "按实际库存销售，绝不超卖。", "Every sale sells exactly what’s in stock, never more.";
+        times_of: "时间按 {} 时区显示。", "Times are in the zone {}.";
         list_title: "限时秒杀", "Flash sales";
         list_lead: "限量好物，准点开抢。开抢时间以服务器时间为准。", "Limited stock at one exact moment. Start times follow our server clock.";
         list_live: "正在抢购", "On now";
@@ -169,7 +170,7 @@ texts! {
         low_contrast: "这个颜色太浅，白字看不清：对比度 {}，至少要 4.5。", "White text on this colour is hard to read: its contrast is {}, and 4.5 is needed.";
         mend: "改用 {} 并保存", "Use {} instead and save";
         time_zone: "时区", "Time zone";
-        time_zone_help: "邮件中的时间，以及每天从何时开始。", "For times in mail, and where a day begins.";
+        time_zone_help: "邮件和无脚本页面中的时间，以及每天从何时开始。", "For times in mail and on pages without scripts, and where a day begins.";
         currency: "默认币种", "Default currency";
         currency_help: "新建场次时使用。", "What a new sale begins with.";
         languages: "语言", "Languages";

@@ -101,7 +101,7 @@ async fn page_of_the_turn_says_what_is_true_in_every_state() {
     assert!(line_page(&mei, &sale).await.contains("You are not in the waiting room yet"));
     for client in [&mei, &lei] {
         let page = join(client, &sale).await;
-        assert!(page.contains("You’re in the waiting room") && page.contains("2026-11-21 12:00:10 UTC"), "{page}");
+        assert!(page.contains("You’re in the waiting room") && page.contains("today 12:00:10"), "{page}");
         assert!(!page.contains("data-number"), "before the lock the number is secret");
     }
     let (first, second) = draw_order(&shop, &clock, &sale, [&mei, &lei]).await;

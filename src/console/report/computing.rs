@@ -60,6 +60,7 @@ mod tests {
             let (username, role) = (Some("vera".to_owned()), Role::Viewer);
             let chrome = Chrome {
                 shop: Default::default(),
+                present: words::Present::At(jiff::Timestamp::UNIX_EPOCH),
                 locale,
                 path: path.clone(),
                 username,

@@ -50,8 +50,9 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let view = shop.packets.look_up(id, address).await?;
     let locale = locale(&uri, &headers);
-    let chrome = Chrome::anonymous(&shop.catalogue.settings(), locale, packet_path(locale, id));
-    let phase = view.packet.phase(shop.clock.now());
+    let now = shop.clock.now();
+    let chrome = Chrome::anonymous(&shop.catalogue.settings(), now, locale, packet_path(locale, id));
+    let phase = view.packet.phase(now);
     let origin = shop.config.public_url.clone();
     let bytes = Bytes::from(PacketPage { chrome, origin, view, phase }.render()?);
     let content = Content {

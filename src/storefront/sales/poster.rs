@@ -11,15 +11,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use qrcode::{Color, QrCode};
 
-use domain::{Locale, Picture, Sale, SaleId, SaleState, ShopSettings};
-use pages::{assets, filters, picture};
+use domain::{Locale, Picture, Sale, SaleId, SaleState};
+use pages::{Chrome, assets, filters, picture};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::PathIds;
 use web::extract::visitor::Visitor;
 use web::problem::{Code, Problem};
 use web::shared::paths::sale_path;
-use words::{Text, text};
+use words::Text;
 
 /// The picture is 780 wide on the poster. A smaller one keeps the saved file small.
 const PICTURE_WIDTH: u32 = 640;
@@ -33,7 +33,7 @@ pub async fn show(
     let link = format!("{}{}", shop.config.public_url, sale_path(visitor.locale, id));
     let picture = embedded(&shop, entry.goods.cover()).await?;
     let name = entry.goods.name.get(visitor.locale);
-    let poster = Poster::new(&visitor.shop, visitor.locale, name, entry.sale.clone(), link, picture);
+    let poster = Poster::new(&visitor.chrome(), name, entry.sale.clone(), link, picture);
     let svg = poster.render().map_err(Problem::internal)?;
     Ok((Cache::Page, [(CONTENT_TYPE, "image/svg+xml")], svg).into_response())
 }
@@ -73,6 +73,8 @@ pub struct Poster {
     name: String,
     lines: Vec<String>,
     sale: Sale,
+    /// The start, until the script says it in the visitor's time.
+    said: String,
     link: String,
     /// A `data:` URL, because a picture that was saved loads nothing.
     picture: Option<String>,
@@ -82,17 +84,11 @@ pub struct Poster {
 }
 
 impl Poster {
-    pub fn new(
-        shop: &ShopSettings,
-        locale: Locale,
-        name: &str,
-        sale: Sale,
-        link: String,
-        picture: Option<String>,
-    ) -> Poster {
-        let code = qr_path(&link);
-        let brand = shop.name(locale).to_owned();
-        Poster { locale, brand, name: name.to_owned(), lines: lines(name), sale, link, picture, code, t: text(locale) }
+    pub fn new(chrome: &Chrome, name: &str, sale: Sale, link: String, picture: Option<String>) -> Poster {
+        let said = sale.window.opens_at.map(|at| chrome.dated(&at)).unwrap_or_default();
+        let (code, brand) = (qr_path(&link), chrome.shop_name().to_owned());
+        let (locale, lines, t) = (chrome.locale, lines(name), chrome.text());
+        Poster { locale, brand, name: name.to_owned(), lines, sale, said, link, picture, code, t }
     }
 
     /// The address without its scheme.
@@ -165,8 +161,10 @@ mod tests {
     fn poster_escapes_the_name_and_has_the_link() {
         let (sale, _) = sample(7, "x");
         let link = "https://shop.example/en/sales/7".to_owned();
-        let svg = Poster::new(&ShopSettings::default(), Locale::En, "<script>&\"", sale, link, None).render().unwrap();
+        let chrome = Chrome::anonymous(&Arc::default(), jiff::Timestamp::UNIX_EPOCH, Locale::En, String::new());
+        let svg = Poster::new(&chrome, "<script>&\"", sale, link, None).render().unwrap();
         assert!(!svg.contains("<script") && svg.contains("shop.example/en/sales/7") && svg.contains("¥1,999"), "{svg}");
+        assert!(svg.contains(">21 Nov 2026 12:00<"), "{svg}");
         assert!(svg.contains("viewBox=\"0 0 29 29\""), "a code of this length has 29 modules: {svg}");
     }
 }

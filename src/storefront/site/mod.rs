@@ -49,7 +49,7 @@ fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Pro
     let listed = shop.catalogue.listed();
     let links = sale_pages::links(locale, of_sale, || listed.iter().map(|other| (&other.sale, &other.goods)));
     let more = (category, answers, &*shop.catalogue.shipping());
-    let site = (&*shop.config.public_url, &shop.catalogue.settings());
+    let site = (&*shop.config.public_url, &shop.catalogue.settings(), shop.clock.now());
     let page = sale_pages::render_sale(locale, site, of_sale, more, links)?;
     let body = Bytes::from(page);
     let etag = compression::etag(&body);
@@ -146,7 +146,8 @@ pub async fn worker(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Respon
 
 /// The page that the worker shows without a connection. It is the same for all visitors, because the worker stores it.
 pub async fn offline(State(shop): State<Arc<Shop>>, uri: Uri, headers: HeaderMap) -> Result<Response, Problem> {
-    let chrome = Chrome::anonymous(&shop.catalogue.settings(), locale(&uri, &headers), uri.path().to_owned());
+    let (settings, now) = (shop.catalogue.settings(), shop.clock.now());
+    let chrome = Chrome::anonymous(&settings, now, locale(&uri, &headers), uri.path().to_owned());
     Ok((Cache::Page, Html(OfflinePage { chrome }.render()?)).into_response())
 }
 

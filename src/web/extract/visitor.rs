@@ -7,6 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::ACCEPT_LANGUAGE;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
+use jiff::Timestamp;
 
 use crate::Shop;
 use crate::extract::client::is_wechat;
@@ -16,6 +17,7 @@ use domain::wire::wire_enum;
 use domain::{Locale, Role, ShopSettings};
 use pages::Chrome;
 use store::PendingCounts;
+use words::Present;
 
 /// The longest path that `next` may contain, in bytes.
 const MAX_NEXT_BYTES: usize = 500;
@@ -24,6 +26,8 @@ const MAX_NEXT_BYTES: usize = 500;
 #[derive(Debug, Clone)]
 pub struct Visitor {
     pub shop: Arc<ShopSettings>,
+    /// When the request arrived.
+    now: Timestamp,
     pub locale: Locale,
     /// The path of the page, with its query.
     pub path: String,
@@ -38,6 +42,7 @@ impl Visitor {
     pub fn of(uri: &Uri, headers: &HeaderMap, shop: &Shop) -> Visitor {
         Visitor {
             shop: shop.catalogue.settings(),
+            now: shop.clock.now(),
             locale: locale(uri, headers),
             path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
             session: shop.accounts.session(headers),
@@ -52,6 +57,7 @@ impl Visitor {
     pub fn chrome(&self) -> Chrome {
         Chrome {
             shop: self.shop.clone(),
+            present: Present::At(self.now),
             locale: self.locale,
             path: self.path.clone(),
             username: self.session.as_ref().map(|session| session.username.clone()),

@@ -93,7 +93,7 @@ function overflowing() {
 
 /** Runs in the page. Finds visible texts and labels in another language than the page's, unless they are marked with `lang`. */
 function foreignWords(locale) {
-  const known = /UTC|SHA-256|MB|https|localhost|CSV|sandbox|sale 7、goods 3、user|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12}\b|JSON|Markdown|HTML|Chrome · Linux|\bnode\b|Google Authenticator|1Password|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|Redis|seckill audit|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
+  const known = /UTC|GMT|SHA-256|MB|https|localhost|CSV|sandbox|sale 7、goods 3、user|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{12}\b|JSON|Markdown|HTML|Chrome · Linux|\bnode\b|Google Authenticator|1Password|PNG|JPEG|WebP|JavaScript|CNY|RabbitMQ|Redis|seckill audit|X1|visitor-\w+|admin|demo|[\w/]+\/[\w/]+|(上|下)午/g;
   const foreign = locale === 'en' ? /[\u3400-\u9fff]/ : /[A-Za-z]{2,}/;
   const found = new Set();
   // Names of people are also labels of what belongs to them.
