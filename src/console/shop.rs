@@ -50,6 +50,7 @@ pub struct ShopForm {
     languages: String,
     currency: String,
     sender: String,
+    ships_within_days: String,
 }
 
 impl ShopForm {
@@ -65,6 +66,7 @@ impl ShopForm {
             languages: settings.languages.to_string(),
             currency: settings.currency.as_str().to_owned(),
             sender: settings.sender.clone(),
+            ships_within_days: settings.ships_within_days.to_string(),
         }
     }
 
@@ -88,6 +90,13 @@ impl ShopForm {
         if colour.is_err() {
             wrong("colour", "bad_colour");
         }
+        let days = match self.ships_within_days.trim() {
+            "" => Some(0),
+            days => days.parse().ok(),
+        };
+        if days.is_none() {
+            wrong("ships_within_days", "bad_days");
+        }
         let settings = ShopSettings {
             name: Bilingual::new(self.name_zh.trim(), self.name_en.trim()),
             mark: self.mark.trim().to_owned(),
@@ -96,6 +105,7 @@ impl ShopForm {
             languages: languages.unwrap_or(before.languages),
             currency: currency.unwrap_or(before.currency),
             sender: self.sender.trim().to_owned(),
+            ships_within_days: days.unwrap_or_default(),
             ..before.clone()
         };
         errors.extend(settings.mistakes().into_iter().map(|(field, code)| FieldError::new(field, code)));

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 
 use crate::text::is_line;
@@ -16,6 +17,8 @@ const MAX_NAME_CHARS: usize = 40;
 /// A mark is a square with one or two signs.
 const MAX_MARK_CHARS: usize = 2;
 const MAX_SENDER_CHARS: usize = 60;
+/// A promise of a later day promises nothing.
+const MAX_SHIPPING_DAYS: u8 = 60;
 
 /// The settings of the shop. Until staff save their own, the shop has the name and the looks of the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +37,10 @@ pub struct ShopSettings {
     pub currency: Currency,
     /// The name that messages come from. Empty: the shop's name.
     pub sender: String,
+    /// Within how many days of the payment an order is sent; 0 without such a promise. A shop whose settings were saved
+    /// before there was one promises nothing.
+    #[serde(default)]
+    pub ships_within_days: u8,
     /// Whether an owner has put the list of first steps away.
     pub knows_steps: bool,
     /// Time of the last change. It increases with every change.
@@ -52,6 +59,7 @@ impl Default for ShopSettings {
             languages: Languages::EnZh,
             currency: Currency::CNY,
             sender: String::new(),
+            ships_within_days: 2,
             knows_steps: false,
             updated_at: Timestamp::UNIX_EPOCH,
         }
@@ -62,6 +70,12 @@ impl ShopSettings {
     /// The zone in which the shop's days begin.
     pub fn zone(&self) -> TimeZone {
         TimeZone::get(&self.time_zone).unwrap_or(TimeZone::UTC)
+    }
+
+    /// The last day on which an order that was paid then is sent in time. `None` without a promise.
+    pub fn ships_by(&self, paid_at: Timestamp) -> Option<Date> {
+        let days = i64::from(self.ships_within_days);
+        (days > 0).then(|| paid_at.to_zoned(self.zone()).date().saturating_add(days.days()))
     }
 
     /// Changes with every change.
@@ -92,6 +106,7 @@ impl ShopSettings {
             line("mark", &self.mark, MAX_MARK_CHARS, false),
             (!is_legible).then_some(("colour", "low_contrast")),
             line("sender", &self.sender, MAX_SENDER_CHARS, false),
+            (self.ships_within_days > MAX_SHIPPING_DAYS).then_some(("ships_within_days", "bad_days")),
         ];
         found.into_iter().flatten().collect()
     }
@@ -258,7 +273,7 @@ mod tests {
         let mut settings = ShopSettings::default();
         assert_eq!(settings.mistakes(), []);
         settings.name = Bilingual::new("", "x".repeat(41));
-        (settings.mark, settings.sender) = ("abc".into(), "a\nb".into());
+        (settings.mark, settings.sender, settings.ships_within_days) = ("abc".into(), "a\nb".into(), 61);
         settings.colour = colour("#ff8800");
         let mistakes = [
             ("name_zh", "required"),
@@ -266,10 +281,21 @@ mod tests {
             ("mark", "too_long"),
             ("colour", "low_contrast"),
             ("sender", "bad_text"),
+            ("ships_within_days", "bad_days"),
         ];
         assert_eq!(settings.mistakes(), mistakes);
         let older: ShopSettings = serde_json::from_str(r##"{"colour": "#0a5bff", "gone": 1}"##).unwrap();
         assert_eq!((older.colour, older.mark.as_str()), (colour("#0a5bff"), ""));
+        assert_eq!(older.ships_within_days, 0, "a shop promises only what its staff have read");
+    }
+
+    #[test]
+    fn promised_day_is_counted_in_the_zone_of_the_shop() {
+        let shop = ShopSettings { time_zone: "Asia/Shanghai".into(), ..ShopSettings::default() };
+        // 00:30 on the 1st of December in Shanghai.
+        let paid_at = "2026-11-30T16:30:00Z".parse().unwrap();
+        assert_eq!(shop.ships_by(paid_at), Some(jiff::civil::date(2026, 12, 3)));
+        assert_eq!(ShopSettings { ships_within_days: 0, ..shop }.ships_by(paid_at), None);
     }
 
     #[test]

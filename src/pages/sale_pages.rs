@@ -132,6 +132,17 @@ impl SalePage<'_> {
         }
     }
 
+    /// When the shop promises to send an order.
+    fn ships_within(&self) -> Option<String> {
+        let t = &self.chrome.text().shipping;
+        match self.chrome.shop.ships_within_days {
+            _ if self.sale.shadow => None,
+            0 => None,
+            1 => Some(t.within_one.to_owned()),
+            days => Some(fill(t.within, days)),
+        }
+    }
+
     /// The place of a rate.
     fn place(&self, rate: &ShippingRate) -> String {
         let name = match rate.country.as_str() {

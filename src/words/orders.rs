@@ -443,6 +443,10 @@ texts! {
         free_of_charge: "免费", "Free";
         free_from: "商品满 {} 免运费", "free for items of {} or more";
         elsewhere: "其他地区", "Everywhere else";
+        within: "付款后 {} 天内发货", "Sent within {} days of your payment";
+        within_one: "付款后 1 天内发货", "Sent within a day of your payment";
+        by: "预计 {} 前发货", "Ships by {}";
+        late: "本应在 {} 前发货，还没有发出", "This should have shipped by {}, and has not yet";
         by_address: "按收货地址计算", "depends on the address";
         on_top: "{} + 运费", "{} + shipping";
         includes: "含运费 {}", "with {} for shipping";

@@ -376,6 +376,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("question_too_long", "最多 300 字。", "Please keep it to 300 characters."),
     ("answer_too_long", "最多 1000 字。", "Please keep it to 1,000 characters."),
     ("bad_boolean", "请填写 true 或 false。", "Enter true or false."),
+    ("bad_days", "请填写 0 到 60 的整数。", "Enter a whole number from 0 to 60."),
     ("bad_number", "请填写大于零的整数。", "Enter a whole number above zero."),
     ("split_fixed", "场次已载入 Redis，分桶数不能再改。", "The sale is already loaded into Redis, so its buckets can’t be changed."),
     ("bad_buckets", "分桶数须为 1 到 64。", "Enter a number from 1 to 64."),

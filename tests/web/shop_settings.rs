@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::goods::{MULTIPART, form as multipart};
-use super::support::paid_order;
+use super::support::{paid_order, sendable_order};
 use super::*;
 use domain::ShopSettings;
 use testing::images::png;
@@ -132,6 +132,34 @@ async fn pale_colour_is_said_so_and_mended_on_request() {
 
 fn links_to_static(html: &str) -> impl Iterator<Item = String> + '_ {
     html.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned)
+}
+
+#[tokio::test]
+async fn promise_of_the_day_is_told_before_and_after_buying() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 5).await;
+    let (order, _) = sendable_order(&shop, &mei, &sale).await;
+    let page = async || {
+        shop.publish();
+        shop.visitor().get(&format!("/en/sales/{sale}")).await.text().to_owned()
+    };
+    assert!(page().await.contains("Sent within 2 days of your payment"));
+    let paid = mei.get(&format!("/en/orders/{sale}/{order}")).await;
+    assert!(paid.text().contains("Ships by "), "{paid:?}");
+    let set = async |version: i64, days: &str| {
+        admin.send_form(FORM, &format!("{}&ships_within_days={days}", form(version, "0a5bff"))).await
+    };
+    for wrong in ["61", "-1", "300", "soon"] {
+        let refused = set(0, wrong).await;
+        assert!(refused.is_page(422) && refused.text().contains("from 0 to 60"), "{wrong}: {refused:?}");
+    }
+    assert_eq!(set(0, "1").await.status, 303);
+    assert!(page().await.contains("Sent within a day of your payment"));
+    assert_eq!(set(shop.settings().await.version(), "0").await.status, 303);
+    assert!(!page().await.contains("Sent within"));
+    let log = admin.get("/admin/log?lang=en").await;
+    assert!(log.text().contains("Days until an order is sent"), "{}", log.text());
 }
 
 #[tokio::test]

@@ -279,6 +279,17 @@ impl OrderPage {
         self.is(OrderStatus::Paid) && self.hold().is_none() && is_here
     }
 
+    /// When the shop promised to send the order, or that it has not done so in time. `None` once it is sent.
+    fn ships_by(&self) -> Option<String> {
+        let t = &self.chrome.text().shipping;
+        let [(_, paid), ..] = self.stations();
+        // Without an address the shop waits for the buyer.
+        let goes_out = self.goes_out() && self.order.address.is_some();
+        let by = self.chrome.shop.ships_by(paid.filter(|_| goes_out)?)?;
+        let is_late = by < self.chrome.today();
+        Some(fill(if is_late { t.late } else { t.by }, self.chrome.day(by)))
+    }
+
     /// Whether the order was paid, so that it has a receipt.
     fn has_receipt(&self) -> bool {
         self.order.history.iter().any(|event| event.status == OrderStatus::Paid)

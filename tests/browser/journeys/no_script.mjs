@@ -1,7 +1,7 @@
 // A purchase with JavaScript turned off.
 
 import { exampleAddress, showsAddress, typeAddress } from '../lib/address.mjs';
-import { eventually, same } from '../lib/check.mjs';
+import { eventually, ok, same } from '../lib/check.mjs';
 import { newName, PASSWORD } from '../lib/shop.mjs';
 
 export default async function noScript(run) {
@@ -14,6 +14,8 @@ export default async function noScript(run) {
 
   await visitor.go(`/sales/${sale}`);
   await visitor.inspect('no-script-sale');
+  const largest = await page.request.get(await page.locator('[data-zoom]').first().getAttribute('href'));
+  same([largest.status(), largest.headers()['content-type']], [200, 'image/webp']);
   // The login page leads back to the sale.
   await visitor.button(labels.buy).click();
   await page.waitForURL(visitor.path('/login?*'));
@@ -31,6 +33,9 @@ export default async function noScript(run) {
   await seeSoldOut(run, sale);
   await declineThenPay(visitor);
   await page.locator('main[data-status="paid"]').waitFor();
+  ok(/^(预计 \d+月\d+日 前发货|Ships by \d+ \w+)$/.test(await page.locator('.win .number').textContent()), 'when it is sent');
+  ok(/^(今天|today) \d\d:\d\d$/.test(await page.locator('.stations time').first().textContent()), 'times of people');
+  await visitor.inspect('no-script-paid');
   same((await account.orders()).map(({ id, status }) => [id, status]), [[order, 'paid']]);
   await cancelAnother(run, visitor);
 }

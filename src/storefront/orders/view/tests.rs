@@ -117,6 +117,47 @@ fn order_page_offers_the_actions_of_its_status() {
     }
 }
 
+/// The page of a paid order at a time.
+fn paid_page(second: i64, address: Option<AddressView>, parcel: Option<Parcel>) -> String {
+    let mut chrome = test_chrome(Locale::En, "/en/orders/7/x");
+    chrome.present = words::Present::At(at(second));
+    let order = OrderView { message: None, address, parcel, ..view(OrderStatus::Paid, "Phone") };
+    let page = OrderPage {
+        chrome,
+        order,
+        charges: false,
+        proposed: None,
+        wallet: None,
+        deposit: None,
+        offers: vec!["sandbox"],
+        sale: Some(sale_of_order(OrderStatus::Paid)),
+        now: at(second),
+        appeal: AppealFormState::default(),
+        invoice: InvoiceFormState::default(),
+        return_form: ReturnForm::default(),
+    };
+    page.render().unwrap()
+}
+
+#[test]
+fn paid_order_says_when_it_is_sent_until_it_is() {
+    let day = 24 * 3600;
+    let address =
+        || Some(AddressView { recipient: "Mei".into(), phone: "1".into(), lines: vec![], country: "x".into() });
+    let parcel = |state| {
+        let step = domain::parcel::ParcelStep { at: at(0), state, label: Default::default(), actor: None };
+        Parcel::of(vec![step])
+    };
+    let (promised, late) = ("Ships by 20 Nov", "This should have shipped by 20 Nov");
+    assert!(paid_page(2 * day, address(), None).contains(promised), "the last day");
+    assert!(paid_page(0, address(), parcel(ParcelState::Packed)).contains(promised));
+    let missed = paid_page(3 * day, address(), None);
+    assert!(missed.contains(late) && !missed.contains(promised), "{missed}");
+    let sent = paid_page(3 * day, address(), parcel(ParcelState::Shipped));
+    assert!(!sent.contains(late) && sent.contains("on its way to your address"), "{sent}");
+    assert!(!paid_page(0, None, None).contains(promised), "nobody knows where to");
+}
+
 #[test]
 fn order_page_escapes_names() {
     let hostile = "\"><script>alert(1)</script>";
