@@ -22,9 +22,14 @@ const awaitsStart = ready((text) => show(slot('note'), text), () => (stage === '
 function draw() {
   const ms = clock.until(until);
   write(slot('stage', place), say(stage));
-  const numbers = entries !== null && place.dataset.units ? say('numbers', count(entries)).replace('{}', count(Number(place.dataset.units))) : '';
   awaitsStart(stage === 'announced');
-  show(slot('until', place), ms > 0 ? `${say(`until_${stage}`)} ${digits(ms)}` : numbers);
+  const numbers = entries === null ? '' : say('numbers', count(entries)).replace('{}', count(Number(place.dataset.units)));
+  const line = slot('until', place);
+  // Without a countdown its line is free for the numbers.
+  show(line, ms > 0 ? `${say(`until_${stage}`)} ${digits(ms)}` : numbers);
+  show(slot('numbers', place), line && !(ms > 0) ? '' : numbers);
+  const result = slot('result', place);
+  if (result) result.hidden = ['drawn', ...OVER].includes(stage);
 }
 
 /** Takes a newer state. The button of a sale's page works while entries are taken, or may be soon. */

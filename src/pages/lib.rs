@@ -4,7 +4,7 @@
 //! - [`sale_pages`]: the lists of all sales and of each category, and the page of a sale. They contain no personal and
 //!   no live data, so nginx or a CDN can serve them as files. `static/shop.js` and `static/sale.js` fill in live data.
 //! - `discount`: how much is taken off a list price, in the words of each language.
-//! - `reminder`: the calendar file of a sale's start.
+//! - `calendar`: the calendar files of a sale's start and of a draw's result.
 //! - [`publish`]: renders these pages into memory and onto disk whenever products or sales change. `cleanup` removes
 //!   old assets.
 //! - [`worker`]: the service worker, which keeps pages for visitors without a connection.
@@ -20,6 +20,7 @@ pub mod plot;
 
 pub mod assets;
 pub mod brand;
+mod calendar;
 pub mod chrome;
 mod cleanup;
 pub mod compression;
@@ -29,7 +30,6 @@ pub mod markdown;
 pub mod onward;
 pub mod picture;
 pub mod publish;
-mod reminder;
 pub mod sale_pages;
 pub mod variants;
 pub mod worker;

@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use axum::body::Bytes;
 
 use crate::compression::{self, Compressed, Effort};
-use crate::sale_pages::{self, REMINDER};
+use crate::sale_pages::{self, CALENDARS};
 use base::clock::Clock;
 use domain::question::AnswersByGoods;
 use domain::{Category, Goods, Locale, Sale, SaleState, ShippingTable, ShopSettings};
@@ -174,7 +174,7 @@ impl PageFolder<'_> {
     /// The file of an address. An address without a file name is a folder with an index.
     fn file(&self, path: &str) -> PathBuf {
         let file = self.dir.join(path.trim_matches('/'));
-        if path.ends_with(REMINDER) { file } else { file.join("index.html") }
+        if path.ends_with(".ics") { file } else { file.join("index.html") }
     }
 
     /// Writes a file unless it is identical, through a unique temporary name. Returns whether it was written.
@@ -201,8 +201,8 @@ impl PageFolder<'_> {
         }
     }
 
-    /// Removes the calendar file of a sale that no longer has one.
-    fn remove_reminder(&self, pages: &Pages, path: &str) -> io::Result<()> {
+    /// Removes a calendar file that its sale no longer has.
+    fn remove_calendar(&self, pages: &Pages, path: &str) -> io::Result<()> {
         if pages.contains_key(path) {
             return Ok(());
         }
@@ -221,7 +221,9 @@ impl PageFolder<'_> {
             for entry in entries.flatten() {
                 let path = format!("/{locale}/{kind}/{}", entry.file_name().to_string_lossy());
                 if pages.contains_key(&path) {
-                    self.remove_reminder(pages, &format!("{path}/{REMINDER}"))?;
+                    for name in CALENDARS {
+                        self.remove_calendar(pages, &format!("{path}/{name}"))?;
+                    }
                     continue;
                 }
                 // The folder is not empty if another process, which still knows the sale, writes into it.

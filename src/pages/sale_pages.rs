@@ -17,7 +17,7 @@ use crate::list_page::render_lists;
 use crate::markdown::to_plain;
 use crate::onward::{OnwardSale, onward};
 use crate::variants::{VariantSale, variants};
-use crate::{Chrome, assets, reminder};
+use crate::{Chrome, assets, calendar};
 use domain::ledger::CURRENCY;
 use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, OPEN_ANSWERS, ShownAnswer};
 use domain::{
@@ -29,8 +29,8 @@ use words::{country, fill, refusals};
 /// Highest choice of the quantity field. The API accepts up to the sale's limit.
 const MAX_QUANTITY_CHOICE: i64 = 10;
 
-/// Name of the calendar file below a sale's page.
-pub const REMINDER: &str = "reminder.ics";
+/// Names of the calendar files below a sale's page: its start, and the result of its draw.
+pub const CALENDARS: [&str; 2] = ["reminder.ics", "result.ics"];
 
 /// The public address of the shop, its settings, and when its pages are made, of which only the year counts.
 pub type Site<'a> = (&'a str, &'a Arc<ShopSettings>, Timestamp);
@@ -50,8 +50,9 @@ pub fn render_all(
     pages.extend(render_lists(locale, site, &listed, categories)?);
     for (sale, goods) in sales {
         let path = sale_path(locale, sale);
-        if let Some(reminder) = reminder::reminder(locale, site.0, sale, goods).filter(|_| !sale.shadow) {
-            pages.push((format!("{path}/{REMINDER}"), reminder));
+        let calendars = [calendar::start(locale, site.0, sale, goods), calendar::result(locale, site.0, sale, goods)];
+        for (name, file) in CALENDARS.into_iter().zip(calendars).filter(|_| !sale.shadow) {
+            pages.extend(file.map(|file| (format!("{path}/{name}"), file)));
         }
         let all = || listed.iter().map(|(sale, goods)| (sale, goods));
         let of_sale = (sale, goods);
@@ -257,11 +258,9 @@ impl SalePage<'_> {
         }
     }
 
-    /// When the list of a draw is locked. The result follows within moments.
+    /// When the result of a draw is known.
     fn result_at(&self) -> Option<Timestamp> {
-        let SaleMode::Draw(plan) = &self.sale.mode else { return None };
-        let locks = self.sale.window.closes_at?.as_second() + plan.review_s;
-        Timestamp::from_second(locks).ok()
+        Some(self.sale.mode.draw_plan()?.result_at(self.sale.window.closes_at?))
     }
 
     /// The stage of a draw that the state implies, until the script knows the current one, and when the clock ends it.

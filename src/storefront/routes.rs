@@ -184,6 +184,7 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/sales/{sale}"), get(site::shared))
         .route(&at("/categories/{category}"), get(site::shared))
         .route(&at("/sales/{sale}/reminder.ics"), get(site::shared))
+        .route(&at("/sales/{sale}/result.ics"), get(site::shared))
         .route(&at(""), get(site::to_list))
         .route(&at("/archive"), get(site::archive::show))
         .route(&at("/about"), get(site::about))

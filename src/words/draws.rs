@@ -19,7 +19,10 @@ texts! {
         enter: "立即报名", "Enter now";
         withdraw: "撤回报名", "Withdraw";
         mine: "查看我的报名", "See my entry";
-        result_at: "结果公布：", "Result:";
+        result_at: "结果公布", "Result:";
+        remind_result: "提醒我", "Remind me";
+        calendar_result: "抽签结果公布：{}", "Result of the draw: {}";
+        calendar_result_text: "中签后请按时付款，逾期会顺延给下一位。", "If you win, pay in time, or it goes to the next in order.";
         result_told: "报名一次即可，先后不影响结果，中签会通知你。", "Enter once; when you do makes no difference. If you win, we tell you.";
         won_pay: "你中签了，去付款", "You won. Pay now";
         check: "编号与验算", "Number and proof";
@@ -37,7 +40,7 @@ texts! {
         head_passed: "名额已顺延", "Your turn has passed";
         head_excluded: "报名未通过", "Your entry takes no part";
         head_called_off: "本次抽签取消", "No draw this time";
-        result: "查看抽签结果与证明", "See the result and its proof";
+        result: "看我的结果", "See my result";
         not_entered: "你还没有报名。", "You have not entered.";
         entered: "已报名，截止前可以撤回。结果出来会通知你。", "You have entered, and can withdraw until entries close. We tell you the result.";
         withdrawn: "已撤回报名。截止前可以再次报名。", "Your entry is withdrawn. You can enter again until entries close.";

@@ -87,6 +87,29 @@ async fn proof_page_grows_with_what_is_published() {
 }
 
 #[tokio::test]
+async fn draw_says_when_its_result_comes_and_reminds_of_it() {
+    let clock = hour_before();
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = announce(&admin, 1).await;
+    open(&shop, &clock, &sale).await;
+    enter(&mei, &sale).await;
+    shop.publish();
+    let (page, file) = (format!("/en/sales/{sale}"), format!("/en/sales/{sale}/result.ics"));
+    // The round comes after twice the review, so not when the list is locked.
+    let result = shop.visitor().get(&page).await.text().split("Result:").nth(1).unwrap_or_default()[..200].to_owned();
+    assert!(result.contains("2026-11-21T13:20:") && result.contains(&file), "{result}");
+    let entry = mei.get(&format!("{page}/entry")).await;
+    assert!(entry.text().contains(">13:20</time>") && entry.text().contains(&file), "{entry:?}");
+    let calendar = shop.visitor().get(&file).await;
+    assert!(calendar.text().contains("DTSTART:20261121T1320"), "{calendar:?}");
+    clock.advance(HOUR);
+    follow_schedule(&shop, &sale).await;
+    shop.publish();
+    assert_eq!(shop.visitor().get(&file).await.status, 404);
+}
+
+#[tokio::test]
 async fn list_that_is_locked_after_its_round_is_marked() {
     let clock = hour_before();
     let quicknet = |config: &mut Config| config.web.draw_beacon = Some(Beacon::Quicknet);

@@ -62,6 +62,11 @@ impl DrawPlan {
     pub fn round(self, closes: Timestamp) -> Option<PublicRound> {
         Some(PublicRound::first_after(self.beacon?, later(closes, self.review_s.saturating_mul(2))))
     }
+
+    /// When the draw is held, unless its public round is late: the result follows within moments.
+    pub fn result_at(self, closes: Timestamp) -> Timestamp {
+        self.round(closes).map_or_else(|| self.lock_at(closes), |round| round.at())
+    }
 }
 
 fn later(at: Timestamp, seconds: i64) -> Timestamp {

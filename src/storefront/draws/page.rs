@@ -53,6 +53,8 @@ pub async fn show(
         phase: known.sale.phase(now),
         draw: draw.state,
         delay_reason: draw.changes.last().filter(|_| draw.awaits_round()).map(|change| change.reason.clone()),
+        result_at: (draw.drawn_at.is_none() && draw.called_off_at.is_none())
+            .then(|| draw.round_due().unwrap_or(draw.lock_at)),
         called_off_reason: draw.called_off_reason,
         receipt: entry.as_ref().map(|entry| shop.entries.receipt(sale, entry)).unwrap_or_default(),
         entry,
@@ -128,6 +130,8 @@ pub struct EntryPage {
     pub stage: DrawStage,
     /// When the stage ends, if the clock ends it.
     pub until: Option<Timestamp>,
+    /// When the result is known, until it is.
+    pub result_at: Option<Timestamp>,
     /// `None` if the account has not entered.
     pub entry: Option<DrawEntry>,
     /// The status of the order that the entry won.

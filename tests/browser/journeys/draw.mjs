@@ -59,6 +59,9 @@ async function enter(visitor, sale, words) {
   const { page, scripts } = visitor;
   await visitor.go(`/sales/${sale}`);
   if (scripts) await eventually('a countdown to the closing', async () => /\d\d:\d\d:\d\d/.test(await visitor.slot('until').textContent()));
+  ok((scripts ? /^\d\d:\d\d$/ : / \d\d:\d\d$/).test(await visitor.slot('result').locator('time').textContent()), 'when the result comes');
+  const calendar = await page.request.get(await visitor.slot('result').locator('a').getAttribute('href'));
+  same([calendar.status(), calendar.headers()['content-type']], [200, 'text/calendar; charset=utf-8']);
   await visitor.inspect(scripts ? 'draw-sale' : 'draw-sale-no-script');
   await visitor.button(words.enter).click();
   await page.waitForURL(visitor.path(`/sales/${sale}/entry`));
@@ -92,6 +95,9 @@ async function leadsWinnerToOrder(visitor, sale) {
   const link = page.locator('[data-slot="won"] a');
   await link.waitFor();
   ok(/\/orders\/\d+\/[0-9a-f-]+$/.test(await link.getAttribute('href')), 'it leads to the order');
+  await visitor.slot('until').filter({ hasText: '3' }).waitFor();
+  ok(!(await visitor.slot('result').isVisible()), 'the result is there');
+  await visitor.inspect('draw-sale-won');
   await visitor.go(`/sales/${sale}/entry`);
 }
 

@@ -1,4 +1,5 @@
-//! The calendar file of a sale's start (RFC 5545). It is published beside the page that links to it.
+//! The calendar files of a sale (RFC 5545): its start, and the result of its draw. They are published beside the page that
+//! links to them.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -11,47 +12,74 @@ const ENTRY_DURATION: SignedDuration = SignedDuration::from_mins(15);
 /// Maximum line length in octets, without the line break (RFC 5545, 3.1).
 const MAX_LINE_LEN: usize = 75;
 
-/// The calendar file of a sale that has a start time and has not ended; `None` for any other.
-///
-/// A sale has one `UID` in both languages and after changes, so that a calendar that reads the file again moves the
-/// entry instead of adding one. The content does not depend on the time of rendering: `DTSTAMP` is the product's last
-/// change.
-pub fn reminder(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Option<String> {
+/// The calendar file of the start of a sale that has a start time and has not ended; `None` for any other.
+pub fn start(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Option<String> {
     let starts = sale.starts_at().filter(|_| sale.state != SaleState::Ended)?;
-    let ends = starts.checked_add(ENTRY_DURATION).ok()?;
-    let ends = sale.window.closes_at.filter(|closes| *closes > starts).map_or(ends, |closes| closes.min(ends));
     let words = &text(locale).shop;
     let (summary, price) = match sale.mode.name() {
         ModeName::Rush => (words.calendar_summary, words.calendar_text),
         ModeName::Draw => (words.calendar_draw, words.calendar_price),
         ModeName::WaitingRoom => (words.calendar_waiting_room, words.calendar_price),
     };
-    let summary = escape(&fill(summary, goods.name.get(locale)));
-    let price = fill(price, sale.price);
-    let page = format!("{origin}/{locale}/sales/{}", sale.id);
-    let host = origin.split_once("://").map_or(origin, |(_, host)| host);
-    let lines = [
-        "BEGIN:VCALENDAR".to_owned(),
-        "VERSION:2.0".to_owned(),
-        format!("PRODID:-//Seckill//Reminder//{}", locale.as_str().to_uppercase()),
-        "CALSCALE:GREGORIAN".to_owned(),
-        "BEGIN:VEVENT".to_owned(),
-        format!("UID:sale-{}@{}", sale.id, escape(host)),
-        format!("DTSTAMP:{}", utc(goods.updated_at)),
-        format!("DTSTART:{}", utc(starts)),
-        format!("DTEND:{}", utc(ends)),
-        format!("SUMMARY:{summary}"),
-        format!("DESCRIPTION:{}", escape(&format!("{price}\n{page}"))),
-        format!("URL:{page}"),
-        "BEGIN:VALARM".to_owned(),
-        "ACTION:DISPLAY".to_owned(),
-        "TRIGGER:-PT5M".to_owned(),
-        format!("DESCRIPTION:{summary}"),
-        "END:VALARM".to_owned(),
-        "END:VEVENT".to_owned(),
-        "END:VCALENDAR".to_owned(),
-    ];
-    Some(lines.iter().map(|line| fold(line)).collect())
+    let ends = sale.window.closes_at.filter(|closes| *closes > starts);
+    let entry = Entry { uid: format!("sale-{}", sale.id), starts, ends, summary, text: fill(price, sale.price) };
+    entry.file(locale, origin, sale, goods)
+}
+
+/// The calendar file of the result of a draw that has not ended; `None` for any other sale.
+pub fn result(locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Option<String> {
+    let plan = sale.mode.draw_plan().filter(|_| sale.state != SaleState::Ended)?;
+    let starts = plan.result_at(sale.window.closes_at?);
+    let words = &text(locale).draws;
+    let (summary, text) = (words.calendar_result, words.calendar_result_text.to_owned());
+    let entry = Entry { uid: format!("draw-{}", sale.id), starts, ends: None, summary, text };
+    entry.file(locale, origin, sale, goods)
+}
+
+struct Entry {
+    /// It is the same in both languages and after changes, so that a calendar that reads the file again moves the entry
+    /// instead of adding one.
+    uid: String,
+    starts: Timestamp,
+    /// If that is earlier than [`ENTRY_DURATION`] after the start.
+    ends: Option<Timestamp>,
+    /// With a place for the name of the goods.
+    summary: &'static str,
+    text: String,
+}
+
+impl Entry {
+    /// The content does not depend on the time of rendering: `DTSTAMP` is the product's last change.
+    fn file(self, locale: Locale, origin: &str, sale: &Sale, goods: &Goods) -> Option<String> {
+        let Entry { uid, starts, ends, summary, text } = self;
+        let latest = starts.checked_add(ENTRY_DURATION).ok()?;
+        let ends = ends.map_or(latest, |ends| ends.min(latest));
+        let summary = escape(&fill(summary, goods.name.get(locale)));
+        let page = format!("{origin}/{locale}/sales/{}", sale.id);
+        let host = origin.split_once("://").map_or(origin, |(_, host)| host);
+        let lines = [
+            "BEGIN:VCALENDAR".to_owned(),
+            "VERSION:2.0".to_owned(),
+            format!("PRODID:-//Seckill//Reminder//{}", locale.as_str().to_uppercase()),
+            "CALSCALE:GREGORIAN".to_owned(),
+            "BEGIN:VEVENT".to_owned(),
+            format!("UID:{uid}@{}", escape(host)),
+            format!("DTSTAMP:{}", utc(goods.updated_at)),
+            format!("DTSTART:{}", utc(starts)),
+            format!("DTEND:{}", utc(ends)),
+            format!("SUMMARY:{summary}"),
+            format!("DESCRIPTION:{}", escape(&format!("{text}\n{page}"))),
+            format!("URL:{page}"),
+            "BEGIN:VALARM".to_owned(),
+            "ACTION:DISPLAY".to_owned(),
+            "TRIGGER:-PT5M".to_owned(),
+            format!("DESCRIPTION:{summary}"),
+            "END:VALARM".to_owned(),
+            "END:VEVENT".to_owned(),
+            "END:VCALENDAR".to_owned(),
+        ];
+        Some(lines.iter().map(|line| fold(line)).collect())
+    }
 }
 
 fn utc(at: Timestamp) -> String {
@@ -91,14 +119,14 @@ fn fold(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{SaleMode, WaitingRoomPlan};
+    use domain::{DrawPlan, SaleMode, WaitingRoomPlan};
     use testing::samples::{at, sample};
 
     const ORIGIN: &str = "https://shop.example";
 
     fn file_of(name: &str) -> String {
         let (sale, goods) = sample(7, name);
-        reminder(Locale::En, ORIGIN, &sale, &goods).unwrap()
+        start(Locale::En, ORIGIN, &sale, &goods).unwrap()
     }
 
     /// The unfolded lines.
@@ -128,10 +156,24 @@ mod tests {
     fn waiting_room_is_entered_when_it_opens() {
         let (mut sale, goods) = sample(7, "Phone");
         sale.mode = SaleMode::WaitingRoom(WaitingRoomPlan { prequeue_s: 1_800, ..WaitingRoomPlan::USUAL });
-        let lines = read(&reminder(Locale::En, ORIGIN, &sale, &goods).unwrap());
+        let lines = read(&start(Locale::En, ORIGIN, &sale, &goods).unwrap());
         for line in ["DTSTART:20261121T113000Z", "DTEND:20261121T114500Z", "SUMMARY:Waiting room opens: Phone"] {
             assert!(lines.iter().any(|l| l == line), "{line} in {lines:?}");
         }
+    }
+
+    #[test]
+    fn result_of_a_draw_comes_with_its_round() {
+        let (mut sale, goods) = sample(7, "Phone");
+        assert_eq!(result(Locale::En, ORIGIN, &sale, &goods), None);
+        sale.window.closes_at = Some(at("2026-11-21T12:30:00Z"));
+        sale.mode = SaleMode::Draw(DrawPlan { window_s: 900, review_s: 600, beacon: None });
+        let lines = read(&result(Locale::En, ORIGIN, &sale, &goods).unwrap());
+        for line in ["DTSTART:20261121T124000Z", "UID:draw-7@shop.example", "SUMMARY:Result of the draw: Phone"] {
+            assert!(lines.iter().any(|l| l == line), "{line} in {lines:?}");
+        }
+        sale.state = SaleState::Ended;
+        assert_eq!(result(Locale::En, ORIGIN, &sale, &goods), None);
     }
 
     #[test]
@@ -152,10 +194,10 @@ mod tests {
     fn sale_without_start_time_or_ended_has_no_file() {
         let (mut sale, goods) = sample(7, "Phone");
         sale.window.closes_at = Some(at("2026-11-21T12:05:00Z"));
-        assert!(reminder(Locale::Zh, ORIGIN, &sale, &goods).unwrap().contains("DTEND:20261121T120500Z"));
+        assert!(start(Locale::Zh, ORIGIN, &sale, &goods).unwrap().contains("DTEND:20261121T120500Z"));
         sale.state = SaleState::Ended;
-        assert_eq!(reminder(Locale::Zh, ORIGIN, &sale, &goods), None);
+        assert_eq!(start(Locale::Zh, ORIGIN, &sale, &goods), None);
         (sale.state, sale.window.opens_at) = (SaleState::Scheduled, None);
-        assert_eq!(reminder(Locale::Zh, ORIGIN, &sale, &goods), None);
+        assert_eq!(start(Locale::Zh, ORIGIN, &sale, &goods), None);
     }
 }
