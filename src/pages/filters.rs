@@ -10,8 +10,8 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::Chrome;
-use crate::picture::{AsPicture, PictureView, Placement};
-use domain::{Category, CategoryId, Goods, Locale, ModeName, Sale, SaleState};
+use crate::picture::{self as pictures, AsPicture, PictureView, Placement};
+use domain::{Category, CategoryId, Goods, Locale, ModeName, Picture, Sale, SaleState};
 use words::{ScriptText, fill, text};
 
 /// `2026-11-21 20:00 UTC`, for browsers whose script does not replace it by local time.
@@ -67,6 +67,12 @@ pub fn asset(name: &str, _: &dyn Values) -> Result<&'static str> {
 #[askama::filter_fn]
 pub fn picture<P: AsPicture, A: Display>(picture: P, _: &dyn Values, placement: &str, alt: A) -> Result<Safe<String>> {
     PictureView::new(picture.as_picture(), Placement::from_name(placement), &alt.to_string()).render().map(Safe)
+}
+
+/// The address of a picture's largest copy.
+#[askama::filter_fn]
+pub fn largest(picture: &Picture, _: &dyn Values) -> Result<String> {
+    Ok(pictures::largest(picture))
 }
 
 // The call to action on a sale's card, which depends on how the sale finds its buyers.

@@ -131,6 +131,12 @@ impl<'a> PictureView<'a> {
     }
 }
 
+/// The address of the largest file of the picture.
+pub fn largest(picture: &Picture) -> String {
+    let copy = picture.has_copies().then(|| picture.copy(picture.width, "jpg"));
+    copy.map_or_else(|| address(Some(picture)), |copy| assets::picture(&copy))
+}
+
 /// The address of one file of the picture, an upload or a demo picture. Without a picture, the address of the
 /// placeholder.
 pub fn address(picture: Option<&Picture>) -> String {
@@ -187,6 +193,14 @@ mod tests {
         }
         assert!(!html.contains("<source") && !html.contains("placeholder"), "{html}");
         assert_eq!(html.matches(".webp").count(), 4, "{html}");
+    }
+
+    #[test]
+    fn picture_is_looked_at_in_its_largest_copy() {
+        assert_eq!(largest(&photo(1000, 750)), "/uploads/u-00ff-1000.jpg");
+        let drawing = Picture { width: 1200, height: 1200, ..Picture::drawing("phone") };
+        assert!(largest(&drawing).starts_with("/static/goods/phone-1200."));
+        assert!(largest(&Picture::drawing("phone-640.webp")).starts_with("/static/goods/phone-640."));
     }
 
     #[test]

@@ -31,6 +31,7 @@ texts! {
         markdown_help: "介绍支持 Markdown：# 小标题、- 列表、**加粗**，规格用表格（| 重量 | 168 克 |）。HTML 和图片会被去掉。",
             "Descriptions may use Markdown: # headings, - lists, **bold**, and tables for specifications (| Weight | 168 g |). HTML and pictures are removed.";
         gallery: "商品图片，共 {} 张", "Pictures: {}";
+        zoom_close: "关闭大图", "Close";
         gallery_nav: "选择图片", "Choose a picture";
         gallery_show: "查看第 {} 张", "Show picture {}";
         gallery_item: "（第 {} 张，共 {} 张）", " (picture {} of {})";

@@ -101,6 +101,16 @@ fn rehearsal_has_a_page_and_is_not_listed() {
 }
 
 #[test]
+fn picture_is_a_link_to_its_largest_copy() {
+    let (sale, mut goods) = sample(7, "Phone");
+    let page = |goods: &Goods| render(&[(sale.clone(), goods.clone())])[2].1.clone();
+    assert!(page(&goods).contains("href=\"/static/goods/phone-640."), "{}", page(&goods));
+    goods.pictures.clear();
+    let without = page(&goods);
+    assert!(!without.contains("data-zoom") && !without.contains("gallery.js"), "{without}");
+}
+
+#[test]
 fn limit_of_one_needs_no_quantity_field() {
     let mut one = sample(7, "Phone");
     assert!(render(std::slice::from_ref(&one))[2].1.contains("<select"));
