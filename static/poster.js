@@ -1,5 +1,5 @@
-// The poster of a sale as a picture to store or share: with the start in the visitor's time, and as PNG, which every
-// gallery accepts. Without this file the link leads to the drawing.
+// Pictures to store or share: the poster of a sale with the start in the visitor's time, as PNG, which every gallery
+// accepts. Without this file the link leads to the drawing.
 
 import { create, dateOf, timeOfDay } from './lib.js';
 
@@ -20,34 +20,50 @@ async function drawing(address) {
   return new XMLSerializer().serializeToString(svg);
 }
 
+/** A canvas of the size of a poster. */
+export function blank() {
+  const canvas = create('canvas', { width: WIDTH, height: HEIGHT });
+  return [canvas, canvas.getContext('2d')];
+}
+
 async function painted(svg) {
   const image = new Image();
   // The security policy allows `data:`, not `blob:`.
   image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   await image.decode();
-  const canvas = document.createElement('canvas');
-  [canvas.width, canvas.height] = [WIDTH, HEIGHT];
-  canvas.getContext('2d').drawImage(image, 0, 0, WIDTH, HEIGHT);
-  return canvas.toDataURL('image/png');
+  const [canvas, context] = blank();
+  context.drawImage(image, 0, 0, WIDTH, HEIGHT);
+  return canvas;
+}
+
+/** Shows what `paint` returns, a canvas, in the dialog beside a control, to be stored, and sent where the device can. */
+export async function offer(control, dialog, paint, { title, url }) {
+  const [frame, save, send] = [dialog.querySelector('article'), dialog.querySelector('[download]'), dialog.querySelector('[data-send]')];
+  control.setAttribute('aria-busy', 'true');
+  try {
+    const canvas = await paint();
+    save.href = canvas.toDataURL('image/png');
+    frame.querySelector('img')?.remove();
+    frame.prepend(create('img', { alt: frame.dataset.alt, width: WIDTH, height: HEIGHT, src: save.href }));
+    const bytes = await new Promise((resolve) => canvas.toBlob(resolve, 'image/png'));
+    const files = [new File([bytes], save.download, { type: 'image/png' })];
+    send.hidden = !navigator.canShare?.({ files });
+    // A sheet that was closed, or an app that refused, leaves the picture to be stored.
+    send.onclick = () => navigator.share({ files, title, text: `${title} ${new URL(url, location)}` }).catch(() => {});
+    dialog.querySelector('[data-close]').onclick = () => dialog.close();
+    dialog.showModal();
+  } finally {
+    control.removeAttribute('aria-busy');
+  }
 }
 
 for (const link of document.querySelectorAll('[data-poster]')) {
   const dialog = link.parentElement.querySelector('dialog');
-  const [frame, save] = [dialog.querySelector('article'), dialog.querySelector('[download]')];
-  const picture = create('img', { alt: frame.dataset.alt, width: WIDTH, height: HEIGHT });
   link.addEventListener('click', async (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    link.setAttribute('aria-busy', 'true');
-    try {
-      picture.src = save.href = await painted(await drawing(link.href));
-      frame.prepend(picture);
-      dialog.showModal();
-    } catch {
-      location.assign(link.href);
-    } finally {
-      link.removeAttribute('aria-busy');
-    }
+    const paint = async () => painted(await drawing(link.href));
+    const about = { title: document.querySelector('h1').textContent, url: location.pathname };
+    await offer(link, dialog, paint, about).catch(() => location.assign(link.href));
   });
-  dialog.querySelector('button').addEventListener('click', () => dialog.close());
 }

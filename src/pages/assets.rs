@@ -158,6 +158,7 @@ embed! {
     "waiting_room.js"
     "waitlist.js"
     "wallet.css"
+    "win_picture.js"
 }
 
 /// The content of a listed file. A debug build reads it at each start, so that a changed file needs no build.

@@ -108,6 +108,7 @@ texts! {
         poster: "海报", "Poster";
         poster_save: "保存图片", "Save picture";
         poster_close: "关闭", "Close";
+        poster_share: "分享图片", "Share picture";
         poster_scan: "扫码准点抢", "Scan to be there on time";
         older: "更早的场次", "Older sales";
         newest: "回到最新", "Back to newest";
@@ -246,6 +247,7 @@ texts! {
         won_waiting_room: "轮到你了，买到了！", "Your turn, and it’s yours!";
         paid: "到手了！", "It’s yours!";
         show_off: "晒一晒", "Share";
+        show_off_picture: "一张庆祝的图片", "A picture of your win";
         invoice: "开发票", "Invoice";
         number: "第 {} 位抢到", "No. {}";
         number_of: "共 {} 件", "of {}";

@@ -48,6 +48,27 @@ async function win(run, words) {
   await page.locator('.order .steps a[href$="/address"]').waitFor();
   ok(await page.locator('#onward a').first().isVisible(), 'further sales');
   await visitor.inspect('paid');
+  await showOff(visitor);
+}
+
+/** The product, "got it" and the shop as a picture, to be stored, and sent where the device can. */
+async function showOff(visitor) {
+  const { page } = visitor;
+  await page.evaluate(() => {
+    navigator.canShare = ({ files }) => files[0].type === 'image/png';
+    navigator.share = async ({ files, text }) => { window.shared = [files[0].name, files[0].size > 10_000, text]; };
+  });
+  await page.locator('[data-win]').click();
+  const dialog = page.locator('dialog.poster');
+  await dialog.getByRole('img').waitFor();
+  const number = await page.locator('.facts bdi').first().textContent();
+  same(await dialog.locator('[download]').getAttribute('download'), `${number}.png`);
+  await visitor.inspect('win-picture');
+  await dialog.locator('[data-send]').click();
+  const [name, isPainted, text] = await page.evaluate(() => window.shared);
+  same([name, isPainted, /^.+ · .+ http.+\/sales\/\d+$/.test(text)], [`${number}.png`, true, true]);
+  await dialog.locator('[data-close]').click();
+  await dialog.waitFor({ state: 'hidden' });
 }
 
 /** The order and the list show that the provider declined a payment. */
@@ -209,6 +230,25 @@ async function passwords(run, words) {
   same([await field.getAttribute('type'), await button.getAttribute('aria-pressed')], ['password', 'false']);
 }
 
+/** A picture opens in its largest copy, with the keys and the pointer. */
+async function zoom(visitor) {
+  const { page } = visitor;
+  const links = page.locator('[data-zoom]');
+  await links.first().focus();
+  await page.keyboard.press('Enter');
+  const box = page.locator('dialog.zoom');
+  const image = box.locator('img');
+  await eventually('the largest copy has come', async () => (await image.getAttribute('src')) === await links.first().evaluate((link) => link.href));
+  await visitor.inspect('zoom');
+  await page.keyboard.press('ArrowRight');
+  same(await image.getAttribute('alt'), await links.nth(1).locator('img').last().getAttribute('alt'));
+  await image.click({ position: { x: 40, y: 40 } });
+  ok(await box.evaluate((dialog) => dialog.classList.contains('near') && dialog.scrollWidth > 2 * dialog.clientWidth), 'nearer');
+  await page.keyboard.press('Escape');
+  await box.waitFor({ state: 'detached' });
+  ok(await links.first().evaluate((link) => link === document.activeElement), 'the focus is where it was');
+}
+
 /** A description has its specifications, the sale can be passed on, and the shop's own pages are a link away. */
 async function goods(run) {
   const { shop } = run;
@@ -229,6 +269,7 @@ async function goods(run) {
     });
   }
   await visitor.inspect('goods-in-depth');
+  await zoom(visitor);
   const poster = await page.request.get(visitor.path(`/sales/${sale}/poster.svg`));
   same([poster.status(), poster.headers()['content-type']], [200, 'image/svg+xml']);
   await page.locator('[data-poster]').click();
