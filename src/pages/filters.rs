@@ -14,16 +14,12 @@ use crate::picture::{self as pictures, AsPicture, PictureView, Placement};
 use domain::{Category, CategoryId, Goods, Locale, ModeName, Picture, Sale, SaleState};
 use words::{ScriptText, fill, text};
 
-/// `2026-11-21 20:00 UTC`, for browsers whose script does not replace it by local time.
+/// `2026-11-21 20:00 UTC`, on pages of the console for browsers whose script does not replace it by local time. Shoppers
+/// read [`Chrome::when`].
 #[askama::filter_fn]
 pub fn utc(at: &Timestamp, _: &dyn Values) -> Result<String> {
-    Ok(utc_text(*at))
-}
-
-/// The same text as the filter `utc`, for code outside of templates.
-pub fn utc_text(at: Timestamp) -> String {
     let seconds = if at.as_second() % 60 == 0 { "" } else { ":%S" };
-    at.to_zoned(TimeZone::UTC).strftime(&format!("%Y-%m-%d %H:%M{seconds} UTC")).to_string()
+    Ok(at.to_zoned(TimeZone::UTC).strftime(&format!("%Y-%m-%d %H:%M{seconds} UTC")).to_string())
 }
 
 /// Replaces `{}` in a text by a value.
