@@ -16,6 +16,9 @@
 //! `-- queue` measures a waiting room: places taken ÷ purchases accepted, its public state (`/line`) ÷ the button, and
 //! what data control needs while a million shoppers wait.
 //!
+//! `-- reservations` measures reservations by the token of another shop ÷ purchases accepted. Two seconds at most: it has
+//! customers for no more.
+//!
 //! `-- growth` measures instead the cost of an accepted purchase once a million
 //! shoppers hold units of its sale, and with a thousand live sales, bought from one or all of them. It leaves a million
 //! orders in the outbox: run `scripts/stack purge` afterwards.
@@ -31,6 +34,7 @@ mod common;
 mod ended;
 #[path = "../common/info.rs"]
 mod info;
+mod reservations;
 #[path = "../common/shop.rs"]
 mod shop;
 mod waiting_room;
@@ -82,6 +86,8 @@ enum Scope {
     Ended,
     /// Waiting rooms.
     WaitingRoom,
+    /// By the token of another shop.
+    Reservations,
 }
 
 impl Plan {
@@ -94,6 +100,7 @@ impl Plan {
                 () if has_argument("growth") => Scope::Growth,
                 () if has_argument("ended") => Scope::Ended,
                 () if has_argument("queue") => Scope::WaitingRoom,
+                () if has_argument("reservations") => Scope::Reservations,
                 () if has_argument("http") => Scope::Http,
                 () if has_argument("pipeline") => Scope::Pipeline,
                 () => Scope::All,
@@ -122,6 +129,9 @@ async fn run() -> anyhow::Result<()> {
             waiting_room::joins_and_line(&shop, dir.path(), connections, &plan).await?;
         }
         return waiting_room::a_million_wait(&shop).await;
+    }
+    if plan.scope == Scope::Reservations {
+        return reservations::measure(&shop, dir.path(), &plan).await;
     }
     for connections in CONNECTIONS {
         if plan.scope == Scope::Pipeline {
