@@ -235,9 +235,16 @@ async fn file_of_goods_and_sales_is_carried_out_as_a_whole_or_not_at_all() {
         assert!(named.contains(&(&json!(wrong.0), &json!(wrong.1))), "{wrong:?} in {refused}");
     }
     // What only the database knows is found when the lines are carried out, and undoes the lines before.
-    let lines = "name_zh,name_en,category_id\n一,One,\n二,Two,999\n";
-    let refused = import("csv", lines, false).await.json();
-    assert_eq!((&refused["refused"][0]["line"], &refused["refused"][0]["field"]), (&json!(3), &json!("category_id")));
+    for lines in [
+        "name_zh,name_en,category_id\n一,One,\n二,Two,999\n",
+        "name_zh,name_en,category_id\r\n一,One,\r\n二,Two,999\r\n",
+    ] {
+        let refused = import("csv", lines, false).await.json();
+        assert_eq!(
+            (&refused["refused"][0]["line"], &refused["refused"][0]["field"]),
+            (&json!(3), &json!("category_id"))
+        );
+    }
     assert_eq!(goods().await, 2);
     assert_eq!(import("csv", "name_zh\n", false).await.problem(), problem(422, "invalid"));
     assert_eq!(import("csv", &format!("name_zh,name_en\n{}", "a,b\n".repeat(501)), true).await.status, 422);

@@ -198,9 +198,10 @@ pub(crate) async fn carry_out(
 
 /// The lines of a file with their numbers. An error is the code of what is wrong with the whole file.
 fn read(format: FileFormat, text: &str) -> Result<Vec<Line>, &'static str> {
-    let text = text.trim_start_matches('\u{feff}');
+    // Browsers send CRLF. The CSV reader begins its next line between the two, so its numbers would be one too low.
+    let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let lines = match format {
-        FileFormat::Csv => read_csv(text)?,
+        FileFormat::Csv => read_csv(&text)?,
         FileFormat::JsonLines => {
             let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
             lines.map(|(line, number)| (number, json_cells(line))).collect()
