@@ -130,6 +130,7 @@ fn paid_page(second: i64, address: Option<AddressView>, parcel: Option<Parcel>) 
         wallet: None,
         deposit: None,
         offers: vec!["sandbox"],
+        is_in_wechat: false,
         sale: Some(sale_of_order(OrderStatus::Paid)),
         now: at(second),
         appeal: AppealFormState::default(),
