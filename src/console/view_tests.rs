@@ -143,7 +143,7 @@ fn forms_keep_values_and_show_errors() {
         uploads: vec![UploadError { file: text, code: "picture_broken" }],
     };
     let html = goods.render().unwrap();
-    assert_eq!(html.matches("<script").count(), 4, "only the scripts of the page");
+    assert_eq!(html.matches("<script").count(), 5, "only the scripts of the page");
     assert!(html.contains("图片损坏") && html.contains("必填") && html.contains("action=\"/admin/goods/3?lang=zh\""));
 }
 
