@@ -271,13 +271,13 @@ mod stack {
     const ROLES: [&str; 5] = ["serve", "serve", "relay", "consume", "control"];
 
     /// nginx is in front of two servers. While shoppers buy, processes are stopped and started one after the other: the
-    /// index of each, and the program that it runs from then on, if it is not this version's. They drain for longer than
-    /// nginx keeps an idle connection. Otherwise a request may meet a connection that is being closed, and nginx answers it
-    /// with 503, because it may not send it twice.
+    /// index of each, and the program that it runs from then on, if it is not this version's. They drain for a second
+    /// longer than nginx keeps an idle connection: otherwise a request may meet a connection that is being closed, and nginx
+    /// answers it with 503, because it may not send it twice. Requests in progress then have six seconds to end.
     async fn restarts_are_a_go(plan: Plan, shoppers: &str, restarts: &[(usize, Option<&str>)]) {
         let address = free_address();
         let plan = plan.roles(&ROLES).set("SECKILL_PUBLIC_URL", &format!("http://{address}"));
-        let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_DRAIN", "5s");
+        let plan = plan.set("SECKILL_TRUSTED_PROXIES", "127.0.0.1").set("SECKILL_DRAIN", "3s");
         let mut shop = plan.start().await;
         shop.goods().await;
         let (dir, pages) = (tempfile::tempdir().unwrap(), Path::new(shop.setting("SECKILL_DATA_DIR")).join("pages"));
@@ -308,7 +308,7 @@ mod stack {
 
     #[tokio::test]
     async fn restart_of_both_servers_is_a_go() {
-        restarts_are_a_go(Plan::on(Rung::Rabbit).await, "1500", &[(0, None), (1, None)]).await;
+        restarts_are_a_go(Plan::on(Rung::Rabbit).await, "1000", &[(0, None), (1, None)]).await;
     }
 
     /// All processes are rolled from the version before the latest migration to this one, and back.
