@@ -51,6 +51,7 @@ pub struct ShopForm {
     currency: String,
     sender: String,
     ships_within_days: String,
+    tax_number: String,
 }
 
 impl ShopForm {
@@ -67,6 +68,7 @@ impl ShopForm {
             currency: settings.currency.as_str().to_owned(),
             sender: settings.sender.clone(),
             ships_within_days: settings.ships_within_days.to_string(),
+            tax_number: settings.tax_number.clone(),
         }
     }
 
@@ -106,6 +108,7 @@ impl ShopForm {
             currency: currency.unwrap_or(before.currency),
             sender: self.sender.trim().to_owned(),
             ships_within_days: days.unwrap_or_default(),
+            tax_number: self.tax_number.trim().to_owned(),
             ..before.clone()
         };
         errors.extend(settings.mistakes().into_iter().map(|(field, code)| FieldError::new(field, code)));

@@ -17,6 +17,7 @@ const MAX_NAME_CHARS: usize = 40;
 /// A mark is a square with one or two signs.
 const MAX_MARK_CHARS: usize = 2;
 const MAX_SENDER_CHARS: usize = 60;
+const MAX_TAX_NUMBER_CHARS: usize = 30;
 /// A promise of a later day promises nothing.
 const MAX_SHIPPING_DAYS: u8 = 60;
 
@@ -41,6 +42,8 @@ pub struct ShopSettings {
     /// before there was one promises nothing.
     #[serde(default)]
     pub ships_within_days: u8,
+    /// The merchant's tax number, as receipts say it; may be empty. Its form differs between countries.
+    pub tax_number: String,
     /// Whether an owner has put the list of first steps away.
     pub knows_steps: bool,
     /// Time of the last change. It increases with every change.
@@ -60,6 +63,7 @@ impl Default for ShopSettings {
             currency: Currency::CNY,
             sender: String::new(),
             ships_within_days: 2,
+            tax_number: String::new(),
             knows_steps: false,
             updated_at: Timestamp::UNIX_EPOCH,
         }
@@ -107,6 +111,7 @@ impl ShopSettings {
             (!is_legible).then_some(("colour", "low_contrast")),
             line("sender", &self.sender, MAX_SENDER_CHARS, false),
             (self.ships_within_days > MAX_SHIPPING_DAYS).then_some(("ships_within_days", "bad_days")),
+            line("tax_number", &self.tax_number, MAX_TAX_NUMBER_CHARS, false),
         ];
         found.into_iter().flatten().collect()
     }

@@ -44,6 +44,7 @@ texts! {
         f_languages: "语言", "Languages";
         f_currency: "默认币种", "Default currency";
         f_sender: "发件人", "Sender";
+        f_tax_number: "店铺税号", "Tax number of the shop";
         f_ships_within: "几天内发货", "Days until an order is sent";
         page: "页面“{}”", "Page “{}”";
         f_goods: "商品", "Product";

@@ -182,6 +182,8 @@ texts! {
         only_en: "仅英文", "English only";
         ships_within: "几天内发货", "Days until an order is sent";
         ships_within_help: "从付款算起，付款前后都会告诉买家。填 0 则不承诺。", "Counted from the payment. Buyers are told before and after they pay. 0: no promise.";
+        tax_number: "店铺税号（可不填）", "The shop’s tax number (optional)";
+        tax_number_help: "印在收据上，在店铺名称下方。", "Receipts say it below the shop’s name.";
         sender: "邮件发件人（可不填）", "Sender of mail (optional)";
         sender_help: "不填则用店铺名称。", "Empty: the shop’s name.";
         preview: "预览", "Preview";

@@ -158,6 +158,11 @@ async fn promise_of_the_day_is_told_before_and_after_buying() {
     assert!(page().await.contains("Sent within a day of your payment"));
     assert_eq!(set(shop.settings().await.version(), "0").await.status, 303);
     assert!(!page().await.contains("Sent within"));
+    let receipt = async || mei.get(&format!("/en/orders/{sale}/{order}/receipt")).await.text().to_owned();
+    assert!(receipt().await.contains("<p>Seckill</p>"));
+    let numbered = format!("{}&tax_number=91350100M000100Y43", form(shop.settings().await.version(), "0a5bff"));
+    assert_eq!(admin.send_form(FORM, &numbered).await.status, 303);
+    assert!(receipt().await.contains("<br>Tax number 91350100M000100Y43</p>"), "{}", receipt().await);
     let log = admin.get("/admin/log?lang=en").await;
     assert!(log.text().contains("Days until an order is sent"), "{}", log.text());
 }

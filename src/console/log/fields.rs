@@ -81,6 +81,7 @@ static FIELDS: &[Row] = &{
         ("shop", "currency", |t| t.f_currency, Plain, MAIN),
         ("shop", "sender", |t| t.f_sender, Plain, MAIN),
         ("shop", "ships_within_days", |t| t.f_ships_within, Plain, MAIN),
+        ("shop", "tax_number", |t| t.f_tax_number, Plain, MAIN),
         ("category", "goods", |t| t.f_products, Plain, MAIN),
         ("question", "answer", |t| t.f_answer, Plain, MAIN),
         ("sale", "reason", |t| t.f_reason, Plain, MAIN),
