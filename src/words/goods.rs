@@ -9,7 +9,7 @@ texts! {
         text: "粘贴内容", "Paste the lines";
         text_help: "CSV 的第一行是列名。最多 {} 行。", "The first line of CSV has the names of the columns. At most {} lines.";
         file: "或选择文件", "Or choose a file";
-        file_help: "UTF-8 编码。选择文件后以文件为准。", "In UTF-8. A file counts instead of what is pasted.";
+        file_help: "选择文件后以文件为准。", "A file counts instead of what is pasted.";
         check: "检查", "Check";
         import: "导入", "Import";
         line: "行", "Line";

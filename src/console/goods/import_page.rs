@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::import::{GoodsFile, ImportLine, ImportReport, MAX_BYTES, MAX_LINES, NAMES, carry_out};
 use crate::StaffVisit;
+use crate::lists::csv::text_of_file;
 use pages::{Chrome, filters};
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
@@ -84,9 +85,9 @@ pub async fn submit(
     let given = timeout(UPLOAD_TIMEOUT, read_form(upload)).await.map_err(|_| Code::RequestTimeout)??;
     let page = ImportPage::new(&visitor, true);
     let wrong = |code| Some(field_error(visitor.locale, code));
-    let text = match String::from_utf8(if given.file.is_empty() { given.text.clone() } else { given.file }) {
-        Ok(text) if !text.contains('\0') => text,
-        _ => {
+    let text = match text_of_file(if given.file.is_empty() { given.text.clone() } else { given.file }) {
+        Some(text) => text,
+        None => {
             let text = String::from_utf8_lossy(&given.text).replace('\0', "");
             return personal(StatusCode::UNPROCESSABLE_ENTITY, &ImportPage { text, wrong: wrong("bad_csv"), ..page });
         }

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tracing::error;
 
+use encoding_rs::GB18030;
 use store::StoreError;
 use web::cache_policy::Cache;
 
@@ -33,6 +34,15 @@ pub fn download(
     let disposition = format!("attachment; filename=\"{file_name}\"");
     let headers = [(CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()), (CONTENT_DISPOSITION, disposition)];
     (Cache::Private, headers, body).into_response()
+}
+
+/// The text of an uploaded file; `None` if it is none. Excel in Chinese saves CSV in GBK unless it is told otherwise.
+pub fn text_of_file(bytes: Vec<u8>) -> Option<String> {
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => GB18030.decode_without_bom_handling_and_without_replacement(error.as_bytes())?.into_owned(),
+    };
+    (!text.contains('\0')).then_some(text)
 }
 
 /// Writes one record.
@@ -76,6 +86,18 @@ mod tests {
         for plain in ["", "+1 415 555 0123", "+86 (10) 6552 9988", "mei", "1999.00", "-2", "-19.90", "王=小美", " =x"]
         {
             assert_eq!(escape_formula(plain.to_owned()), plain);
+        }
+    }
+
+    #[test]
+    fn files_of_chinese_excel_are_read() {
+        for text in ["order,carrier\n1,顺丰速运\n", "\u{feff}订单,承运商\r\n", ""] {
+            assert_eq!(text_of_file(text.as_bytes().to_vec()).as_deref(), Some(text));
+        }
+        let (gbk, _, _) = GB18030.encode("order,carrier\n1,顺丰速运\n");
+        assert_eq!(text_of_file(gbk.into_owned()).as_deref(), Some("order,carrier\n1,顺丰速运\n"));
+        for none in [&b"a\0b"[..], b"\xff\xfe", b"\x89PNG\r\n\x1a\n\0\0", b"1,\xcb"] {
+            assert_eq!(text_of_file(none.to_vec()), None, "{none:?}");
         }
     }
 

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
+use crate::lists::csv::text_of_file;
 use crate::orders::api::{OneOrder, detail, existing_order};
 use crate::orders::page::{OrderPageState, page};
 use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
@@ -242,9 +243,9 @@ pub async fn check(
 ) -> Result<Response, Problem> {
     let upload = upload.map_err(|_| Code::UnsupportedMediaType)?;
     let bytes = timeout(UPLOAD_TIMEOUT, read_file(upload)).await.map_err(|_| Code::RequestTimeout)??;
-    match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => judge(visit, text, true).await,
-        _ => refuse(&visit.2, "bad_csv"),
+    match text_of_file(bytes) {
+        Some(text) => judge(visit, text, true).await,
+        None => refuse(&visit.2, "bad_csv"),
     }
 }
 
