@@ -58,14 +58,18 @@ impl Remembered {
     }
 }
 
-impl Accounts {
-    /// Whether a text can be the id of a customer. A shop that named its customers like visitors here could name itself
-    /// into the account of one.
-    pub fn is_external_id(text: &str) -> bool {
-        let is_short = (1..=MAX_EXTERNAL_ID).contains(&text.len());
-        is_short && text.bytes().all(|byte| byte.is_ascii_graphic()) && !text.starts_with(ANONYMOUS)
-    }
+/// Whether a text can be the id of a customer.
+pub fn is_external_id(text: &str) -> bool {
+    (1..=MAX_EXTERNAL_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
 
+/// Whether another shop may name a customer by this id. The id of an anonymous visitor would issue an entry into the
+/// visitor's account.
+pub fn may_be_named(id: &str) -> bool {
+    is_external_id(id) && !id.starts_with(ANONYMOUS)
+}
+
+impl Accounts {
     /// The account of a customer that the other shop names; a new one for a new customer. What the other shop leaves out
     /// stays as it was. Returns whether the account is new.
     pub async fn name_shopper(&self, named: &NamedShopper) -> Result<(UserId, bool), AccountRefusal> {

@@ -73,7 +73,7 @@ use webauthn::RelyingParty;
 use device::KnownDevices;
 pub use device::{Device, KnownDevice};
 use external::Remembered;
-pub use external::{EntryTarget, NamedShopper};
+pub use external::{EntryTarget, NamedShopper, is_external_id, may_be_named};
 use fair_queue::Lane;
 pub use link_digests::LinkDigests;
 pub use mail_address::{ContactLink, MailLink, MailLinks};

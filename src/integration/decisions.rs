@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use accounts::Accounts;
+use accounts::is_external_id;
 use domain::decisions::{DecisionCounts, Difference, ShopDecision};
 use domain::{Sale, SaleId, SaleMode};
 use web::Shop;
@@ -66,8 +66,8 @@ pub async fn tell(
     let latest = shop.clock.now() + MAX_AHEAD;
     let wrong = decisions.iter().enumerate().flat_map(|(n, decision)| {
         let checks = [
-            ("id", Accounts::is_external_id(&decision.id), "bad_text"),
-            ("shopper", Accounts::is_external_id(&decision.shopper), "bad_text"),
+            ("id", is_external_id(&decision.id), "bad_text"),
+            ("shopper", is_external_id(&decision.shopper), "bad_text"),
             ("quantity", (1..=MAX_QUANTITY).contains(&decision.quantity), "out_of_range"),
             ("at", decision.at <= latest, "in_future"),
             ("reference", decision.reference.as_deref().is_none_or(is_reference), "bad_text"),

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use accounts::{AccountRefusal, Accounts, EntryTarget, NamedShopper, Session};
+use accounts::{AccountRefusal, EntryTarget, NamedShopper, Session, may_be_named};
 use domain::{SaleId, UserId};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -69,7 +69,7 @@ pub async fn name(
 ) -> Result<Response, Problem> {
     let ShopperBody { id, since, verified, sale, return_url } = body;
     let is_right = [
-        ("id", Accounts::is_external_id(&id), "bad_text"),
+        ("id", may_be_named(&id), "bad_text"),
         ("since", since.is_none_or(|since| since <= shop.clock.now()), "in_future"),
         ("sale", sale.is_none_or(|sale| shop.catalogue.known(sale).is_some()), "no_such_sale"),
         ("return_url", return_url.as_deref().is_none_or(is_web_address), "bad_url"),

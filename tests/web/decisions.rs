@@ -146,3 +146,14 @@ async fn wrong_decisions_are_named_and_none_is_kept() {
     assert_eq!(tell(&program, &sale, vec![decision(0, "sold")]).await.problem(), problem(409, "not_a_rush"));
     assert_eq!(program.get(&path).await.problem(), problem(409, "not_a_rush"));
 }
+
+#[tokio::test]
+async fn decisions_about_anonymous_visitors_are_compared() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let (sale, program) = shop.in_shadow(&admin).await;
+    let mut visitor = decision(1, "sold");
+    visitor["shopper"] = "anonymous-0123".into();
+    let told = tell(&program, &sale, vec![visitor]).await;
+    assert_eq!((told.status.as_u16(), &told.json()["taken"]), (200, &1.into()), "{told:?}");
+}
