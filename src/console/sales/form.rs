@@ -238,26 +238,7 @@ pub async fn preview(
 
 /// The sale of a form as shoppers will see it before its start. What cannot be read is left out.
 fn announced(form: &SaleForm, now: Timestamp) -> Sale {
-    let (draft, _) = form.read(now);
-    Sale {
-        id: SaleId(0),
-        goods_id: draft.goods_id,
-        price: draft.price,
-        list_price: draft.list_price,
-        total: draft.total,
-        sold: 0,
-        granted: 0,
-        per_user_limit: draft.per_user_limit,
-        window: draft.window,
-        rush: draft.rush,
-        mode: draft.mode,
-        eligibility: draft.eligibility,
-        state: SaleState::Scheduled,
-        version: 0,
-        epoch: 0,
-        shadow: false,
-        spread_seed: None,
-    }
+    form.read(now).0.sale(SaleId(0), SaleState::Scheduled)
 }
 
 /// The card of the shop's list. Without goods, a line in its place.

@@ -31,6 +31,29 @@ const MAX_PRICE: i64 = 1_000_000_000_000;
 const MAX_ORDER_AMOUNT: i64 = (1 << 53) - 1;
 
 impl SaleDraft {
+    /// The sale as it begins: nothing is sold, and no seed is drawn.
+    pub fn sale(&self, id: SaleId, state: SaleState) -> Sale {
+        Sale {
+            id,
+            goods_id: self.goods_id,
+            price: self.price,
+            list_price: self.list_price,
+            total: self.total,
+            sold: 0,
+            granted: 0,
+            per_user_limit: self.per_user_limit,
+            window: self.window,
+            rush: self.rush,
+            mode: self.mode,
+            eligibility: self.eligibility,
+            state,
+            version: 1,
+            epoch: 0,
+            shadow: false,
+            spread_seed: None,
+        }
+    }
+
     /// The invalid fields, each with a code.
     pub fn mistakes(&self) -> Vec<(&'static str, &'static str)> {
         let prices = 0..=MAX_PRICE;

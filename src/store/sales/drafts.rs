@@ -198,23 +198,9 @@ pub(crate) async fn create_in(
 ) -> Result<Sale, SaleRefusal> {
     check_goods(tx, draft.goods_id).await?;
     let created = Sale {
-        id,
-        goods_id: draft.goods_id,
-        price: draft.price,
-        list_price: draft.list_price,
-        total: draft.total,
-        sold: 0,
-        granted: 0,
-        per_user_limit: draft.per_user_limit,
-        window: draft.window,
-        rush: draft.rush,
-        mode: draft.mode,
-        eligibility: draft.eligibility,
-        state: saved_state(draft, options.announce),
-        version: 1,
-        epoch: 0,
         shadow: options.shadow,
         spread_seed: Some(random_seed()),
+        ..draft.sale(id, saved_state(draft, options.announce))
     };
     if options.overlap == OverlapPolicy::Refuse {
         refuse_overlap(tx, &created).await?;
