@@ -182,7 +182,10 @@ pub(crate) async fn carry_out(
         return Ok(report);
     }
     match shop.store.goods().import(drafts, request, actor, now).await {
-        Ok(made) => (report.made, report.is_done) = (made, true),
+        Ok(made) => {
+            (report.made, report.is_done) = (made, true);
+            shop.catalogue.refresh().await?;
+        }
         Err((index, refusal)) => {
             let problem: Problem = match refusal {
                 ImportRefusal::Goods(refusal) => refusal.into(),
@@ -192,7 +195,6 @@ pub(crate) async fn carry_out(
             report.lines[index].wrong.push((wrong.field.clone(), wrong.code));
         }
     }
-    shop.catalogue.refresh().await?;
     Ok(report)
 }
 
