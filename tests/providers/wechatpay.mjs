@@ -169,6 +169,7 @@ function headers(text, at, by = signer) {
     'wechatpay-nonce': nonce,
     'wechatpay-serial': PLATFORM[by === 'merchant' ? signer : by].serial,
     'wechatpay-signature': Rsa.sign(Formatter.response(String(at), nonce, text), private_key),
+    'wechatpay-signature-type': 'WECHATPAY2-SHA256-RSA2048',
   };
 }
 
