@@ -2,6 +2,7 @@
 //! customer in by an entry token: signed, valid for five minutes, and once.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
@@ -70,9 +71,27 @@ pub fn may_be_named(id: &str) -> bool {
 }
 
 impl Accounts {
+    pub fn customers(&self) -> Customers<'_> {
+        Customers(self)
+    }
+}
+
+/// The customers of another shop.
+#[derive(Clone, Copy)]
+pub struct Customers<'a>(&'a Accounts);
+
+impl Deref for Customers<'_> {
+    type Target = Accounts;
+
+    fn deref(&self) -> &Accounts {
+        self.0
+    }
+}
+
+impl Customers<'_> {
     /// The account of a customer that the other shop names; a new one for a new customer. What the other shop leaves out
     /// stays as it was. Returns whether the account is new.
-    pub async fn name_shopper(&self, named: &NamedShopper) -> Result<(UserId, bool), AccountRefusal> {
+    pub async fn name(&self, named: &NamedShopper) -> Result<(UserId, bool), AccountRefusal> {
         let known = self.store.accounts().external(&named.id).await?;
         let now = self.store.now().await?;
         let wanted = ExternalAccount {
@@ -92,7 +111,7 @@ impl Accounts {
     /// The account of a customer who was named before; `None` without one. A blocked or deleted account is refused. The
     /// answer comes from memory, unless this process has not met the customer, or sessions of the account were ended
     /// since: a block ends them.
-    pub async fn shopper(&self, id: &str) -> Result<Option<UserId>, AccountRefusal> {
+    pub async fn find(&self, id: &str) -> Result<Option<UserId>, AccountRefusal> {
         if let Some((account, read_at)) = self.remembered.get(id)
             && self.revocations.revoked_until(account.0).is_none_or(|until| until < read_at)
         {
@@ -144,7 +163,7 @@ impl Accounts {
             counted => counted?,
         }
         let id = format!("{ANONYMOUS}{}", Uuid::new_v4().simple());
-        let (account, _) = self.name_shopper(&NamedShopper { id, ..NamedShopper::default() }).await?;
+        let (account, _) = self.name(&NamedShopper { id, ..NamedShopper::default() }).await?;
         let user = self.store.accounts().user(account).await?.ok_or(AccountRefusal::BadLink)?;
         Ok(Some(self.begin(&user, device, "anonymous entry").await?))
     }

@@ -73,12 +73,14 @@ use webauthn::RelyingParty;
 use device::KnownDevices;
 pub use device::{Device, KnownDevice};
 use external::Remembered;
-pub use external::{EntryTarget, NamedShopper, is_external_id, may_be_named};
+pub use external::{Customers, EntryTarget, NamedShopper, is_external_id, may_be_named};
 use fair_queue::Lane;
 pub use link_digests::LinkDigests;
 pub use mail_address::{ContactLink, MailLink, MailLinks};
 use passkeys::Passkeys;
-pub use passkeys::{CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge};
+pub use passkeys::{
+    AccountPasskeys, CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge,
+};
 use password::{HashRequest, Passwords};
 pub use password_rules::is_acceptable_for_admin;
 pub use refusal::AccountRefusal;

@@ -5,6 +5,7 @@
 //! [`CHALLENGE_LIFETIME`], and spent with its first right answer. Issuing one writes nothing, so that visitors cannot
 //! fill the database.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use base64::Engine;
@@ -100,13 +101,8 @@ const WRONG: &str = "passkey";
 const COPIED: &str = "passkey_copied";
 
 impl Accounts {
-    /// Whether browsers offer passkeys at the shop's address.
-    pub fn takes_passkeys(&self) -> bool {
-        self.rules.site.is_some()
-    }
-
-    fn site(&self) -> Result<&RelyingParty, AccountRefusal> {
-        self.rules.site.as_ref().ok_or(AccountRefusal::PasskeysOff)
+    pub fn passkeys(&self) -> AccountPasskeys<'_> {
+        AccountPasskeys(self)
     }
 
     /// Whether the account signs in with its passkey alone, because the owners require a second factor and it has no
@@ -115,14 +111,37 @@ impl Accounts {
         let has_no_other = user.second_factor.is_none() && user.passkeys > 0;
         user.role.is_staff() && has_no_other && self.requires_second_factor()
     }
+}
 
-    pub async fn passkeys_of(&self, session: &Session) -> Result<Vec<Passkey>, StoreError> {
+/// The passkeys of accounts.
+#[derive(Clone, Copy)]
+pub struct AccountPasskeys<'a>(&'a Accounts);
+
+impl Deref for AccountPasskeys<'_> {
+    type Target = Accounts;
+
+    fn deref(&self) -> &Accounts {
+        self.0
+    }
+}
+
+impl AccountPasskeys<'_> {
+    /// Whether browsers offer passkeys at the shop's address.
+    pub fn are_taken(&self) -> bool {
+        self.rules.site.is_some()
+    }
+
+    fn site(&self) -> Result<&RelyingParty, AccountRefusal> {
+        self.rules.site.as_ref().ok_or(AccountRefusal::PasskeysOff)
+    }
+
+    pub async fn of(&self, session: &Session) -> Result<Vec<Passkey>, StoreError> {
         self.store.credentials().passkeys_of(session.user_id).await
     }
 
     /// Begins to add a passkey, confirmed by the password, and by a code if the account has an authenticator app,
     /// because a passkey replaces both.
-    pub async fn begin_passkey(
+    pub async fn begin_adding(
         &self,
         session: &Session,
         device: &Device,
@@ -140,8 +159,8 @@ impl Accounts {
         Ok(PasskeyCreation { challenge, rp_id, user: user.id, username: user.username, excluded })
     }
 
-    /// Adds a passkey, which answers the challenge of [`Accounts::begin_passkey`]. No session ends.
-    pub async fn add_passkey(
+    /// Adds a passkey, which answers the challenge of [`AccountPasskeys::begin_adding`]. No session ends.
+    pub async fn add(
         &self,
         session: &Session,
         device: &Device,
@@ -177,7 +196,7 @@ impl Accounts {
     }
 
     /// Removes a passkey, confirmed like its addition. No session ends.
-    pub async fn remove_passkey(
+    pub async fn remove(
         &self,
         session: &Session,
         device: &Device,
@@ -185,7 +204,7 @@ impl Accounts {
         password: SecretString,
         code: Option<&str>,
     ) -> Result<(), AccountRefusal> {
-        if !self.passkeys_of(session).await?.iter().any(|passkey| passkey.id == id) {
+        if !self.of(session).await?.iter().any(|passkey| passkey.id == id) {
             return Err(AccountRefusal::NoSuchPasskey);
         }
         let user = self.confirm_with_code(session, device, password, code).await?;
@@ -197,18 +216,14 @@ impl Accounts {
     }
 
     /// What a visitor signs to log in, with any passkey that the device has for the shop.
-    pub async fn passkey_log_in_request(&self) -> Result<PasskeyRequest, AccountRefusal> {
+    pub async fn log_in_request(&self) -> Result<PasskeyRequest, AccountRefusal> {
         let rp_id = self.site()?.id().to_owned();
         let challenge = self.challenge(Purpose::LogIn, None).await?;
         Ok(PasskeyRequest { challenge, rp_id, allowed: Vec::new() })
     }
 
     /// Logs in by a passkey. Wrong answers delay their network, and no guesses of others keep a right one out.
-    pub async fn log_in_with_passkey(
-        &self,
-        device: &Device,
-        signed: &SignedChallenge,
-    ) -> Result<Session, AccountRefusal> {
+    pub async fn log_in(&self, device: &Device, signed: &SignedChallenge) -> Result<Session, AccountRefusal> {
         let site = self.site()?;
         let passkey = self.store.credentials().passkey_of_credential(&signed.credential_id).await?;
         let user = match &passkey {
@@ -240,7 +255,7 @@ impl Accounts {
     }
 
     /// What the user of a session signs to prove to be its owner.
-    pub async fn passkey_step_up_request(&self, session: &Session) -> Result<PasskeyRequest, AccountRefusal> {
+    pub async fn step_up_request(&self, session: &Session) -> Result<PasskeyRequest, AccountRefusal> {
         let rp_id = self.site()?.id().to_owned();
         let allowed = self.credentials_of(session.user_id).await?;
         if allowed.is_empty() {
@@ -251,7 +266,7 @@ impl Accounts {
     }
 
     /// Proves by a passkey that the session is in the hands of its owner ([`Accounts::step_up`]).
-    pub async fn step_up_with_passkey(
+    pub async fn step_up(
         &self,
         session: &Session,
         device: &Device,

@@ -57,7 +57,9 @@ pub async fn enter(
             back = back.or(target.return_url.as_deref().and_then(|address| front.allowed(address)));
             Some(session)
         }
-        None if visitor.session.is_none() && front.anonymous => shop.accounts.enter_anonymously(&device).await?,
+        None if visitor.session.is_none() && front.anonymous => {
+            shop.accounts.customers().enter_anonymously(&device).await?
+        }
         None => None,
     };
     let cookies = [

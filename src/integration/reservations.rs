@@ -98,7 +98,7 @@ pub async fn create(
     _: Repeatable,
     Json(ReservationBody { shopper, quantity }): Json<ReservationBody>,
 ) -> Result<Response, Problem> {
-    let user = shop.accounts.shopper(&shopper).await?.ok_or(Code::NoSuchShopper)?;
+    let user = shop.accounts.customers().find(&shopper).await?.ok_or(Code::NoSuchShopper)?;
     match buy(&shop, sale, user, quantity).await {
         Ok(PurchaseOutcome::New { order, status }) => {
             // The quantity was granted, so it is small.

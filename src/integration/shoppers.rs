@@ -79,8 +79,8 @@ pub async fn name(
         return Err(Problem::invalid(wrong.into_iter().map(|(field, _, code)| (field, code))));
     }
     let named = NamedShopper { id, since, verified };
-    let (account, is_new) = shop.accounts.name_shopper(&named).await?;
-    let (entry_token, expires_at) = shop.accounts.issue_entry(account, &EntryTarget { sale, return_url });
+    let (account, is_new) = shop.accounts.customers().name(&named).await?;
+    let (entry_token, expires_at) = shop.accounts.customers().issue_entry(account, &EntryTarget { sale, return_url });
     let entry_url = format!("{}/enter?entry={entry_token}", shop.config.public_url);
     let shopper = ShopperJson { id: named.id, account };
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -126,7 +126,7 @@ pub async fn spend_entry(
     before: Option<&Session>,
     entry: &str,
 ) -> Result<(Session, EntryTarget), Problem> {
-    let entered = shop.accounts.enter(device, entry).await.map_err(|refusal| match refusal {
+    let entered = shop.accounts.customers().enter(device, entry).await.map_err(|refusal| match refusal {
         AccountRefusal::BadLink | AccountRefusal::BadCredentials => Code::BadEntry.into(),
         refusal => Problem::from(refusal),
     })?;

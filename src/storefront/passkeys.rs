@@ -224,7 +224,7 @@ fn descriptors(ids: Vec<String>) -> Vec<CredentialId> {
 }
 
 pub async fn log_in_challenge(State(shop): State<Arc<Shop>>) -> Result<Response, Problem> {
-    Ok(request_json(shop.accounts.passkey_log_in_request().await?))
+    Ok(request_json(shop.accounts.passkeys().log_in_request().await?))
 }
 
 pub async fn log_in(
@@ -233,13 +233,13 @@ pub async fn log_in(
     headers: HeaderMap,
     Json(body): Json<SignedBody>,
 ) -> Result<Response, Problem> {
-    let session = shop.accounts.log_in_with_passkey(&device, &body.signed()).await?;
+    let session = shop.accounts.passkeys().log_in(&device, &body.signed()).await?;
     shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
     Ok(session_response(&shop, StatusCode::OK, &session))
 }
 
 pub async fn step_up_challenge((State(shop), session): UserCall) -> Result<Response, Problem> {
-    Ok(request_json(shop.accounts.passkey_step_up_request(&session.0).await?))
+    Ok(request_json(shop.accounts.passkeys().step_up_request(&session.0).await?))
 }
 
 pub async fn step_up(
@@ -247,7 +247,7 @@ pub async fn step_up(
     ClientDevice(device): ClientDevice,
     Json(body): Json<SignedBody>,
 ) -> Result<StatusCode, Problem> {
-    shop.accounts.step_up_with_passkey(&session.0, &device, &body.signed()).await?;
+    shop.accounts.passkeys().step_up(&session.0, &device, &body.signed()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -277,7 +277,7 @@ impl PasskeyJson {
 }
 
 pub async fn list((State(shop), session): UserCall) -> Result<Response, Problem> {
-    let passkeys = shop.accounts.passkeys_of(&session.0).await?;
+    let passkeys = shop.accounts.passkeys().of(&session.0).await?;
     let passkeys = passkeys.into_iter().map(PasskeyJson::of).collect();
     Ok(private(PasskeyList { passkeys }))
 }
@@ -298,7 +298,10 @@ pub async fn challenge(
     Json(body): Json<ConfirmationBody>,
 ) -> Result<Response, Problem> {
     let ConfirmationBody { password, code } = body;
-    Ok(creation_json(&shop, shop.accounts.begin_passkey(&session.0, &device, password.0, code.as_deref()).await?))
+    Ok(creation_json(
+        &shop,
+        shop.accounts.passkeys().begin_adding(&session.0, &device, password.0, code.as_deref()).await?,
+    ))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -328,7 +331,7 @@ pub async fn add(
         return Err(Problem::invalid(mistakes));
     }
     let created = CreatedPasskey { client_data: client_data.0, attestation_object: attestation_object.0 };
-    let passkey = shop.accounts.add_passkey(&session.0, &device, name, &created).await?;
+    let passkey = shop.accounts.passkeys().add(&session.0, &device, name, &created).await?;
     let location = [(LOCATION, "/api/account/passkeys")];
     let answer = Answer(OnePasskey { passkey: PasskeyJson::of(passkey) });
     Ok((StatusCode::CREATED, Cache::Private, location, answer).into_response())
@@ -341,7 +344,7 @@ pub async fn remove(
     Json(body): Json<ConfirmationBody>,
 ) -> Result<StatusCode, Problem> {
     let ConfirmationBody { password, code } = body;
-    shop.accounts.remove_passkey(&session.0, &device, id, password.0, code.as_deref()).await?;
+    shop.accounts.passkeys().remove(&session.0, &device, id, password.0, code.as_deref()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

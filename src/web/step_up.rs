@@ -124,7 +124,7 @@ async fn page(
         action,
         fields: form.fields,
         needs_code: user.second_factor.is_some(),
-        takes_passkey: user.passkeys > 0 && shop.accounts.takes_passkeys(),
+        takes_passkey: user.passkeys > 0 && shop.accounts.passkeys().are_taken(),
         errors: Vec::from_iter(error),
     };
     let status = if form.errors.is_empty() { StatusCode::FORBIDDEN } else { StatusCode::UNPROCESSABLE_ENTITY };

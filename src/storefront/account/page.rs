@@ -76,7 +76,7 @@ pub(crate) async fn page(
     let recovery_left = shop.store.credentials().recovery_codes_left(user.id).await?;
     let addresses = shop.store.accounts().addresses_of(user.id).await?.len();
     let sessions = shop.accounts.sessions_of(session).await?;
-    let passkeys = shop.accounts.passkeys_of(session).await?;
+    let passkeys = shop.accounts.passkeys().of(session).await?;
     let mail = shop.store.accounts().mail_of(user.id).await?;
     let chrome = visitor.chrome_at(account_path(visitor.locale));
     let refused = !state.errors.is_empty();
@@ -92,7 +92,7 @@ pub(crate) async fn page(
         sessions,
         current: session.id,
         passkeys,
-        takes_passkeys: shop.accounts.takes_passkeys(),
+        takes_passkeys: shop.accounts.passkeys().are_taken(),
         passkey: state.passkey,
         form: state.form,
         errors: state.errors,
@@ -241,7 +241,7 @@ pub async fn remove_passkey(
     Form(form): Form<PasskeyRemovalForm>,
 ) -> Result<Response, Problem> {
     let PasskeyRemovalForm { password, code } = form;
-    match shop.accounts.remove_passkey(&session, &device, id, password.0, code.as_deref()).await {
+    match shop.accounts.passkeys().remove(&session, &device, id, password.0, code.as_deref()).await {
         Ok(()) => Ok(report_done(&visitor, "passkey-removed")),
         Err(refusal @ AccountRefusal::NoSuchPasskey) => Err(Problem::from(refusal).back(account_path(visitor.locale))),
         Err(refusal) => {

@@ -112,7 +112,7 @@ fn form(
         next: next.to_owned(),
         errors,
         proof,
-        takes_passkeys: shop.accounts.takes_passkeys(),
+        takes_passkeys: shop.accounts.passkeys().are_taken(),
         beside: beside(shop, visitor.locale, next),
     };
     personal(status, &page)
