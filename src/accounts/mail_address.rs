@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
@@ -9,7 +11,7 @@ use crate::session::Session;
 use crate::{AccountRefusal, Accounts, Device};
 use base::signing::{ShopSecret, Signer};
 use domain::network::Network;
-use domain::{Locale, MailAddress, SecurityClass, UserId};
+use domain::{Locale, MailAddress, MailKind, SecurityClass, UserId};
 use store::{GuessCount, StoreError, User};
 
 impl Accounts {
@@ -78,11 +80,12 @@ impl Accounts {
 // opens no account. Links are numbered, and the database knows the latest number: a link is valid once, and only until
 // a newer one is sent.
 
-/// Signs and verifies links.
+/// Signs and verifies links and codes.
 #[derive(Clone)]
 pub struct MailLinks {
     verification: Signer,
     recovery: Signer,
+    sign_in: Signer,
     registration: Signer,
 }
 
@@ -122,7 +125,8 @@ impl MailLinks {
     pub fn new(secret: &ShopSecret) -> MailLinks {
         let signer = |purpose| Signer::new(secret, purpose);
         let registration = signer("registration contact");
-        MailLinks { verification: signer("mail address"), recovery: signer("recovery"), registration }
+        let (verification, recovery, sign_in) = (signer("mail address"), signer("recovery"), signer("code by mail"));
+        MailLinks { verification, recovery, sign_in, registration }
     }
 
     /// The token of a link that verifies an address.
@@ -133,6 +137,27 @@ impl MailLinks {
     /// The token of a link that sets a new password.
     pub fn recovery(&self, link: &MailLink) -> String {
         self.recovery.sign(&link.payload())
+    }
+
+    /// The code that logs in: eight digits of a signature.
+    pub fn sign_in_code(&self, link: &MailLink) -> String {
+        self.code(link.user, link.number, code_period(link.expires_at))
+    }
+
+    /// Whether a text is the code of the account's message with this number. A code is taken for up to ten minutes longer
+    /// than its message says.
+    pub(super) fn is_sign_in_code(&self, text: &str, user: UserId, number: i64, now: Timestamp) -> bool {
+        let period = code_period(now);
+        // Signatures are compared, because the time of comparing the codes would tell how they begin.
+        let is_same = |code: String| self.sign_in.sign(&code) == self.sign_in.sign(text);
+        [period, period + 1].into_iter().any(|period| is_same(self.code(user, number, period)))
+    }
+
+    fn code(&self, user: UserId, number: i64, period: i64) -> String {
+        let mut signature = String::new();
+        self.sign_in.append_signature(format!("{user} {number} {period}").as_bytes(), &mut signature);
+        let number = URL_SAFE_NO_PAD.decode(signature).ok().and_then(|bytes| bytes.first_chunk().copied());
+        format!("{:08}", u64::from_be_bytes(number.expect("a signature has 32 bytes")) % 100_000_000)
     }
 
     /// The token of a link that verifies the address of a registration.
@@ -160,6 +185,11 @@ impl MailLinks {
         let (link, _) = MailLink::parse(&self.recovery.verify(token)?)?;
         Some(link).filter(|link| now < link.expires_at)
     }
+}
+
+/// The ten minutes of a moment. A code contains the ones in which it expires.
+fn code_period(at: Timestamp) -> i64 {
+    at.as_second() / MailKind::SignInCode.lifetime().as_secs() as i64
 }
 
 // Limits on how many messages can be requested, so that the shop cannot be used to fill the mailboxes of strangers.
@@ -249,6 +279,11 @@ mod tests {
         assert_eq!(links.verify_recovery(&token, link.expires_at), None);
         assert_eq!(others.verify_recovery(&token, now), None);
         assert_eq!(links.verify_verification(&token, now), None);
+        let code = links.sign_in_code(&link);
+        assert_eq!(code.len(), 8);
+        let is_code = |number, at| links.is_sign_in_code(&code, link.user, number, at);
+        assert!(is_code(7, now) && !is_code(8, now) && !others.is_sign_in_code(&code, link.user, 7, now));
+        assert!(!is_code(7, link.expires_at + MailKind::SignInCode.lifetime()));
         let token = links.verification(&link, "mei@shop.example");
         assert_eq!(links.verify_recovery(&token, now), None);
         let (found, address) = links.verify_verification(&token, now).unwrap();

@@ -1,6 +1,7 @@
-//! Recovery of an account whose password is lost, by a link that is sent to its verified address.
+//! Ways into an account whose password is lost: a link that sets a new one, or a code that logs in, sent to its verified
+//! address.
 //!
-//! Recovery must not be the weakest way in. A second factor stays and is asked for. Staff without a second factor must
+//! They must not be the weakest way in. A second factor stays and is asked for. Staff without a second factor must
 //! ask an owner instead. Staff can start a shopper's recovery but cannot finish it. The answer is the same, and takes
 //! the same time, whether there is such an account or not.
 
@@ -15,39 +16,90 @@ use super::fair_queue::Lane;
 use super::password::HashRequest;
 use super::session::Session;
 use super::{AccountRefusal, Accounts, Device, password_rules};
-use domain::{Locale, MailAddress, SecurityClass, UserId};
+use domain::{Locale, MailAddress, MailKind, SecurityClass, UserId};
 use store::{AccountChangeRefusal, StaffRecovery, StoreError, User};
 
 /// The longest text, in bytes, that can be a name or an address.
 const MAX_TYPED_BYTES: usize = 254;
 
 impl Accounts {
-    /// Sends a link to the account with this name or address, if there is one. The account is looked up after the
-    /// answer, so that the response time reveals nothing.
-    pub async fn request_recovery(
+    /// Sends a link or a code to the account with this name or address, if there is one. The account is looked up after
+    /// the answer, so that the response time reveals nothing.
+    pub async fn request_access(
         self: &Arc<Self>,
         device: &Device,
         typed: &str,
+        kind: MailKind,
         locale: Locale,
     ) -> Result<(), AccountRefusal> {
         let typed = typed.trim().to_owned();
         self.count_recovery(device, &typed).await?;
         let (accounts, device) = (self.clone(), device.clone());
         tokio::spawn(async move {
-            if let Err(error) = accounts.start_recovery_of(&device, &typed, locale).await {
-                warn!(%error, "a recovery was not started; its owner has to ask again");
+            if let Err(error) = accounts.send_access_to(&device, &typed, kind, locale).await {
+                warn!(%error, %kind, "a message was not written; its reader has to ask again");
             }
         });
         Ok(())
     }
 
-    async fn start_recovery_of(&self, device: &Device, typed: &str, locale: Locale) -> Result<(), StoreError> {
+    async fn send_access_to(
+        &self,
+        device: &Device,
+        typed: &str,
+        kind: MailKind,
+        locale: Locale,
+    ) -> Result<(), StoreError> {
         let Some(user) = self.user_to_recover(typed).await? else { return Ok(()) };
-        // Beyond the limit no new link is sent, and the previous one stays valid.
-        if self.count_mail_of(user.id).await? && self.store.credentials().start_recovery(user.id, locale).await? {
+        // Beyond the limit nothing new is sent, and the previous message stays valid.
+        let is_sent =
+            self.count_mail_of(user.id).await? && self.store.credentials().send_access(user.id, kind, locale).await?;
+        if is_sent && kind == MailKind::Recovery {
             self.note(SecurityClass::RecoveryStarted, &user, device, "owner");
         }
         Ok(())
+    }
+
+    /// Logs in by the code of a message, which counts like a password: guesses at it are limited with those at the
+    /// password, and `second` is the code of a second factor. An account that has one and gets no code answers
+    /// `CodeNeeded`, and the code of the message stays good.
+    pub async fn log_in_with_mailed_code(
+        &self,
+        device: &Device,
+        typed: &str,
+        code: &str,
+        second: Option<&str>,
+    ) -> Result<Session, AccountRefusal> {
+        let user = self.user_to_recover(typed.trim()).await?;
+        let guess = self.reserve_guess(device, user.as_ref().map_or(typed, |user| &user.username)).await?;
+        let number = match &user {
+            Some(user) => self.number_of_mailed_code(user, code).await,
+            None => Ok(None),
+        };
+        self.end_guess(guess, matches!(number, Ok(None))).await;
+        let Some(user) = user else {
+            self.note_unknown_account(device);
+            return Err(AccountRefusal::BadCode);
+        };
+        let Some(number) = number? else {
+            self.note_failure(&user, device, "mailed_code");
+            return Err(AccountRefusal::BadCode);
+        };
+        if user.second_factor.is_some() && second.is_none() {
+            return Err(AccountRefusal::CodeNeeded(self.password_proof(&user)));
+        }
+        if !self.store.credentials().spend_access(user.id, number).await? {
+            return Err(AccountRefusal::BadCode);
+        }
+        self.admit(&user, device, second.unwrap_or_default()).await
+    }
+
+    /// The number of the account's latest message, if this is its code.
+    async fn number_of_mailed_code(&self, user: &User, code: &str) -> Result<Option<i64>, StoreError> {
+        let (mail, now) = (self.store.accounts().mail_of(user.id).await?, self.store.now().await?);
+        let code: String = code.chars().filter(|letter| !letter.is_whitespace()).collect();
+        let number = mail.filter(|mail| mail.address.is_some()).map(|mail| mail.recovery);
+        Ok(number.filter(|number| self.links.is_sign_in_code(&code, user.id, *number, now)))
     }
 
     async fn user_to_recover(&self, typed: &str) -> Result<Option<User>, StoreError> {

@@ -9,6 +9,8 @@ const MAX_ADDRESS_BYTES: usize = 254;
 const MAX_LOCAL_BYTES: usize = 64;
 /// How long the link that sets a new password is valid.
 const RECOVERY_LIFETIME: Duration = Duration::from_secs(30 * 60);
+/// How long the code that logs in is valid.
+const SIGN_IN_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// How long the link that verifies an address is valid.
 const VERIFICATION_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// How long a notice is worth sending. The reader cannot act on an older one any more.
@@ -25,6 +27,8 @@ wire_enum! {
         Registration = "registration",
         /// A link that sets a new password.
         Recovery = "recovery",
+        /// A code that logs in.
+        SignInCode = "sign_in_code",
         /// Sent to the address that was replaced or removed.
         AddressChanged = "address_changed",
         PasswordChanged = "password_changed",
@@ -82,10 +86,11 @@ wire_enum! {
 }
 
 impl MailKind {
-    /// How long the shop tries to send the message. A link in it is valid for as long.
+    /// How long the shop tries to send the message. A link or a code in it is valid for as long.
     pub fn lifetime(self) -> Duration {
         match self {
             MailKind::Recovery => RECOVERY_LIFETIME,
+            MailKind::SignInCode => SIGN_IN_LIFETIME,
             MailKind::Verification | MailKind::Registration => VERIFICATION_LIFETIME,
             _ => NOTICE_LIFETIME,
         }
@@ -117,9 +122,10 @@ impl MailKind {
         matches!(self, ParcelShipped | ParcelDelivered | ParcelLost | ParcelReturned)
     }
 
-    /// Whether the message has a link that does something.
-    pub fn has_link(self) -> bool {
-        matches!(self, MailKind::Recovery | MailKind::Verification | MailKind::Registration)
+    /// Whether the message has a link or a code that does something.
+    pub fn has_secret(self) -> bool {
+        use MailKind::{Recovery, Registration, SignInCode, Verification};
+        matches!(self, Recovery | SignInCode | Verification | Registration)
     }
 }
 

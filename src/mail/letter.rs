@@ -17,7 +17,7 @@ pub struct Letter {
     pub text: String,
 }
 
-/// Whether the link of a message is in its text.
+/// Whether the link or the code of a message is in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkView {
     /// Shows the link, for the reader of the mailbox.
@@ -40,12 +40,13 @@ impl Letters {
         let (subject, about) = words(t, mail.kind);
         let hello = mail.username.as_ref().map_or(t.hello_visitor.to_owned(), |name| fill(t.hello, name));
         let mut parts = vec![hello, self.about(mail, about, view, shop)];
-        if mail.kind.has_link() {
+        if mail.kind.has_secret() {
             parts.push(match view {
-                LinkView::Shown => self.link(mail),
+                LinkView::Shown => self.secret(mail),
                 LinkView::Hidden => t.link_hidden.to_owned(),
             });
-            parts.push(fill(t.link_until, moment(mail.expires_at, shop)));
+            let until = if mail.kind == MailKind::SignInCode { t.code_until } else { t.link_until };
+            parts.push(fill(until, moment(mail.expires_at, shop)));
         }
         parts.extend(advice(t, mail.kind).map(str::to_owned));
         let page = if mail.user_id.is_some() { "account" } else { "" };
@@ -105,8 +106,8 @@ impl Letters {
                 format!("{}\n\n{order}", fill(about, fact("words")))
             }
             kind if kind.is_parcel() => self.parcel(mail, about),
-            kind if kind.has_link() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
-            kind if kind.has_link() => fill(about, &mail.recipient),
+            kind if kind.has_secret() && view == LinkView::Hidden => fill(about, masked(&mail.recipient)),
+            kind if kind.has_secret() => fill(about, &mail.recipient),
             _ => format!("{about}\n{time}"),
         }
     }
@@ -148,8 +149,10 @@ impl Letters {
         format!("{}/{}/orders/{}/{}", self.public_url, mail.locale, fact("sale"), fact("order"))
     }
 
-    fn link(&self, mail: &Mail) -> String {
+    /// The link of the message, or its code.
+    fn secret(&self, mail: &Mail) -> String {
         let (page, token) = match mail.user_id {
+            Some(user) if mail.kind == MailKind::SignInCode => return self.links.sign_in_code(&numbered(mail, user)),
             Some(user) => self.link_of_account(mail, user),
             None => {
                 let challenge = mail.facts["challenge"].as_str().unwrap_or_default();
@@ -161,13 +164,17 @@ impl Letters {
     }
 
     fn link_of_account(&self, mail: &Mail, user: UserId) -> (&'static str, String) {
-        let number = mail.facts["number"].as_i64().unwrap_or_default();
-        let link = MailLink { user, number, expires_at: mail.expires_at };
+        let link = numbered(mail, user);
         match mail.kind {
             MailKind::Verification => ("mail", self.links.verification(&link, &mail.recipient)),
             _ => ("recovery/password", self.links.recovery(&link)),
         }
     }
+}
+
+fn numbered(mail: &Mail, user: UserId) -> MailLink {
+    let number = mail.facts["number"].as_i64().unwrap_or_default();
+    MailLink { user, number, expires_at: mail.expires_at }
 }
 
 /// The name of the goods that the message is about.
@@ -201,6 +208,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::AddressInUse => (t.in_use_subject, t.in_use),
         MailKind::Registration => (t.registration_subject, t.registration),
         MailKind::Recovery => (t.recovery_subject, t.recovery),
+        MailKind::SignInCode => (t.sign_in_subject, t.sign_in),
         MailKind::AddressChanged => (t.address_subject, t.address),
         MailKind::PasswordChanged => (t.password_subject, t.password),
         MailKind::NewDevice => (t.device_subject, t.device),
@@ -237,6 +245,7 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
     Some(match kind {
         MailKind::Verification | MailKind::AddressInUse | MailKind::Registration => t.ignore,
         MailKind::Recovery => t.ignore_recovery,
+        MailKind::SignInCode => t.ignore_sign_in,
         MailKind::DrawWon | MailKind::SaleStarts | MailKind::TurnCalled | MailKind::PaymentEnds => return None,
         MailKind::QuestionAnswered | MailKind::DrawCalledOff | MailKind::DrawDelayed => return None,
         MailKind::EndpointDisabled => return None,

@@ -57,6 +57,7 @@ pub mod recovery {
 pub mod sign_in {
     pub mod api;
     pub mod contact;
+    pub mod mail_code;
     pub mod page;
 }
 

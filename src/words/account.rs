@@ -237,6 +237,15 @@ texts! {
         verify_done: "邮箱已验证。", "Your email address is confirmed.";
         to_account: "返回账号", "Go to your account";
         forgot: "忘记密码？", "Forgot your password?";
+        code_link: "用邮箱验证码登录", "Log in with a code by email";
+        code_title: "用邮箱验证码登录", "Log in with a code";
+        code_lead: "输入用户名或已验证的邮箱，我们会把验证码发到该邮箱，无需密码。",
+            "Enter your username or your confirmed email address. We’ll send a code there: no password needed.";
+        code_button: "发送验证码", "Send code";
+        code_sent: "如果该账号有已验证的邮箱，几分钟内就会收到 8 位数字的验证码，10 分钟内有效。",
+            "If that account has a confirmed address, a code of 8 digits is on its way. It works for 10 minutes.";
+        code_again: "重新获取验证码", "request another code";
+        code_by_password: "用密码登录", "Log in with your password";
         forgot_title: "找回账号", "Get back into your account";
         forgot_lead: "输入用户名或已验证的邮箱，我们会把重设密码的链接发到该邮箱。",
             "Enter your username or your confirmed email address. We’ll send a link there to set a new password.";
@@ -308,7 +317,8 @@ texts! {
         hello_visitor: "你好：", "Hello,";
         at: "时间：{}", "{}";
         link_until: "链接有效期至 {}，仅可使用一次。", "The link works once, until {}.";
-        link_hidden: "（链接只有收件人可见）", "(Only the recipient sees the link.)";
+        link_hidden: "（链接或验证码只有收件人可见）", "(Only the recipient sees the link or the code.)";
+        code_until: "验证码有效期至 {}，仅可使用一次。", "The code works once, until {}.";
         ignore: "如果不是你本人操作，请忽略本邮件。", "If this wasn’t you, you can ignore this email.";
         ignore_recovery: "如果不是你本人操作，请忽略本邮件，密码不会改变。请勿将链接转发给任何人，包括本店员工。",
             "If this wasn’t you, ignore this email and your password stays as it is. Don’t share the link with anyone, including our staff.";
@@ -323,6 +333,10 @@ texts! {
         registration: "点击下面的链接，确认用 {} 注册新账号：", "Open this link to confirm that you’re creating an account with {}:";
         recovery_subject: "{}：重设密码", "{}: set a new password";
         recovery: "点击下面的链接，为你的账号设置新密码：", "Open this link to set a new password for your account:";
+        sign_in_subject: "{}：登录验证码", "{}: your log-in code";
+        sign_in: "你的登录验证码：", "Your code to log in:";
+        ignore_sign_in: "如果不是你本人操作，请忽略本邮件。请勿将验证码告诉任何人，包括本店员工。",
+            "If this wasn’t you, ignore this email. Don’t tell the code to anyone, including our staff.";
         address_subject: "{}：邮箱已更换", "{}: your email address was changed";
         address: "你账号的邮箱已更换或移除。今后的邮件不再发送到这里。",
             "The email address of your account was changed or removed. This address gets no more email about it.";

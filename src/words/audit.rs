@@ -289,6 +289,7 @@ static CLASSES: [(SecurityClass, &str, &str); SecurityClass::ALL.len()] = [
 static DETAILS: &[(&str, &str, &str)] = &[
     ("unknown_account", "没有这个用户名", "No such username"),
     ("password", "密码错误", "Wrong password"),
+    ("mailed_code", "邮件验证码错误", "Wrong code by email"),
     ("blocked", "账号已停用", "Blocked account"),
     ("passkey", "通行密钥", "Passkey"),
     ("passkey_copied", "通行密钥计数倒退，可能被复制", "Passkey’s counter went back: copied?"),

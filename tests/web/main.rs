@@ -30,6 +30,7 @@ mod invoices;
 mod known_devices;
 mod linked_accounts;
 mod mail;
+mod mail_codes;
 mod masking;
 mod open_packets;
 mod order_changes;

@@ -37,7 +37,7 @@ impl TestShop {
     }
 
     /// Turns the second factor of a client on. Returns its recovery codes.
-    async fn second_factor(&self, client: &TestClient<'_>, password: &str) -> Vec<String> {
+    pub async fn second_factor(&self, client: &TestClient<'_>, password: &str) -> Vec<String> {
         let enrolment = client.post("/api/account/second-factor", json!({})).await.json();
         let secret = totp_rs::Secret::try_from_base32(enrolment["secret"].as_str().unwrap()).unwrap();
         let totp = totp_rs::Builder::new().with_secret(secret).build().unwrap();

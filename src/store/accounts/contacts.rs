@@ -294,16 +294,24 @@ pub enum StaffRecovery {
 }
 
 impl CredentialStore<'_> {
-    /// Sends the link of a new recovery to the verified address of an account, in this language. Earlier links become
-    /// invalid. Returns `false` if the account has no verified address.
-    pub async fn start_recovery(self, user: UserId, locale: Locale) -> Result<bool, StoreError> {
+    /// Sends the link of a new recovery, or a code that logs in, to the verified address of an account, in this language.
+    /// Earlier links and codes become invalid. Returns `false` if the account has no verified address.
+    pub async fn send_access(self, user: UserId, kind: MailKind, locale: Locale) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        let started = send_recovery(&mut tx, user, Some(locale)).await?;
+        let sent = send_access(&mut tx, user, kind, Some(locale)).await?;
         tx.commit().await?;
-        Ok(started)
+        Ok(sent)
     }
 
-    /// Like [`CredentialStore::start_recovery`], but on behalf of a member of the staff, for shoppers only, and in the account's
+    /// Ends the link or the code with this number. `false` if it was used, or is not the latest.
+    pub async fn spend_access(self, user: UserId, number: i64) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let spent = spend_access(&mut tx, user, number).await?;
+        tx.commit().await?;
+        Ok(spent)
+    }
+
+    /// Starts a recovery like [`CredentialStore::send_access`], but on behalf of a member of the staff, for shoppers only, and in the account's
     /// language. It is logged.
     pub async fn start_recovery_by_staff(
         self,
@@ -324,7 +332,7 @@ impl CredentialStore<'_> {
         if user.role.is_staff() || user.is_blocked() {
             return Err(AccountChangeRefusal::NotAllowed);
         }
-        if !send_recovery(&mut tx, id, None).await? {
+        if !send_access(&mut tx, id, MailKind::Recovery, None).await? {
             return Ok(StaffRecovery::NoAddress);
         }
         audit_log::log::<Value>(
@@ -365,15 +373,7 @@ impl CredentialStore<'_> {
         .bind(user.second_factor.clone().unwrap_or_default())
         .execute(&mut *tx)
         .await?;
-        let link = sqlx::query(
-            "UPDATE mail_addresses SET recovery = recovery + 1
-             WHERE user_id = $1 AND recovery = $2 AND address IS NOT NULL",
-        )
-        .bind(user.id.to_string())
-        .bind(number)
-        .execute(&mut *tx)
-        .await?;
-        if unchanged.rows_affected() == 0 || link.rows_affected() == 0 {
+        if unchanged.rows_affected() == 0 || !spend_access(&mut tx, user.id, number).await? {
             return Ok(None);
         }
         let ended = sessions::end_all(&mut tx, revocation, user.id, now).await?;
@@ -384,19 +384,26 @@ impl CredentialStore<'_> {
     }
 }
 
-/// Starts a recovery. Without `locale` the message is in the account's language.
-async fn send_recovery(tx: &mut Tx, user: UserId, locale: Option<Locale>) -> Result<bool, sqlx::Error> {
+/// Sends a link or a code that opens the account. Without `locale` the message is in the account's language.
+async fn send_access(tx: &mut Tx, user: UserId, kind: MailKind, locale: Option<Locale>) -> Result<bool, sqlx::Error> {
     tx.lock_user(user).await?;
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1, locale = COALESCE($2, locale)
          WHERE user_id = $1 AND address IS NOT NULL RETURNING recovery";
     let query = sqlx::query(sql).bind(user.to_string()).bind(locale.map(Locale::as_str));
     let Some(found) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
     let number = row::int(&found, "recovery")?;
-    notify(tx, user, MailKind::Recovery, json!({"number": number})).await?;
+    notify(tx, user, kind, json!({"number": number})).await?;
     Ok(true)
 }
 
-/// Makes recovery links invalid, because the password was changed in another way.
+async fn spend_access(tx: &mut Tx, user: UserId, number: i64) -> Result<bool, sqlx::Error> {
+    let sql = "UPDATE mail_addresses SET recovery = recovery + 1
+         WHERE user_id = $1 AND recovery = $2 AND address IS NOT NULL";
+    let query = sqlx::query(sql).bind(user.to_string()).bind(number);
+    Ok(query.execute(&mut **tx).await?.rows_affected() > 0)
+}
+
+/// Makes links and codes invalid, because the password was changed in another way.
 pub(super) async fn end_links(tx: &mut Tx, user: UserId) -> Result<(), sqlx::Error> {
     let sql = "UPDATE mail_addresses SET recovery = recovery + 1 WHERE user_id = $1";
     sqlx::query(sql).bind(user.to_string()).execute(&mut **tx).await?;

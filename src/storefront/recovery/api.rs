@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::UserCall;
+use domain::MailKind;
 use web::Shop;
 use web::extract::client::ClientDevice;
 use web::extract::session::SignedIn;
@@ -85,7 +86,7 @@ pub async fn request(
     headers: HeaderMap,
     Json(RecoveryBody { account }): Json<RecoveryBody>,
 ) -> Result<StatusCode, Problem> {
-    shop.accounts.request_recovery(&device, &account, locale(&uri, &headers)).await?;
+    shop.accounts.request_access(&device, &account, MailKind::Recovery, locale(&uri, &headers)).await?;
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::sign_in::page::{Beside, beside};
 use accounts::AccountRefusal;
+use domain::MailKind;
 use pages::{Chrome, filters};
 use web::Shop;
 use web::extract::client::ClientDevice;
@@ -42,7 +43,7 @@ pub async fn request(
     visitor: Visitor,
     Form(form): Form<RecoveryForm>,
 ) -> Result<Response, Problem> {
-    match shop.accounts.request_recovery(&device, &form.account, visitor.locale).await {
+    match shop.accounts.request_access(&device, &form.account, MailKind::Recovery, visitor.locale).await {
         Ok(()) => request_page(&shop, &visitor, StatusCode::OK, true, None),
         Err(refusal @ AccountRefusal::Throttled(_)) => {
             let code = Problem::from(refusal).code();

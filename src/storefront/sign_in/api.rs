@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::recovery::api::TokenBody;
 use accounts::{DueProof, RegistrationProof, Session};
-use domain::UserId;
 use domain::proof_of_work::{ITERATIONS, PARTS};
+use domain::{MailKind, UserId};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::ClientDevice;
@@ -156,6 +156,50 @@ pub async fn log_in(
     Ok(session_response(&shop, StatusCode::OK, &session))
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MailedCodeRequest {
+    /// A user name, or a verified address.
+    #[schemars(length(max = 254))]
+    account: String,
+}
+
+/// The answer is the same for every name and address.
+pub async fn request_code(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    uri: Uri,
+    headers: HeaderMap,
+    Json(MailedCodeRequest { account }): Json<MailedCodeRequest>,
+) -> Result<StatusCode, Problem> {
+    shop.accounts.request_access(&device, &account, MailKind::SignInCode, locale(&uri, &headers)).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MailedCodeBody {
+    /// As the code was asked for.
+    #[schemars(length(max = 254))]
+    account: String,
+    /// The eight digits of the message.
+    #[schemars(length(max = 100))]
+    code: String,
+    /// A code of the authenticator, or a recovery code. Needed where a second factor is set up.
+    second_code: Option<String>,
+}
+
+pub async fn log_in_by_mail(
+    State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
+    headers: HeaderMap,
+    Json(MailedCodeBody { account, code, second_code }): Json<MailedCodeBody>,
+) -> Result<Response, Problem> {
+    let session = shop.accounts.log_in_with_mailed_code(&device, &account, &code, second_code.as_deref()).await?;
+    shop.accounts.end_replaced(shop.accounts.session(&headers).as_ref()).await;
+    Ok(session_response(&shop, StatusCode::OK, &session))
+}
+
 pub async fn log_out(State(shop): State<Arc<Shop>>, headers: HeaderMap) -> Result<Response, Problem> {
     if let Some(session) = shop.accounts.session(&headers) {
         shop.accounts.log_out(&session).await?;
@@ -172,6 +216,17 @@ web::operations! { "accounts"
     POST "/api/login" logIn = log_in;
         200 MeJson<'_>, "With the session cookie.";
         refuses BadCredentials CodeNeeded BadCode Blocked PasskeyNeeded PasswordExpired RateLimited Overloaded;
+    /// Ask for a code by mail that logs in
+    POST "/api/login/mail" requestMailedCode = request_code;
+        202 (), "The same for every name and address. If there is such an account, with a verified address, a \
+            message is on its way.";
+        refuses RateLimited;
+    /// Log in with the code of a message
+    ///
+    /// The code works once, for ten minutes, until the next one is sent.
+    POST "/api/login/mail/code" logInWithMailedCode = log_in_by_mail;
+        200 MeJson<'_>, "With the session cookie.";
+        refuses BadCode CodeNeeded Blocked PasskeyNeeded PasswordExpired RateLimited;
     /// Log out
     POST "/api/logout" logOut = log_out;
         204 (), "The session cookie is removed.";

@@ -28,7 +28,7 @@ use words::{Text, field_error, problem};
 #[derive(Deserialize)]
 pub struct SignInQuery {
     #[serde(default)]
-    next: String,
+    pub(crate) next: String,
 }
 
 #[derive(Deserialize)]
@@ -220,7 +220,7 @@ pub async fn log_in_with_code(
     }
 }
 
-fn code_page(
+pub(crate) fn code_page(
     shop: &Shop,
     visitor: &Visitor,
     status: StatusCode,
@@ -235,7 +235,7 @@ fn code_page(
 }
 
 /// The cookie and the redirect to the destination, or the form with the refusal.
-async fn respond(
+pub(crate) async fn respond(
     shop: &Shop,
     visitor: &Visitor,
     (username, next): (String, String),
