@@ -124,13 +124,10 @@ export const count = (n) => integer.format(n);
 const DAY_MS = 86_400_000;
 const formats = new Map();
 
-/** The day comes before the month: “28 Nov”. */
-const datesOf = locale === 'en' ? 'en-GB' : language;
-
 /** A formatter of dates, made once. */
 function format(options) {
   const key = JSON.stringify(options);
-  if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat(datesOf, options));
+  if (!formats.has(key)) formats.set(key, new Intl.DateTimeFormat(language, options));
   return formats.get(key);
 }
 
@@ -142,7 +139,7 @@ export const timeOfDay = (at, seconds = false) => format({ hour: '2-digit', minu
 /** A day with its year only if that is not the current one, or always. */
 export const dateOf = (at, withYear = at.getFullYear() !== new Date().getFullYear()) => format({ month: 'short', day: 'numeric', ...(withYear && { year: 'numeric' }) }).format(at);
 
-/** A time as people say it: “today 19:37”, “tomorrow 08:00”, “28 Nov 19:37”. `src/words/dates.rs` says it the same way; change both. */
+/** A time as people say it: “today 19:37”, “tomorrow 08:00”, “Nov 28 19:37”. `src/words/dates.rs` says it the same way; change both. */
 export function when(at, seconds = false) {
   const midnight = (time) => new Date(time.getFullYear(), time.getMonth(), time.getDate());
   const days = Math.round((midnight(at) - midnight(new Date())) / DAY_MS);
@@ -150,7 +147,7 @@ export function when(at, seconds = false) {
 }
 
 /** A time with its day of the week and its zone. */
-export const inFull = (at) => format({ dateStyle: 'full', timeStyle: 'long' }).format(at);
+export const inFull = (at) => format({ dateStyle: 'full', timeStyle: 'long', hourCycle: 'h23' }).format(at);
 
 /** Whether a time is on this day, which its reader knows. */
 export const isToday = (at) => at.toDateString() === new Date().toDateString();

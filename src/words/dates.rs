@@ -21,11 +21,10 @@ pub fn day(locale: Locale, date: Date, this_year: i16) -> String {
     let format = match (locale, date.year() == this_year) {
         (Locale::Zh, true) => "%-m月%-d日",
         (Locale::Zh, false) => "%Y年%-m月%-d日",
-        (Locale::En, true) => "%-d %b",
-        (Locale::En, false) => "%-d %b %Y",
+        (Locale::En, true) => "%b %-d",
+        (Locale::En, false) => "%b %-d, %Y",
     };
-    // As browsers abbreviate it where the day comes first.
-    date.strftime(format).to_string().replace("Sep", "Sept")
+    date.strftime(format).to_string()
 }
 
 /// The time of day, of 24 hours in both languages.
@@ -33,7 +32,7 @@ pub fn time_of_day(at: &Zoned, with_seconds: bool) -> String {
     at.strftime(if with_seconds { "%H:%M:%S" } else { "%H:%M" }).to_string()
 }
 
-/// "today 19:37", "tomorrow 08:00", "28 Nov 19:37".
+/// "today 19:37", "tomorrow 08:00", "Nov 28 19:37".
 pub fn when(locale: Locale, at: &Zoned, present: Present, with_seconds: bool) -> String {
     format!("{} {}", day_said(locale, at, present), time_of_day(at, with_seconds))
 }
@@ -82,8 +81,8 @@ mod tests {
             ("2026-11-30T16:00:00Z", "今天 00:00", "today 00:00"),
             ("2026-11-30T15:59:59Z", "昨天 23:59", "yesterday 23:59"),
             ("2026-12-01T16:00:00Z", "明天 00:00", "tomorrow 00:00"),
-            ("2026-11-28T11:37:00Z", "11月28日 19:37", "28 Nov 19:37"),
-            ("2027-09-05T11:37:00Z", "2027年9月5日 19:37", "5 Sept 2027 19:37"),
+            ("2026-11-28T11:37:00Z", "11月28日 19:37", "Nov 28 19:37"),
+            ("2027-09-05T11:37:00Z", "2027年9月5日 19:37", "Sep 5, 2027 19:37"),
         ] {
             assert_eq!((said(Locale::Zh, time, now).as_str(), said(Locale::En, time, now).as_str()), (zh, en));
         }
@@ -92,7 +91,7 @@ mod tests {
     #[test]
     fn page_that_is_kept_knows_no_today() {
         let made = Present::InYearOf(at("2026-11-30T16:30:00Z"));
-        assert_eq!(said(Locale::En, "2026-11-30T16:30:00Z", made), "1 Dec 00:30");
+        assert_eq!(said(Locale::En, "2026-11-30T16:30:00Z", made), "Dec 1 00:30");
         assert_eq!(said(Locale::Zh, "2026-12-31T16:00:00Z", made), "2027年1月1日 00:00");
     }
 }

@@ -201,7 +201,7 @@ impl CalendarPage {
 
     /// The day and month, for screen readers and narrow screens.
     fn day(&self, date: &Date) -> String {
-        let format = if self.chrome.locale == Locale::Zh { "%-m月%-d日" } else { "%-d %B" };
+        let format = if self.chrome.locale == Locale::Zh { "%-m月%-d日" } else { "%B %-d" };
         date.strftime(format).to_string()
     }
 

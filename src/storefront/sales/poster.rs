@@ -164,7 +164,7 @@ mod tests {
         let chrome = Chrome::anonymous(&Arc::default(), jiff::Timestamp::UNIX_EPOCH, Locale::En, String::new());
         let svg = Poster::new(&chrome, "<script>&\"", sale, link, None).render().unwrap();
         assert!(!svg.contains("<script") && svg.contains("shop.example/en/sales/7") && svg.contains("¥1,999"), "{svg}");
-        assert!(svg.contains(">21 Nov 2026 12:00<"), "{svg}");
+        assert!(svg.contains(">Nov 21, 2026 12:00<"), "{svg}");
         assert!(svg.contains("viewBox=\"0 0 29 29\""), "a code of this length has 29 modules: {svg}");
     }
 }

@@ -11,7 +11,7 @@ async fn page_of_a_sale_tells_its_rules() {
     let (sale, plain) = (announce(&admin, rules).await, announce(&admin, json!({})).await);
     shop.publish();
     let page = shop.visitor().get(&format!("/en/sales/{sale}")).await.text().to_owned();
-    for part in ["20 Nov 08:00", "One account per delivery address.", "You have an invitation code"] {
+    for part in ["Nov 20 08:00", "One account per delivery address.", "You have an invitation code"] {
         assert!(page.contains(part), "{part}");
     }
     assert!(page.contains(&format!("action=\"/en/sales/{sale}/code\"")));

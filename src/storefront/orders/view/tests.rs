@@ -149,7 +149,7 @@ fn paid_order_says_when_it_is_sent_until_it_is() {
         let step = domain::parcel::ParcelStep { at: at(0), state, label: Default::default(), actor: None };
         Parcel::of(vec![step])
     };
-    let (promised, late) = ("Ships by 20 Nov", "This should have shipped by 20 Nov");
+    let (promised, late) = ("Ships by Nov 20", "This should have shipped by Nov 20");
     assert!(paid_page(2 * day, address(), None).contains(promised), "the last day");
     assert!(paid_page(0, address(), parcel(ParcelState::Packed)).contains(promised));
     let missed = paid_page(3 * day, address(), None);
