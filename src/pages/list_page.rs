@@ -154,7 +154,7 @@ impl<'a> ListPage<'a> {
 /// The list of all sales and the list of each category, with their addresses.
 pub(super) fn render_lists(
     locale: Locale,
-    (origin, shop, now): Site<'_>,
+    site: Site<'_>,
     sales: &[Listed<'_>],
     categories: &[Category],
 ) -> askama::Result<Vec<(String, String)>> {
@@ -162,8 +162,8 @@ pub(super) fn render_lists(
     lists
         .map(|category| {
             let path = category.map_or_else(|| format!("/{locale}/"), |category| category_path(locale, category.id));
-            let chrome = Chrome::anonymous(shop, now, locale, path.clone());
-            Ok((path, ListPage::new((chrome, origin), sales, categories, category).render()?))
+            let chrome = Chrome::anonymous(site.shop, site.made_at, locale, path.clone());
+            Ok((path, ListPage::new((chrome, site.origin), sales, categories, category).render()?))
         })
         .collect()
 }

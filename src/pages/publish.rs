@@ -126,7 +126,7 @@ impl Publisher {
         let shown: Vec<_> = sales.iter().filter(|(sale, _)| sale.state != SaleState::Draft).collect();
         let before = self.pages.load();
         let mut pages = Pages::with_capacity(before.len());
-        let site = (self.origin.as_str(), shop, self.clock.now());
+        let site = sale_pages::Site { origin: &self.origin, shop, made_at: self.clock.now() };
         for locale in Locale::ALL {
             for (path, body) in sale_pages::render_all(locale, site, &shown, categories, answers, shipping)? {
                 let page = match before.get(&path) {

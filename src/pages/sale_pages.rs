@@ -32,8 +32,15 @@ const MAX_QUANTITY_CHOICE: i64 = 10;
 /// Names of the calendar files below a sale's page: its start, and the result of its draw.
 pub const CALENDARS: [&str; 2] = ["reminder.ics", "result.ics"];
 
-/// The public address of the shop, its settings, and when its pages are made, of which only the year counts.
-pub type Site<'a> = (&'a str, &'a Arc<ShopSettings>, Timestamp);
+/// The shop whose pages are made.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// The public address.
+    pub origin: &'a str,
+    pub shop: &'a Arc<ShopSettings>,
+    /// When the pages are made; only the year counts.
+    pub made_at: Timestamp,
+}
 
 /// All pages and calendar files of one language with their addresses. `sales` must not contain drafts. A rehearsal has a
 /// page, but is not on the list and has no calendar file.
@@ -50,7 +57,8 @@ pub fn render_all(
     pages.extend(render_lists(locale, site, &listed, categories)?);
     for (sale, goods) in sales {
         let path = sale_path(locale, sale);
-        let calendars = [calendar::start(locale, site.0, sale, goods), calendar::result(locale, site.0, sale, goods)];
+        let calendars =
+            [calendar::start(locale, site.origin, sale, goods), calendar::result(locale, site.origin, sale, goods)];
         for (name, file) in CALENDARS.into_iter().zip(calendars).filter(|_| !sale.shadow) {
             pages.extend(file.map(|file| (format!("{path}/{name}"), file)));
         }
@@ -73,11 +81,10 @@ pub fn render_sale(
     (category, answers, shipping): (Option<&Category>, &[ShownAnswer], &ShippingTable),
     (variants, onward): (Vec<VariantSale>, Vec<OnwardSale>),
 ) -> askama::Result<String> {
-    let (origin, shop, now) = site;
-    let chrome = Chrome::anonymous(shop, now, locale, sale_path(locale, sale));
+    let chrome = Chrome::anonymous(site.shop, site.made_at, locale, sale_path(locale, sale));
     // Rehearsals are sent nowhere.
     let rates = shipping.rates_in(sale.price.currency).filter(|_| !sale.shadow).collect();
-    SalePage { chrome, origin, sale, goods, category, answers, rates, variants, onward }.render()
+    SalePage { chrome, origin: site.origin, sale, goods, category, answers, rates, variants, onward }.render()
 }
 
 /// What the page of a sale links to: the variants of its goods, then sales of the same goods or of other products.

@@ -11,7 +11,7 @@ fn render(sales: &[(Sale, Goods)]) -> Vec<(String, String)> {
         .flat_map(|locale| {
             render_all(
                 locale,
-                ("https://shop.example", &Default::default(), at("2026-11-20T12:00:00Z")),
+                Site { origin: "https://shop.example", shop: &Default::default(), made_at: at("2026-11-20T12:00:00Z") },
                 &sales,
                 &[],
                 &AnswersByGoods::new(),

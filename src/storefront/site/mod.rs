@@ -17,6 +17,7 @@ use crate::sign_in::page::payment_minutes;
 use domain::staff::ShopPage;
 use domain::{Locale, SaleId, SaleState, category_of};
 use pages::onward::OnwardSale;
+use pages::sale_pages::Site;
 use pages::{Chrome, assets, brand, compression, filters, sale_pages, worker};
 use web::Shop;
 use web::cache_policy::Cache;
@@ -49,7 +50,7 @@ fn archived(shop: &Shop, uri: &Uri, headers: &HeaderMap) -> Result<Response, Pro
     let listed = shop.catalogue.listed();
     let links = sale_pages::links(locale, of_sale, || listed.iter().map(|other| (&other.sale, &other.goods)));
     let more = (category, answers, &*shop.catalogue.shipping());
-    let site = (&*shop.config.public_url, &shop.catalogue.settings(), shop.clock.now());
+    let site = Site { origin: &shop.config.public_url, shop: &shop.catalogue.settings(), made_at: shop.clock.now() };
     let page = sale_pages::render_sale(locale, site, of_sale, more, links)?;
     let body = Bytes::from(page);
     let etag = compression::etag(&body);
