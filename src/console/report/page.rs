@@ -164,8 +164,6 @@ struct GroupTable {
     /// The chance of every group if the groups did not differ.
     mean: f64,
     svg: String,
-    /// `None` if the groups allow no statement.
-    evenness: Option<EvennessVerdict>,
     verdict: String,
 }
 
@@ -373,7 +371,7 @@ impl ReportPage {
 
     fn equal_chance(&self) -> String {
         let t = self.text();
-        match (self.arrival().and_then(|table| table.evenness), self.first_share()) {
+        match (self.arrivals().and_then(|rows| evenness(&rows)).map(Evenness::verdict), self.first_share()) {
             (Some(EvennessVerdict::Even), _) => t.chance_even.to_owned(),
             (Some(EvennessVerdict::Doubtful), _) => t.chance_doubtful.to_owned(),
             (Some(EvennessVerdict::Uneven), Some(first)) => fill(t.chance_first, first),
@@ -411,7 +409,7 @@ impl ReportPage {
     }
 
     /// Wins by the order of arrival; `None` if nothing is known about it.
-    fn arrival(&self) -> Option<GroupTable> {
+    fn arrivals(&self) -> Option<Vec<(String, Group)>> {
         let t = self.text();
         let rows: Vec<(String, Group)> = match self.mode() {
             ModeName::Rush => {
@@ -421,13 +419,12 @@ impl ReportPage {
             }
             _ => (1..).zip(&self.report.digest.tenths).map(|(n, group)| (fill(t.tenth, n), *group)).collect(),
         };
-        (!rows.is_empty()).then(|| self.group_table(t.arrival, rows))
+        (!rows.is_empty()).then_some(rows)
     }
 
-    fn group_table(&self, title: &str, rows: Vec<(String, Group)>) -> GroupTable {
-        let t = self.text();
-        let groups: Vec<Group> = rows.iter().map(|(_, group)| *group).collect();
-        let (all, won) = groups.iter().fold((0, 0), |(all, won), group| (all + group.all, won + group.won));
+    fn arrival(&self) -> Option<GroupTable> {
+        let (t, rows) = (self.text(), self.arrivals()?);
+        let (all, won) = rows.iter().fold((0, 0), |(all, won), (_, group)| (all + group.all, won + group.won));
         let mean = Group { all, won }.chance() * 100.0;
         let bars: Vec<Column> = rows
             .iter()
@@ -437,10 +434,9 @@ impl ReportPage {
             })
             .collect();
         let average = fill(t.average, format!("{}%", trimmed(mean)));
-        let svg = columns(title, &bars, Some((mean, &average)));
-        let test = Evenness::of(&groups);
-        let evenness = test.map(Evenness::verdict);
-        let words = match evenness {
+        let svg = columns(t.arrival, &bars, Some((mean, &average)));
+        let test = evenness(&rows);
+        let words = match test.map(Evenness::verdict) {
             Some(EvennessVerdict::Even) => t.test_even,
             Some(EvennessVerdict::Doubtful) => t.test_doubtful,
             Some(EvennessVerdict::Uneven) => t.test_uneven,
@@ -453,7 +449,7 @@ impl ReportPage {
                 fill(&fill(&fill(words, format!("{:.1}", test.chi2)), test.degrees), p)
             },
         );
-        GroupTable { rows, mean, svg, evenness, verdict }
+        Some(GroupTable { rows, mean, svg, verdict })
     }
 
     /// How much the first requests got: the share of requests and of successes of the first group.
@@ -508,6 +504,10 @@ impl ReportPage {
     fn expected(&self, group: &Group, mean: &f64) -> String {
         trimmed(group.all as f64 * mean / 100.0)
     }
+}
+
+fn evenness(rows: &[(String, Group)]) -> Option<Evenness> {
+    Evenness::of(&rows.iter().map(|(_, group)| *group).collect::<Vec<_>>())
 }
 
 fn line<'a>(class: &'static str, name: &'a str, values: &[i64], filled: bool) -> Series<'a> {
