@@ -271,6 +271,11 @@ impl Accounts {
         Ok(revoked)
     }
 
+    /// Whether a program has a token, as far as this process knows.
+    pub fn has_tokens(&self) -> bool {
+        !self.tokens.by_digest.load().is_empty()
+    }
+
     pub(super) async fn write_token_uses(&self) -> Result<(), StoreError> {
         let due = self.tokens.due_uses();
         let uses: Vec<_> = due.iter().map(|(program, at)| (program.live.token.id, *at)).collect();

@@ -27,6 +27,8 @@ pub struct Chrome {
     pub is_compact: bool,
     /// Whether a payment provider is in a test mode, so that orders are paid without money.
     pub is_test: bool,
+    /// Whether a program has a token. Without one no other shop sells beside this one.
+    pub has_programs: bool,
     /// What waits for the staff. The sidebar of the console shows it.
     pub pending: PendingCounts,
 }
@@ -63,6 +65,7 @@ impl Chrome {
             role: Role::User,
             is_compact: false,
             is_test: false,
+            has_programs: false,
             pending: PendingCounts::default(),
         }
     }

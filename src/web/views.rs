@@ -29,6 +29,7 @@ pub fn test_chrome(locale: domain::Locale, path: &str) -> Chrome {
         role: domain::Role::User,
         is_compact: false,
         is_test: false,
+        has_programs: false,
         pending: store::PendingCounts::default(),
     }
 }
@@ -249,6 +250,7 @@ mod tests {
             role: domain::Role::User,
             is_compact: false,
             is_test: false,
+            has_programs: false,
             pending: store::PendingCounts::default(),
         };
         let again = back.starts_with("/en/sales/").then(|| ("/en/sales/7/buy".to_owned(), 2));

@@ -51,7 +51,11 @@ async fn differences(program: &TestProgram<'_>, sale: &str) -> (Value, Vec<Value
 async fn shop_whose_stock_check_is_off_is_reported_with_the_ten_orders_beyond_the_stock() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
+    let rush = shop.open_sale(&admin, 1).await;
+    let tabs = async || admin.get(&format!("/admin/sales/{rush}?lang=en")).await.text().contains("/decisions?lang=en");
+    assert!(!tabs().await, "no other shop, no tab");
     let (sale, program) = shop.in_shadow(&admin).await;
+    assert!(tabs().await);
     let path = format!("/admin/sales/{sale}/decisions?lang=en");
     let empty = admin.get(&path).await;
     assert!(empty.text().contains("No decisions of another shop yet"), "{empty:?}");

@@ -154,7 +154,8 @@ impl AdminSale {
     }
 }
 
-/// The pages of a sale. `here` is the last segment of the path of the one that is shown.
+/// The pages of a sale. `here` is the last segment of the path of the one that is shown. Only a shop that gave another one
+/// a token is told what that one decides.
 pub(crate) fn sale_tabs(chrome: &Chrome, sale: &Sale, here: &str) -> Vec<Tab> {
     let (t, is_draft) = (chrome.text(), sale.state == SaleState::Draft);
     let path = |page: &str| format!("/admin/sales/{}{page}", sale.id);
@@ -166,7 +167,11 @@ pub(crate) fn sale_tabs(chrome: &Chrome, sale: &Sale, here: &str) -> Vec<Tab> {
         (path("/draw"), t.draw_console.link, sale.mode.is_draw() && !is_draft),
         (path("/codes"), t.eligibility_console.link, sale.eligibility.invitation),
         (path("/front"), t.front.link, sale.mode.is_waiting_room()),
-        (path("/decisions"), t.front.link, sale.mode == SaleMode::Rush),
+        (
+            path("/decisions"),
+            t.front.link,
+            sale.mode == SaleMode::Rush && (here == "/decisions" || chrome.has_programs),
+        ),
         (path("/edit"), t.sales.settings, sale.state.is_planned()),
     ];
     let here = path(here);

@@ -35,6 +35,7 @@ pub struct Visitor {
     pub density: Density,
     pub is_in_wechat: bool,
     is_test: bool,
+    has_programs: bool,
     pending: PendingCounts,
 }
 
@@ -49,6 +50,7 @@ impl Visitor {
             density: Density::of(headers),
             is_in_wechat: is_wechat(headers),
             is_test: shop.payments.is_test(),
+            has_programs: shop.accounts.has_tokens(),
             pending: PendingCounts::default(),
         }
     }
@@ -64,6 +66,7 @@ impl Visitor {
             role: self.session.as_ref().map_or(Role::User, |session| session.role),
             is_compact: self.density == Density::Compact,
             is_test: self.is_test,
+            has_programs: self.has_programs,
             pending: self.pending,
         }
     }
