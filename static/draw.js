@@ -2,6 +2,7 @@
 // was rendered with. The entry's page is loaded again when the draw has moved on, because it shows its owner's result.
 
 import { call, clock, count, currentUser, digits, jitter, locale, poll, show, slot, table, translator, write } from './lib.js';
+import { mayNotify, subscribe } from './push.js';
 import { ready } from './ready.js';
 
 const say = translator(table('draw-words'));
@@ -72,6 +73,14 @@ async function congratulate() {
   won.hidden = !order;
   if (order) won.firstElementChild.href = `/${locale}/orders/${sale}/${order.id}`;
 }
+
+/** The reminder of the result is a file for calendars; a browser that may notify needs none. */
+slot('remind-result')?.addEventListener('click', async (event) => {
+  const link = event.currentTarget;
+  event.preventDefault();
+  if ((await mayNotify()) && (await subscribe())) link.replaceWith(link.dataset.told);
+  else link.click();
+}, { once: true });
 
 poll(async () => {
   const { ok, data, took } = await call('GET', `/api/sales/${sale}/draw`);

@@ -48,11 +48,11 @@ impl Draws {
         self.store.draws().retire().await
     }
 
-    /// Tells entrants that their draw was called off or awaits a later round, as many as a step has time for.
+    /// Tells entrants that their draw was called off, awaits a later round or was held, as many as a step has time for.
     async fn tell(&self, sale: SaleId) -> Result<(), StoreError> {
         for _ in 0..MAX_OFFERS {
             if self.store.draws().tell_entrants(sale).await? {
-                info!(%sale, "the entrants of a draw were told that it is called off or awaits a later round");
+                info!(%sale, "the entrants of a draw were told how it stands");
                 break;
             }
         }

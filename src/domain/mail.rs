@@ -39,6 +39,8 @@ wire_enum! {
         RecoveryCodeUsed = "recovery_code_used",
         /// An entry of a draw won an order, which waits for its payment.
         DrawWon = "draw_won",
+        /// The result of a draw that the reader entered is there, and the reader has no order of it.
+        DrawResult = "draw_result",
         /// A draw that the reader entered was called off.
         DrawCalledOff = "draw_called_off",
         /// A draw that the reader entered awaits a later public round.
@@ -103,11 +105,14 @@ impl MailKind {
     }
 
     /// Whether the message is also pushed to subscribed browsers: what cannot wait until the reader opens the mailbox,
+    /// the result of a draw,
     /// a parcel, which somebody has to be at home for, and a return, which the reader waits for.
     pub fn is_pushed(self) -> bool {
-        use MailKind::{DrawWon, PaymentEnds, SaleStarts, TurnCalled, UnitOffered};
-        matches!(self, DrawWon | UnitOffered | SaleStarts | TurnCalled | PaymentEnds)
-            || matches!(self, MailKind::ParcelShipped | MailKind::ParcelDelivered)
+        use MailKind::{
+            DrawResult, DrawWon, ParcelDelivered, ParcelShipped, PaymentEnds, SaleStarts, TurnCalled, UnitOffered,
+        };
+        matches!(self, DrawWon | DrawResult | UnitOffered | SaleStarts | TurnCalled | PaymentEnds)
+            || matches!(self, ParcelShipped | ParcelDelivered)
             || self.is_return()
     }
 

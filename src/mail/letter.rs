@@ -68,7 +68,7 @@ impl Letters {
                 format!("{about}\n\n{agent} · {}\n{time}", fact("address"))
             }
             MailKind::DrawWon => self.draw_won(mail, about, shop),
-            MailKind::DrawCalledOff | MailKind::DrawDelayed => {
+            MailKind::DrawResult | MailKind::DrawCalledOff | MailKind::DrawDelayed => {
                 let page = format!("{}/{}/sales/{}/entry", self.public_url, mail.locale, fact("sale"));
                 let reason = match fact("reason") {
                     reason if reason.is_empty() => reason,
@@ -217,6 +217,7 @@ fn words(t: &MailText, kind: MailKind) -> (&'static str, &'static str) {
         MailKind::SecondFactorOff => (t.factor_off_subject, t.factor_off),
         MailKind::RecoveryCodeUsed => (t.code_subject, t.code),
         MailKind::DrawWon => (t.draw_won_subject, t.draw_won),
+        MailKind::DrawResult => (t.draw_result_subject, t.draw_result),
         MailKind::DrawCalledOff => (t.draw_called_off_subject, t.draw_called_off),
         MailKind::DrawDelayed => (t.draw_delayed_subject, t.draw_delayed),
         MailKind::UnitOffered => (t.offer_subject, t.offer),
@@ -247,8 +248,8 @@ fn advice(t: &MailText, kind: MailKind) -> Option<&'static str> {
         MailKind::Recovery => t.ignore_recovery,
         MailKind::SignInCode => t.ignore_sign_in,
         MailKind::DrawWon | MailKind::SaleStarts | MailKind::TurnCalled | MailKind::PaymentEnds => return None,
-        MailKind::QuestionAnswered | MailKind::DrawCalledOff | MailKind::DrawDelayed => return None,
-        MailKind::EndpointDisabled => return None,
+        MailKind::DrawResult | MailKind::DrawCalledOff | MailKind::DrawDelayed => return None,
+        MailKind::QuestionAnswered | MailKind::EndpointDisabled => return None,
         MailKind::UnitOffered => t.offer_advice,
         MailKind::OrderHeld => t.held_advice,
         kind if kind.is_hold() || kind.is_parcel() || kind.is_return() => return None,

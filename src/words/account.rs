@@ -360,6 +360,8 @@ texts! {
         code_subject: "{}：恢复码已使用", "{}: a recovery code was used";
         draw_won_subject: "{}：你中签了", "{}: you won in a draw";
         draw_won: "你中签了，「{}」已为你保留。", "You won in a draw, and {} is held for you.";
+        draw_result_subject: "{}：抽签结果已公布", "{}: the result of a draw is there";
+        draw_result: "「{}」的抽签结果已公布。", "The result of the draw for {} is there.";
         draw_called_off_subject: "{}：抽签已取消", "{}: a draw was called off";
         draw_called_off: "你报名的「{}」抽签已取消，没有人中签。如有押金，将全额退回钱包。", "The draw for {} that you entered was called off, and nobody wins. If you paid a deposit, all of it goes back to your wallet.";
         draw_delayed_subject: "{}：抽签延后", "{}: a draw is delayed";

@@ -246,7 +246,7 @@ async fn round_that_arrives_while_staff_give_it_up_has_one_winner() {
 }
 
 #[tokio::test]
-async fn winners_are_told_once_until_when_they_may_pay() {
+async fn winners_are_told_once_until_when_they_may_pay_and_others_that_the_result_is_there() {
     let clock = hour_before();
     let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
     let (admin, clients) = (shop.admin().await, crowd(&shop, 2).await);
@@ -260,13 +260,17 @@ async fn winners_are_told_once_until_when_they_may_pay() {
     let ranked = by_rank(&clients, &sale).await;
     let winner = if std::ptr::eq(ranked[0], &clients[0]) { 0 } else { 1 };
     let told = shop.mailed().await.split_off(before);
-    assert_eq!(told, [mailed("draw_won", &format!("shopper{winner}@shop.example"))]);
+    let address = |n: usize| format!("shopper{n}@shop.example");
+    assert_eq!(told, [mailed("draw_won", &address(winner)), mailed("draw_result", &address(1 - winner))]);
     let order = ranked[0].get("/api/orders").await.json()["orders"][0].clone();
-    let letter = shop.letter(shop.mails().await.last().unwrap());
+    let mut mails = shop.mails().await;
+    let result = shop.letter(&mails.pop().unwrap()).text;
+    assert!(result.contains("the draw for Phone is there.") && result.contains("/entry\n"), "{result}");
+    let letter = shop.letter(mails.last().unwrap());
     assert!(letter.text.contains("Phone is held for you") && letter.text.contains(order["id"].as_str().unwrap()));
     let pay_by: jiff::Timestamp = order["pay_by"].as_str().unwrap().parse().unwrap();
     assert!(letter.text.contains(&pay_by.strftime("Pay before %Y-%m-%d %H:%M UTC").to_string()), "{}", letter.text);
-    assert_eq!(shop.mails().await.last().unwrap().expires_at, pay_by, "later it says nothing");
+    assert_eq!(mails.last().unwrap().expires_at, pay_by, "later it says nothing");
     let other = ranked[1].get(&format!("/en/sales/{sale}/entry")).await;
     assert!(other.text().contains("class=\"goods\"><img"), "the goods with their picture: {}", other.text());
     assert!(other.text().contains("Not drawn yet"), "an entry that was not drawn says so on its page");
@@ -280,7 +284,7 @@ async fn winners_are_told_once_until_when_they_may_pay() {
     assert!(lapsed.text().contains("You had won, but the order was cancelled"));
     draws(&shop).step().await.unwrap();
     let told = shop.mailed().await.split_off(before);
-    assert_eq!(told[1..], [mailed("draw_won", &format!("shopper{}@shop.example", 1 - winner))], "the next in order");
+    assert_eq!(told[2..], [mailed("draw_won", &address(1 - winner))], "the next in order");
 }
 
 #[tokio::test]

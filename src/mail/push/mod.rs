@@ -136,6 +136,7 @@ fn payload(mail: &Mail) -> Value {
         MailKind::SaleStarts => fill(t.sale_starts, goods),
         MailKind::TurnCalled => fill(t.turn_called, goods),
         MailKind::DrawWon => fill(t.draw_won, goods),
+        MailKind::DrawResult => fill(t.draw_result, goods),
         MailKind::UnitOffered => t.unit_offered.to_owned(),
         MailKind::ParcelShipped => t.parcel_shipped.to_owned(),
         MailKind::ParcelDelivered => t.parcel_delivered.to_owned(),
@@ -147,6 +148,7 @@ fn payload(mail: &Mail) -> Value {
     let path = match mail.kind {
         MailKind::SaleStarts => format!("/{}/sales/{sale}", mail.locale),
         MailKind::TurnCalled => format!("/{}/sales/{sale}/line", mail.locale),
+        MailKind::DrawResult => format!("/{}/sales/{sale}/entry", mail.locale),
         _ => format!("/{}/orders/{sale}/{order}", mail.locale),
     };
     json!({"title": title, "path": path, "tag": format!("sale-{sale}")})

@@ -214,6 +214,15 @@ async fn browser_reads_the_message_and_the_service_knows_the_sender() {
 }
 
 #[tokio::test]
+async fn result_of_a_draw_opens_the_entry() {
+    let mut mail = Post::open(&Service::start("201 Created").await).await.mails().await.remove(0);
+    mail.kind = MailKind::DrawResult;
+    assert!(mail.kind.is_pushed());
+    let shown = json!({"title": "抽签结果已公布：手机", "path": "/zh/sales/7/entry", "tag": "sale-7"});
+    assert_eq!(payload(&mail), shown);
+}
+
+#[tokio::test]
 async fn browser_that_the_service_does_not_know_is_forgotten() {
     for answer in ["410 Gone", "404 Not Found"] {
         let service = Service::start(answer).await;

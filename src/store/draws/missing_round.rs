@@ -1,7 +1,9 @@
 //! Draws whose public round never comes: they are called off, or a later round decides. Called off, the sale is retired as
-//! after any draw, so what was set aside for it goes back. Data control writes to the entrants, some in each step.
+//! after any draw, so what was set aside for it goes back. Data control writes to the entrants, some in each step; also that
+//! the result is there.
 
 use serde_json::json;
+use sqlx::AssertSqlSafe;
 use sqlx::any::AnyRow;
 
 use super::lock;
@@ -60,35 +62,36 @@ impl DrawStore<'_> {
         Ok(true)
     }
 
-    /// Sales whose draw was called off, or awaits a later round, and whose entrants are not all told.
+    /// Sales whose draw was called off, awaits a later round or was held, and whose entrants are not all told.
     pub async fn to_tell(self) -> Result<Vec<SaleId>, StoreError> {
         let sql = "SELECT sale_id FROM draws WHERE told_until IS NOT NULL OR change_told_until IS NOT NULL
-             ORDER BY sale_id";
+             OR result_told_until IS NOT NULL ORDER BY sale_id";
         self.all(sqlx::query(sql), |row| Ok(SaleId(row::int(row, "sale_id")?))).await
     }
 
-    /// Tells the next entrants of a draw that it was called off, or awaits a later round. Messages and how far they are
-    /// share a transaction, so each entrant gets one message. Returns whether all have got theirs.
+    /// Tells the next entrants of a draw that it was called off, awaits a later round or was held. Winners have a message
+    /// with their order, and hear nothing else. Messages and how far they are share a transaction, so each entrant gets
+    /// one message. Returns whether all have got theirs.
     pub async fn tell_entrants(self, id: SaleId) -> Result<bool, StoreError> {
         let mut tx = self.begin_with(LockPatience::Short).await?;
         let Some(draw) = lock(&mut tx, ListLock::Exclusive, id).await? else { return Ok(true) };
         let due = draw.round_due();
-        let (kind, after, reason, told) = match (draw.told_until, draw.change_told_until) {
-            (Some(after), _) => {
-                let told = "UPDATE draws SET told_until = $2 WHERE sale_id = $1";
-                (MailKind::DrawCalledOff, after, draw.called_off_reason, told)
-            }
-            (None, Some(after)) => {
-                let told = "UPDATE draws SET change_told_until = $2 WHERE sale_id = $1";
-                let reason = draw.changes.last().map(|change| change.reason.clone());
-                (MailKind::DrawDelayed, after, reason, told)
-            }
-            (None, None) => return Ok(true),
+        let reason_of_change = draw.changes.last().map(|change| change.reason.clone());
+        let (kind, after, reason, column) = match (draw.told_until, draw.change_told_until, draw.result_told_until) {
+            (Some(after), ..) => (MailKind::DrawCalledOff, after, draw.called_off_reason, "told_until"),
+            (None, Some(after), _) => (MailKind::DrawDelayed, after, reason_of_change, "change_told_until"),
+            (None, None, Some(after)) => (MailKind::DrawResult, after, None, "result_told_until"),
+            (None, None, None) => return Ok(true),
+        };
+        let told = match kind {
+            MailKind::DrawResult => "state = 'in' AND order_id IS NULL",
+            _ => "state <> 'withdrawn'",
         };
         let Some(sale) = sales::read(&mut tx, id).await? else { return Ok(true) };
-        let sql = "SELECT entry, user_id FROM draw_entries
-             WHERE sale_id = $1 AND entry > $2 AND state <> 'withdrawn' ORDER BY entry LIMIT $3";
-        let rows = sqlx::query(sql).bind(id.0).bind(after).bind(MAX_TOLD).fetch_all(&mut *tx).await?;
+        let sql = format!(
+            "SELECT entry, user_id FROM draw_entries WHERE sale_id = $1 AND entry > $2 AND {told} ORDER BY entry LIMIT $3"
+        );
+        let rows = sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(after).bind(MAX_TOLD).fetch_all(&mut *tx).await?;
         let entrant = |row: &AnyRow| Ok((row::parsed(row, "entry")?, row::parsed(row, "user_id")?));
         let entrants: Vec<(EntryId, UserId)> = rows.iter().map(entrant).collect::<Result<_, sqlx::Error>>()?;
         let users: Vec<UserId> = entrants.iter().map(|(_, user)| *user).collect();
@@ -97,7 +100,8 @@ impl DrawStore<'_> {
         mail::notify_all(&mut tx, &users, kind, &facts, None).await?;
         let last = entrants.last().filter(|_| entrants.len() as i64 == MAX_TOLD).map(|(entry, _)| entry.to_string());
         let is_done = last.is_none();
-        sqlx::query(told).bind(id.0).bind(last).execute(&mut *tx).await?;
+        let sql = format!("UPDATE draws SET {column} = $2 WHERE sale_id = $1");
+        sqlx::query(AssertSqlSafe(sql)).bind(id.0).bind(last).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(is_done)
     }

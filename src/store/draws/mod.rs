@@ -50,6 +50,8 @@ pub struct Draw {
     told_until: Option<String>,
     /// The last entry whose owner was told of the latest of the changes.
     change_told_until: Option<String>,
+    /// The last entry whose owner was told that the result is there.
+    result_told_until: Option<String>,
 }
 
 /// Changes of a draw's round, at most: a proof stays small enough to be read.
@@ -114,7 +116,8 @@ impl Draw {
 macro_rules! columns {
     () => {
         "sale_id, state, secret, rules, lock_at_ms, locked_at_ms, root, entries, round_changes, signature, \
-         drawn_at_ms, proof, next_rank, called_off_at_ms, called_off_reason, told_until, change_told_until"
+         drawn_at_ms, proof, next_rank, called_off_at_ms, called_off_reason, told_until, change_told_until, \
+         result_told_until"
     };
 }
 
@@ -144,6 +147,7 @@ pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {
         called_off_reason: row.try_get("called_off_reason")?,
         told_until: row.try_get("told_until")?,
         change_told_until: row.try_get("change_told_until")?,
+        result_told_until: row.try_get("result_told_until")?,
     })
 }
 

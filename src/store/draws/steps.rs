@@ -137,8 +137,8 @@ impl DrawStore<'_> {
     pub async fn finish(self, id: SaleId, proof: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut tx = self.begin().await?;
         touch(&mut tx).await?;
-        let sql = "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3, change_told_until = NULL
-             WHERE sale_id = $1 AND state = 'locked'";
+        let sql = "UPDATE draws SET state = 'drawn', proof = $2, drawn_at_ms = $3, change_told_until = NULL,
+               result_told_until = '' WHERE sale_id = $1 AND state = 'locked'";
         sqlx::query(sql).bind(id.0).bind(proof.to_owned()).bind(now.as_millisecond()).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(())
