@@ -20,10 +20,6 @@ pub enum Placement {
     Row,
 }
 
-/// The height of a gallery on a phone in hundredths of the screen: `.offer .picture img` in `store.css`. Not `svh`, which
-/// Chromium knows too late: it would load a larger copy before the right one.
-const GALLERY_VH: u32 = 38;
-
 impl Placement {
     /// The placement by its name in templates.
     ///
@@ -41,25 +37,25 @@ impl Placement {
     }
 
     /// The shown width, from which a browser chooses a copy before it has the style sheets. A phone shows two cards beside
-    /// each other, and bounds the height of a gallery.
-    fn sizes(self, picture: &Picture) -> String {
+    /// each other, and bounds the height of a gallery, whose frame is a square (`--tall` in `store.css`). Not in `svh`,
+    /// which Chromium knows too late: it would load a larger copy before the right one.
+    fn sizes(self) -> &'static str {
         match self {
-            Placement::Card => "(min-width: 72rem) 17rem, (min-width: 44rem) 50vw, calc(50vw - 1.5rem)".to_owned(),
-            Placement::FirstCard => "(min-width: 72rem) 37rem, (min-width: 44rem) 53vw, calc(50vw - 1.5rem)".to_owned(),
+            Placement::Card => "(min-width: 72rem) 17rem, (min-width: 44rem) 50vw, calc(50vw - 1.5rem)",
+            Placement::FirstCard => "(min-width: 44rem) 17rem, calc(50vw - 1.5rem)",
             Placement::Main | Placement::More => {
-                let width = GALLERY_VH * picture.width / picture.height.max(1);
-                format!("(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, min(100vw - 2rem, {width}vh)")
+                "(min-width: 72rem) 36rem, (min-width: 52rem) 52vw, min(100vw - 2rem, 38vh)"
             }
-            Placement::Row => "5.5rem".to_owned(),
+            Placement::Row => "5.5rem",
         }
     }
 
     /// Width and height that are reserved for a picture of unknown size.
     fn default_size(self) -> (u32, u32) {
         match self {
-            Placement::Card | Placement::FirstCard => (400, 300),
-            Placement::Main | Placement::More => (800, 600),
-            Placement::Row => (128, 96),
+            Placement::Card | Placement::FirstCard => (400, 400),
+            Placement::Main | Placement::More => (800, 800),
+            Placement::Row => (128, 128),
         }
     }
 
@@ -175,7 +171,7 @@ mod tests {
     #[test]
     fn pictures_below_the_fold_load_lazily_and_thumbnails_have_no_placeholder() {
         let main = html(&photo(1600, 900), Placement::Main);
-        assert!(main.contains(r#"min(100vw - 2rem, 67vh)""#), "a phone shows it 38 vh high: {main}");
+        assert!(main.contains("min(100vw - 2rem, 38vh)"), "a phone shows it 38 vh high: {main}");
         let card = html(&photo(1280, 960), Placement::Card);
         assert!(card.contains("loading=\"lazy\"") && !card.contains("fetchpriority") && card.contains("data:image"));
         assert!(card.contains(r#"src="/uploads/u-00ff-640.jpg""#));
@@ -214,7 +210,7 @@ mod tests {
         ] {
             let html = PictureView::new(picture.as_ref(), Placement::Card, "").render().unwrap();
             assert!(
-                html.contains(&format!("src=\"{address}")) && html.contains(r#"width="400" height="300""#),
+                html.contains(&format!("src=\"{address}")) && html.contains(r#"width="400" height="400""#),
                 "{html}"
             );
             assert!(!html.contains("srcset") && !html.contains("data:"), "{html}");

@@ -47,7 +47,6 @@ texts! {
         more_than_shown: "只显示前 {} 件，请搜索以缩小范围。", "Showing the first {}. Search to narrow the results.";
         archived: "已归档", "Archived";
         number: "商品 {}", "Product {}";
-        picture_count: "图片：{}", "Pictures: {}";
         archive: "归档", "Archive";
         archive_text: "归档后不能用于新场次，已有订单和往期场次不受影响。可随时恢复。",
             "Archived products can’t be used in new sales. Existing orders and past sales aren’t affected. You can restore it at any time.";
