@@ -68,8 +68,10 @@ texts! {
         done_saved: "地址已保存。", "Address saved.";
         done_deleted: "地址已删除。", "Address deleted.";
         done_default: "默认地址已更改。", "Default address updated.";
+        paste: "粘贴整段地址，自动填写", "Paste a whole address";
+        paste_example: "王小明 13800138000 浙江省杭州市西湖区文三路 478 号", "Name, phone and address";
         recipient: "收货人", "Full name";
-        phone: "联系电话", "Phone";
+        phone: "手机", "Phone";
         phone_help: "仅用于配送联系，海外号码请加国家代码。", "Only used for delivery. Include the country code if you live abroad.";
         country: "国家或地区", "Country or region";
         country_choose: "请选择", "Please select";
@@ -428,7 +430,6 @@ texts! {
         appeal_help: "最多 1000 字。", "Up to 1,000 characters.";
         appeal_send: "提交申诉", "Send appeal";
         appeal_sent: "申诉已提交，员工会在这里答复。", "Your appeal was sent. Our staff will answer here.";
-        you_wrote: "你的申诉", "Your appeal";
     }
 }
 

@@ -3,7 +3,7 @@
 import { ok, same } from './check.mjs';
 
 const PLACES = {
-  zh: { recipient: '王小明', phone: '13800138000', country: 'CN', region: '浙江省', city: '杭州市', district: '西湖区', line1: '文三路 478 号', line2: '3 幢 201 室', postal_code: '310012' },
+  zh: { recipient: '王小明', phone: '13800138000', country: 'CN', region: '浙江省', city: '杭州市', district: '西湖区', line1: '文三路 478 号', line2: '3 幢 201 室' },
   en: { recipient: 'Ada Lovelace', phone: '+1 212 555 0123', country: 'US', region: 'NY', city: 'New York', line1: '12 Mercer Street', line2: 'Floor 3', postal_code: '10013' },
 };
 
