@@ -181,8 +181,8 @@ texts! {
         tab: "科目余额", "Balances";
         lead: "各类账户在一段时间内的期初、借方、贷方与期末。同一币种各账户之和恒为零。",
             "Opening balance, debits, credits and closing balance of each kind of account. All accounts of a currency sum to zero.";
-        from: "起始日（UTC）", "From (UTC)";
-        to: "截止（不含，UTC）", "Before (UTC)";
+        from: "起始日（{}）", "From ({})";
+        to: "截止（不含，{}）", "Before ({})";
         help: "例如 2026-11-01", "Such as 2026-11-01";
         help_to: "例如 2026-12-01，留空为现在", "Such as 2026-12-01. Empty: now";
         show: "查看", "Show";

@@ -50,7 +50,7 @@ pub async fn show(
     (State(shop), _): StaffCall<ViewBooks>,
     Query(query): Query<BooksQuery>,
 ) -> Result<Response, Problem> {
-    let period = query.period(shop.clock.now()).map_err(Problem::invalid)?;
+    let period = query.period(shop.clock.now(), &shop.catalogue.settings().zone()).map_err(Problem::invalid)?;
     let lines = shop.store.books().trial_balance(period).await?.into_iter().map(LineJson::from).collect();
     let books = BooksJson { from: period.from, to: period.to, lines };
     Ok((Cache::Private, Answer(BooksAnswer { books })).into_response())

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use axum::extract::State;
 use axum::response::Response;
 use futures::stream;
-use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::books::query::BooksQuery;
@@ -31,11 +30,12 @@ pub async fn export(
     Query(query): Query<BooksQuery>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
-    let period = query.period(now).map_err(Problem::invalid)?;
+    let zone = shop.catalogue.settings().zone();
+    let period = query.period(now, &zone).map_err(Problem::invalid)?;
     let details = json!({"from": period.from, "to": period.to});
     shop.store.audit_log().log_event(staff.actor(), AuditAction::ExportBooks, "books", &details, now).await?;
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "books");
-    let day = |at: jiff::Timestamp| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
+    let day = |at: jiff::Timestamp| at.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string();
     let name = format!("journal-{}-{}.csv", day(period.from), day(period.to));
     Ok(download(&name, &HEADER, stream::try_unfold(Export::new(shop.store.clone(), period), Export::next_batch)))
 }

@@ -16,7 +16,7 @@ pub async fn show(
     (State(shop), _, visitor): StaffVisit<ViewBooks>,
     Query(query): Query<BooksQuery>,
 ) -> Result<Response, Problem> {
-    let (status, period, lines, errors) = match query.period(shop.clock.now()) {
+    let (status, period, lines, errors) = match query.period(shop.clock.now(), &shop.catalogue.settings().zone()) {
         Ok(period) => (StatusCode::OK, Some(period), shop.store.books().trial_balance(period).await?, Vec::new()),
         Err(errors) => (StatusCode::UNPROCESSABLE_ENTITY, None, Vec::new(), errors),
     };

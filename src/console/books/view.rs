@@ -1,7 +1,6 @@
 //! The console's page of the books.
 
 use askama::Template;
-use jiff::tz::TimeZone;
 
 use crate::books::query::BooksQuery;
 use domain::ledger::{AccountKind, TrialBalanceLine};
@@ -33,7 +32,7 @@ impl BooksPage {
         let entered = if field == "from" { &self.query.from } else { &self.query.to };
         match self.period {
             Some(period) if entered.is_empty() && field == "from" => {
-                period.from.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
+                period.from.to_zoned(self.chrome.shop.zone()).strftime("%Y-%m-%d").to_string()
             }
             _ => entered.clone(),
         }
