@@ -275,9 +275,9 @@ pub async fn create(store: &Store, now: Timestamp) -> anyhow::Result<bool> {
     }
     let shoppers = add_shoppers(store, now).await?;
     // Draws first: of two sales that open at the same time, the one added later leads the list, and that should be the
-    // rush.
+    // rush. Those with orders last, by their start, so that orders are numbered as they were placed.
     let mut added = add_goods(store, now).await?;
-    added.sort_by_key(|(_, demo)| !demo.mode.is_draw());
+    added.sort_by_key(|(_, demo)| (!demo.mode.is_draw(), demo.opens_in.filter(|_| demo.sold.0 > 0)));
     for (goods, demo) in added {
         let sale = add_sale(store, goods, demo, now).await?;
         let orders = sell(store, &sale, demo, &shoppers).await?;
@@ -309,7 +309,7 @@ async fn add_shoppers(store: &Store, now: Timestamp) -> anyhow::Result<Vec<(User
     if let Some(admin) = store.accounts().user_named("admin").await? {
         shoppers.push((admin.id, "店主"));
     }
-    for (n, (username, name)) in (1..).zip(USERNAMES.into_iter().zip(NAMES)) {
+    for (n, (username, name)) in (1..=14).rev().zip(USERNAMES.into_iter().zip(NAMES)) {
         let registered = now - SignedDuration::from_hours(n * 13 * 24);
         let user = User::new(UserId(Uuid::now_v7()), username, "none".into(), Role::User, registered);
         store.accounts().add_user(&user).await?;

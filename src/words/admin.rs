@@ -71,7 +71,6 @@ texts! {
         nav_goods: "商品", "Products";
         nav_orders: "订单", "Orders";
         nav_users: "顾客与员工", "People";
-        nav_staff: "员工", "Staff";
         nav_log: "操作日志", "Audit log";
         new_sale: "新建场次", "New sale";
         new_goods: "新建商品", "New product";
@@ -333,7 +332,7 @@ texts! {
         about_support: "处理顾客的订单和账号", "helps customers with orders and accounts";
         about_viewer: "只能查看", "read-only";
         users_title: "顾客", "Customers";
-        search: "用户名开头或用户编号", "Start of the username, or a user ID";
+        search: "用户名开头或用户编号", "Username or user ID";
         search_button: "查找", "Find";
         search_clear: "显示全部", "Show all";
         users_none: "还没有用户。", "No users yet.";

@@ -21,9 +21,10 @@ texts! {
         mine: "查看我的报名", "See my entry";
         result_at: "结果公布", "Result:";
         remind_result: "提醒我", "Remind me";
+        remind_told: "结果公布时会通知这台设备", "This device is told when the result is there";
         calendar_result: "抽签结果公布：{}", "Result of the draw: {}";
         calendar_result_text: "中签后请按时付款，逾期会顺延给下一位。", "If you win, pay in time, or it goes to the next in order.";
-        result_told: "报名一次即可，先后不影响结果，中签会通知你。", "Enter once; when you do makes no difference. If you win, we tell you.";
+        result_told: "报名一次即可，先后不影响结果，结果会通知你。", "Enter once; when you do makes no difference. We tell you the result.";
         won_pay: "你中签了，去付款", "You won. Pay now";
         check: "编号与验算", "Number and proof";
         step_enter: "登录后报名一次即可，任何设备都行。", "Log in and enter once, on any device.";
@@ -71,7 +72,7 @@ texts! {
         reason_other: "其他原因", "another reason";
         mode: "销售方式", "How it is sold";
         mode_rush: "抢购：先到先得", "Rush: first come, first served";
-        mode_draw: "抽签：先报名，后抽签", "Draw: people enter, then a draw";
+        mode_draw: "抽签：先报名，后抽签", "Draw: enter first, drawn later";
         mode_help: "抽签须设开始和结束时间，且每人限购 1 件；开始后不能更改。",
             "A draw needs both times and a limit of one per person. It can’t be changed after the start.";
         window: "中签后多久内付款", "Time for winners to pay";
@@ -307,7 +308,6 @@ texts! {
         round_field: "粘贴的内容", "What it says";
         round_send: "验证并抽签", "Verify and draw";
         round_sandbox: "沙盒随机数到时自动取得。", "The sandbox’s round arrives by itself.";
-        round_given: "该轮随机数已验证。", "The round has been verified.";
         wrong_unreadable: "既不是该轮的 JSON，也不是十六进制签名。", "It is neither the JSON of a round nor a signature in hexadecimal digits.";
         wrong_round: "这是第 {} 轮，", "It is round {}, ";
         wrong_awaited: "等待的是第 {} 轮。", "and round {} is awaited.";

@@ -11,14 +11,12 @@ texts! {
         send_crowd: "模拟人群来抢", "Send a simulated crowd";
         send_crowd_note: "600 位模拟买家来抢一场隐藏的秒杀，五分钟后自动清除。", "600 simulated shoppers rush at a hidden sale, which goes by itself after five minutes.";
         filter: "筛选场次", "Filter sales";
-        search: "按商品名称或场次编号搜索", "Search by product or sale number";
+        search: "商品名称或场次编号", "Product or sale number";
         tabs: "按状态", "By state";
         tab_current: "当前", "Current";
         all: "全部", "All";
         apply: "搜索", "Search";
         clear: "清除筛选", "Clear filter";
-        group_live: "进行中", "Live";
-        group_next: "即将开始", "Upcoming";
         group_drafts: "草稿", "Drafts";
         group_past: "已结束", "Past";
         nothing_found: "没有符合条件的场次。", "No matching sales.";

@@ -159,7 +159,7 @@ impl AboutText {
 texts! {
     /// The page of the shop's own name, looks and habits.
     BrandText {
-        title: "外观与设置", "Appearance and settings";
+        title: "外观与设置", "Shop settings";
         lead: "店铺的名称、标识、颜色、语言、时区与币种。保存后，所有页面、邮件、海报随之更新。",
             "The shop’s name, mark, colour, languages, time zone and currency. Saved changes appear on every page, in mail and on posters.";
         name_zh: "中文名称", "Chinese name";
@@ -216,6 +216,7 @@ texts! {
         sale_starts: "「{}」5 分钟内开始", "{} starts within five minutes";
         turn_called: "轮到你了：{}", "It’s your turn: {}";
         draw_won: "中签了：{}，请尽快付款", "You won the draw: {}. Please pay soon";
+        draw_result: "抽签结果已公布：{}", "The result of the draw is there: {}";
         unit_offered: "候补到货，已为你保留，请尽快付款", "A unit came back and is held for you. Please pay soon";
         payment_ends: "付款时间还剩不到 5 分钟", "Less than five minutes left to pay";
         parcel_shipped: "你的订单已发货", "Your order is on its way";
@@ -224,8 +225,8 @@ texts! {
         return_refused: "你的退货申请未通过", "Your return was refused";
         return_refunded: "商店已收到退货，正在退款", "Your return arrived and is being refunded";
         head: "推送通知", "Notifications";
-        text: "开抢提醒、排队叫号、候补到货、付款快超时、包裹和退货动态：即使没有打开本店，也会通知到这台设备。",
-            "Sales you set a reminder for, your turn in a waiting room, units that come back, time to pay running out, where your parcel is, news of a return: this device tells you even while the shop is closed.";
+        text: "开抢提醒、排队叫号、抽签结果、候补到货、付款快超时、包裹和退货动态：即使没有打开本店，也会通知到这台设备。",
+            "Sales you set a reminder for, your turn in a waiting room, results of draws, units that come back, time to pay running out, where your parcel is, news of a return: this device tells you even while the shop is closed.";
         on: "在这台设备上开启", "Turn on for this device";
         off: "在这台设备上关闭", "Turn off for this device";
         brief_on: "已开启", "On";
@@ -269,7 +270,7 @@ texts! {
         close: "没抢到，差一点", "So close";
         close_text: "你按下时，其他人快了一步。", "Others were a moment ahead when you pressed.";
         close_units: "件，全部抢完", "units, all gone";
-        close_asked: "次抢购请求，至少", "attempts, at least";
+        close_asked: "次抢购请求（至少）", "attempts, at least";
         close_wait: "还有机会：候补", "One more chance: the waitlist";
         close_wait_text: "没按时付款的商品会退回，按候补顺序补给你。", "Units that aren’t paid for in time come back and go down the waitlist.";
         close_wait_note: "轮到你时先为你保留，并通知你。随时可以退出。", "When it’s your turn, one is held for you and we tell you. Leave any time.";

@@ -24,7 +24,6 @@ texts! {
             "The order is drawn at random; later arrivals come after it. Do something else meanwhile, and this page calls you.";
         step_buy: "轮到你时，请在规定时间内下单。没有人能插队。", "On your turn, buy within the time shown. There is no jumping the queue.";
         title: "排队", "Waiting room";
-        your_place: "我的位置", "Your place";
         early: "还没有开始排队", "The waiting room isn’t open yet";
         early_text: "开放后进入即可，先来后到不影响顺序。", "You can enter once it opens. Coming first makes no difference.";
         outside: "你还没有排队", "You are not in the waiting room yet";
@@ -61,7 +60,7 @@ texts! {
         paused: "活动暂停中，恢复后继续叫号，你的位置不变。", "This sale is paused. Calls go on when it resumes, and you keep your place.";
         held: "叫号暂停中，你的位置不变。", "Calls are on hold for now. You keep your place.";
         all_taken: "商品都在订单里，其中 {} 单尚未付款，可能退回。你的位置保留。",
-            "All units are in orders. {} of them are not paid yet and may come back. You keep your place.";
+            "All units are in orders, {} not paid yet. What isn’t paid comes back. You keep your place.";
         sold_out: "商品已全部售出。若有退回，会继续按顺序叫号。", "All units are sold. If some come back, calls go on in order.";
         offline: "网络已断开，正在重连。你的位置不变。", "You’re offline. Reconnecting; you keep your place.";
         wait: "预计等待", "Estimated wait";
@@ -75,7 +74,6 @@ texts! {
         free_by: "最晚退回", "back by";
         seats: "正在购买", "Buying now";
         called_so_far: "已叫到", "Called so far";
-        of_joined: "{} / {} 人", "{} of {}";
         drawn_at: "抽取时间", "Drawn at";
         in_room: "排队人数", "In the room";
         sound: "轮到时响铃", "Sound on my turn";

@@ -93,7 +93,7 @@ async fn named_shop_shows_the_name_of_the_program_nowhere() {
     assert_eq!(letter.sender, "Whale post");
     assert!(program_names(&format!("{}{}", letter.subject, letter.text)).is_empty(), "{letter:?}");
     let log = admin.get("/admin/log?lang=en").await;
-    assert!(log.text().contains("Appearance and settings") && log.text().contains("#0a5bff"), "{}", log.text());
+    assert!(log.text().contains("Shop settings") && log.text().contains("#0a5bff"), "{}", log.text());
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ async fn page_of_the_turn_says_what_is_true_in_every_state() {
     move_on(&shop, &sale).await;
     assert!(line_page(first, &sale).await.contains("You have an order"));
     let waiting = line_page(second, &sale).await;
-    assert!(waiting.contains("1 of them are not paid yet") && waiting.contains("You keep your place"), "{waiting}");
+    assert!(waiting.contains("1 not paid yet") && waiting.contains("You keep your place"), "{waiting}");
     assert!(waiting.contains("back by <time datetime=\"2026-11-21T12:"), "until when it may come back: {waiting}");
 
     let order = first.get("/api/orders").await.json()["orders"][0]["id"].as_str().unwrap().to_owned();
