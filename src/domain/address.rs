@@ -61,7 +61,8 @@ impl JsonSchema for GivenAddress {
         for field in ["recipient", "city", "line1"] {
             fields[field]["minLength"] = 1.into();
         }
-        fields["phone"]["description"] = "6 to 15 digits.".into();
+        fields["phone"]["description"] =
+            "6 to 15 digits. In mainland China a mobile number, or a landline with its area.".into();
         fields["phone"]["maxLength"] = 24.into();
         fields["phone"]["pattern"] = r"^[-+() ]*([0-9][-+() ]*){6,15}$".into();
         fields["country"]["enum"] = COUNTRIES.into();
@@ -116,7 +117,7 @@ impl Address {
         if !COUNTRIES.contains(&self.country.as_str()) {
             errors.push(("country", if self.country.is_empty() { "required" } else { "bad_country" }));
         }
-        errors.extend(phone_error(&self.phone).map(|code| ("phone", code)));
+        errors.extend(phone_error(&self.country, &self.phone).map(|code| ("phone", code)));
         errors.extend(postal_code_error(&self.country, &self.postal_code).map(|code| ("postal_code", code)));
         errors
     }
@@ -195,12 +196,23 @@ pub fn tidy(text: &str) -> String {
     kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn phone_error(phone: &str) -> Option<&'static str> {
-    let digits = phone.chars().filter(char::is_ascii_digit).count();
+/// In mainland China a mobile number has eleven digits and begins with 1, and a landline with the 0 of its area. A number of
+/// another country begins with a plus.
+fn phone_error(country: &str, phone: &str) -> Option<&'static str> {
+    let digits: String = phone.chars().filter(char::is_ascii_digit).collect();
     let plain = phone.chars().all(|c| c.is_ascii_digit() || "+-() ".contains(c));
+    let own = digits.strip_prefix("86").unwrap_or(&digits);
+    let fits = match country {
+        "CN" if !phone.starts_with('+') || phone.starts_with("+86") => match own.as_bytes() {
+            [b'1', b'3'..=b'9', ..] => own.len() == 11,
+            [b'0', ..] => (10..=12).contains(&own.len()),
+            _ => false,
+        },
+        _ => (6..=15).contains(&digits.len()),
+    };
     match phone {
         "" => Some("required"),
-        _ if plain && (6..=15).contains(&digits) && phone.len() <= 24 => None,
+        _ if plain && fits && phone.len() <= 24 => None,
         _ => Some("bad_phone"),
     }
 }
@@ -340,6 +352,12 @@ mod tests {
         for (country, code) in [("CN", "31000"), ("US", "9410"), ("GB", "<b>"), ("DE", "1011X")] {
             let wrong = Address { country: country.into(), postal_code: code.into(), ..western() };
             assert_eq!(wrong.checked().unwrap_err(), [("postal_code", "bad_postal_code")]);
+        }
+        for phone in ["13800138000", "+86 138-0013-8000", "8613800138000", "(021) 6408 3500", "+1 415 555 0123"] {
+            assert!(Address { phone: phone.into(), ..chinese() }.checked().is_ok(), "{phone}");
+        }
+        for phone in ["1380013", "12800138000", "138001380001", "64083500", "+86 1380013"] {
+            assert!(Address { phone: phone.into(), ..chinese() }.checked().is_err(), "{phone}");
         }
         for phone in ["12345", "1234567890123456", "+", "٠١٢٣٤٥٦"] {
             let wrong = Address { phone: phone.into(), ..western() };

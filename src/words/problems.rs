@@ -431,7 +431,7 @@ static FIELD_ERRORS: &[(&str, &str, &str)] = &[
     ("no_such_picture", "有图片已过期，请重新上传。", "A picture is no longer available. Please upload it again."),
     ("other_pictures", "须列出全部现有图片，每张一次。", "List every current picture exactly once."),
     ("goods_archived", "该商品已归档，请先恢复。", "The product is archived. Restore it first."),
-    ("bad_phone", "请填写有效的电话号码，6 到 15 位数字。", "Enter a phone number of 6 to 15 digits."),
+    ("bad_phone", "请填写有效的电话号码，大陆手机为 11 位。", "Enter a valid phone number. In mainland China it has 11 digits."),
     ("bad_postal_code", "邮政编码与所选国家或地区不符。", "This isn’t a valid postal code for the chosen country."),
     ("bad_country", "请选择列表中的国家或地区。", "Choose a country or region from the list."),
     ("bad_id", "编号格式不对，请完整复制。", "This isn’t a complete number. Please copy all of it."),

@@ -1,6 +1,5 @@
 //! Draws whose public round never comes: they are called off, or a later round decides. Called off, the sale is retired as
-//! after any draw, so what was set aside for it goes back. Data control writes to the entrants, some in each step; also that
-//! the result is there.
+//! after any draw, so what was set aside for it goes back. Data control writes to the entrants, some in each step.
 
 use serde_json::json;
 use sqlx::AssertSqlSafe;

@@ -381,6 +381,9 @@ impl ProofField {
     }
 }
 
+/// Errors that stand at their fields, and not above the form.
+const FIELD_ERRORS: [&str; 3] = ["username_taken", "bad_username", "weak_password"];
+
 impl SignInPage {
     fn passkey_words(&self) -> Vec<(&'static str, &'static str)> {
         passkey_words(&self.chrome)
@@ -402,6 +405,11 @@ impl SignInPage {
 
     fn is_name_refused(&self) -> bool {
         matches!(self.name_error(), Some("username_taken" | "bad_username"))
+    }
+
+    /// The code and the words of an error that stands at its field.
+    fn at_field(&self, error: Option<&'static str>) -> Option<(&'static str, &'static str)> {
+        error.filter(|code| FIELD_ERRORS.contains(code)).map(|code| (code, self.error_text(code)))
     }
 
     /// The error that describes the password.
