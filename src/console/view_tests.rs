@@ -23,6 +23,7 @@ pub fn chrome(locale: Locale, path: &str) -> Chrome {
         role: domain::Role::Admin,
         is_compact: false,
         is_test: false,
+        has_programs: false,
         pending: store::PendingCounts::default(),
     }
 }

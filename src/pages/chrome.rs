@@ -294,6 +294,7 @@ mod tests {
             role: Role::Admin,
             is_compact: false,
             is_test: false,
+            has_programs: false,
             pending: PendingCounts::default(),
         };
         for (path, section) in [

@@ -51,12 +51,8 @@ mod tests {
     use super::*;
 
     fn read(from: &str, to: &str) -> Result<String, Vec<FieldError>> {
-        read_in(&TimeZone::UTC, from, to)
-    }
-
-    fn read_in(zone: &TimeZone, from: &str, to: &str) -> Result<String, Vec<FieldError>> {
         let query = BooksQuery { from: from.to_owned(), to: to.to_owned() };
-        let period = query.period("2026-11-24T01:00:00Z".parse().unwrap(), zone)?;
+        let period = query.period("2026-11-24T01:00:00Z".parse().unwrap(), &TimeZone::UTC)?;
         Ok(format!("{} {}", period.from, period.to))
     }
 
@@ -64,8 +60,9 @@ mod tests {
     fn period_is_the_month_unless_told_otherwise() {
         assert_eq!(read("", "").unwrap(), "2026-11-01T00:00:00Z 2026-11-24T01:00:00Z");
         assert_eq!(read("", "2026-10-01").unwrap(), "2026-09-01T00:00:00Z 2026-10-01T00:00:00Z");
-        let shanghai = TimeZone::get("Asia/Shanghai").unwrap();
-        assert_eq!(read_in(&shanghai, "", "2026-11-02").unwrap(), "2026-10-31T16:00:00Z 2026-11-01T16:00:00Z");
+        let query = BooksQuery { from: "2026-11-02".to_owned(), to: String::new() };
+        let period = query.period(Timestamp::MAX, &TimeZone::get("Asia/Shanghai").unwrap()).unwrap();
+        assert_eq!(period.from.to_string(), "2026-11-01T16:00:00Z", "a day of the shop");
         assert_eq!(read("2026-01-01", "2026-01-02T12:00").unwrap(), "2026-01-01T00:00:00Z 2026-01-02T12:00:00Z");
     }
 

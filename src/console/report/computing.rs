@@ -67,6 +67,7 @@ mod tests {
                 role,
                 is_compact: false,
                 is_test: false,
+                has_programs: false,
                 pending: Default::default(),
             };
             let (goods_name, title, back) =
