@@ -23,8 +23,9 @@ pub struct BooksQuery {
 impl BooksQuery {
     /// The period, or an error for each field that cannot be read.
     pub fn period(&self, now: Timestamp, zone: &TimeZone) -> Result<Period, Vec<FieldError>> {
-        let day_or_time = |text: &str| {
-            time(text).or_else(|| Some(text.parse::<Date>().ok()?.to_zoned(zone.clone()).ok()?.timestamp()))
+        let day_or_time = |text: &str| match text.contains(':') {
+            true => time(text),
+            false => Some(text.parse::<Date>().ok()?.to_zoned(zone.clone()).ok()?.timestamp()),
         };
         let (from, to) = (optional(&self.from, day_or_time), optional(&self.to, day_or_time));
         let wrong = [("from", from.is_none()), ("to", to.is_none())].into_iter().filter(|(_, is_wrong)| *is_wrong);
