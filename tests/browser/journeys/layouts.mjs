@@ -207,7 +207,7 @@ async function orderRowsDoNotOverlap(run, visitor, sale) {
     await eventually('a countdown', async () => /^\d\d:\d\d:\d\d$/.test(await page.locator('[data-pay-by]').first().textContent()));
     const overlaps = await page.locator('ul.orders > li').evaluateAll((rows) => rows.flatMap((row) => {
       const texts = [...row.querySelectorAll('*')]
-        .filter((element) => element.children.length === 0 && element.textContent.trim() && element.checkVisibility() && !element.closest('.visually-hidden'))
+        .filter((element) => element.children.length === 0 && element.textContent.trim() && element.checkVisibility() && !element.closest('.visually-hidden, .by'))
         .map((element) => [element.textContent.trim(), element.getBoundingClientRect()]);
       const lie = (one, other) => one.left < other.right - 1 && other.left < one.right - 1 && one.top < other.bottom - 1 && other.top < one.bottom - 1;
       return texts.flatMap(([text, box], n) => texts.slice(n + 1).filter(([, other]) => lie(box, other)).map(([other]) => `${text} / ${other}`));
