@@ -27,13 +27,19 @@ impl RoleProcess {
 
     /// A process of another version of the program.
     pub fn of_program(program: &str, role: &str) -> anyhow::Result<RoleProcess> {
+        RoleProcess::with(program, role, &[])
+    }
+
+    /// `role` is empty for all roles in one process.
+    pub fn with(program: &str, role: &str, settings: &[(&str, &str)]) -> anyhow::Result<RoleProcess> {
         let mut command = Command::new(program);
-        command.arg(role).env("SECKILL_DEMO", "false").env("SECKILL_LOG", "warn").env("SECKILL_USER_RATE", "1000");
+        command.args(role.split_whitespace()).envs(settings.iter().copied());
+        command.env("SECKILL_DEMO", "false").env("SECKILL_LOG", "warn").env("SECKILL_USER_RATE", "1000");
         // Orders of earlier rounds must not expire during a later one, unless the run is about that.
         if std::env::var_os("SECKILL_PAYMENT_WINDOW").is_none() {
             command.env("SECKILL_PAYMENT_WINDOW", "24h");
         }
-        if role != "serve" {
+        if !matches!(role, "" | "serve") {
             let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
             command.env("SECKILL_OPS_LISTEN", free.to_string());
         }
@@ -64,19 +70,23 @@ impl Drop for RoleProcess {
 pub struct Shop {
     pub services: Services,
     pub serve: RoleProcess,
-    _control: RoleProcess,
+    _others: Vec<RoleProcess>,
 }
 
 impl Shop {
     pub async fn start() -> anyhow::Result<Shop> {
+        Shop::of(RoleProcess::start("serve")?, vec![RoleProcess::start("control")?]).await
+    }
+
+    /// Waits until these processes, one of which serves, accept purchases.
+    pub async fn of(serve: RoleProcess, others: Vec<RoleProcess>) -> anyhow::Result<Shop> {
         let config = Config::from_environment()?;
         let rung3 = config.redis.is_some() && config.amqp_url.is_some();
         ensure!(rung3, "this measures rung 3: scripts/stack up && eval \"$(scripts/stack env)\"");
-        let (serve, control) = (RoleProcess::start("serve")?, RoleProcess::start("control")?);
         for _ in 0..200 {
             if std::net::TcpStream::connect(config.web.listen).is_ok() {
                 let services = Services::build(&config).await?;
-                return Ok(Shop { services, serve, _control: control });
+                return Ok(Shop { services, serve, _others: others });
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -19,6 +19,9 @@
 //! `-- reservations` measures reservations by the token of another shop ÷ purchases accepted. Two seconds at most: it has
 //! customers for no more.
 //!
+//! `-- backlog` measures how far storing orders falls behind while shoppers buy at 1,000 connections: all roles in one
+//! process, with 0, 1 and 2 threads for its pipeline (`SECKILL_PIPELINE_THREADS`), and a process for each role.
+//!
 //! `-- growth` measures instead the cost of an accepted purchase once a million
 //! shoppers hold units of its sale, and with a thousand live sales, bought from one or all of them. It leaves a million
 //! orders in the outbox: run `scripts/stack purge` afterwards.
@@ -29,6 +32,7 @@
 //! The generators share the cores with what they measure. Every ratio is the median of `PURCHASES_ROUNDS` (default 3),
 //! in which both sides run one right after the other for `PURCHASES_SECONDS` (default 4), because machines are noisy.
 
+mod backlog;
 #[path = "../common/mod.rs"]
 mod common;
 mod ended;
@@ -84,6 +88,8 @@ enum Scope {
     Growth,
     /// Sales that are over.
     Ended,
+    /// Orders on their way while shoppers buy.
+    Backlog,
     /// Waiting rooms.
     WaitingRoom,
     /// By the token of another shop.
@@ -99,6 +105,7 @@ impl Plan {
             scope: match () {
                 () if has_argument("growth") => Scope::Growth,
                 () if has_argument("ended") => Scope::Ended,
+                () if has_argument("backlog") => Scope::Backlog,
                 () if has_argument("queue") => Scope::WaitingRoom,
                 () if has_argument("reservations") => Scope::Reservations,
                 () if has_argument("http") => Scope::Http,
@@ -119,6 +126,9 @@ async fn run() -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
     if plan.scope == Scope::Ended {
         return ended::run(dir.path()).await;
+    }
+    if plan.scope == Scope::Backlog {
+        return backlog::run(dir.path(), &plan).await;
     }
     let shop = Shop::start().await?;
     if plan.scope == Scope::Growth {

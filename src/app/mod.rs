@@ -15,8 +15,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
+use futures::future::OptionFuture;
 use tracing::info;
 
+use self::pipeline::PipelineThreads;
 pub use self::services::{Services, document};
 use self::starting::Starting;
 pub use self::startup::{Waiting, connect_database, has_other_secret, max_connections, open_database};
@@ -40,10 +42,10 @@ pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCo
         // Only `serve` has clients behind a load balancer.
         let drain = if roles.contains(&ProcessRole::Serve) { config.web.drain } else { Duration::ZERO };
         let mut lifecycle = Lifecycle::draining_for(drain);
-        services.spawn_roles(roles, starting, &mut lifecycle).await?;
-        anyhow::Ok((services, lifecycle))
+        let pipeline = services.spawn_roles(roles, starting, &mut lifecycle).await?;
+        anyhow::Ok((services, lifecycle, pipeline))
     };
-    let (services, lifecycle) = tokio::select! {
+    let (services, lifecycle, pipeline) = tokio::select! {
         started = Box::pin(start) => started?,
         // The start may wait for the database for hours, and nothing was accepted yet.
         () = &mut signal => {
@@ -54,7 +56,7 @@ pub async fn run(roles: &[ProcessRole], config: Config) -> anyhow::Result<ExitCo
     let code = lifecycle.run(signal).await;
     // Write the security events of the last requests. They are lost if the database does not answer.
     let _ = tokio::time::timeout(LAST_WRITE_TIMEOUT, services.security.write(&services.store)).await;
-    services.store.close().await;
+    tokio::join!(services.store.close(), OptionFuture::from(pipeline.map(PipelineThreads::end)));
     Ok(code)
 }
 

@@ -3,11 +3,13 @@
 use futures::future::OptionFuture;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::Services;
 use super::grants::ServeGrants;
+use super::pipeline::PipelineThreads;
 use super::starting::{MAX_OPS_CONNECTIONS, Starting, StartingAddress};
 use super::startup::max_connections;
 use base::config::{PaymentProvider, ProcessRole};
@@ -18,14 +20,17 @@ use web::server::limits::{ConnectionLimiter, ConnectionLimits};
 use web::server::serve_on;
 
 impl Services {
-    /// Starts the roles that have work on this rung.
+    /// Starts the roles that have work on this rung. Returns the threads of the pipeline, if it has its own.
     pub(super) async fn spawn_roles(
         &self,
         roles: &[ProcessRole],
         starting: Starting,
         lifecycle: &mut Lifecycle,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Option<PipelineThreads>> {
         let Starting { ops, mut shop } = starting;
+        let threads = PipelineThreads::start(self, roles)?;
+        let pipeline = threads.as_ref().map_or_else(|| self.pipeline(), |threads| threads.pipeline(self));
+        let runtime = threads.as_ref().map_or_else(Handle::current, |threads| threads.handle().clone());
         let stop = lifecycle.stop_token();
         let catalogue = self.catalogue.clone();
         lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
@@ -46,14 +51,14 @@ impl Services {
                     }
                 }
                 ProcessRole::Relay => {
-                    if let (Some(relay), Some(sweep)) = (self.relay(), self.sweep()) {
-                        lifecycle.spawn("relay", relay.run(stop.clone()));
-                        lifecycle.spawn("sweep", sweep.run(stop.clone()));
+                    if let (Some(relay), Some(sweep)) = (pipeline.relay(), pipeline.sweep()) {
+                        lifecycle.spawn_on(&runtime, "relay", relay.run(stop.clone()));
+                        lifecycle.spawn_on(&runtime, "sweep", sweep.run(stop.clone()));
                     }
                 }
                 ProcessRole::Consume => {
-                    if let Some(consumer) = self.consumer() {
-                        lifecycle.spawn("consume", consumer.run(stop.clone()));
+                    if let Some(consumer) = pipeline.consumer() {
+                        lifecycle.spawn_on(&runtime, "consume", consumer.run(stop.clone()));
                     }
                 }
                 ProcessRole::Control => lifecycle.spawn("control", self.control().run(stop.clone())),
@@ -69,7 +74,7 @@ impl Services {
         let limiter =
             ConnectionLimiter::new(ConnectionLimits::of(MAX_OPS_CONNECTIONS), Gauge::default(), Counter::default());
         lifecycle.spawn("ops", serve_on(ops.take_over().await?, ops_router, limiter, lifecycle.shutdown()));
-        Ok(())
+        Ok(threads)
     }
 
     async fn spawn_serve(&self, address: StartingAddress, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {

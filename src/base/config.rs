@@ -150,6 +150,10 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "Open connections of one address, at most; loopback and trusted proxies excepted [1000]",
     ),
     (
+        "pipeline-threads",
+        "Threads of their own for relay and consume in a process that also serves, 0 to 64; 0: they share the threads of serve [1]",
+    ),
+    (
         "drain",
         "How long a stop waits, not ready but answering, for the load balancer, up to 5s [5s beyond loopback, otherwise 0s]",
     ),
@@ -190,6 +194,8 @@ pub struct Config {
     pub packet_lifetime: Duration,
     /// The time zone of the shop: it decides when a day begins.
     pub time_zone: TimeZone,
+    /// Threads that relay and consume have to themselves in a process that also serves. 0: none.
+    pub pipeline_threads: usize,
     /// `None`: only when the data directory is the default one and new.
     pub demo: Option<bool>,
     pub log: Targets,
@@ -247,6 +253,8 @@ pub struct RedisConfig {
 const DEFAULT_RETURN_DAYS: u32 = 7;
 /// More than a shop gives, and less than payments can be refunded for.
 const MAX_RETURN_DAYS: i64 = 90;
+/// Measured on two cores with 1,000 connections (`docs/benchmarks.md`).
+const DEFAULT_PIPELINE_THREADS: usize = 1;
 /// With it and what tasks need afterwards, a stop stays within ten seconds.
 const MAX_DRAIN: Duration = Duration::from_secs(5);
 
@@ -303,6 +311,7 @@ impl Config {
             time_zone: source.parse("time-zone", TimeZone::UTC, |name| {
                 TimeZone::get(name).context("expected UTC or a name such as Asia/Shanghai")
             })?,
+            pipeline_threads: source.parse("pipeline-threads", DEFAULT_PIPELINE_THREADS, |t| whole(t, 0, 64))?,
             demo: source.parse("demo", None, |t| t.parse().map(Some).context("expected true or false"))?,
             log: source.parse("log", log_levels("info,sqlx=warn,lapin=warn")?, log_levels)?,
             log_json: source.parse("log-format", false, log_format)?,
@@ -486,6 +495,8 @@ mod tests {
             ("log = 'verbose'", "SECKILL_LOG"),
             ("log_format = 'xml'", "SECKILL_LOG_FORMAT"),
             ("user_rate = 0", "SECKILL_USER_RATE"),
+            ("pipeline_threads = 65", "SECKILL_PIPELINE_THREADS"),
+            ("pipeline_threads = 'all'", "SECKILL_PIPELINE_THREADS"),
             ("admission = 5", "SECKILL_ADMISSION"),
             ("admission = -5", "SECKILL_ADMISSION"),
         ];

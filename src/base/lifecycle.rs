@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -77,6 +78,16 @@ impl Lifecycle {
     /// Starts a task. `name` identifies it in the logs.
     pub fn spawn(&mut self, name: &'static str, task: impl Future<Output = anyhow::Result<()>> + Send + 'static) {
         self.tasks.spawn(async move { (name, task.await) });
+    }
+
+    /// As [`Lifecycle::spawn`], on the threads of another runtime.
+    pub fn spawn_on(
+        &mut self,
+        runtime: &Handle,
+        name: &'static str,
+        task: impl Future<Output = anyhow::Result<()>> + Send + 'static,
+    ) {
+        self.tasks.spawn_on(async move { (name, task.await) }, runtime);
     }
 
     /// Starts a task that runs until the token is cancelled and cannot fail.

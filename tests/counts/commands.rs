@@ -61,8 +61,9 @@ mod stack {
             let before = (calls(&mut master).await, calls(&mut replica).await);
             shop.send_all(RequestKind::Purchase, requests).await;
             let stop = CancellationToken::new();
-            let (mut relay, mut sweep) = (shop.services.relay().unwrap(), shop.services.sweep().unwrap());
-            let consumer = shop.services.consumer().unwrap();
+            let pipeline = shop.services.pipeline();
+            let (mut relay, mut sweep) = (pipeline.relay().unwrap(), pipeline.sweep().unwrap());
+            let consumer = pipeline.consumer().unwrap();
             relay.amqp_url = shop.setting("SECKILL_AMQP_URL").into();
             sweep.amqp_url = relay.amqp_url.clone();
             let roles = [

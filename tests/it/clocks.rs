@@ -44,7 +44,7 @@ mod stack {
         let services = services(shop.processes[0].settings(), clock).await;
         tokio::spawn(async move {
             let stop = CancellationToken::new();
-            let consumer = services.consumer().unwrap().run(stop.clone());
+            let consumer = services.pipeline().consumer().unwrap().run(stop.clone());
             tokio::join!(services.follow(stop), consumer).1.unwrap();
         })
     }

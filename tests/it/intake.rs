@@ -1,4 +1,4 @@
-//! Orders of many sales that several consumers write at once.
+//! How orders come into the database: of many sales by several consumers at once, and on threads of their own.
 
 mod stack {
     use std::time::Duration;
@@ -14,7 +14,7 @@ mod stack {
     use store::Store;
     use uuid::Uuid;
 
-    use crate::support::{Fixture, Rung, seed};
+    use crate::support::{Fixture, NewSale, Plan, Process, Rung, Shop, eventually, seed};
 
     const SALES: i64 = 300;
     const CONSUMERS: u64 = 4;
@@ -22,6 +22,7 @@ mod stack {
     /// Reservations of one batch.
     const BATCH: usize = 400;
     const WINDOW: Duration = Duration::from_secs(1800);
+    const TIMEOUT: Duration = Duration::from_secs(30);
 
     /// Creates sales with enough units. PostgreSQL looks for deadlocks before a wait for a lock is given up.
     async fn prepare(url: &str) {
@@ -75,5 +76,33 @@ mod stack {
         let sold: i64 =
             sqlx::query_scalar("SELECT CAST(SUM(sold) AS BIGINT) FROM sales").fetch_one(&mut database).await.unwrap();
         assert_eq!(sold, (CONSUMERS as usize * BATCHES * BATCH) as i64);
+    }
+
+    /// Threads of the process with this name.
+    fn threads(process: &Process, name: &str) -> usize {
+        let all = std::fs::read_dir(format!("/proc/{}/task", process.id())).unwrap().flatten();
+        all.filter(|thread| std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|of| of.trim() == name))
+            .count()
+    }
+
+    async fn stores_an_order(shop: &Shop) {
+        let sale = shop.open(NewSale::of(1)).await;
+        let shopper = shop.shopper(1);
+        let order = shopper.buy_one(&sale).await;
+        shopper.wait_for_status(&sale, &order, "unpaid").await;
+    }
+
+    #[tokio::test]
+    async fn pipeline_beside_serve_has_as_many_threads_as_the_setting_says() {
+        for (rung, setting, expected) in [(Rung::Rabbit, "3", 3), (Rung::Redis, "0", 0)] {
+            let shop = Plan::on(rung).await.set("SECKILL_PIPELINE_THREADS", setting).start().await;
+            stores_an_order(&shop).await;
+            // Threads that look up a name for a moment have the same name.
+            eventually("the threads of the pipeline", TIMEOUT, async || {
+                let found = threads(&shop.processes[0], "pipeline");
+                if found == expected { Ok(()) } else { Err(format!("{found} threads")) }
+            })
+            .await;
+        }
     }
 }
