@@ -24,7 +24,7 @@ const SECONDS: u64 = 2;
 /// Distinct shoppers of a load, more than any buys.
 const SHOPPERS: usize = 120_000;
 const IDLE: Duration = Duration::from_secs(30);
-/// PostgreSQL, Redis and RabbitMQ. Run nothing else that uses them on this machine.
+/// PostgreSQL, Redis and RabbitMQ.
 const SERVICES: [&str; 3] = ["postgres", "redis-server", "beam.smp"];
 
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ struct Costs {
     start: Duration,
     /// Purchases per second right after that, divided by those ten seconds later.
     first_to_later: f64,
-    /// Cores that the four processes, and the services, use without any request.
+    /// Cores that the four processes, and the services for them, use without any request.
     idle: [f64; 2],
     /// Resident memory of the four processes and the memory that Redis uses, in MiB.
     memory: [f64; 2],
@@ -41,9 +41,12 @@ struct Costs {
 
 pub async fn run(dir: &Path) -> anyhow::Result<()> {
     let mut base: Option<Costs> = None;
+    // What the services use without a shop.
+    let alone = cores_used(&services()?).await?;
+    println!("services without a shop: {alone:.4} cores");
     for marks in [&[0][..], &MARKS].concat().windows(2) {
         end_sales(marks[1] - marks[0]).await?;
-        let costs = measure(dir).await?;
+        let costs = measure(dir, alone).await?;
         let base = *base.get_or_insert(costs);
         println!(
             "{} sales over: ready after {:.2} s, purchases at once ÷ later {:.2}, idle {:.4} + {:.4} cores ({:.2} times none), \
@@ -93,7 +96,7 @@ async fn until_all_are_retired(shop: &Shop) -> anyhow::Result<()> {
     }
 }
 
-async fn measure(dir: &Path) -> anyhow::Result<Costs> {
+async fn measure(dir: &Path, alone: f64) -> anyhow::Result<Costs> {
     let sale = Shop::start().await?.open_sale(1 << 30).await?;
     let began = Instant::now();
     let (shop, _pipeline) = start().await?;
@@ -116,14 +119,12 @@ async fn measure(dir: &Path) -> anyhow::Result<Costs> {
     shop.stop_sale(sale).await?;
     until_all_are_retired(&shop).await?;
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let (own, services) = (children()?, processes(|name| SERVICES.contains(&name))?);
-    let before = [cpu_seconds(&own)?, cpu_seconds(&services)?];
-    tokio::time::sleep(IDLE).await;
-    let after = [cpu_seconds(&own)?, cpu_seconds(&services)?];
+    let (own, services) = (children()?, services()?);
+    let (of_own, of_services) = tokio::join!(cores_used(&own), cores_used(&services));
     Ok(Costs {
         start,
         first_to_later: rates[0] / rates[1],
-        idle: [0, 1].map(|of| (after[of] - before[of]) / IDLE.as_secs_f64()),
+        idle: [of_own?, of_services? - alone],
         memory: [resident_memory(&own)?, redis_memory(config).await?],
     })
 }
@@ -143,6 +144,20 @@ async fn is_ready(address: SocketAddr) -> bool {
 async fn redis_memory(config: &Config) -> anyhow::Result<f64> {
     let redis = connection::shared(&config.redis.as_ref().context("Redis")?.master)?;
     Ok(crate::info::info(&redis, "memory", "used_memory").await?.parse::<f64>()? / 1024.0 / 1024.0)
+}
+
+/// Cores that these processes use while nobody asks them for anything.
+async fn cores_used(processes: &[PathBuf]) -> anyhow::Result<f64> {
+    let before = cpu_seconds(processes)?;
+    tokio::time::sleep(IDLE).await;
+    Ok((cpu_seconds(processes)? - before) / IDLE.as_secs_f64())
+}
+
+/// The services of this stack. Others on the machine are left out.
+fn services() -> anyhow::Result<Vec<PathBuf>> {
+    let stack = std::env::var("SECKILL_STACK_DIR").context("SECKILL_STACK_DIR")?;
+    let is_of_stack = |path: &PathBuf| std::fs::read_link(path.join("cwd")).is_ok_and(|dir| dir.starts_with(&stack));
+    Ok(processes(|name| SERVICES.contains(&name))?.into_iter().filter(is_of_stack).collect())
 }
 
 /// The processes of the shop, which this program has started.

@@ -8,6 +8,7 @@ use base::metrics::Metrics;
 use engine::catalogue::Catalogue;
 use engine::packets::ShareBackend;
 use engine::packets::database::DatabaseShares;
+use engine::packets::directory::PacketDirectory;
 use engine::packets::redis::RedisShares;
 use engine::redis::connection;
 use engine::redis::connection::RedisConnection;
@@ -35,6 +36,7 @@ impl Backends {
         config: &Config,
         store: &Store,
         catalogue: &Arc<Catalogue>,
+        directory: &Arc<PacketDirectory>,
         clock: &Clock,
         metrics: &Metrics,
     ) -> anyhow::Result<Backends> {
@@ -61,7 +63,7 @@ impl Backends {
             readable.push(("found by its cluster or Sentinels".to_owned(), found));
         }
         let facts = RedisFacts::new(readable, master.clone(), metrics.replicas_left.clone());
-        let shares = RedisShares::new(master.clone(), store.clone(), clock.clone());
+        let shares = RedisShares::new(master.clone(), store.clone(), clock.clone(), directory.clone());
         let gathering = Gathering::new(master.clone(), store.clone());
         let stock = RedisStock::new(master, catalogue.clone(), store.clone(), config.payment_window);
         Ok(Backends {

@@ -90,7 +90,8 @@ impl Services {
                 .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::WaitingRoom(_)))),
             Job::new("turns", WAITING_ROOMS_INTERVAL, turns, |turns| async move { Ok(turns.step().await?) })
                 .only_if(self.has_active(|sale| matches!(sale.mode, SaleMode::WaitingRoom(_)))),
-            Job::new("draws", DRAWS_INTERVAL, draws, |draws| async move { Ok(draws.step().await?) }),
+            Job::new("draws", DRAWS_INTERVAL, draws, |draws| async move { Ok(draws.step().await?) })
+                .only_if(self.has_draws()),
             Job::new(
                 "waitlists",
                 WAITLISTS_INTERVAL,
@@ -140,6 +141,12 @@ impl Services {
             let active = catalogue.active();
             active.into_iter().filter_map(|id| catalogue.known(id)).any(|entry| is_such(&entry.sale))
         }
+    }
+
+    /// Whether the catalogue has a draw, also one that is over: its entrants may still be told something.
+    fn has_draws(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let catalogue = self.catalogue.clone();
+        move || catalogue.entries().iter().any(|entry| entry.sale.mode.is_draw())
     }
 
     /// What happens to orders and their money.

@@ -32,10 +32,12 @@ impl Services {
         let pipeline = threads.as_ref().map_or_else(|| self.pipeline(), |threads| threads.pipeline(self));
         let runtime = threads.as_ref().map_or_else(Handle::current, |threads| threads.handle().clone());
         let stop = lifecycle.stop_token();
-        let catalogue = self.catalogue.clone();
-        lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
+        if roles.iter().any(|role| self.needs_catalogue(*role)) {
+            let catalogue = self.catalogue.clone();
+            lifecycle.spawn_loop("catalogue", |stop| async move { catalogue.follow(stop).await });
+        }
         // Claims are decided by it, and relay or, without RabbitMQ, consumer read the outboxes that it lists.
-        if roles.iter().any(|role| *role != ProcessRole::Control) {
+        if roles.iter().any(|role| *role != ProcessRole::Control && self.needs_catalogue(*role)) {
             let directory = self.directory.clone();
             lifecycle.spawn_loop("packets", |stop| async move { directory.follow(stop).await });
         }
@@ -75,6 +77,11 @@ impl Services {
             ConnectionLimiter::new(ConnectionLimits::of(MAX_OPS_CONNECTIONS), Gauge::default(), Counter::default());
         lifecycle.spawn("ops", serve_on(ops.take_over().await?, ops_router, limiter, lifecycle.shutdown()));
         Ok(threads)
+    }
+
+    /// A consumer of RabbitMQ takes what comes, whatever the shop sells.
+    pub(super) fn needs_catalogue(&self, role: ProcessRole) -> bool {
+        role != ProcessRole::Consume || self.config.amqp_url.is_none()
     }
 
     async fn spawn_serve(&self, address: StartingAddress, lifecycle: &mut Lifecycle) -> anyhow::Result<()> {

@@ -123,7 +123,8 @@ impl Services {
         let metrics = Arc::new(Metrics::default());
         let catalogue = Arc::new(Catalogue::new(store.clone()));
         let monitor = config.amqp_url.clone().map(|url| Arc::new(Monitor::new(url)));
-        let backends = Backends::build(config, &store, &catalogue, &clock, &metrics)?;
+        let directory = Arc::new(PacketDirectory::new(store.clone()));
+        let backends = Backends::build(config, &store, &catalogue, &directory, &clock, &metrics)?;
         let registry = Arc::new(CounterRegistry::default());
         let gate = Arc::new(Gate::new(
             backends.facts.clone(),
@@ -153,7 +154,6 @@ impl Services {
         let packet_sync = backends.redis_shares.clone().map(|shares| {
             Arc::new(PacketSync::new(shares, store.clone(), monitor.clone(), clock.clone(), metrics.clone()))
         });
-        let directory = Arc::new(PacketDirectory::new(store.clone()));
         let packets = Packets::new(packets::PacketDependencies {
             store: store.clone(),
             backend: backends.shares.clone(),

@@ -322,8 +322,10 @@ impl Services {
 
     /// Reads the in-memory copies and renders the pages before the first request.
     async fn fill_caches(&self, roles: &[ProcessRole]) -> anyhow::Result<()> {
-        self.catalogue.refresh().await?;
-        self.directory.refresh().await?;
+        if roles.iter().any(|role| self.needs_catalogue(*role)) {
+            self.catalogue.refresh().await?;
+            self.directory.refresh().await?;
+        }
         if roles.contains(&ProcessRole::Serve) {
             self.gate.refresh().await;
             self.accounts.refresh().await?;

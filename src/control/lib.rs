@@ -48,6 +48,10 @@ const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often a job is repeated while the shop rests.
 const REST_INTERVAL: Duration = Duration::from_secs(2);
 
+/// Between the first steps of two jobs. Jobs that always wake together would each need a connection of the pool, most of
+/// which would then be tested before each use.
+const STAGGER: Duration = Duration::from_millis(20);
+
 /// A step of data control that is repeated while this process holds the lease.
 pub struct Job {
     pub name: &'static str,
@@ -139,7 +143,10 @@ impl Control {
     /// Runs every job until it is stopped.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let leased = LeaseHeld::default();
-        let jobs = join_all(self.jobs.iter().map(|job| job.run(&leased, &stop)));
+        let jobs = join_all((0_u32..).zip(&self.jobs).map(async |(place, job)| {
+            stop.run_until_cancelled(tokio::time::sleep(STAGGER * place)).await;
+            job.run(&leased, &stop).await;
+        }));
         tokio::join!(self.renew_lease(&leased, &stop), jobs);
         Ok(self.store.leases().release(LEASE, &self.member).await?)
     }

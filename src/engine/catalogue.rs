@@ -18,6 +18,8 @@ use store::{Store, StoreError};
 
 /// How often the revision is read, which bounds the age of every process's copy.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// While no sale is active, one of so many polls is made.
+const POLLS_AT_REST: u32 = 2;
 /// How often sold units are read: how soon the list shows a sale further up or down that is nearly or completely sold.
 const DEMAND_INTERVAL: Duration = Duration::from_secs(3);
 /// The minimum time between two refreshes caused by requests for unknown sales, however many requests there are.
@@ -233,11 +235,27 @@ impl Catalogue {
         Ok(())
     }
 
+    /// Returns at once while a sale is active. Otherwise it waits for a change of the copy, at most this long: for loops that
+    /// have nothing to do between two sales.
+    pub async fn rest_between_sales(&self, rest: Duration) {
+        let mut changes = self.changes();
+        if self.active().is_empty() {
+            let _ = tokio::time::timeout(rest, changes.changed()).await;
+        }
+    }
+
     /// Refreshes the copy until `stop` is cancelled. While the database is unavailable the copy stays as it is.
     pub async fn follow(&self, stop: CancellationToken) {
+        let mut polls = 0_u32;
+        let poll = || {
+            polls = polls.wrapping_add(1);
+            let is_due = polls.is_multiple_of(POLLS_AT_REST) || !self.active().is_empty();
+            async move { if is_due { self.refresh().await } else { Ok(()) } }
+        };
+        let read_demand = async || if self.active().is_empty() { Ok(()) } else { self.refresh_demand().await };
         tokio::join!(
-            run_every(POLL_INTERVAL, &stop, "catalogue", || self.refresh()),
-            run_every(DEMAND_INTERVAL, &stop, "demand", || self.refresh_demand()),
+            run_every(POLL_INTERVAL, &stop, "catalogue", poll),
+            run_every(DEMAND_INTERVAL, &stop, "demand", read_demand),
         );
     }
 }

@@ -21,6 +21,8 @@ const OPENING_MS: i64 = OPENING_SLOT_MS * OPENING_SLOTS as i64;
 /// How often the recorder looks for openings. A sale that staff start is noticed this late, so its first slot may have
 /// more.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How often it looks while no sale is active. A change of the catalogue ends the rest.
+const REST: Duration = Duration::from_secs(1);
 const SLOTS_PER_LOOK: usize = 5;
 /// The recorder begins before the start, so that earlier requests are not counted as a part of the opening.
 const LEAD_TIME_MS: i64 = 500;
@@ -52,6 +54,7 @@ type NearOpening = (Arc<SaleCounters>, i64);
 pub(super) async fn record(catalogue: &Catalogue, registry: &CounterRegistry, clock: &Clock, stop: &CancellationToken) {
     let mut due = Instant::now();
     loop {
+        stop.run_until_cancelled(catalogue.rest_between_sales(REST)).await;
         let openings = near(catalogue, registry, clock.now().as_millisecond());
         let (slots, pause) = if openings.is_empty() { (1, LOOK_INTERVAL) } else { (SLOTS_PER_LOOK, SLOT) };
         for _ in 0..slots {

@@ -26,6 +26,8 @@ use domain::{Bucket, Phase, Sale, SaleId, SaleState, UserId};
 
 /// How often the facts are read: as often as a shopper can press, and a negligible load for a replica.
 pub(super) const REFRESH_INTERVAL: Duration = Duration::from_millis(50);
+/// The same while no sale is active. A change of the catalogue ends the rest.
+const REST: Duration = Duration::from_secs(1);
 /// Buckets per read. If there are more, the buckets that waited longest come first. Of a thousand sales without
 /// requests, each is still read at least twice a second.
 const MAX_BUCKETS_PER_READ: usize = 128;
@@ -157,6 +159,11 @@ impl SaleBoard {
             (Some(winners), Some(facts)) if winners.granted == facts.granted => winners.users.contains(&user),
             _ => true,
         }
+    }
+
+    /// Waits while no sale is active.
+    pub(super) async fn rest(&self) {
+        self.catalogue.rest_between_sales(REST).await;
     }
 
     /// Reads the facts of the sales that are due.

@@ -231,6 +231,7 @@ impl Gate {
             let mut periodic = Periodic::new("gate", board::REFRESH_INTERVAL, &stop);
             while periodic.tick().await {
                 self.board.refresh_due().await;
+                self.board.rest().await;
             }
         };
         let read_winners = async {
@@ -239,6 +240,7 @@ impl Gate {
                 self.board.read_winners().await;
                 // Pause at least as long as the read took, so that the source serves others half of the time.
                 tokio::time::sleep(board::REFRESH_INTERVAL.max(began.elapsed())).await;
+                self.board.rest().await;
             }
         };
         stop.run_until_cancelled(futures::future::join(refresh_facts, read_winners)).await;

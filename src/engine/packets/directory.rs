@@ -163,6 +163,11 @@ impl PacketDirectory {
         }
     }
 
+    /// Whether no packet is open.
+    pub fn is_empty(&self) -> bool {
+        self.open.load().is_empty()
+    }
+
     /// Records that a packet has claims. Takes the lock only if the packet was idle before.
     fn note_active(&self, listed: &OpenPacket) {
         let now = self.began.elapsed().as_millis() as u64;

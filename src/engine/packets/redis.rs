@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use redis::{AsyncCommands, Cmd, Script, Value};
 
 use crate::batching::{Batch, BatchKey, Unavailable};
+use crate::packets::directory::PacketDirectory;
 use crate::packets::{ShareBackend, ShareDecision};
 use crate::redis::connection::RedisConnection;
 use crate::redis::generation::{self, Generation};
@@ -37,6 +38,7 @@ pub struct RedisShares {
     grants: Arc<GrantLog<(UserId, Share)>>,
     store: Store,
     clock: Clock,
+    directory: Arc<PacketDirectory>,
 }
 
 /// Shares or users per command; more would block the server for too long.
@@ -63,15 +65,15 @@ pub struct LoadedShares {
 }
 
 impl RedisShares {
-    /// The replay queries `store` for the grants that the database has already.
-    pub fn new(master: RedisConnection, store: Store, clock: Clock) -> RedisShares {
+    /// The replay queries `store` for the grants that the database has already, as long as `directory` has open packets.
+    pub fn new(master: RedisConnection, store: Store, clock: Clock, directory: Arc<PacketDirectory>) -> RedisShares {
         let scripts = Scripts {
             claim: HotScript::new(include_str!("claim.lua")),
             keep: Script::new(include_str!("keep.lua")),
             load: Script::new(include_str!("load.lua")),
             set: Script::new(include_str!("set.lua")),
         };
-        RedisShares { master, scripts: Arc::new(scripts), grants: Arc::default(), store, clock }
+        RedisShares { master, scripts: Arc::new(scripts), grants: Arc::default(), store, clock, directory }
     }
 
     /// The shared connection to the master.
@@ -309,6 +311,9 @@ impl ReplayGrants for RedisShares {
     }
 
     async fn announced_buckets(&self) -> anyhow::Result<Vec<Bucket>> {
+        if self.directory.is_empty() {
+            return Ok(Vec::new());
+        }
         let packets = self.store.packets().recovering_packets().await?;
         Ok(packets.iter().flat_map(|packet| Bucket::all(packet.id, packet.buckets)).collect())
     }

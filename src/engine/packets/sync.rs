@@ -88,10 +88,13 @@ impl PacketSync {
     pub async fn step(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock().await;
         let now = self.store.now().await?;
-        let waiting: HashSet<PacketId> =
-            self.store.packets().recovering_packets().await?.iter().map(|packet| packet.id).collect();
-        state.recovering |= !waiting.is_empty();
-        let packets = self.due(&mut state, now).await?;
+        let (mut waiting, mut packets) = (HashSet::new(), Vec::new());
+        // One question is enough as long as there are no packets.
+        if self.store.packets().has_unsettled().await? {
+            waiting = self.store.packets().recovering_packets().await?.iter().map(|packet| packet.id).collect();
+            state.recovering |= !waiting.is_empty();
+            packets = self.due(&mut state, now).await?;
+        }
         let mut surveys: Vec<Option<Vec<LoadedShares>>> = Vec::with_capacity(packets.len());
         for chunk in packets.chunks(SURVEY_SIZE) {
             surveys.extend(self.survey_all(chunk).await?);

@@ -350,6 +350,13 @@ impl PacketStore<'_> {
         self.all(sqlx::query(sql), packet).await
     }
 
+    /// Whether a packet is open or waits for the replay of grants.
+    pub async fn has_unsettled(self) -> Result<bool, StoreError> {
+        let sql =
+            "SELECT 1 FROM packets WHERE state = 'open' UNION ALL SELECT 1 FROM packets WHERE recovering = 1 LIMIT 1";
+        Ok(sqlx::query(sql).fetch_optional(&self.pool).await?.is_some())
+    }
+
     /// Packets that grant nothing until every `serve` process has replayed its grants.
     pub async fn recovering_packets(self) -> Result<Vec<Packet>, StoreError> {
         let sql = concat!("SELECT ", super::columns!(), " FROM packets WHERE recovering = 1 ORDER BY id");
