@@ -46,6 +46,7 @@ wire_enum! {
         ShipmentReturned = "shipment.returned",
         RefundStarted = "refund.started",
         RefundCompleted = "refund.completed",
+        RefundFailed = "refund.failed",
         OrderRefunded = "order.refunded",
         SaleOpened = "sale.opened",
         SalePaused = "sale.paused",

@@ -72,7 +72,7 @@ pub use order::OutboxItem;
 pub use order::{Order, OrderNumber, OrderStatus, Reservation};
 pub use page::Page;
 pub use parcel::{Parcel, ParcelLabel, ParcelState};
-pub use payment::{ApprovalStatus, CaseKind, PaymentStatus, RefundKind, RefundTarget};
+pub use payment::{ApprovalStatus, CaseKind, DisputeState, PaymentStatus, RefundKind, RefundTarget};
 pub use question::{Question, QuestionChange, QuestionStatus, ShownAnswer, ShownAnswers};
 pub use reservation::{ExternalReservation, ReservationStatus};
 pub use returns::{GoodsReturn, ReturnPolicy, ReturnReason, ReturnState};

@@ -60,6 +60,8 @@ impl OrderStatus {
                 | (Paid, RefundPending)
                 | (Cancelled, RefundPending)
                 | (RefundPending, Refunded)
+                // The refund failed after the provider had said that it was made.
+                | (Refunded, RefundPending)
         )
     }
 }

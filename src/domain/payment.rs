@@ -48,6 +48,17 @@ wire_enum! {
     }
 }
 
+wire_enum! {
+    /// How far a dispute is.
+    pub enum DisputeState {
+        Open = "open",
+        /// The money stays with the shop.
+        Won = "won",
+        /// The money went back to the payer.
+        Lost = "lost",
+    }
+}
+
 /// The largest amount of a report that is written down, in minor units: as much as an order can cost. Sums of some
 /// thousand of them fit.
 pub const MAX_REPORTED_AMOUNT: i64 = (1 << 53) - 1;

@@ -8,7 +8,7 @@ use futures::stream;
 use tokio::task::spawn_blocking;
 use zip::ZipArchive;
 
-use super::provider::Bill;
+use super::provider::{Bill, BillPage};
 use domain::settlement::BillLine;
 
 /// Lines that are handed on at a time.
@@ -95,7 +95,7 @@ pub(super) fn bill(lines: impl Iterator<Item = anyhow::Result<BillLine>> + Send 
         });
         match read.await.unwrap_or_else(|error| Err(error.into())) {
             Ok((batch, _)) if batch.is_empty() => None,
-            Ok((batch, lines)) => Some((Ok(batch), Some(lines))),
+            Ok((batch, lines)) => Some((Ok(BillPage::from(batch)), Some(lines))),
             Err(error) => Some((Err(error), None)),
         }
     });

@@ -17,7 +17,7 @@ use super::PaymentError;
 use domain::settlement::BillLine;
 use domain::wire::wire_enum;
 use domain::{Money, PaymentId, RefundId};
-use store::{Checkout, Payment, Refund};
+use store::{Checkout, Dispute, Payment, Refund};
 
 /// Takes money from payers and gives it back.
 #[async_trait]
@@ -75,6 +75,11 @@ pub trait Provider: Send + Sync {
         anyhow::bail!("{} has no bill of {day}", self.name())
     }
 
+    /// What became of a dispute, as a report. `None`: the provider does not tell.
+    async fn dispute(&self, id: &str) -> anyhow::Result<Option<Report>> {
+        anyhow::bail!("{} has no dispute {id}", self.name())
+    }
+
     /// The JSON with which the provider wants a report to be refused. `None`: it looks at the status only.
     fn refused(&self) -> Option<&'static str> {
         None
@@ -82,7 +87,20 @@ pub trait Provider: Send + Sync {
 }
 
 /// The lines of a bill, some at a time, so that a bill of any size can be read.
-pub type Bill<'a> = BoxStream<'a, anyhow::Result<Vec<BillLine>>>;
+pub type Bill<'a> = BoxStream<'a, anyhow::Result<BillPage>>;
+
+/// Some lines of a bill, and the disputes that moved money there.
+#[derive(Debug, Default)]
+pub struct BillPage {
+    pub lines: Vec<BillLine>,
+    pub disputes: Vec<Report>,
+}
+
+impl From<Vec<BillLine>> for BillPage {
+    fn from(lines: Vec<BillLine>) -> BillPage {
+        BillPage { lines, disputes: Vec::new() }
+    }
+}
 
 /// When a provider's day begins, and how soon after its end the bill is there.
 #[derive(Debug, Clone, Copy)]
@@ -165,6 +183,10 @@ pub struct Report {
     pub payment: String,
     /// The refund that the report is about. `None`: the payment, or the refund of the whole payment.
     pub refund: Option<RefundId>,
+    /// Which attempt of the refund it is about, if the provider keeps it ([`Refund::attempt`]).
+    pub attempt: Option<i64>,
+    /// How far a dispute is, if the provider tells it.
+    pub dispute: Option<Dispute>,
     pub amount: Option<Money>,
     /// The account that the money was taken for. `None` from older versions of the sandbox.
     pub merchant: Option<String>,

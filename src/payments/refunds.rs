@@ -7,7 +7,7 @@ use tracing::{info, warn};
 use super::provider::RefundOutcome;
 use super::{CONCURRENCY, Payments, answer, bounded};
 use domain::CaseKind;
-use store::{NewCase, Refund, StoreError, WALLET};
+use store::{FailedRefund, NewCase, Refund, StoreError, WALLET};
 
 /// Refunds per step of the refund job.
 const MAX_REFUNDS: i64 = 50;
@@ -71,7 +71,9 @@ impl Payments {
     async fn open_refund_case(&self, refund: &Refund, kind: CaseKind, reason: &str) -> Result<(), StoreError> {
         let (payment, details) = (refund.of.id.to_string(), bounded(reason));
         let part = refund.is_part().then_some(refund.id);
-        let case = NewCase { kind, payment: &payment, part, amount: None, details: &details };
+        let failed = FailedRefund { id: refund.id, attempt: Some(refund.attempt) };
+        let failed = Some(failed).filter(|_| kind == CaseKind::RefundFailed);
+        let case = NewCase { kind, payment: &payment, part, amount: None, details: &details, failed, dispute: None };
         if let Some(kind) = self.store.payments().open_case(None, &case).await? {
             self.metrics.payment_case(kind);
             warn!(payment, refund = %refund.id, %kind, reason, "refund needs attention");

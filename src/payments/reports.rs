@@ -9,7 +9,7 @@ use super::{PaymentError, Payments, answer, bounded};
 use domain::PaymentStatus;
 use domain::payment::MAX_REPORTED_AMOUNT;
 use domain::{CaseKind, Money, PaymentId};
-use store::{CaptureOutcome, NewCase, Payment, Refund, StoreError};
+use store::{CaptureOutcome, FailedRefund, NewCase, Payment, Refund, StoreError};
 
 impl Payments {
     /// Applies a report of a provider and returns the provider's answer. The signature covers the raw body and is
@@ -32,7 +32,7 @@ impl Payments {
         self.provider(provider).ok()?.refused()
     }
 
-    async fn apply(&self, provider: &dyn Provider, mut report: Report) -> Result<(), PaymentError> {
+    pub(super) async fn apply(&self, provider: &dyn Provider, mut report: Report) -> Result<(), PaymentError> {
         // The amount of a case is written down, so it is bounded first. The staff read it in the case.
         if let Some(amount) = report.amount.take_if(|amount| !(0..=MAX_REPORTED_AMOUNT).contains(&amount.amount)) {
             report.reason = format!("impossible amount of {} {}", amount.amount, amount.currency.as_str());
@@ -63,7 +63,7 @@ impl Payments {
                 }
             }
             ReportKind::Disputed => Ok(self.open_case(&report, CaseKind::Disputed).await?),
-            ReportKind::RefundFailed => Ok(self.open_case(&report, CaseKind::RefundFailed).await?),
+            ReportKind::RefundFailed => Ok(self.receive_failed_refund(&report, payment).await?),
             ReportKind::RefundSucceeded => Ok(self.receive_refund(&report, payment).await?),
         }
     }
@@ -119,28 +119,54 @@ impl Payments {
         Ok(outcome)
     }
 
-    async fn receive_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
-        if let Some(part) = report.refund.filter(|refund| refund.0 != payment.0) {
-            let asked = self.store.payments().partial_refund(part).await?.filter(|asked| asked.of.id == payment);
-            return match asked.filter(|asked| report.amount == Some(asked.amount)) {
-                Some(asked) => self.refunded(&asked).await,
-                None => self.open_case(report, CaseKind::UnexpectedRefund).await,
-            };
+    /// The refund of the shop that a report names, and the amount that it returns.
+    async fn named_refund(&self, report: &Report, payment: PaymentId) -> Result<Option<(Refund, Money)>, StoreError> {
+        match report.refund.filter(|refund| refund.0 != payment.0) {
+            Some(part) => {
+                let found = self.store.payments().partial_refund(part).await?.filter(|asked| asked.of.id == payment);
+                Ok(found.map(|asked| (asked.clone(), asked.amount)))
+            }
+            None => self.store.payments().whole_refund(payment).await,
         }
-        let expected = self.store.payments().whole_refund(payment).await?;
-        match expected.filter(|(_, amount)| report.amount == Some(*amount)) {
-            Some((of, _)) if of.status == PaymentStatus::RefundPending => self.refunded(&Refund::whole(of)).await,
-            Some((of, _)) if of.status == PaymentStatus::Refunded => Ok(()),
+    }
+
+    async fn receive_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
+        let known = self.named_refund(report, payment).await?.filter(|(_, amount)| report.amount == Some(*amount));
+        match known {
+            // It is about an attempt that failed later.
+            Some((refund, _)) if report.attempt.is_some_and(|attempt| attempt < refund.attempt) => Ok(()),
+            Some((refund, _)) if refund.is_part() => self.refunded(&refund).await,
+            Some((refund, _)) if refund.of.status == PaymentStatus::RefundPending => self.refunded(&refund).await,
+            Some((refund, _)) if refund.of.status == PaymentStatus::Refunded => Ok(()),
             _ => self.open_case(report, CaseKind::UnexpectedRefund).await,
         }
     }
 
+    /// A refund can fail days after it was made. One that the report does not name, or with another amount, need not be the
+    /// shop's.
+    async fn receive_failed_refund(&self, report: &Report, payment: PaymentId) -> Result<(), StoreError> {
+        let known = self.named_refund(report, payment).await?.filter(|_| report.refund.is_some());
+        let fits = known.filter(|(_, amount)| report.amount.is_none_or(|told| told == *amount));
+        let failed = fits.map(|(refund, _)| FailedRefund { id: refund.id, attempt: report.attempt });
+        self.open_case_of(report, CaseKind::RefundFailed, failed).await
+    }
+
     /// Opens a case for staff about a report.
     async fn open_case(&self, report: &Report, kind: CaseKind) -> Result<(), StoreError> {
+        self.open_case_of(report, kind, None).await
+    }
+
+    async fn open_case_of(
+        &self,
+        report: &Report,
+        kind: CaseKind,
+        failed: Option<FailedRefund>,
+    ) -> Result<(), StoreError> {
         let separator = if report.reason.is_empty() { "" } else { ": " };
         let details = bounded(&format!("{}{separator}{}", report.event, report.reason));
         let part = report.refund.filter(|refund| refund.to_string() != report.payment);
-        let case = NewCase { kind, payment: &report.payment, part, amount: report.amount, details: &details };
+        let (amount, dispute) = (report.amount, report.dispute.as_ref());
+        let case = NewCase { kind, payment: &report.payment, part, amount, details: &details, failed, dispute };
         if let Some(kind) = self.store.payments().open_case(Some(&report.id), &case).await? {
             self.metrics.payment_case(kind);
             warn!(payment = report.payment, %kind, details, "payment needs attention");

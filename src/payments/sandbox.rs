@@ -200,8 +200,8 @@ impl Provider for Sandbox {
         if [&event, &payment, &reason].into_iter().any(|text| text.contains('\0')) {
             return Err(PaymentError::Malformed);
         }
-        let (id, reference, subject) = (id.to_owned(), None, None);
-        Ok(Some(Report { id, event, payment, refund, amount, merchant, reference, subject, reason, instrument }))
+        let id = id.to_owned();
+        Ok(Some(Report { id, event, payment, refund, amount, merchant, reason, instrument, ..Report::default() }))
     }
 }
 

@@ -15,8 +15,8 @@ use jiff::civil::Date;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::provider::{Bill, Billing, Provider};
-use super::{PaymentError, Payments, bounded};
+use super::provider::{Bill, BillPage, Billing, Provider};
+use super::{PaymentError, Payments, answer, bounded};
 use domain::CaseKind;
 use domain::settlement::Comparison;
 use store::{DaySettlement, StoreError};
@@ -114,8 +114,9 @@ impl Payments {
         let bill = provider.bill(day).await?;
         let has_bill = bill.is_some();
         if let Some(bill) = bill {
-            self.read(bill, name, run).await?;
+            self.read(bill, provider, run).await?;
         }
+        self.follow_disputes(provider).await?;
         let (mut outcome, mut after) = (Comparison::default(), String::new());
         loop {
             let lines = payments.bill_lines(run, &after, PAGE_SIZE).await?;
@@ -139,11 +140,40 @@ impl Payments {
         Ok(outcome)
     }
 
-    async fn read(&self, mut bill: Bill<'_>, provider: &str, run: &str) -> anyhow::Result<()> {
-        while let Some(lines) = bill.next().await {
-            self.store.payments().add_bill_lines(run, provider, &lines?).await?;
+    async fn read(&self, mut bill: Bill<'_>, provider: &dyn Provider, run: &str) -> anyhow::Result<()> {
+        while let Some(page) = bill.next().await {
+            let BillPage { lines, disputes } = page?;
+            self.store.payments().add_bill_lines(run, provider.name(), &lines).await?;
+            for dispute in disputes {
+                self.apply(provider, dispute).await?;
+            }
         }
         Ok(())
+    }
+
+    /// Asks what became of the disputes whose end is not known. One that is lost moves no money at its end, so it is on no
+    /// bill.
+    async fn follow_disputes(&self, provider: &dyn Provider) -> anyhow::Result<()> {
+        let mut after = String::new();
+        loop {
+            let open = self.store.payments().open_disputes(provider.name(), &after, PAGE_SIZE as i64).await?;
+            let Some(last) = open.last() else { return Ok(()) };
+            after.clone_from(&last.id);
+            for dispute in open.iter().filter_map(|case| case.dispute.as_ref()) {
+                match answer(provider.dispute(&dispute.id)).await {
+                    Ok(Some(report)) => self.apply(provider, report).await?,
+                    Ok(None) => {}
+                    // The day is compared all the same.
+                    Err(error) => {
+                        let error = format!("{error:#}");
+                        warn!(
+                            dispute = dispute.id,
+                            error, "a dispute was not asked about; it will be with the next day"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     /// Settles the days that are due: each day once its bill should be there, and days that could not be settled. Returns

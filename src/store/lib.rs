@@ -138,11 +138,11 @@ pub use packets::{
     StopOutcome,
 };
 pub use payments::approvals::{Approval, ApprovalDecision};
-pub use payments::cases::{CaseAction, NewCase, PaymentCase, Settlement};
+pub use payments::cases::{CaseAction, Dispute, NewCase, PaymentCase, Settlement};
 pub use payments::partial_refunds::{NewPartialRefund, PartialRefund};
 pub use payments::pending::{MAX_COUNTED_PENDING, PendingCounts};
 pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
-pub use payments::refunds::{Refund, RefundRefusal};
+pub use payments::refunds::{FailedRefund, Refund, RefundRefusal};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::settlements::DaySettlement;
 pub use payments::staff_refunds::{ApprovalOutcome, IfDisputed, NewStaffRefund, StaffRefund, StaffRefundOutcome};

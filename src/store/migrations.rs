@@ -91,6 +91,7 @@ const MIGRATIONS: [(i64, &str, &str); 74] = [
     (85, "fronts", include_str!("../../migrations/0085_fronts.sql")),
     (86, "order numbers of people", include_str!("../../migrations/0086_order_numbers_of_people.sql")),
     (87, "shop decisions", include_str!("../../migrations/0087_shop_decisions.sql")),
+    (88, "after payment", include_str!("../../migrations/0088_after_payment.sql")),
     (90, "draw results", include_str!("../../migrations/0090_draw_results.sql")),
 ];
 

@@ -2,7 +2,7 @@
 
 use crate::Text;
 use domain::settlement::{BillProblem, MovementKind};
-use domain::{ApprovalStatus, CaseKind, PaymentStatus, RefundKind};
+use domain::{ApprovalStatus, CaseKind, DisputeState, PaymentStatus, RefundKind};
 
 texts! {
     /// The console's page of payments that need attention.
@@ -16,6 +16,12 @@ texts! {
         settled_at: "处理时间", "Settled at";
         settled_by: "处理人", "Settled by";
         by_refund: "退款完成后自动结案", "the refund itself";
+        by_win: "争议胜诉后自动结案", "winning the dispute";
+        dispute: "争议", "Dispute";
+        dispute_open: "处理中", "under way";
+        dispute_won: "胜诉，款项留在本店", "won: the money stays with the shop";
+        dispute_lost: "败诉，款项已退给付款人", "lost: the money went back to the payer";
+        respond_by: "最晚答复", "Answer by";
         note: "处理说明", "Reason";
         empty: "没有待处理的付款。", "No payment needs attention.";
         back: "全部订单", "All orders";
@@ -29,10 +35,12 @@ texts! {
         kind_bill_differs: "对账不符", "Bill and books differ";
         means_mismatched: "到账金额或币种与应付不符，订单未因此变为已付款。请退款，或在核实后处理。",
             "The amount or currency isn’t what was asked for, so this payment paid for nothing. Refund it, or look into it and settle it.";
-        means_refund_failed: "支付平台无法退款，已停止重试。", "The provider couldn’t return the money. No further attempts are made until you retry.";
+        means_refund_failed: "支付平台未能退款，或退款在完成后又被退回。在你重新退款之前不再尝试。",
+            "The provider couldn’t return the money, or it came back after it was sent. No further attempts are made until you retry.";
         means_refund_delayed: "多次退款未成功，系统仍在重试。", "Several attempts failed. The shop keeps trying.";
         means_unexpected_refund: "支付平台退了款，但本店没有申请。订单状态未变。", "The provider returned money although the shop didn’t ask for it. The order is unchanged.";
-        means_disputed: "付款人或其银行要求退回款项。订单状态未变。", "The payer or their bank wants the money back. The order is unchanged.";
+        means_disputed: "付款人或其银行要求退回款项。订单状态未变，请在支付平台答复。",
+            "The payer or their bank wants the money back. The order is unchanged. Answer it at the provider.";
         means_unknown_payment: "通知中的付款单号不属于本店。", "The shop never started a payment with this ID.";
         means_unknown_event: "系统不认识这种通知。", "The shop doesn’t know this kind of notification.";
         means_bill_differs: "支付平台的账单与本店账目不一致。重新对账后若已一致，会自动结案。",
@@ -85,6 +93,15 @@ impl Text {
             CaseKind::UnknownPayment => (t.kind_unknown_payment, t.means_unknown_payment),
             CaseKind::UnknownEvent => (t.kind_unknown_event, t.means_unknown_event),
             CaseKind::BillDiffers => (t.kind_bill_differs, t.means_bill_differs),
+        }
+    }
+
+    /// How far a dispute is.
+    pub fn dispute_state(&self, state: &DisputeState) -> &'static str {
+        match state {
+            DisputeState::Open => self.cases.dispute_open,
+            DisputeState::Won => self.cases.dispute_won,
+            DisputeState::Lost => self.cases.dispute_lost,
         }
     }
 

@@ -27,6 +27,7 @@ const SHORT: &[&str] = &[
     "event_cursor",
     "event_endpoints",
     "event_sales",
+    "failed_refunds",
     "waitlists",
     "goods",
     "goods_pictures",

@@ -10,6 +10,7 @@ const [KEY, SECRET, tls] = process.argv.slice(2);
 const sessions = new Map();
 const intents = new Map();
 const refunds = [];
+const disputes = new Map();
 /** Answers by idempotency key, with the form that they belong to. Stripe keeps faults, too. */
 const kept = new Map();
 let refundStatus = 'succeeded';
@@ -139,6 +140,12 @@ async function answer({ method, url: path, text: form, headers }) {
       const rest = all.slice(all.findIndex(({ line }) => line === asked.starting_after) + 1);
       return { object: 'list', data: rest.slice(0, PAGE).map(transaction), has_more: rest.length > PAGE };
     }
+    case 'GET disputes':
+      await compare(path, form, version, (client) => client.disputes.list(Object.fromEntries(new URLSearchParams(query))));
+      return { object: 'list', data: [...disputes.values()].slice(0, 1) };
+    case 'GET disputes/*':
+      await compare(path, form, version, (client) => client.disputes.retrieve(parts[1]));
+      return disputes.get(parts[1]) ?? refuse('No such dispute', 'resource_missing');
     case 'GET payment_intents/*':
       await compare(path, form, version, (client) => client.paymentIntents.retrieve(parts[1]));
       return intents.get(parts[1]) ?? refuse('No such payment_intent', 'resource_missing');
@@ -150,6 +157,9 @@ async function answer({ method, url: path, text: form, headers }) {
 
 /** A line of a bill. Its amount may be in another currency than that of the charge. */
 function transaction({ line, amount, refund, fee, at, source }) {
+  if (source?.object === 'dispute') {
+    return { id: line, object: 'balance_transaction', amount, fee, net: amount - fee, currency: source.currency, type: 'adjustment', created: at, source };
+  }
   const of = source ?? { id: 'ch_another', object: 'charge', currency: 'cny', payment_intent: 'pi_another', metadata: {} };
   return {
     id: line, object: 'balance_transaction', amount: refund ? -amount : amount, fee, net: (refund ? -amount : amount) - fee, currency: of.currency,
@@ -203,9 +213,22 @@ const commands = {
   },
   /** The payer's card is refused; the session stays open. */
   decline: ({ payment: name }) => ({ events: [event('payment_intent.payment_failed', { object: 'payment_intent', metadata: intents.get(name) })] }),
+  /** The payer's bank takes the money back for now. */
   dispute({ payment: name }) {
     const { amount, currency, id: payment_intent } = intents.get(sessions.get(name).payment_intent);
-    return { events: [event('charge.dispute.created', { id: id('du'), object: 'dispute', amount, currency, payment_intent, reason: 'fraudulent', metadata: {} })] };
+    const made = {
+      id: id('du'), object: 'dispute', amount, currency, payment_intent, reason: 'fraudulent', status: 'needs_response', livemode: false, metadata: {},
+      evidence_details: { due_by: now() + 7 * 24 * 3600 },
+    };
+    disputes.set(made.id, made);
+    move({ line: id('txn'), of: name, amount: -amount, fee: 1500, source: made });
+    return { events: [event('charge.dispute.created', made)], dispute: made.id };
+  },
+  /** How a dispute goes on: `under_review`, `won` or `lost`. */
+  judge({ dispute, status }) {
+    const made = Object.assign(disputes.get(dispute), { status });
+    if (status === 'won') move({ line: id('txn'), of: 'dispute', amount: made.amount, fee: -1500, source: made });
+    return { events: [event(`charge.dispute.${status === 'under_review' ? 'updated' : 'closed'}`, made)] };
   },
   /** The merchant refunds at Stripe. */
   refund: ({ payment: name, amount }) => ({ events: [event('refund.created', refund({ payment_intent: sessions.get(name).payment_intent, amount }))] }),
@@ -214,10 +237,13 @@ const commands = {
     refundStatus = status;
     return {};
   },
-  /** Ends the newest refund. */
+  /** Ends the newest refund, also one that has succeeded: its money comes back. */
   finish({ status }) {
     const [made] = refunds;
-    if (status === 'failed') Object.assign(made, { failure_reason: 'lost_or_stolen_card' });
+    if (status === 'failed') {
+      Object.assign(made, { failure_reason: 'lost_or_stolen_card' });
+      intents.get(made.payment_intent).refunded -= made.amount;
+    }
     made.status = status;
     return { events: [event(status === 'failed' ? 'refund.failed' : 'refund.updated', made)] };
   },
@@ -235,7 +261,7 @@ function charged(intent) {
   });
 }
 
-keep({ sessions, intents, kept, refunds });
+keep({ sessions, intents, kept, refunds, disputes });
 await serve({
   answer,
   write: (body, status) => ({ headers: { 'content-type': 'application/json' }, text: JSON.stringify(body) }),

@@ -204,6 +204,81 @@ async fn refund_that_failed_is_settled_with_a_reason() {
 }
 
 #[tokio::test]
+async fn refund_that_fails_after_it_was_made_is_begun_again_or_paid_out_by_hand() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let sale = shop.open_sale(&admin, 3).await;
+    for (name, verb) in [("mei", "refund"), ("wang", "settle")] {
+        let who = shop.shopper(name).await;
+        let (url, payment) = begin(&who, &sale).await;
+        shop.make_payment(payment).await;
+        let order = url.rsplit('/').next().unwrap();
+        admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
+        assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+        assert_eq!(who.get(&url).await.json()["order"]["status"], "refunded");
+        let data = json!({"payment_id": payment, "refund_id": payment, "reason": "account closed",
+            "amount": {"amount": 199_900, "currency": "CNY"}});
+        for n in [1, 1, 2] {
+            assert_eq!(shop.report(&format!("{name}_{n}"), "refund.failed", data.clone()).await.status, 204);
+            assert_eq!(shop.cases().await, [CaseKind::RefundFailed]);
+        }
+        assert_eq!(who.get(&url).await.json()["order"]["status"], "refund_pending");
+        assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 0, "not without the staff");
+        support::assert_audit_finds_nothing(&shop).await;
+        let page = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
+        let path =
+            page.text().split('"').find(|path| path.contains(&format!("/{verb}?")) && path.contains("payments/"));
+        let path = path.unwrap_or_else(|| panic!("{page:?}")).to_owned();
+        assert_eq!(admin.send_form(&path, "reason=new+account&confirm=yes").await.status, 303);
+        assert_eq!(shop.parts.payments.refund_due().await.unwrap(), usize::from(verb == "refund"));
+        assert_eq!(
+            (who.get(&url).await.json()["order"]["status"].as_str(), shop.cases().await),
+            (Some("refunded"), vec![])
+        );
+        support::assert_audit_finds_nothing(&shop).await;
+        let journal = admin.get("/api/admin/books/journal.csv").await;
+        let lines =
+            |kind: &str| journal.text().lines().filter(|line| line.contains(&format!("{kind}:{payment}"))).count();
+        assert_eq!((lines("charge_refund"), lines("failed_refund")), (4, 2), "made, back, and made again: {journal:?}");
+        if verb == "settle" {
+            assert_eq!(shop.report(&format!("{name}_3"), "refund.failed", data).await.status, 204);
+            assert_eq!(shop.cases().await, [], "it is paid out, whatever the provider says about it");
+        }
+    }
+}
+
+#[tokio::test]
+async fn partial_refund_that_fails_after_it_was_made_is_begun_again() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let (url, payment) = begin(&mei, &sale).await;
+    shop.make_payment(payment).await;
+    let order = url.rsplit('/').next().unwrap();
+    let part = json!({"amount": {"amount": 300, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
+    assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund-part"), part).await.status, 200);
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    let shown = async || admin.get(&format!("/api/admin/orders/{order}")).await.json()["order"]["payments"][0].clone();
+    let id = shown().await["partial_refunds"][0]["id"].clone();
+    // Another amount is not this refund, and changes nothing.
+    for (n, amount, is_made) in [(1, 299, true), (2, 300, false)] {
+        let data = json!({"payment_id": payment, "refund_id": id, "amount": {"amount": amount, "currency": "CNY"}});
+        assert_eq!(shop.report(&format!("msg_{n}"), "refund.failed", data).await.status, 204);
+        assert_eq!(shown().await["partial_refunds"][0]["refunded_at"] != Value::Null, is_made);
+        assert_eq!(
+            admin
+                .send_form(&action(&admin, if is_made { "settle" } else { "refund" }).await, "reason=x&confirm=yes")
+                .await
+                .status,
+            303
+        );
+    }
+    assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
+    assert_eq!((shop.cases().await, mei.get(&url).await.json()["order"]["status"].as_str()), (vec![], Some("paid")));
+    support::assert_audit_finds_nothing(&shop).await;
+}
+
+#[tokio::test]
 async fn disputes_unknown_payments_and_unknown_events_are_kept_for_staff() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);

@@ -2,6 +2,7 @@
 //! send, and signs webhooks with it (`tests/providers/stripe.mjs`).
 
 use std::process::Command;
+use std::time::Duration;
 
 use secrecy::SecretString;
 
@@ -238,6 +239,99 @@ async fn dispute_and_refund_of_the_merchant_are_cases_of_the_payment() {
     let order = order_at(&mei, &url).await;
     let refused = admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
     assert_eq!(refused.problem(), problem(409, "payment_disputed"));
+}
+
+#[tokio::test]
+async fn refund_that_fails_a_day_after_it_succeeded_is_made_again_by_another_one() {
+    let arena = open().await;
+    let admin = arena.shop.admin().await;
+    let sale = arena.shop.open_sale(&admin, 3).await;
+    let (mei, url, session) = arena.begin("mei", &sale).await;
+    arena.deliver(&arena.pay(&session).await[0]).await;
+    let order = order_at(&mei, &url).await;
+    admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "sent back"})).await;
+    assert_eq!(arena.refunds().await, 1);
+    let good = arena.fake.events(json!({"do": "finish", "status": "succeeded"}));
+    assert_eq!(status_of(&mei, &url).await, "refunded");
+    let failed = arena.fake.events(json!({"do": "finish", "status": "failed"}));
+    // What succeeded before comes again late, and changes nothing.
+    for event in [&failed[0], &failed[0], &good[0]] {
+        assert_eq!(arena.deliver(event).await.status, 204);
+        assert_eq!(
+            (status_of(&mei, &url).await.as_str(), arena.shop.cases().await),
+            ("refund_pending", vec![RefundFailed])
+        );
+    }
+    assert_eq!(arena.refunds().await, 0, "not without the staff");
+    assert_audit_finds_nothing(&arena.shop).await;
+    let case = &admin.get("/api/admin/payment-cases").await.json()["cases"][0];
+    let again = format!("/api/admin/payment-cases/{}/refund", case["id"].as_str().unwrap());
+    assert_eq!(admin.post(&again, json!({"reason": "another card"})).await.status, 200);
+    // The answer is lost, and the refund is made once all the same.
+    arena.fake.lie("POST /v1/refunds", "drop", 2);
+    arena.all_refunds().await;
+    assert_eq!((arena.refunded(), arena.shop.cases().await), (vec![PRICE, PRICE], vec![]));
+    // Another event about the first refund.
+    let mut late = failed[0].clone();
+    late["id"] = json!("evt_late");
+    assert_eq!(arena.deliver(&late).await.status, 204);
+    assert_eq!((status_of(&mei, &url).await.as_str(), arena.shop.cases().await), ("refunded", vec![]));
+    assert_audit_finds_nothing(&arena.shop).await;
+}
+
+#[tokio::test]
+async fn dispute_is_followed_to_its_end_although_every_webhook_of_it_is_lost() {
+    let arena = open().await;
+    let admin = arena.shop.admin().await;
+    let sale = arena.shop.open_sale(&admin, 3).await;
+    let mut disputes = Vec::new();
+    for name in ["mei", "wang"] {
+        let (who, url, session) = arena.begin(name, &sale).await;
+        arena.deliver(&arena.pay(&session).await[0]).await;
+        let disputed = arena.fake.ask(&json!({"do": "dispute", "payment": session}));
+        disputes.push((order_at(&who, &url).await, disputed));
+    }
+    let state = async |order: &str| {
+        let shown = admin.get(&format!("/api/admin/orders/{order}")).await.json()["order"]["cases"][0].clone();
+        (shown["dispute"]["state"].clone(), shown["settled"] != Value::Null)
+    };
+    let told = |status: &str, at: usize| {
+        let dispute = &disputes[at].1["dispute"];
+        arena.fake.events(json!({"do": "judge", "dispute": dispute, "status": status})).remove(0)
+    };
+    // The first one by webhooks, twice and in another order.
+    let (mei, created) = (&disputes[0].0, disputes[0].1["events"][0].clone());
+    let (reviewed, won) = (told("under_review", 0), told("won", 0));
+    assert_eq!(arena.deliver(&created).await.status, 204);
+    assert_eq!(state(mei).await, (json!("open"), false));
+    let page = admin.get(&format!("/admin/orders/{mei}?lang=en")).await;
+    assert!(page.text().contains("Payment disputed") && page.text().contains("Answer by"), "{page:?}");
+    for event in [&won, &reviewed, &won] {
+        assert_eq!(arena.deliver(event).await.status, 204);
+        assert_eq!(state(mei).await, (json!("won"), true));
+    }
+    let part = json!({"amount": {"amount": 100, "currency": "CNY"}, "reason": "x"});
+    let refund = format!("/api/admin/orders/{mei}/refund-part");
+    assert_eq!(admin.post(&refund, part).await.status, 200, "the money is the shop's again");
+    // The second one by the bill, and its end by a question.
+    let wang = &disputes[1].0;
+    let day = arena.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    let password = admin.password.clone().unwrap();
+    arena.clock.advance(Duration::from_secs(26 * 3600));
+    let admin = arena.shop.log_in("admin", &password).await;
+    let shown = async || {
+        let settled = arena.shop.parts.payments.settle("stripe", day).await.unwrap();
+        assert_eq!(settled.problem, None);
+        let cases = admin.get(&format!("/api/admin/orders/{wang}")).await.json()["order"]["cases"].clone();
+        assert_eq!(cases.as_array().unwrap().len(), 1, "{cases}");
+        (cases[0]["dispute"]["state"].clone(), cases[0]["reported"]["amount"].clone())
+    };
+    assert_eq!(shown().await, (json!("open"), json!(PRICE)));
+    told("lost", 1);
+    assert_eq!(shown().await, (json!("lost"), json!(PRICE)));
+    assert_eq!(arena.shop.cases().await, [Disputed], "staff see it until they settle it");
+    let list = admin.get("/admin/orders?show=payments&lang=zh").await;
+    assert!(list.text().contains("败诉"), "{list:?}");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::orders::reveal::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
+use crate::payment_cases::api::CaseJson;
 use crate::{StaffCall, StaffCallTo};
 use domain::order::OrderStep;
 use domain::{Address, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTarget, ReturnState, UserId};
@@ -82,6 +83,8 @@ pub(crate) struct OrderDetail {
     found: FoundOrderJson,
     history: Vec<OrderStep>,
     payments: Vec<AdminPaymentJson>,
+    /// What needs, or needed, attention about its payments.
+    cases: Vec<CaseJson>,
     /// Refunds of the order that needed a second person, or wait for one.
     approvals: Vec<ApprovalJson>,
 }
@@ -144,6 +147,7 @@ pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem
     let held_at = shop.store.orders().lasting_holds(&[id]).await?.get(&id).map(|hold| hold.held_at);
     let history = shop.store.orders().steps(&order).await?;
     let payments = shop.store.payments().payments_of(id).await?.into_iter().map(AdminPaymentJson::from).collect();
+    let cases = shop.store.payments().cases_of(id).await?.into_iter().map(CaseJson::from).collect();
     let approvals = shop.store.payments().approvals_of(id).await?.into_iter().map(ApprovalJson::from).collect();
     let username = shop.store.accounts().user(order.user_id).await?.map(|user| user.username);
     let parcel = shop.store.orders().parcel_of(id).await?.map(|parcel| parcel.state());
@@ -154,7 +158,7 @@ pub(crate) async fn detail(shop: &Shop, id: OrderId) -> Result<Response, Problem
     let found = FoundOrder { order, username, held_at, parcel, returned, reference };
     let mut found = found_orders(&shop.store, vec![found]).await?.remove(0);
     (found.order.invoice, found.order.returned) = (invoice, known.map(ReturnJson::from));
-    let order = OrderDetail { found, history, payments, approvals };
+    let order = OrderDetail { found, history, payments, cases, approvals };
     Ok((Cache::Private, Answer(OneOrder { order })).into_response())
 }
 

@@ -142,6 +142,7 @@ pub(crate) async fn page(
         steps: shop.store.orders().steps(&order).await?,
         is_disputed: shop.store.payments().is_disputed(order.id).await?,
         payments: shop.store.payments().payments_of(order.id).await?,
+        cases: shop.store.payments().cases_of(order.id).await?,
         approvals: shop.store.payments().approvals_of(order.id).await?,
         is_own: visitor.session.as_ref().is_some_and(|session| session.user_id == order.user_id),
         is_revealed: state.recipient.is_some(),

@@ -15,11 +15,11 @@ use domain::invoice::Invoice;
 use domain::order::OrderStep;
 use domain::parcel::{CARRIERS, ParcelStep, staff_steps};
 use domain::{
-    ApprovalStatus, GoodsReturn, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState, PaymentStatus,
-    RefundTarget, ReturnState, SaleId, ledger,
+    ApprovalStatus, DisputeState, GoodsReturn, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState,
+    PaymentStatus, RefundTarget, ReturnState, SaleId, ledger,
 };
 use pages::filters::{self, grouped};
-use store::{Approval, FoundOrder, FoundTotals, PaymentRecord, WALLET};
+use store::{Approval, FoundOrder, FoundTotals, PaymentCase, PaymentRecord, WALLET};
 use web::shared::FieldError;
 use web::shared::paths::link_query;
 use web::views::{AddressView, Chrome, HoldEvent, error_text, hold_events};
@@ -211,6 +211,8 @@ pub struct AdminOrderPage {
     pub username: Option<String>,
     pub steps: Vec<OrderStep>,
     pub payments: Vec<PaymentRecord>,
+    /// What needs, or needed, attention about them.
+    pub cases: Vec<PaymentCase>,
     /// Refunds that needed a second person, or wait for one.
     pub approvals: Vec<Approval>,
     /// The address of delivery, masked unless it is revealed.

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{StaffCall, StaffCallTo};
-use domain::{CaseKind, Money, OrderId, PaymentId, PaymentStatus, RefundId};
+use domain::{CaseKind, DisputeState, Money, OrderId, PaymentId, PaymentStatus, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
 use payments::staff_refunds::RefundAnswer;
-use store::{Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
+use store::{Dispute, Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::session::{SupportShoppers, ViewConsole};
@@ -24,7 +24,7 @@ use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 
 /// A case as the API shows it.
 #[derive(Serialize, JsonSchema)]
-struct CaseJson {
+pub(crate) struct CaseJson {
     #[schemars(extend("format" = "uuid"))]
     id: String,
     kind: CaseKind,
@@ -34,6 +34,9 @@ struct CaseJson {
     refund_id: Option<RefundId>,
     reported: Option<Money>,
     details: String,
+    /// How far the dispute is, if the case is about one and the provider tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dispute: Option<DisputeJson>,
     opened_at: Timestamp,
     /// `null` if the shop has no such payment.
     payment: Option<CasePayment>,
@@ -53,9 +56,18 @@ struct CasePayment {
 }
 
 #[derive(Serialize, JsonSchema)]
+struct DisputeJson {
+    /// The provider's own name of it.
+    id: String,
+    state: DisputeState,
+    /// Until when the provider takes an answer to it.
+    respond_by: Option<Timestamp>,
+}
+
+#[derive(Serialize, JsonSchema)]
 struct SettledJson {
     at: Timestamp,
-    /// `null` if refunding the money settled the case.
+    /// `null` if refunding the money, or winning the dispute, settled the case.
     by: Option<String>,
     reason: Option<String>,
 }
@@ -78,6 +90,7 @@ impl From<PaymentCase> for CaseJson {
             refund_id: case.part,
             reported: case.reported,
             details: case.details,
+            dispute: case.dispute.map(|Dispute { id, state, respond_by }| DisputeJson { id, state, respond_by }),
             opened_at: case.opened_at,
             payment,
             settled,

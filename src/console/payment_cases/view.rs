@@ -6,9 +6,10 @@ use askama::Template;
 
 use crate::payment_cases::page::PATH;
 use crate::{Chrome, Tab};
-use domain::{OrderId, OrderNumber};
+use domain::{CaseKind, DisputeState, OrderId, OrderNumber};
 use pages::filters;
 use store::PaymentCase;
+use words::CasesText;
 
 /// The open cases, with the forms that ask for a refund or settle them, or the settled cases.
 #[derive(Debug, Template)]
@@ -39,12 +40,16 @@ impl PaymentCasesPage {
         let tab = |path: &str, name, is_here| Tab::new(&self.chrome, path, name, is_here);
         [tab(PATH, t.tab_open, !self.settled), tab(&format!("{PATH}&settled=true"), t.tab_settled, self.settled)]
     }
+}
 
-    /// The actions on a case: last segment of the path, label, explanation.
-    fn actions(&self, case: &PaymentCase) -> Vec<(&'static str, &'static str, &'static str)> {
-        let t = &self.chrome.text().cases;
-        let refund = case.takes_refund().then_some(("refund", t.refund, t.refund_text));
-        let text = if case.settles_as_refunded() { t.settle_failed_text } else { t.settle_text };
-        refund.into_iter().chain([("settle", t.settle, text)]).collect()
-    }
+/// The actions on a case: last segment of the path, label, explanation.
+pub(crate) fn actions(t: &CasesText, case: &PaymentCase) -> Vec<(&'static str, &'static str, &'static str)> {
+    let refund = case.takes_refund().then_some(("refund", t.refund, t.refund_text));
+    let text = if case.settles_as_refunded() { t.settle_failed_text } else { t.settle_text };
+    refund.into_iter().chain([("settle", t.settle, text)]).collect()
+}
+
+/// What settled a case that no member of the staff has settled.
+pub(crate) fn settled_by_itself(t: &CasesText, case: &PaymentCase) -> &'static str {
+    if case.kind == CaseKind::Disputed { t.by_win } else { t.by_refund }
 }

@@ -6,9 +6,11 @@ use futures::stream;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Deserialize;
+use serde_json::Value;
 
+use super::notices::Dispute;
 use super::{List, Metadata, Stripe, amounts};
-use crate::provider::{Bill, Provider};
+use crate::provider::{Bill, BillPage, Provider};
 use domain::settlement::{BillLine, Movement};
 
 /// Transactions per request: the most that Stripe takes.
@@ -22,7 +24,7 @@ struct Transaction {
     currency: String,
     fee: i64,
     created: i64,
-    source: Option<Source>,
+    source: Option<Value>,
 }
 
 /// The charge or the refund. Its amount is in the currency that was asked for, and the transaction's in the currency of the
@@ -35,6 +37,8 @@ struct Source {
     currency: Option<String>,
     payment_intent: Option<String>,
     metadata: Option<Metadata>,
+    /// Of a refund.
+    status: Option<Value>,
 }
 
 impl Stripe {
@@ -49,14 +53,27 @@ impl Stripe {
             );
             let page: List<Transaction> = self.get(&path).await?;
             let next = page.data.last().filter(|_| page.has_more).map(|last| last.id.clone());
-            let lines = page.data.into_iter().filter_map(|transaction| line(transaction).transpose());
-            Ok(Some((lines.collect::<anyhow::Result<Vec<_>>>()?, next)))
+            let mut read = BillPage::default();
+            for transaction in page.data {
+                if let Some(dispute) = dispute(&transaction) {
+                    read.disputes.extend(self.dispute_report(dispute).await?);
+                }
+                read.lines.extend(line(transaction)?);
+            }
+            Ok(Some((read, next)))
         });
         Ok(Box::pin(pages))
     }
 }
 
-/// `None`: neither a charge nor a refund, but a payout, a dispute and the like, which are not in the books.
+/// The dispute that took money or gave it back.
+fn dispute(transaction: &Transaction) -> Option<Dispute> {
+    let source = transaction.source.as_ref().filter(|source| source["object"] == "dispute")?;
+    Dispute::deserialize(source).ok()
+}
+
+/// `None`: neither a charge nor a refund, but a payout, a dispute and the like, which are not in the books. A refund that
+/// failed later is in no book either.
 fn line(transaction: Transaction) -> anyhow::Result<Option<BillLine>> {
     let is_refund = match transaction.kind.as_str() {
         "charge" | "payment" => false,
@@ -64,6 +81,11 @@ fn line(transaction: Transaction) -> anyhow::Result<Option<BillLine>> {
         _ => return Ok(None),
     };
     let source = transaction.source.context("a transaction without its source")?;
+    let source: Source = serde_json::from_value(source).context("a transaction with another source")?;
+    let status = source.status.as_ref().and_then(Value::as_str);
+    if is_refund && matches!(status, Some("failed" | "canceled")) {
+        return Ok(None);
+    }
     let metadata = source.metadata.unwrap_or_default();
     let payment = metadata.payment.or(source.payment_intent).unwrap_or_else(|| source.id.clone());
     let amount = source.currency.as_deref().and_then(|currency| amounts::money(source.amount, currency));

@@ -73,6 +73,14 @@ struct Metadata {
     payment: Option<String>,
     subject: Option<String>,
     refund: Option<String>,
+    /// Which attempt of the refund it is. Missing: the first one.
+    attempt: Option<String>,
+}
+
+impl Metadata {
+    fn attempt(&self) -> i64 {
+        self.attempt.as_deref().and_then(|attempt| attempt.parse().ok()).unwrap_or_default()
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -162,7 +170,12 @@ impl Stripe {
 
     /// Checks that Stripe accepts the key and that it may do what payments need.
     pub async fn check(&self) -> anyhow::Result<()> {
-        for path in ["/v1/checkout/sessions?limit=1", "/v1/refunds?limit=1", "/v1/balance_transactions?limit=1"] {
+        for path in [
+            "/v1/checkout/sessions?limit=1",
+            "/v1/refunds?limit=1",
+            "/v1/balance_transactions?limit=1",
+            "/v1/disputes?limit=1",
+        ] {
             self.get::<List<serde_json::Value>>(path).await?;
         }
         Ok(())
@@ -195,7 +208,7 @@ impl Stripe {
             StatusCode::UNAUTHORIZED => bail!("Stripe does not accept SECKILL_STRIPE_SECRET_KEY"),
             StatusCode::FORBIDDEN => {
                 bail!(
-                    "SECKILL_STRIPE_SECRET_KEY lacks a permission: checkout sessions, refunds, payment intents, balance transactions"
+                    "SECKILL_STRIPE_SECRET_KEY lacks a permission: checkout sessions, refunds, payment intents, disputes, balance transactions"
                 )
             }
             // Another request with the same key is under way, or there are too many.
@@ -218,14 +231,20 @@ impl Stripe {
         }
     }
 
-    /// The refund that was made under this id, if there is one. Stripe forgets a request's key after a day, its refunds
-    /// never.
+    /// The refund that was made under this id, if there is one: one that did not fail, or this attempt. Stripe forgets a
+    /// request's key after a day, its refunds never.
     async fn made(&self, intent: &str, refund: &Refund) -> anyhow::Result<Option<StripeRefund>> {
         let path = format!("/v1/refunds?payment_intent={intent}&limit={MAX_REFUNDS}");
         let made: List<StripeRefund> = self.get(&path).await?;
         ensure!(made.data.len() < MAX_REFUNDS, "the payment has too many refunds");
         let id = Some(refund.id.to_string());
-        Ok(made.data.into_iter().find(|made| made.metadata.as_ref().is_some_and(|data| data.refund == id)))
+        let attempts =
+            made.data.into_iter().filter(|made| made.metadata.as_ref().is_some_and(|data| data.refund == id));
+        let mut attempts: Vec<StripeRefund> = attempts.collect();
+        let is_this = |made: &StripeRefund| made.metadata.as_ref().is_some_and(|data| data.attempt() >= refund.attempt);
+        let good = attempts.iter().position(|made| !matches!(made.outcome(), RefundOutcome::Failed(_)));
+        let found = good.or_else(|| attempts.iter().position(is_this));
+        Ok(found.map(|at| attempts.swap_remove(at)))
     }
 }
 
@@ -304,7 +323,7 @@ impl Provider for Stripe {
         if let Some(made) = self.made(&intent, refund).await? {
             return Ok(made.outcome());
         }
-        let (id, payment) = (refund.id.to_string(), refund.of.id.to_string());
+        let (id, payment, attempt) = (refund.id.to_string(), refund.of.id.to_string(), refund.attempt.to_string());
         let subject = refund.of.purpose.to_string();
         let mut fields = vec![
             ("payment_intent", intent.as_str()),
@@ -316,7 +335,11 @@ impl Provider for Stripe {
             refund.asked().map(|amount| amounts::in_stripe(amount).context("an amount that Stripe does not take"));
         let amount = amount.transpose()?.map(|(amount, _)| amount.to_string());
         fields.extend(amount.as_deref().map(|amount| ("amount", amount)));
-        let key = format!("refund-{id}");
+        let mut key = format!("refund-{id}");
+        if refund.attempt > 0 {
+            fields.push(("metadata[attempt]", &attempt));
+            key = format!("{key}-{attempt}");
+        }
         Ok(match self.ask::<StripeRefund>(Method::POST, "/v1/refunds", &encoded(&fields), Some(&key)).await? {
             Ok(made) => made.outcome(),
             Err(refusal) => RefundOutcome::Failed(refusal.message),
@@ -329,6 +352,15 @@ impl Provider for Stripe {
 
     async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
         self.bill_of(day).map(Some)
+    }
+
+    async fn dispute(&self, id: &str) -> anyhow::Result<Option<Report>> {
+        match self.ask::<notices::Dispute>(Method::GET, &format!("/v1/disputes/{id}"), "", None).await? {
+            Ok(found) => self.dispute_report(found).await,
+            // It is of another account or mode, whose keys the shop had before.
+            Err(refusal) if refusal.code == "resource_missing" => Ok(None),
+            Err(refusal) => Err(refusal.error()),
+        }
     }
 
     async fn read(&self, headers: &HeaderMap, body: &[u8], now: Timestamp) -> Result<Option<Report>, PaymentError> {

@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::{Intent, Metadata, Session, Stripe, StripeRefund, amounts};
 use crate::PaymentError;
 use crate::provider::{RefundOutcome, Report, ReportKind};
-use domain::Money;
 use domain::hex;
+use domain::{DisputeState, Money};
 
 const SIGNATURE: &str = "stripe-signature";
 /// Seconds that a webhook may be old or ahead, as Stripe's libraries have it.
@@ -89,12 +89,45 @@ struct Card {
 }
 
 #[derive(Deserialize)]
-struct Dispute {
+pub(super) struct Dispute {
+    id: String,
     amount: i64,
     currency: String,
     #[serde(default)]
     reason: String,
+    #[serde(default)]
+    status: String,
+    #[serde(default)]
+    livemode: bool,
     payment_intent: Option<String>,
+    evidence_details: Option<Evidence>,
+}
+
+#[derive(Deserialize)]
+struct Evidence {
+    due_by: Option<i64>,
+}
+
+impl Dispute {
+    fn state(&self) -> DisputeState {
+        match self.status.as_str() {
+            // An inquiry that ended without a dispute leaves the money where it is.
+            "won" | "warning_closed" | "prevented" => DisputeState::Won,
+            "lost" => DisputeState::Lost,
+            _ => DisputeState::Open,
+        }
+    }
+
+    fn fact(self) -> Result<Fact, PaymentError> {
+        let (state, due_by) = (self.state(), self.evidence_details.and_then(|evidence| evidence.due_by));
+        let respond_by = due_by.and_then(|at| Timestamp::from_second(at).ok());
+        Ok(Fact {
+            amount: Some(money(self.amount, &self.currency)?),
+            reason: self.reason,
+            dispute: Some(store::Dispute { id: self.id, state, respond_by }),
+            ..Fact::default()
+        })
+    }
 }
 
 /// What an event says, apart from whom it concerns.
@@ -104,6 +137,7 @@ struct Fact {
     reference: Option<String>,
     instrument: Option<String>,
     reason: String,
+    dispute: Option<store::Dispute>,
 }
 
 impl Stripe {
@@ -140,11 +174,14 @@ impl Stripe {
                     Fact { amount, instrument, ..Fact::default() },
                 )
             }
-            "charge.dispute.created" => {
+            "charge.dispute.created"
+            | "charge.dispute.updated"
+            | "charge.dispute.closed"
+            | "charge.dispute.funds_withdrawn"
+            | "charge.dispute.funds_reinstated" => {
                 let dispute: Dispute = read(object)?;
-                let amount = Some(money(dispute.amount, &dispute.currency)?);
-                let metadata = self.metadata_of(dispute.payment_intent).await?;
-                (ReportKind::Disputed, metadata, Fact { amount, reason: dispute.reason, ..Fact::default() })
+                let metadata = self.metadata_of(dispute.payment_intent.clone()).await?;
+                (ReportKind::Disputed, metadata, dispute.fact()?)
             }
             "refund.created" | "refund.updated" | "refund.failed" | "charge.refund.updated" => {
                 let refund: StripeRefund = read(object)?;
@@ -162,24 +199,16 @@ impl Stripe {
             }
             _ => return Ok(None),
         };
-        let Metadata { payment: Some(payment), subject, refund } = metadata else { return Ok(None) };
-        let Fact { amount, reference, instrument, reason } = fact;
-        // Cases keep these texts, and PostgreSQL keeps no NUL.
-        if [&event.id, &payment, &reason].into_iter().any(|text| text.contains('\0')) {
-            return Err(PaymentError::Malformed);
-        }
-        Ok(Some(Report {
-            id: event.id,
-            event: kind.as_str().to_owned(),
-            payment,
-            refund: refund.and_then(|id| id.parse().ok()),
-            amount,
-            merchant: Some(event.account.unwrap_or_else(|| mode(event.livemode).to_owned())),
-            reference,
-            subject,
-            reason,
-            instrument,
-        }))
+        let merchant = event.account.unwrap_or_else(|| mode(event.livemode).to_owned());
+        report(event.id, merchant, kind, metadata, fact)
+    }
+
+    /// A dispute as it is now, as a report: told once for each of its states.
+    pub(super) async fn dispute_report(&self, dispute: Dispute) -> anyhow::Result<Option<Report>> {
+        let id = format!("{} {}", dispute.id, dispute.status);
+        let merchant = mode(dispute.livemode).to_owned();
+        let metadata = self.metadata_of(dispute.payment_intent.clone()).await?;
+        Ok(report(id, merchant, ReportKind::Disputed, metadata, dispute.fact()?)?)
     }
 
     /// What the shop wrote on a payment.
@@ -189,6 +218,37 @@ impl Stripe {
         let intent: Intent = self.get(&path).await.map_err(PaymentError::Provider)?;
         Ok(Metadata { refund: None, ..intent.metadata.unwrap_or_default() })
     }
+}
+
+fn report(
+    id: String,
+    merchant: String,
+    kind: ReportKind,
+    metadata: Metadata,
+    fact: Fact,
+) -> Result<Option<Report>, PaymentError> {
+    let attempt = metadata.refund.as_ref().map(|_| metadata.attempt());
+    let Metadata { payment: Some(payment), subject, refund, .. } = metadata else { return Ok(None) };
+    let Fact { amount, reference, instrument, reason, dispute } = fact;
+    // Cases keep these texts, and PostgreSQL keeps no NUL.
+    let dispute_id = dispute.as_ref().map(|dispute| &dispute.id);
+    if [&id, &payment, &reason].into_iter().chain(dispute_id).any(|text| text.contains('\0')) {
+        return Err(PaymentError::Malformed);
+    }
+    Ok(Some(Report {
+        id,
+        event: kind.as_str().to_owned(),
+        payment,
+        refund: refund.and_then(|id| id.parse().ok()),
+        attempt,
+        dispute,
+        amount,
+        merchant: Some(merchant),
+        reference,
+        subject,
+        reason,
+        instrument,
+    }))
 }
 
 fn read<T: DeserializeOwned>(object: Value) -> Result<T, PaymentError> {

@@ -40,6 +40,10 @@ pub enum JournalSource {
     HeldRefunds,
     /// Reports of a wrong amount that a report of the right amount took back.
     Unheld,
+    /// Refunds that were made and failed later, when they were made.
+    FailedRefunds,
+    /// The same refunds, when their money came back.
+    ReturnedRefunds,
 }
 
 /// Selects payments that moved money outside the ledger, by the time of one of their steps.
@@ -92,8 +96,29 @@ macro_rules! held_by {
     };
 }
 
+/// Selects refunds that failed after they had counted as made, by the time of one of both.
+macro_rules! failed_by {
+    ($at:literal) => {
+        concat!(
+            "SELECT ",
+            $at,
+            " AS at_ms, refund_id AS id, payment_id AS reference, account, amount AS moved, currency FROM failed_refunds
+             WHERE ",
+            $at,
+            " >= $1 AND ",
+            $at,
+            " < $2 AND (",
+            $at,
+            " > $1 OR refund_id > $3 OR (refund_id = $3 AND account > $4)) AND made_at_ms IS NOT NULL AND amount > 0
+             ORDER BY ",
+            $at,
+            ", refund_id LIMIT $5"
+        )
+    };
+}
+
 impl JournalSource {
-    pub const ALL: [JournalSource; 8] = [
+    pub const ALL: [JournalSource; 10] = [
         JournalSource::Ledger,
         JournalSource::Charges,
         JournalSource::Refunds,
@@ -102,6 +127,8 @@ impl JournalSource {
         JournalSource::Kept,
         JournalSource::HeldRefunds,
         JournalSource::Unheld,
+        JournalSource::FailedRefunds,
+        JournalSource::ReturnedRefunds,
     ];
 
     fn sql(self) -> &'static str {
@@ -125,6 +152,8 @@ impl JournalSource {
             JournalSource::Kept => held_by!("kept_at_ms"),
             JournalSource::HeldRefunds => held_by!("refunded_at_ms", "AND unheld_at_ms IS NULL"),
             JournalSource::Unheld => held_by!("unheld_at_ms"),
+            JournalSource::FailedRefunds => failed_by!("made_at_ms"),
+            JournalSource::ReturnedRefunds => failed_by!("failed_at_ms"),
         }
     }
 
@@ -147,9 +176,11 @@ impl JournalSource {
             JournalSource::Held => ("held_charge", "provider", "held"),
             JournalSource::Kept => ("kept_charge", "held", "shop"),
             JournalSource::Unheld => ("unheld_charge", "held", "provider"),
-            JournalSource::Refunds | JournalSource::PartialRefunds | JournalSource::HeldRefunds => {
-                ("charge_refund", account.as_str(), "provider")
-            }
+            JournalSource::Refunds
+            | JournalSource::PartialRefunds
+            | JournalSource::HeldRefunds
+            | JournalSource::FailedRefunds => ("charge_refund", account.as_str(), "provider"),
+            JournalSource::ReturnedRefunds => ("failed_refund", "provider", account.as_str()),
         };
         let (reference, moved) = (row::text(row, "reference")?, row::money(row, "moved")?);
         let line = |account: &str, amount| JournalLine {

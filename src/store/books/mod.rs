@@ -4,7 +4,8 @@
 //! ledger: a capture brings its amount from the provider to the shop, and a refund takes back what partial refunds have
 //! left of it. These are read from their own tables. A top-up whose wallet was deleted counts in the same way, because
 //! it is not in the ledger. A capture of a wrong amount pays for nothing: it is held until it is refunded, or until a
-//! member of the staff settles its case, which leaves the money to the shop.
+//! member of the staff settles its case, which leaves the money to the shop. A refund that failed after it had counted as
+//! made is two movements, there and back.
 //!
 //! Sums of whole days are stored once the day is over ([`BookStore::close`]). So a balance reads at most the
 //! movements of the days that are not closed, and of one more day.
@@ -156,6 +157,23 @@ const KEPT_REFUNDS: &str = "SELECT held_currency AS currency, CAST(SUM(held_amou
 const PARTIAL_REFUNDS: &str = "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM partial_refunds
      WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2 AND via <> 'wallet' GROUP BY currency";
 
+/// Sums of refunds that had counted as made and failed later: each was a movement when it was made, and one back when it
+/// failed.
+macro_rules! failed_refunds {
+    ($at:literal, $account:literal) => {
+        concat!(
+            "SELECT currency, CAST(SUM(amount) AS BIGINT) AS total FROM failed_refunds
+             WHERE ",
+            $at,
+            " >= $1 AND ",
+            $at,
+            " < $2 AND made_at_ms IS NOT NULL AND amount > 0 AND account = '",
+            $account,
+            "' GROUP BY currency"
+        )
+    };
+}
+
 /// The sums of the movements between two times.
 pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<Vec<AccountSum>, sqlx::Error> {
     if from >= to {
@@ -185,6 +203,10 @@ pub(crate) async fn movements(c: &mut Connection, from: i64, to: i64) -> Result<
         (HELD_REFUNDS, AccountKind::Held, AccountKind::Provider),
         (UNHELD, AccountKind::Held, AccountKind::Provider),
         (KEPT_REFUNDS, AccountKind::Shop, AccountKind::Provider),
+        (failed_refunds!("made_at_ms", "shop"), AccountKind::Shop, AccountKind::Provider),
+        (failed_refunds!("failed_at_ms", "shop"), AccountKind::Provider, AccountKind::Shop),
+        (failed_refunds!("made_at_ms", "held"), AccountKind::Held, AccountKind::Provider),
+        (failed_refunds!("failed_at_ms", "held"), AccountKind::Provider, AccountKind::Held),
     ];
     for (sql, giver, receiver) in sides {
         for row in sqlx::query(sql).bind(from).bind(to).fetch_all(&mut *c).await? {
@@ -246,6 +268,10 @@ pub(crate) async fn first_movement(c: &mut Connection, from: i64, to: i64) -> Re
          ORDER BY unheld_at_ms LIMIT 1",
         "SELECT refunded_at_ms AS at_ms FROM partial_refunds WHERE refunded_at_ms >= $1 AND refunded_at_ms < $2
          ORDER BY refunded_at_ms LIMIT 1",
+        "SELECT made_at_ms AS at_ms FROM failed_refunds WHERE made_at_ms >= $1 AND made_at_ms < $2
+         ORDER BY made_at_ms LIMIT 1",
+        "SELECT failed_at_ms AS at_ms FROM failed_refunds WHERE failed_at_ms >= $1 AND failed_at_ms < $2
+           AND made_at_ms IS NOT NULL ORDER BY failed_at_ms LIMIT 1",
     ] {
         let found = sqlx::query(sql).bind(from).bind(to).fetch_optional(&mut *c).await?;
         let found = found.map(|row| row::int(&row, "at_ms")).transpose()?;

@@ -98,6 +98,11 @@ fn reservation_json(order: &Order, shopper: &str) -> Value {
     })
 }
 
+/// `times`: how often the refund was made before, and failed later.
+fn made_key(refund: &str, times: i64) -> String {
+    if times == 0 { format!("refund:{refund}:made") } else { format!("refund:{refund}:made:{times}") }
+}
+
 impl EventStore<'_> {
     pub(super) async fn rows_of(self, orders: &[OrderId]) -> Result<OrderRows, StoreError> {
         let mut found = OrderRows::default();
@@ -119,6 +124,28 @@ impl EventStore<'_> {
             found.add(row, key, "at_ms", what)
         })
         .await?;
+        // A refund that was made and failed later was made all the same. The next time that it is made is another fact.
+        let mut made: HashMap<String, i64> = HashMap::new();
+        let sql = "SELECT order_id, refund_id, attempt, account, amount, currency, made_at_ms, failed_at_ms FROM failed_refunds
+             WHERE account = 'shop' AND order_id IN";
+        self.read(orders, sql, |row| {
+            let (id, attempt) = (row::text(row, "refund_id")?, row::int(row, "attempt")?);
+            let refund = json!({"refund": {"id": id, "amount": row::money(row, "amount")?}});
+            if row::optional_time(row, "made_at_ms")?.is_some() {
+                let times = made.entry(id.clone()).or_default();
+                let what = FactKind::Other(EventKind::RefundCompleted, refund.clone());
+                found.add(row, made_key(&id, *times), "made_at_ms", what)?;
+                *times += 1;
+            }
+            found.add(
+                row,
+                format!("refund:{id}:failed:{attempt}"),
+                "failed_at_ms",
+                FactKind::Other(EventKind::RefundFailed, refund),
+            )
+        })
+        .await?;
+        let made_again = |id: &str| made_key(id, made.get(id).copied().unwrap_or_default());
         // The money of a wrong amount pays for nothing and is in no fact.
         let sql = "SELECT order_id, id, provider, amount, currency, captured_at_ms, refunded_at_ms, refunded_in_parts
              FROM payments WHERE mismatched_at_ms IS NULL AND captured_at_ms IS NOT NULL AND order_id IN";
@@ -132,7 +159,7 @@ impl EventStore<'_> {
             }
             let left = domain::Money { amount: amount.amount - row::int(row, "refunded_in_parts")?, ..amount };
             let what = FactKind::Other(EventKind::RefundCompleted, json!({"refund": {"id": id, "amount": left}}));
-            found.add(row, format!("refund:{id}:made"), "refunded_at_ms", what)
+            found.add(row, made_again(&id), "refunded_at_ms", what)
         })
         .await?;
         let sql = "SELECT order_id, id, amount, currency, requested_at_ms, refunded_at_ms FROM partial_refunds
@@ -145,7 +172,7 @@ impl EventStore<'_> {
             match row::optional_time(row, "refunded_at_ms")? {
                 Some(_) => {
                     let what = FactKind::Other(EventKind::RefundCompleted, refund);
-                    found.add(row, format!("refund:{id}:made"), "refunded_at_ms", what)
+                    found.add(row, made_again(&id), "refunded_at_ms", what)
                 }
                 None => Ok(()),
             }

@@ -7,12 +7,12 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use super::refunds::{self, Refund};
+use super::refunds::{self, FailedRefund, Refund};
 use super::{Payment, PaymentPurpose, record_webhook};
 use crate::audit_log::log;
 use crate::{AuditReason, PaymentStore, StoreError, Tx, row};
 use domain::PaymentStatus;
-use domain::{AuditAction, CaseKind, Currency, Money, OrderId, RefundId, UserId};
+use domain::{AuditAction, CaseKind, Currency, DisputeState, Money, OrderId, RefundId, UserId};
 
 /// A case to be opened.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,19 @@ pub struct NewCase<'a> {
     /// The reported amount.
     pub amount: Option<Money>,
     pub details: &'a str,
+    /// The refund that failed, if the report names one of the shop.
+    pub failed: Option<FailedRefund>,
+    pub dispute: Option<&'a Dispute>,
+}
+
+/// A dispute at the provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispute {
+    /// The provider's own name of it.
+    pub id: String,
+    pub state: DisputeState,
+    /// Until when the provider takes an answer to it.
+    pub respond_by: Option<Timestamp>,
 }
 
 /// The end of a case.
@@ -48,6 +61,7 @@ pub struct PaymentCase {
     /// The reported amount.
     pub reported: Option<Money>,
     pub details: String,
+    pub dispute: Option<Dispute>,
     pub opened_at: Timestamp,
     /// The shop's payment, if it has one.
     pub payment: Option<Payment>,
@@ -121,7 +135,8 @@ impl CaseAction {
 
 macro_rules! columns {
     () => {
-        "id, kind, payment_id, refund_id, amount, currency, details, opened_at_ms, settled_at_ms, settled_by, note"
+        "id, kind, payment_id, refund_id, amount, currency, details, opened_at_ms, settled_at_ms, settled_by, note, \
+         dispute_id, dispute_state, respond_by_ms"
     };
 }
 
@@ -144,12 +159,24 @@ impl PaymentStore<'_> {
             kind if is_known => kind,
             _ => CaseKind::UnknownPayment,
         };
-        match kind {
-            CaseKind::RefundFailed => refunds::stop_refund(&mut tx, case.payment, case.part).await?,
-            CaseKind::Disputed => refunds::stop_refund(&mut tx, case.payment, None).await?,
-            _ => {}
-        }
-        let is_new = open(&mut tx, &NewCase { kind, ..*case }, now).await?.is_some();
+        let opens = match (kind, case.failed) {
+            // What is known about the refund already opens no case again.
+            (CaseKind::RefundFailed, Some(failed)) => refunds::fail(&mut tx, case.payment, failed).await?,
+            (CaseKind::RefundFailed, None) => {
+                refunds::stop_refund(&mut tx, case.payment, case.part).await.map(|()| true)?
+            }
+            _ => true,
+        };
+        let is_new = match (kind, case.dispute) {
+            (CaseKind::Disputed, Some(dispute)) => follow_dispute(&mut tx, case, dispute).await?,
+            _ if !opens => false,
+            _ => {
+                if kind == CaseKind::Disputed {
+                    refunds::stop_refund(&mut tx, case.payment, None).await?;
+                }
+                open(&mut tx, &NewCase { kind, ..*case }, now).await?.is_some()
+            }
+        };
         tx.commit().await?;
         Ok(is_new.then_some(kind))
     }
@@ -180,6 +207,32 @@ impl PaymentStore<'_> {
             self.add_payment_of(case).await?;
         }
         Ok(found)
+    }
+
+    /// The cases about the payments of an order, oldest first.
+    pub async fn cases_of(self, order: OrderId) -> Result<Vec<PaymentCase>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM payment_cases WHERE payment_id IN (SELECT id FROM payments WHERE order_id = $1) ORDER BY id"
+        );
+        let mut found = self.all(sqlx::query(sql).bind(order.to_string()), case).await?;
+        for case in &mut found {
+            self.add_payment_of(case).await?;
+        }
+        Ok(found)
+    }
+
+    /// The disputes at a provider whose end is not known, oldest first, after the case `after`.
+    pub async fn open_disputes(self, provider: &str, after: &str, limit: i64) -> Result<Vec<PaymentCase>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM payment_cases WHERE dispute_state = 'open' AND id > $2
+               AND EXISTS (SELECT 1 FROM payments p WHERE p.id = payment_cases.payment_id AND p.provider = $1)
+             ORDER BY id LIMIT $3"
+        );
+        self.all(sqlx::query(sql).bind(provider.to_owned()).bind(after.to_owned()).bind(limit), case).await
     }
 
     /// A case, open or settled.
@@ -271,6 +324,13 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
     let by: Option<String> = row.try_get("settled_by")?;
     let note = row.try_get("note")?;
     let settlement = settled_at.map(|at| Settlement { at, by: by.filter(|by| !by.is_empty()), note });
+    let dispute = match row.try_get::<Option<String>, _>("dispute_id")? {
+        Some(id) => {
+            let respond_by = row::optional_time(row, "respond_by_ms")?;
+            Some(Dispute { id, state: row::parsed(row, "dispute_state")?, respond_by })
+        }
+        None => None,
+    };
     Ok(PaymentCase {
         id: row::text(row, "id")?,
         kind: row::parsed(row, "kind")?,
@@ -278,6 +338,7 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
         part: row.try_get::<Option<String>, _>("refund_id")?.and_then(|id| id.parse().ok()),
         reported,
         details: row::text(row, "details")?,
+        dispute,
         opened_at: row::time(row, "opened_at_ms")?,
         payment: None,
         refund: None,
@@ -289,8 +350,9 @@ fn case(row: &AnyRow) -> Result<PaymentCase, sqlx::Error> {
 pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Result<Option<String>, sqlx::Error> {
     let id = Uuid::now_v7().to_string();
     let done = sqlx::query(
-        "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, refund_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
+        "INSERT INTO payment_cases (id, kind, payment_id, amount, currency, details, opened_at_ms, refund_id, dispute_id,
+           dispute_state, respond_by_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING",
     )
     .bind(id.clone())
     .bind(case.kind.as_str())
@@ -300,9 +362,52 @@ pub(super) async fn open(tx: &mut Tx, case: &NewCase<'_>, now: Timestamp) -> Res
     .bind(case.details.to_owned())
     .bind(now.as_millisecond())
     .bind(case.part.map(|part| part.to_string()))
+    .bind(case.dispute.map(|dispute| dispute.id.clone()))
+    .bind(case.dispute.map(|dispute| dispute.state.as_str()))
+    .bind(case.dispute.and_then(|dispute| dispute.respond_by).map(Timestamp::as_millisecond))
     .execute(&mut **tx)
     .await?;
     Ok((done.rows_affected() == 1).then_some(id))
+}
+
+/// Opens the case of a dispute, or writes down how far the dispute is. What is told after its end is old. One that the shop
+/// has won settles its own case, unless a refund waits there for the staff. Returns whether the case is new.
+async fn follow_dispute(tx: &mut Tx, case: &NewCase<'_>, dispute: &Dispute) -> Result<bool, sqlx::Error> {
+    let now = tx.now;
+    let sql =
+        "SELECT id, dispute_state FROM payment_cases WHERE payment_id = $1 AND kind = 'disputed' AND dispute_id = $2";
+    let known = sqlx::query(sql).bind(case.payment.to_owned()).bind(dispute.id.clone());
+    let known = known.fetch_optional(&mut **tx).await?;
+    let (id, is_new) = match &known {
+        Some(known) if row::text(known, "dispute_state")? != DisputeState::Open.as_str() => return Ok(false),
+        Some(known) => (row::text(known, "id")?, false),
+        None => {
+            if dispute.state != DisputeState::Won {
+                refunds::stop_refund(tx, case.payment, None).await?;
+            }
+            // Another dispute of the payment may be told in the same words.
+            let details = format!("{} ({})", case.details, dispute.id);
+            let Some(id) = open(tx, &NewCase { details: &details, ..*case }, now).await? else { return Ok(false) };
+            (id, true)
+        }
+    };
+    let sql = "UPDATE payment_cases SET dispute_state = $2, respond_by_ms = $3 WHERE id = $1";
+    let query = sqlx::query(sql).bind(id.clone()).bind(dispute.state.as_str());
+    query.bind(dispute.respond_by.map(Timestamp::as_millisecond)).execute(&mut **tx).await?;
+    match dispute.state {
+        DisputeState::Open => {}
+        DisputeState::Won => {
+            let sql = "UPDATE payment_cases SET settled_at_ms = $2, settled_by = '' WHERE id = $1 AND settled_at_ms IS NULL
+                 AND NOT EXISTS (SELECT 1 FROM payments WHERE id = payment_cases.payment_id AND status = 'refund_pending')";
+            sqlx::query(sql).bind(id).bind(now.as_millisecond()).execute(&mut **tx).await?;
+        }
+        // Staff have to see that the money is gone, also if they had settled the case before.
+        DisputeState::Lost => {
+            let sql = "UPDATE payment_cases SET settled_at_ms = NULL, settled_by = NULL, note = NULL WHERE id = $1";
+            sqlx::query(sql).bind(id).execute(&mut **tx).await?;
+        }
+    }
+    Ok(is_new)
 }
 
 async fn settle(tx: &mut Tx, id: &str, reason: AuditReason<'_>, now: Timestamp) -> Result<bool, sqlx::Error> {
@@ -328,8 +433,9 @@ async fn keep_held(tx: &mut Tx, of: &PaymentCase, now: Timestamp) -> Result<(), 
 }
 
 /// Disputes of an order's payments that were reported after a time. They count when they are settled, too: the payer may
-/// have won.
+/// have won. If the shop has won, a refund pays nothing twice.
 pub(super) const DISPUTED: &str = "SELECT 1 FROM payment_cases WHERE kind = 'disputed' AND opened_at_ms > $2
+     AND (dispute_state IS NULL OR dispute_state <> 'won')
      AND payment_id IN (SELECT id FROM payments WHERE order_id = $1) LIMIT 1";
 
 async fn is_open(tx: &mut Tx, id: &str) -> Result<bool, sqlx::Error> {

@@ -331,8 +331,15 @@ async fn refuse_capture(
     sqlx::query(mark).bind(id.to_string()).bind(now.as_millisecond()).execute(&mut **tx).await?;
     hold(tx, id, captured, now).await?;
     let (payment, details) = (id.to_string(), format!("captured {captured}"));
-    let case =
-        NewCase { kind, payment: &payment, part: None, amount: Some(captured).filter(is_possible), details: &details };
+    let case = NewCase {
+        kind,
+        payment: &payment,
+        part: None,
+        amount: Some(captured).filter(is_possible),
+        details: &details,
+        failed: None,
+        dispute: None,
+    };
     let is_new = cases::open(tx, &case, now).await?.is_some();
     Ok(if is_new { CaptureOutcome::Case(kind) } else { CaptureOutcome::AlreadyApplied })
 }

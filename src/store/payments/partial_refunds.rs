@@ -60,7 +60,8 @@ macro_rules! columns {
 macro_rules! refunds {
     () => {
         "SELECT r.id AS refund_id, r.amount AS refund_amount, r.via, p.id, p.order_id, p.user_id, p.provider, p.amount, \
-         p.currency, p.refunded_in_parts, p.reference, p.expires_at_ms, p.status FROM partial_refunds r JOIN payments p ON p.id = r.payment_id "
+         p.currency, p.refunded_in_parts, p.reference, p.expires_at_ms, p.status, (SELECT COUNT(*) FROM failed_refunds f WHERE f.refund_id = r.id) AS attempt \
+         FROM partial_refunds r JOIN payments p ON p.id = r.payment_id "
     };
 }
 
@@ -166,7 +167,8 @@ pub(crate) async fn begin(
 fn refund(row: &AnyRow) -> Result<Refund, sqlx::Error> {
     let of = super::payment(row)?;
     let amount = Money { amount: row::int(row, "refund_amount")?, ..of.amount };
-    Ok(Refund { id: row::parsed(row, "refund_id")?, of, amount, via: row::text(row, "via")? })
+    let (via, attempt) = (row::text(row, "via")?, row::int(row, "attempt")?);
+    Ok(Refund { id: row::parsed(row, "refund_id")?, of, amount, via, attempt })
 }
 
 fn partial_refund(row: &AnyRow) -> Result<PartialRefund, sqlx::Error> {

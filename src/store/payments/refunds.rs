@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use jiff::Timestamp;
+use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 use super::{Payment, PaymentPurpose, WALLET, columns, lock_order_of, move_order, payment};
@@ -23,6 +24,16 @@ pub struct Refund {
     pub amount: Money,
     /// Who moves the money: the provider of the payment, or [`WALLET`].
     pub via: String,
+    /// How often it has failed. A provider that would repeat its answer is asked for another refund then.
+    pub attempt: i64,
+}
+
+/// A refund that failed.
+#[derive(Debug, Clone, Copy)]
+pub struct FailedRefund {
+    pub id: RefundId,
+    /// Which attempt failed, if the provider tells it. What is told about an earlier attempt is old.
+    pub attempt: Option<i64>,
 }
 
 /// Why a refund does not begin.
@@ -53,7 +64,7 @@ impl fmt::Display for RefundRefusal {
 impl Refund {
     /// The refund of all that is left of a payment.
     pub fn whole(of: Payment) -> Refund {
-        Refund { id: RefundId(of.id.0), amount: of.refundable(), via: of.provider.clone(), of }
+        Refund { id: RefundId(of.id.0), amount: of.refundable(), via: of.provider.clone(), attempt: 0, of }
     }
 
     /// Whether the payment stays captured, and its order paid.
@@ -72,6 +83,17 @@ impl Refund {
     }
 }
 
+/// How often a refund has failed.
+macro_rules! attempt {
+    ($refund:literal) => {
+        concat!(", (SELECT COUNT(*) FROM failed_refunds f WHERE f.refund_id = ", $refund, ") AS attempt")
+    };
+}
+
+fn whole(row: &AnyRow) -> Result<Refund, sqlx::Error> {
+    Ok(Refund { attempt: row::int(row, "attempt")?, ..Refund::whole(payment(row)?) })
+}
+
 impl PaymentStore<'_> {
     /// Refunds that are pending and due. Refunds that have waited longest come first, partial refunds before the
     /// others.
@@ -79,35 +101,37 @@ impl PaymentStore<'_> {
         let query = sqlx::query(concat!(
             "SELECT ",
             columns!(),
+            attempt!("payments.id"),
             " FROM payments WHERE status = 'refund_pending' AND next_attempt_at_ms <= $1
              ORDER BY next_attempt_at_ms, id LIMIT $2"
         ))
         .bind(self.now().await?.as_millisecond())
         .bind(limit);
         let mut due = self.partial_refunds_due(limit).await?;
-        due.extend(self.all(query, payment).await?.into_iter().map(Refund::whole));
+        due.extend(self.all(query, whole).await?);
         Ok(due)
     }
 
-    /// A payment, and the amount that a refund of the whole payment returns: all that is left of it, or the wrong amount
+    /// The refund of a whole payment, and the amount that it returns: all that is left of the payment, or the wrong amount
     /// that was captured.
-    pub async fn whole_refund(self, id: PaymentId) -> Result<Option<(Payment, Money)>, StoreError> {
+    pub async fn whole_refund(self, id: PaymentId) -> Result<Option<(Refund, Money)>, StoreError> {
         let sql = concat!(
             "SELECT ",
             columns!(),
+            attempt!("payments.id"),
             ", CASE WHEN mismatched_at_ms IS NULL THEN NULL ELSE held_amount END AS held_amount, held_currency
              FROM payments WHERE id = $1"
         );
         self.optional(sqlx::query(sql).bind(id.to_string()), |row| {
-            let of = payment(row)?;
+            let refund = whole(row)?;
             let held: Option<i64> = row.try_get("held_amount")?;
             let amount = match held.and_then(|amount| Some((amount, row.try_get::<String, _>("held_currency").ok()?))) {
                 Some((amount, currency)) => {
                     Money::new(amount, Currency::parse(&currency).ok_or_else(|| row::undecodable("held_currency"))?)
                 }
-                None => of.refundable(),
+                None => refund.amount,
             };
-            Ok((of, amount))
+            Ok((refund, amount))
         })
         .await
     }
@@ -216,6 +240,83 @@ pub(super) async fn stop_refund(tx: &mut Tx, payment: &str, part: Option<RefundI
     query.execute(&mut **tx).await?;
     Ok(())
 }
+
+/// Records that a refund failed, and stops it until the staff begin it again. One that had counted as made is pending again,
+/// and so is its order: the money came back to the shop. Returns `false` if it is known, or if staff have settled it.
+pub(super) async fn fail(tx: &mut Tx, payment: &str, of: FailedRefund) -> Result<bool, sqlx::Error> {
+    let lock = "UPDATE orders SET status = status WHERE id = (SELECT order_id FROM payments WHERE id = $1)";
+    sqlx::query(lock).bind(payment.to_owned()).execute(&mut **tx).await?;
+    let is_part = of.id.to_string() != payment;
+    let sql = if is_part { FAILING_PART } else { FAILING_PAYMENT };
+    let query = sqlx::query(sql).bind(of.id.to_string()).bind(payment.to_owned()).bind(i64::MAX);
+    let Some(found) = query.fetch_optional(&mut **tx).await? else { return Ok(false) };
+    let attempt = row::int(&found, "attempt")?;
+    if of.attempt.is_some_and(|failed| failed < attempt) {
+        return Ok(false);
+    }
+    let made_at: Option<i64> = found.try_get("refunded_at_ms")?;
+    let sql = match is_part {
+        true => "UPDATE partial_refunds SET refunded_at_ms = NULL, next_attempt_at_ms = $2 WHERE id = $1",
+        false => {
+            "UPDATE payments SET status = 'refund_pending', refunded_at_ms = NULL, next_attempt_at_ms = $2 WHERE id = $1"
+        }
+    };
+    sqlx::query(sql).bind(of.id.to_string()).bind(i64::MAX).execute(&mut **tx).await?;
+    let order: Option<OrderId> = found.try_get::<Option<String>, _>("order_id")?.and_then(|id| id.parse().ok());
+    let (now, amount) = (tx.now, row::money(&found, "moved")?);
+    let sql =
+        "INSERT INTO failed_refunds (refund_id, attempt, payment_id, order_id, account, amount, currency, made_at_ms,
+           failed_at_ms) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let query = sqlx::query(sql).bind(of.id.to_string()).bind(attempt).bind(payment.to_owned());
+    let query = query.bind(order.map(|order| order.to_string())).bind(row::text(&found, "account")?);
+    let query = query.bind(amount.amount).bind(amount.currency.as_str().to_owned()).bind(made_at);
+    query.bind(now.as_millisecond()).execute(&mut **tx).await?;
+    if let Some(order) = order {
+        tx.changes.edited(order);
+        if made_at.is_some() {
+            move_order(tx, order, OrderStatus::Refunded, OrderStatus::RefundPending, now).await?;
+        }
+    }
+    Ok(true)
+}
+
+/// A refund that can fail: it is under way and not stopped, or counts as made because the provider said so, not the staff.
+macro_rules! failing {
+    ($columns:literal, $from:literal, $is_under_way:literal, $is_made:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            attempt!("r.id"),
+            " FROM ",
+            $from,
+            " WHERE r.id = $1 AND (",
+            $is_under_way,
+            " AND r.next_attempt_at_ms < $3 OR ",
+            $is_made,
+            " AND NOT EXISTS (SELECT 1 FROM payment_cases c WHERE c.payment_id = $2 AND c.settled_by <> ''
+                AND c.settled_at_ms = r.refunded_at_ms AND c.kind IN ('refund_failed', 'refund_delayed')
+                AND COALESCE(c.refund_id, c.payment_id) = $1))"
+        )
+    };
+}
+/// The amount is what the books have of it: `payments` of a wrong amount that is held, or what is left of a payment.
+const FAILING_PAYMENT: &str = failing!(
+    "r.order_id, r.refunded_at_ms,
+       CASE WHEN r.captured_at_ms IS NULL AND r.held_at_ms IS NOT NULL AND r.kept_at_ms IS NULL THEN 'held' ELSE 'shop' END
+         AS account,
+       CASE WHEN r.captured_at_ms IS NOT NULL THEN r.amount - r.refunded_in_parts
+         WHEN r.held_at_ms IS NOT NULL THEN r.held_amount ELSE 0 END AS moved,
+       CASE WHEN r.captured_at_ms IS NULL AND r.held_at_ms IS NOT NULL THEN r.held_currency ELSE r.currency END AS currency",
+    "payments r",
+    "r.id = $2 AND r.status = 'refund_pending'",
+    "r.id = $2 AND r.status = 'refunded' AND r.provider <> 'wallet'"
+);
+const FAILING_PART: &str = failing!(
+    "r.order_id, r.refunded_at_ms, 'shop' AS account, r.amount AS moved, r.currency",
+    "partial_refunds r",
+    "r.payment_id = $2 AND r.refunded_at_ms IS NULL",
+    "r.payment_id = $2 AND r.refunded_at_ms IS NOT NULL AND r.via <> 'wallet'"
+);
 
 /// Settles the cases that wait for a refund.
 async fn settle_refunded(tx: &mut Tx, of: &Refund, now: Timestamp) -> Result<(), sqlx::Error> {

@@ -302,8 +302,15 @@ const DIFFERENCES: &str =
 async fn add(tx: &mut Tx, (provider, day): (&str, Date), of: &Difference) -> Result<(), sqlx::Error> {
     let details = words(provider, day, of);
     let part = of.of.refund.as_ref().filter(|refund| **refund != of.of.payment).and_then(|refund| refund.parse().ok());
-    let case =
-        NewCase { kind: CaseKind::BillDiffers, payment: &of.of.payment, part, amount: of.there, details: &details };
+    let case = NewCase {
+        kind: CaseKind::BillDiffers,
+        payment: &of.of.payment,
+        part,
+        amount: of.there,
+        details: &details,
+        failed: None,
+        dispute: None,
+    };
     let case = cases::open(tx, &case, tx.now).await?.unwrap_or_default();
     sqlx::query(
         "INSERT INTO bill_differences (provider, day, problem, line, payment_id, refund_id, here, here_currency, there,

@@ -12,7 +12,7 @@ use domain::{AuditAction, Sale, SaleId};
 
 /// Deletes everything that belongs to the rehearsal's sale `$1`, in an order that satisfies the foreign keys: rows that
 /// refer to an order, a payment or a user come before the row that they refer to.
-const DELETE_ALL: [&str; 31] = [
+const DELETE_ALL: [&str; 32] = [
     "DELETE FROM sandbox_webhooks WHERE EXISTS (SELECT 1 FROM payments JOIN orders ON orders.id = payments.order_id
        WHERE orders.sale_id = $1 AND sandbox_webhooks.body LIKE '%' || payments.id || '%')",
     "DELETE FROM sandbox_payments WHERE id IN (SELECT payments.id FROM payments
@@ -21,6 +21,7 @@ const DELETE_ALL: [&str; 31] = [
        JOIN orders ON orders.id = payments.order_id WHERE orders.sale_id = $1)",
     "DELETE FROM payment_cases WHERE payment_id IN (SELECT payments.id FROM payments
        JOIN orders ON orders.id = payments.order_id WHERE orders.sale_id = $1)",
+    "DELETE FROM failed_refunds WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM partial_refunds WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM payments WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
     "DELETE FROM order_events WHERE order_id IN (SELECT id FROM orders WHERE sale_id = $1)",
