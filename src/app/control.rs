@@ -13,6 +13,7 @@ use control::{Control, Job, schedule};
 use domain::{Sale, SaleMode, SaleState};
 use engine::packets::give::PacketSettler;
 use orders::expiry::Expiry;
+use orders::parcels::deliver_overdue;
 
 /// How often schedules are read. An opening within the interval is waited for, so it is met to the millisecond.
 const SCHEDULE_INTERVAL: Duration = Duration::from_millis(500);
@@ -37,6 +38,8 @@ const DRAWS_INTERVAL: Duration = Duration::from_millis(500);
 const WAITING_ROOMS_INTERVAL: Duration = Duration::from_millis(500);
 /// How soon a unit that came back is offered to the next who waits.
 const WAITLISTS_INTERVAL: Duration = Duration::from_millis(500);
+/// How soon a parcel counts as delivered once its days are over.
+const DELIVERIES_INTERVAL: Duration = Duration::from_secs(60);
 /// How soon the deposits of a sale that is over go back.
 const DEPOSITS_INTERVAL: Duration = Duration::from_secs(1);
 /// For rows that nothing needs any more.
@@ -174,6 +177,12 @@ impl Services {
             Job::new("order numbers", ORDERS_INTERVAL, store.clone(), |store| async move {
                 Ok(store.orders().number_missing().await.map(drop)?)
             }),
+            Job::new(
+                "deliveries",
+                DELIVERIES_INTERVAL,
+                (store.clone(), self.config.delivered_days),
+                |(store, days)| async move { Ok(deliver_overdue(&store, days).await.map(drop)?) },
+            ),
             Job::new("deposits", DEPOSITS_INTERVAL, deposits, |deposits| async move { Ok(deposits.step().await?) }),
         ];
         jobs.extend(self.sandbox.clone().map(|sandbox| {

@@ -290,7 +290,8 @@ impl Services {
 
     pub fn orders(&self) -> Orders {
         let (store, stock, clock) = (self.store.clone(), self.stock.clone(), self.clock.clone());
-        let returns = ReturnPolicy { days: self.config.return_days };
+        let (days, delivered_days) = (self.config.return_days, self.config.delivered_days);
+        let returns = ReturnPolicy { days, delivered_days };
         Orders::new(store, stock, self.eligibility.clone(), clock, self.metrics.clone(), &self.secret, returns)
     }
 

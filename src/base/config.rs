@@ -95,6 +95,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
         "return-days",
         "Days after delivery in which shoppers may ask to return an order; 0: the shop takes no returns [7]",
     ),
+    ("delivered-days", "Days after which a parcel that was sent counts as delivered; 0: never by itself [10]"),
     ("payment-window", "How long an order may stay unpaid, such as 30m [30m]"),
     (
         "payments",
@@ -187,6 +188,8 @@ pub struct Config {
     pub payment_window: Duration,
     /// Days after the day of delivery in which owners of orders may ask for a return. 0: never.
     pub return_days: u32,
+    /// Days after which a parcel that was sent counts as delivered. 0: never.
+    pub delivered_days: u32,
     pub payments: PaymentsConfig,
     pub mail: MailConfig,
     /// The trusted CAs, and the certificate that this process shows to services.
@@ -251,6 +254,9 @@ pub struct RedisConfig {
 
 /// What the law of many countries gives: seven days in China.
 const DEFAULT_RETURN_DAYS: u32 = 7;
+/// How long parcels take at most within most countries.
+const DEFAULT_DELIVERED_DAYS: u32 = 10;
+const MAX_DELIVERED_DAYS: i64 = 90;
 /// More than a shop gives, and less than payments can be refunded for.
 const MAX_RETURN_DAYS: i64 = 90;
 /// Measured on two cores with 1,000 connections (`docs/benchmarks.md`).
@@ -305,6 +311,8 @@ impl Config {
             free_registrations: sections::free_registrations(source)?,
             payment_window: source.parse("payment-window", Duration::from_secs(30 * 60), duration)?,
             return_days: source.parse("return-days", DEFAULT_RETURN_DAYS, |t| whole(t, 0, MAX_RETURN_DAYS))?,
+            delivered_days: source
+                .parse("delivered-days", DEFAULT_DELIVERED_DAYS, |t| whole(t, 0, MAX_DELIVERED_DAYS))?,
             payments: payments::read_payments(source, &web)?,
             mail: sections::read_mail(source, &tls, &web.public_url)?,
             packet_lifetime: source.parse("packet-lifetime", Duration::from_secs(24 * 3600), duration)?,
@@ -475,6 +483,7 @@ mod tests {
             ("return_days = -1", "SECKILL_RETURN_DAYS"),
             ("return_days = 91", "SECKILL_RETURN_DAYS"),
             ("return_days = '7d'", "SECKILL_RETURN_DAYS"),
+            ("delivered_days = 91", "SECKILL_DELIVERED_DAYS"),
             ("packet_lifetime = 'soon'", "SECKILL_PACKET_LIFETIME"),
             ("payments = 'card'", "SECKILL_PAYMENTS"),
             ("payments = 'sandbox,sandbox'", "SECKILL_PAYMENTS"),

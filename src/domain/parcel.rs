@@ -2,6 +2,8 @@
 //!
 //! Every change is a step, and the steps are kept, so the last one says where the parcel is. [`decide`] is the whole rule.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,18 +42,23 @@ pub enum ParcelMover {
     Staff,
     /// The owner of the order confirms the receipt.
     Owner,
+    /// Nobody said anything for some days.
+    Clock,
 }
+
+/// The actor of a step that [`ParcelMover::Clock`] made.
+pub const CLOCK: &str = "";
 
 /// From where to where parcels go, and who may say so. A step back corrects what staff entered by mistake.
 const STEPS: [(Option<ParcelState>, ParcelState, &[ParcelMover]); 13] = {
-    use ParcelMover::{Owner, Staff};
+    use ParcelMover::{Clock, Owner, Staff};
     use ParcelState::{Delivered, Lost, Packed, Returned, Shipped};
     [
         (None, Packed, &[Staff]),
         (None, Shipped, &[Staff]),
         (Some(Packed), Shipped, &[Staff]),
         (Some(Shipped), Packed, &[Staff]),
-        (Some(Shipped), Delivered, &[Staff, Owner]),
+        (Some(Shipped), Delivered, &[Staff, Owner, Clock]),
         (Some(Shipped), Lost, &[Staff]),
         (Some(Shipped), Returned, &[Staff]),
         (Some(Delivered), Lost, &[Staff]),
@@ -185,7 +192,7 @@ pub struct ParcelStep {
     pub at: Timestamp,
     pub state: ParcelState,
     pub label: ParcelLabel,
-    /// The member of the staff; `None` if it was the owner of the order.
+    /// The member of the staff, or [`CLOCK`]; `None` if it was the owner of the order.
     pub actor: Option<String>,
 }
 
@@ -216,6 +223,13 @@ impl Parcel {
     /// Rises with every change, so that nobody changes what they have not seen.
     pub fn version(&self) -> i64 {
         self.steps.len() as i64
+    }
+
+    /// When a parcel that is on its way counts as delivered, which is so many days after it was sent. `None` if it is not,
+    /// or never.
+    pub fn counts_as_delivered(&self, days: u32) -> Option<Timestamp> {
+        let sent = self.moves().last().filter(|step| step.state == ParcelState::Shipped && days > 0)?;
+        Some(sent.at + Duration::from_secs(24 * 3600) * days)
     }
 
     /// The steps without corrections of the label.

@@ -47,6 +47,8 @@ wire_enum! {
 pub struct ReturnPolicy {
     /// Days after the day of delivery. 0: the shop takes no returns.
     pub days: u32,
+    /// Days after which a parcel that was sent counts as delivered. 0: never.
+    pub delivered_days: u32,
 }
 
 impl ReturnPolicy {
@@ -272,13 +274,13 @@ mod tests {
         let shipped = step("2026-11-19T10:00:00Z", ParcelState::Shipped);
         let parcel = Parcel { steps: vec![shipped.clone(), step("2026-11-20T23:30:00Z", ParcelState::Delivered)] };
         let until = |days, zone: &str| {
-            let until = ReturnPolicy { days }.until(Some(&parcel), TimeZone::get(zone).unwrap());
+            let until = ReturnPolicy { days, delivered_days: 0 }.until(Some(&parcel), TimeZone::get(zone).unwrap());
             until.map(|until| until.to_string())
         };
         assert_eq!(until(7, "UTC").unwrap(), "2026-11-28T00:00:00Z");
         assert_eq!(until(7, "Asia/Shanghai").unwrap(), "2026-11-28T16:00:00Z", "delivered on the 21st there");
         assert_eq!(until(0, "UTC"), None);
-        let policy = |parcel: Option<&Parcel>| ReturnPolicy { days: 7 }.until(parcel, TimeZone::UTC);
+        let policy = |parcel: Option<&Parcel>| ReturnPolicy { days: 7, delivered_days: 0 }.until(parcel, TimeZone::UTC);
         assert_eq!(policy(None), None);
         assert_eq!(policy(Some(&Parcel { steps: vec![shipped.clone()] })), None);
         let corrected = step("2026-11-25T10:00:00Z", ParcelState::Delivered);

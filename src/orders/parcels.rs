@@ -2,14 +2,16 @@
 //! [`domain::parcel::decide`].
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
+use jiff::civil::Date;
 use tracing::info;
 
 use super::{OrderRefusal, Orders};
 use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove, ParcelRefusal};
-use domain::{Order, OrderId, OrderNumber, OrderStatus, Parcel, ParcelState, SaleId, UserId};
-use store::{ParcelActor, StoreError};
+use domain::{Order, OrderId, OrderNumber, OrderStatus, Parcel, ParcelState, SaleId, ShopSettings, UserId};
+use store::{ParcelActor, Store, StoreError};
 
 /// Lines of one file. All of it is one transaction, and other writers of SQLite wait for it.
 pub const MAX_LINES: usize = 200;
@@ -56,6 +58,17 @@ impl Orders {
         let outcome = outcomes.pop().unwrap_or(Err(ParcelRefusal::NoSuchOrder));
         info!(order = %wanted.order, to = %wanted.to, ?actor, ?outcome, "parcel asked to move");
         Ok(outcome)
+    }
+
+    /// The day on which the parcel counts as delivered if nobody says where it is, and whether returns may be asked for then.
+    pub fn counts_as_delivered(
+        &self,
+        status: OrderStatus,
+        parcel: Option<&Parcel>,
+        shop: &ShopSettings,
+    ) -> Option<(Date, bool)> {
+        let at = parcel?.counts_as_delivered(self.returns.delivered_days).filter(|_| status == OrderStatus::Paid)?;
+        Some((at.to_zoned(shop.zone()).date(), self.returns.days > 0))
     }
 
     /// The parcels of these orders. Unpaid orders have none, and are not looked up.
@@ -111,6 +124,26 @@ impl Orders {
         info!(lines = report.lines.len(), is_done = report.is_done, actor, "file of parcels read");
         Ok(Ok(report))
     }
+}
+
+/// Parcels that count as delivered per step.
+const MAX_DELIVERED: i64 = 100;
+
+/// Lets parcels that were sent so many days ago count as delivered, so that the time for their returns begins. Returns the
+/// number of those that were due.
+pub async fn deliver_overdue(store: &Store, days: u32) -> Result<usize, StoreError> {
+    if days == 0 {
+        return Ok(0);
+    }
+    let sent_before = store.now().await? - Duration::from_secs(24 * 3600) * days;
+    let due = store.orders().parcels_sent_before(sent_before, MAX_DELIVERED).await?;
+    for (order, version) in &due {
+        let (to, label) = (ParcelState::Delivered, ParcelLabel::default());
+        let wanted = ParcelMove { order: *order, to, label, seen: Some(*version) };
+        let outcomes = store.orders().move_parcels(&[wanted], ParcelActor::Clock, false).await?;
+        info!(%order, ?outcomes, days, "parcel counts as delivered");
+    }
+    Ok(due.len())
 }
 
 struct ReadLine {

@@ -101,6 +101,8 @@ texts! {
         means_packed: "商品已打包，等待发出。", "Your order is packed and about to be sent.";
         means_shipped: "包裹已发出，正在送往你的收货地址。", "Your parcel is on its way to your address.";
         means_delivered: "包裹已送达。", "Your parcel was delivered.";
+        counts: "若到 {} 仍没有其他消息，将视为已送达。", "If nothing else is known by {}, it counts as delivered.";
+        counts_returns: "退货期限从那时算起。", "The time for returns begins then.";
         means_lost: "包裹在运输途中丢失，商店会与你联系处理。", "Your parcel got lost on its way. The shop will sort it out with you.";
         means_returned: "包裹已退回商店。", "Your parcel is back at the shop.";
         carrier: "承运商", "Carrier";

@@ -135,6 +135,10 @@ impl Shop {
         for action in ["schedule", "stop"] {
             crawl.summarize(&owner, action, 1..=3).await;
         }
+        assert_eq!(
+            orders::parcels::deliver_overdue(&self.parts.store, 1).await.unwrap() as i64,
+            (count / 100).min(100)
+        );
         statements.end()
     }
 }

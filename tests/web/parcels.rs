@@ -1,9 +1,12 @@
 //! Parcels of paid orders: moved by staff one by one, several at once, by a file and by programs; seen by their owners.
 
+use std::time::Duration;
+
 use super::goods::MULTIPART;
 use super::mail::{MEI, mailed};
 use super::support::{paid_order, sendable_order};
 use super::*;
+use base::clock::Clock;
 use domain::parcel::{ParcelLabel, ParcelMove, ParcelRefusal};
 use domain::{OrderId, ParcelState};
 use store::ParcelActor;
@@ -58,6 +61,43 @@ async fn owner_sees_where_the_parcel_is_and_confirms_its_receipt() {
     assert_eq!(shop.mails().await.len(), 2, "who confirms is not told");
     let log = admin.get(&format!("/admin/log?lang=en&subject=order+{order}")).await;
     assert!(log.text().contains("was moved on") && log.text().contains("SF1234567890"), "{}", log.text());
+}
+
+#[tokio::test]
+async fn parcel_counts_as_delivered_some_days_after_it_was_sent_and_can_then_be_returned_or_lost() {
+    let clock = Clock::manual("2026-11-10T12:00:00Z".parse().unwrap());
+    let shop = TestShop::open_at(&clock).await;
+    let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
+    let password = admin.password.clone().unwrap();
+    let sale = shop.open_sale(&admin, 5).await;
+    let (order, url) = sendable_order(&shop, &mei, &sale).await;
+    let (held, _) = sendable_order(&shop, &lan, &sale).await;
+    let days = shop.parts.config.delivered_days;
+    let deliver = async || orders::parcels::deliver_overdue(&shop.parts.store, days).await.unwrap();
+    assert_eq!(admin.post(&path(&order), sent("SF1111111")).await.status, 200);
+    assert_eq!(admin.post(&path(&held), json!({"state": "packed"})).await.status, 200);
+    clock.advance(Duration::from_secs(9 * 24 * 3600));
+    let (admin, mei) = (shop.log_in("admin", &password).await, shop.log_in("mei", "correct horse").await);
+    // A corrected number is not sent again.
+    let mut corrected = sent("SF2222222");
+    corrected["version"] = json!(1);
+    assert_eq!(admin.post(&path(&order), corrected).await.status, 200);
+    assert_eq!((deliver().await, parcel(&mei, &url).await["state"].as_str()), (0, Some("shipped")));
+    let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
+    assert!(page.text().contains("by 20 Nov, it counts as delivered. The time for returns begins then"), "{page:?}");
+    clock.advance(Duration::from_secs(24 * 3600));
+    assert_eq!(orders::parcels::deliver_overdue(&shop.parts.store, 0).await.unwrap(), 0, "never by itself");
+    assert_eq!((deliver().await, deliver().await), (1, 0));
+    let (admin, mei) = (shop.log_in("admin", &password).await, shop.log_in("mei", "correct horse").await);
+    assert_eq!(parcel(&mei, &url).await["state"], "delivered");
+    let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;
+    assert!(!page.text().contains("counts as delivered") && page.text().contains("/return"), "{page:?}");
+    let asked = mei.post(&format!("{url}/return"), json!({"reason": "changed_mind"})).await;
+    assert_eq!(asked.status, 200, "{asked:?}");
+    let page = admin.get(&format!("/admin/orders/{order}?lang=en")).await;
+    assert!(page.text().contains("the system (timeout)"), "{page:?}");
+    assert_eq!(admin.post(&path(&order), json!({"state": "lost"})).await.status, 200);
+    assert_eq!(admin.get(&format!("/api/admin/orders/{held}")).await.json()["order"]["parcel"]["state"], "packed");
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use crate::orders::tabs;
 use crate::sales::form::for_time_field;
 use domain::invoice::Invoice;
 use domain::order::OrderStep;
-use domain::parcel::{CARRIERS, ParcelStep, staff_steps};
+use domain::parcel::{CARRIERS, CLOCK, ParcelStep, staff_steps};
 use domain::{
     ApprovalStatus, DisputeState, GoodsReturn, Money, Order, OrderHold, OrderId, OrderStatus, Parcel, ParcelState,
     PaymentStatus, RefundTarget, ReturnState, SaleId, ledger,

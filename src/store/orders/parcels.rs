@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
@@ -11,7 +12,7 @@ use crate::audit_log::log;
 use crate::pool::Connection;
 use crate::{OrderStore, StoreError, Tx, bind_ids, list, mail, padded, row};
 use domain::parcel::{
-    OrderFacts, Parcel, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, ParcelStep, decide,
+    CLOCK, OrderFacts, Parcel, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, ParcelStep, decide,
 };
 use domain::{AuditAction, MailKind, OrderId, OrderStatus, ParcelState, SaleId, UserId};
 
@@ -22,6 +23,8 @@ pub enum ParcelActor<'a> {
     Staff(&'a str),
     /// The owner of the order.
     Owner(UserId),
+    /// Nobody: the parcel was sent some days ago.
+    Clock,
 }
 
 /// What became of each request, in their order.
@@ -39,6 +42,14 @@ impl OrderStore<'_> {
     /// The parcel of one order.
     pub async fn parcel_of(self, order: OrderId) -> Result<Option<Parcel>, StoreError> {
         Ok(self.parcels_of(&[order]).await?.remove(&order))
+    }
+
+    /// Parcels on their way that were sent before a time, the oldest first, with their versions.
+    pub async fn parcels_sent_before(self, at: Timestamp, limit: i64) -> Result<Vec<(OrderId, i64)>, StoreError> {
+        let sql = "SELECT id, (SELECT COUNT(*) FROM parcel_steps WHERE order_id = orders.id) AS steps FROM orders
+             WHERE parcel = 'shipped' AND status = 'paid' AND shipped_at_ms <= $1 ORDER BY shipped_at_ms, id LIMIT $2";
+        let query = sqlx::query(sql).bind(at.as_millisecond()).bind(limit);
+        self.all(query, |row| Ok((row::parsed(row, "id")?, row::int(row, "steps")?))).await
     }
 
     /// Carries out all of these requests or, if one of them is refused, none. With `is_rehearsed` none in any case: the
@@ -80,6 +91,7 @@ async fn move_one(
         ParcelActor::Staff(_) => ParcelMover::Staff,
         ParcelActor::Owner(user) if user == owner => ParcelMover::Owner,
         ParcelActor::Owner(_) => return Ok(Err(ParcelRefusal::NoSuchOrder)),
+        ParcelActor::Clock => ParcelMover::Clock,
     };
     let status: OrderStatus = row::parsed(&locked, "status")?;
     let held = "SELECT 1 FROM order_holds WHERE order_id = $1 AND ended_at_ms IS NULL";
@@ -126,24 +138,28 @@ async fn write_step(
     (state, label): (ParcelState, &ParcelLabel),
     actor: ParcelActor<'_>,
 ) -> Result<(), sqlx::Error> {
-    let sql = "UPDATE orders SET parcel = $2 WHERE id = $1";
-    sqlx::query(sql).bind(id.to_string()).bind(state.as_str()).execute(&mut **tx).await?;
     let now = tx.now;
+    let is_moved = before.map(Parcel::state) != Some(state);
+    let sent_at = (state == ParcelState::Shipped && is_moved).then(|| now.as_millisecond());
+    let sql =
+        "UPDATE orders SET parcel = $2, shipped_at_ms = COALESCE(CAST($3 AS BIGINT), shipped_at_ms) WHERE id = $1";
+    let query = sqlx::query(sql).bind(id.to_string()).bind(state.as_str()).bind(sent_at);
+    query.execute(&mut **tx).await?;
     let name = match actor {
         ParcelActor::Staff(name) => Some(name.to_owned()),
         ParcelActor::Owner(_) => None,
+        ParcelActor::Clock => Some(CLOCK.to_owned()),
     };
     let sql = "INSERT INTO parcel_steps (order_id, step, state, carrier, number, at_ms, actor)
          VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let query = sqlx::query(sql).bind(id.to_string()).bind(before.map_or(0, Parcel::version) + 1).bind(state.as_str());
     let query = query.bind(label.carrier.clone()).bind(label.number.clone()).bind(now.as_millisecond());
-    query.bind(name.clone()).execute(&mut **tx).await?;
+    query.bind(name).execute(&mut **tx).await?;
     tx.changes.edited(id);
-    let is_moved = before.map(Parcel::state) != Some(state);
-    if let Some(name) = name {
+    if let ParcelActor::Staff(name) = actor {
         let action = if is_moved { AuditAction::MoveParcel } else { AuditAction::CorrectParcel };
         let old = before.map(|parcel| record(parcel.state(), parcel.label()));
-        log(tx, &name, action, &format!("order {id}"), old.as_ref(), Some(&record(state, label)), now).await?;
+        log(tx, name, action, &format!("order {id}"), old.as_ref(), Some(&record(state, label)), now).await?;
     }
     Ok(())
 }

@@ -270,6 +270,7 @@ async fn view(
                 amount: order.amount,
                 shipping: order.shipping,
                 status: order.status,
+                delivered_at: shop.orders.counts_as_delivered(order.status, parcel.as_ref(), &visitor.shop),
                 reason: order.reason,
                 message: order.message,
                 address: order.address.map(|address| AddressView::of(&address, visitor.locale)),
@@ -310,6 +311,7 @@ async fn view(
 }
 
 #[derive(Deserialize)]
+                delivered_at: None,
 pub struct PaymentForm {
     /// The saved address shown next to the button, for an order without an address of its own.
     #[serde(default)]

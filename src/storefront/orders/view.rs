@@ -2,6 +2,7 @@
 
 use askama::Template;
 use jiff::Timestamp;
+use jiff::civil::Date;
 
 use crate::addresses::page::AddressCard;
 use crate::orders::invoice::InvoiceFormState;
@@ -150,6 +151,8 @@ impl OrderView {
 
     fn goods(&self) -> Money {
         Money { amount: self.amount.amount - self.shipping.amount, ..self.amount }
+    /// The day on which it counts as delivered if nobody says where it is, and whether returns may be asked for then.
+    pub delivered_at: Option<(Date, bool)>,
     }
 }
 
@@ -288,6 +291,15 @@ impl OrderPage {
         let by = self.chrome.shop.ships_by(paid.filter(|_| goes_out)?)?;
         let is_late = by < self.chrome.today();
         Some(fill(if is_late { t.late } else { t.by }, self.chrome.day(by)))
+    }
+
+    /// The day on which the parcel counts as delivered, in words.
+    fn counts_as_delivered(&self) -> Option<String> {
+        let t = &self.chrome.text().parcels;
+        let (day, takes_returns) = self.order.delivered_at?;
+        let returns = if takes_returns { t.counts_returns } else { "" };
+        let space = if returns.is_ascii() && takes_returns { " " } else { "" };
+        Some(fill(t.counts, self.chrome.day(day)) + space + returns)
     }
 
     /// Whether the order was paid, so that it has a receipt.

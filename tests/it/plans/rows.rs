@@ -207,10 +207,10 @@ pub fn statements(count: i64) -> Vec<String> {
         ),
         rows(
             "orders (id, day_number, sale_id, user_id, quantity, amount, currency, status, reserved_at_ms, created_at_ms, pay_by_ms, parcel,
-             return_state)",
+             return_state, shipped_at_ms)",
             "{id}, 20260101000000000 + i, {sale}, {user}, 1, 100, 'CNY', {status}, i, i, 4102444800000,
-             CASE WHEN i % 100 = 1 THEN 'packed' WHEN i % 10 BETWEEN 1 AND 6 AND i % 100 <> 2 THEN 'delivered' END,
-             CASE WHEN i % 100 = 3 THEN 'asked' ELSE 'withdrawn' END",
+             CASE WHEN i % 100 = 1 THEN 'packed' WHEN i % 100 = 4 THEN 'shipped' WHEN i % 10 BETWEEN 1 AND 6 AND i % 100 <> 2 THEN 'delivered' END,
+             CASE WHEN i % 100 = 3 THEN 'asked' ELSE 'withdrawn' END, CASE WHEN i % 10 BETWEEN 2 AND 6 THEN i END",
         ),
         rows(
             "invoices (order_id, title, asked_at_ms, issued_at_ms, issued_by)",

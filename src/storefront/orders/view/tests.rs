@@ -67,6 +67,7 @@ fn view(status: OrderStatus, goods_name: &str) -> OrderView {
         holds: Vec::new(),
         parcel: None,
         returned: None,
+        delivered_at: None,
         returnable_until: None,
         invoice: None,
     }
