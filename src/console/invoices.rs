@@ -1,6 +1,8 @@
 //! Invoices (发票) that shoppers asked for: listed, exported for the tax office's service, and marked as issued. And the receipt
 //! of an order for staff.
 
+use std::collections::HashMap;
+
 use askama::Template;
 use axum::Json as Answer;
 use axum::extract::State;
@@ -14,15 +16,17 @@ use serde_json::json;
 
 use crate::lists::csv::{Record, download};
 use crate::orders::api::existing_order;
+use crate::orders::csv::products;
 use crate::{StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
 use domain::invoice::Invoice;
-use domain::{AuditAction, Money, OrderId, OrderStatus, Page, SaleId, SecurityClass};
+use domain::{AuditAction, Money, OrderId, OrderNumber, OrderStatus, Page, SaleId, SecurityClass};
 use pages::{Chrome, filters};
 use store::{FoundInvoice, Store, StoreError};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::ClientAddress;
 use web::extract::session::{ReadAddresses, SupportShoppers, ViewConsole};
+use web::extract::visitor::Visitor;
 use web::extract::{LongForm, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::receipts;
@@ -34,7 +38,7 @@ use words::fill;
 const PATH: &str = "/admin/orders/invoices";
 /// Rows in memory at once.
 const BATCH_SIZE: i64 = 500;
-const HEADER: [&str; 10] = [
+const HEADER: [&str; 14] = [
     "order_id",
     "sale_id",
     "title",
@@ -45,6 +49,10 @@ const HEADER: [&str; 10] = [
     "order_status",
     "asked_at",
     "issued_at",
+    "number",
+    "product",
+    "quantity",
+    "email",
 ];
 
 #[derive(Default, Deserialize, JsonSchema)]
@@ -61,7 +69,7 @@ pub struct InvoicesQuery {
     lang: String,
 }
 
-/// An invoice with what went back of its order. Names of persons are masked except in exports.
+/// An invoice with what went back of its order. Names of persons and mail addresses are masked except in exports.
 #[derive(Debug)]
 struct InvoiceRow {
     found: FoundInvoice,
@@ -71,6 +79,7 @@ struct InvoiceRow {
 impl InvoiceRow {
     fn mask(&mut self) {
         self.found.invoice = self.found.invoice.clone().masked();
+        self.found.email = self.found.email.as_deref().map(domain::mail::masked);
     }
 }
 
@@ -102,7 +111,10 @@ struct InvoiceList {
 #[derive(Serialize, JsonSchema)]
 struct ListedInvoice {
     order_id: OrderId,
+    /// The order's number for people.
+    number: Option<OrderNumber>,
     sale_id: SaleId,
+    quantity: u32,
     amount: Money,
     /// What was refunded of it, in parts and as a whole.
     refunded: Money,
@@ -116,9 +128,11 @@ pub async fn list(
     Query(query): Query<InvoicesQuery>,
 ) -> Result<Response, Problem> {
     let Page { items, next } = page_of(&shop, &query).await?;
-    let listed = |InvoiceRow { found: FoundInvoice { order, invoice }, refunded }: InvoiceRow| ListedInvoice {
+    let listed = |InvoiceRow { found: FoundInvoice { order, invoice, .. }, refunded }: InvoiceRow| ListedInvoice {
         order_id: order.id,
+        number: order.number,
         sale_id: order.sale_id,
+        quantity: order.quantity,
         amount: order.amount,
         refunded,
         order_status: order.status,
@@ -144,6 +158,7 @@ pub async fn issue(
 pub async fn export(
     (State(shop), staff): StaffCall<ViewConsole>,
     ClientAddress(client): ClientAddress,
+    visitor: Visitor,
     Query(query): Query<InvoicesQuery>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
@@ -152,12 +167,15 @@ pub async fn export(
     shop.store.audit_log().log_event(staff.actor(), AuditAction::ExportInvoices, "invoices", &details, now).await?;
     shop.security.record(SecurityClass::Exported, Some(staff.session.user_id), Some(client), "invoices");
     let day = now.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string();
-    let export = Export { store: shop.store.clone(), issued: query.issued, is_masked, before: None, is_over: false };
+    let products = products(&shop.store, visitor.locale).await?;
+    let store = shop.store.clone();
+    let export = Export { store, products, issued: query.issued, is_masked, before: None, is_over: false };
     Ok(download(&format!("invoices-{day}.csv"), &HEADER, stream::try_unfold(export, Export::next_batch)))
 }
 
 struct Export {
     store: Store,
+    products: HashMap<SaleId, String>,
     issued: bool,
     is_masked: bool,
     before: Option<OrderId>,
@@ -176,23 +194,27 @@ impl Export {
         }
         self.before = found.last().map(|row| row.found.order.id);
         self.is_over = (found.len() as i64) < BATCH_SIZE;
-        Ok(Some((found.into_iter().map(cells).collect(), self)))
+        Ok(Some((found.into_iter().map(|row| self.cells(row)).collect(), self)))
     }
-}
 
-fn cells(InvoiceRow { found: FoundInvoice { order, invoice }, refunded }: InvoiceRow) -> Record {
-    vec![
-        order.id.to_string(),
-        order.sale_id.to_string(),
-        invoice.to.title,
-        invoice.to.tax_number.unwrap_or_default(),
-        order.amount.decimal(),
-        refunded.decimal(),
-        order.amount.currency.as_str().to_owned(),
-        order.status.to_string(),
-        invoice.asked_at.to_string(),
-        invoice.issued.map(|(at, _)| at.to_string()).unwrap_or_default(),
-    ]
+    fn cells(&self, InvoiceRow { found: FoundInvoice { order, invoice, email }, refunded }: InvoiceRow) -> Record {
+        vec![
+            order.id.to_string(),
+            order.sale_id.to_string(),
+            invoice.to.title,
+            invoice.to.tax_number.unwrap_or_default(),
+            order.amount.decimal(),
+            refunded.decimal(),
+            order.amount.currency.as_str().to_owned(),
+            order.status.to_string(),
+            invoice.asked_at.to_string(),
+            invoice.issued.map(|(at, _)| at.to_string()).unwrap_or_default(),
+            order.number.map(|number| number.to_string()).unwrap_or_default(),
+            self.products.get(&order.sale_id).cloned().unwrap_or_default(),
+            order.quantity.to_string(),
+            email.unwrap_or_default(),
+        ]
+    }
 }
 
 #[derive(Debug, Template)]
@@ -259,7 +281,7 @@ web::operations! { "administrators"
     /// Names of persons are masked.
     GET "/api/admin/invoices" listInvoices = list;
         200 InvoiceList, "Those that are still to be issued, or with `issued` the others.";
-    /// The same as CSV, without a size limit and with full names for roles that read addresses; noted in the audit log
+    /// The same as CSV, with goods and mail addresses, without a size limit, in full for roles that read addresses; noted in the audit log
     GET "/api/admin/invoices.csv" exportInvoices = export, without_key("before"), csv;
         200 String, "UTF-8 with a byte order mark. An aborted transfer is incomplete.";
         refuses StepUpNeeded;

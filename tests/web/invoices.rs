@@ -64,11 +64,21 @@ async fn invoice_is_asked_for_listed_exported_and_marked() {
     assert_eq!(mei.get(&url).await.json()["order"]["invoice"]["tax_number"], CODE);
     assert!(mei.get(&format!("{page}/receipt")).await.text().contains("某某公司"));
 
+    shop.execute(
+        "INSERT INTO mail_addresses (user_id, address, address_key, verified_at_ms, locale)
+         SELECT id, 'mei@example.com', 'mei@example.com', 1, 'zh' FROM users WHERE username = 'mei'",
+    )
+    .await;
     let listed = admin.get("/api/admin/invoices").await.json()["invoices"].clone();
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]["title"]), (1, &json!("某某公司")));
     let export = admin.get("/api/admin/invoices.csv").await;
     let cells = format!("{order},{sale},某某公司,{CODE},1999.00,0.00,CNY,paid,");
-    assert!(export.text().lines().nth(1).unwrap().starts_with(&cells), "{}", export.text());
+    let line = export.text().lines().nth(1).unwrap().to_owned();
+    let number = mei.get(&url).await.json()["order"]["number"].as_str().unwrap().to_owned();
+    assert!(line.starts_with(&cells) && line.ends_with(&format!(",{number},Phone,1,mei@example.com")), "{line}");
+    assert_eq!((&listed[0]["number"], &listed[0]["quantity"]), (&json!(number), &json!(1)));
+    let viewer = shop.staff(&admin, "gus", Role::Viewer).await.get("/api/admin/invoices.csv?lang=zh").await;
+    assert!(!viewer.text().contains("mei@example.com"), "{viewer:?}");
     assert!(admin.get("/admin/orders/invoices?lang=en").await.text().contains("某某公司"));
     assert!(admin.get(&format!("/admin/orders/{order}?lang=en")).await.text().contains("To issue"));
     let marked = admin.send_form("/admin/orders/invoices/issued?lang=en", &format!("id={order}")).await;

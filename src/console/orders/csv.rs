@@ -85,7 +85,7 @@ pub async fn export(
 }
 
 /// The name of the goods of each sale.
-async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, String>, StoreError> {
+pub(crate) async fn products(store: &Store, locale: Locale) -> Result<HashMap<SaleId, String>, StoreError> {
     let goods = store.goods().list().await?.into_iter().map(|goods| (goods.id, goods.name.get(locale).to_owned()));
     let names: HashMap<_, _> = goods.collect();
     let sales = store.sales().list().await?.into_iter();

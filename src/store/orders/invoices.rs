@@ -23,6 +23,8 @@ pub enum InvoiceOutcome {
 pub struct FoundInvoice {
     pub order: Order,
     pub invoice: Invoice,
+    /// The mail address of the order's owner, if it is verified.
+    pub email: Option<String>,
 }
 
 macro_rules! columns {
@@ -82,7 +84,8 @@ impl OrderStore<'_> {
             concat!(
                 "SELECT {}, ",
                 columns!(),
-                " FROM invoices JOIN orders ON orders.id = order_id WHERE issued_at_ms {} AND order_id < $1
+                ", (SELECT m.address FROM mail_addresses m WHERE m.user_id = orders.user_id) AS email
+                 FROM invoices JOIN orders ON orders.id = order_id WHERE issued_at_ms {} AND order_id < $1
                  ORDER BY order_id DESC LIMIT $2"
             ),
             orders::columns!(),
@@ -91,7 +94,10 @@ impl OrderStore<'_> {
         // "g" sorts after every UUID.
         let before = before.map_or_else(|| "g".to_owned(), |id| id.to_string());
         let query = sqlx::query(AssertSqlSafe(sql)).bind(before).bind(limit);
-        self.all(query, |row| Ok(FoundInvoice { order: orders::order(row)?, invoice: invoice(row)? })).await
+        self.all(query, |row| {
+            Ok(FoundInvoice { order: orders::order(row)?, invoice: invoice(row)?, email: row.try_get("email")? })
+        })
+        .await
     }
 
     /// Marks invoices as issued, each with its line in the audit log. Returns how many were not before.
