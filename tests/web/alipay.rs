@@ -40,7 +40,7 @@ fn config(fake: &StandIn) -> AlipayConfig {
         app_id: APP_ID.into(),
         seller_id: SELLER_ID.into(),
         key: SigningKey::parse(&test_key("merchant.key")).unwrap(),
-        alipay_key: VerifyingKey::parse(&test_key("platform_a.pem")).unwrap(),
+        alipay_keys: vec![VerifyingKey::parse(&test_key("platform_a.pem")).unwrap()],
         shows_code: false,
         api: fake.api(),
         is_test: true,
@@ -154,6 +154,20 @@ async fn only_notices_signed_by_alipay_count() {
     assert_eq!(status_of(&mei, &url).await, "unpaid");
     assert_eq!(arena.send(&form, body).await.status, 200);
     assert_eq!(status_of(&mei, &url).await, "paid");
+}
+
+#[tokio::test]
+async fn every_key_of_alipay_counts_while_one_is_replaced() {
+    let keys = ["platform_b.pem", "platform_a.pem"].map(|name| VerifyingKey::parse(&test_key(name)).unwrap());
+    let arena = open_with(|config| config.alipay_keys = keys.to_vec()).await;
+    let admin = arena.shop.admin().await;
+    let sale = arena.shop.open_sale(&admin, 3).await;
+    for (name, key) in [("mei", "platform_a.key"), ("wang", "platform_b.key")] {
+        let (who, url, payment) = arena.begin(name, &sale).await;
+        let event = arena.pay(&payment).await.remove(0);
+        assert_eq!(arena.deliver_signed(&event, 0, json!({"by": key})).await.status, 200, "{key}");
+        assert_eq!(status_of(&who, &url).await, "paid");
+    }
 }
 
 /// A payer who has the address may open it until its time is over.
@@ -293,7 +307,7 @@ async fn doctor_names_the_key_that_alipay_refuses() {
     let wrong = check(&|config| config.app_id = "2021000000000002".into()).await.unwrap_err();
     assert!(wrong.contains("SECKILL_ALIPAY_APP_ID"), "{wrong}");
     let other = VerifyingKey::parse(&test_key("platform_b.pem")).unwrap();
-    let wrong = check(&|config| config.alipay_key = other.clone()).await.unwrap_err();
+    let wrong = check(&|config| config.alipay_keys = vec![other.clone()]).await.unwrap_err();
     assert!(wrong.contains("SECKILL_ALIPAY_PUBLIC_KEY"), "{wrong}");
 }
 

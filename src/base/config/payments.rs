@@ -78,7 +78,8 @@ pub struct AlipayConfig {
     pub app_id: String,
     pub seller_id: String,
     pub key: SigningKey,
-    pub alipay_key: VerifyingKey,
+    /// Keys by which Alipay may have signed: several while one is replaced.
+    pub alipay_keys: Vec<VerifyingKey>,
     /// Whether payers on a computer scan a QR code on the shop's page, instead of going to Alipay's.
     pub shows_code: bool,
     /// The origin of the gateway.
@@ -198,7 +199,7 @@ fn read_alipay(source: &Source, web: &WebConfig) -> anyhow::Result<Option<Alipay
     let (api, is_local) = read_api(source, "alipay-api", ALIPAY_API)?;
     let shows_code = source.parse("alipay-scan", false, |text| text.parse().context("expected true or false"))?;
     let keys = together(source, ["alipay-app-id", "alipay-seller-id", "alipay-key", "alipay-public-key"])?;
-    let Some([app_id, seller_id, key, alipay_key]) = keys else { return Ok(None) };
+    let Some([app_id, seller_id, key, alipay_keys]) = keys else { return Ok(None) };
     let is_test = is_local || Url::parse(&api)?.host_str().is_some_and(|host| host.ends_with(ALIPAY_SANDBOX));
     ensure!(is_test || web.is_https(), "Alipay needs an https address in SECKILL_PUBLIC_URL, except for its sandbox");
     let (is_app, is_seller) = (is_number(app_id.expose_secret()), is_number(seller_id.expose_secret()));
@@ -211,7 +212,9 @@ fn read_alipay(source: &Source, web: &WebConfig) -> anyhow::Result<Option<Alipay
             "the number of the merchant, such as 2088000000000001",
         )?,
         key: read_key("alipay-key", &key, SigningKey::parse)?,
-        alipay_key: read_key("alipay-public-key", &alipay_key, VerifyingKey::parse)?,
+        alipay_keys: read_key("alipay-public-key", &alipay_keys, |keys| {
+            keys.split(',').map(|key| VerifyingKey::parse(key.trim())).collect()
+        })?,
         shows_code,
         api,
         is_test,
@@ -344,6 +347,23 @@ mod tests {
         assert!(of(&live).alipay.is_some_and(|account| !account.is_test));
         let debug = format!("{:?}", (of(&wechatpay()), of(&alipay())));
         assert!(!debug.contains("0123456789abcdef0") && !debug.contains("MII"), "{debug}");
+    }
+
+    #[test]
+    fn two_keys_of_alipay_are_read_while_one_is_replaced() {
+        let keys = |text: &str| {
+            let file = alipay().replace(CERTIFICATE, &format!("{CERTIFICATE}{text}"));
+            Config::read_text(&file).map(|config| config.payments.alipay.unwrap().alipay_keys.len())
+        };
+        let other = include_str!("../../../tests/providers/keys/platform_b.pem");
+        assert_eq!((keys("").unwrap(), keys(&format!(", {other}")).unwrap()), (1, 2));
+        for wrong in [",", ", sesame"] {
+            let message = format!("{:#}", keys(wrong).unwrap_err());
+            assert!(
+                message.contains("SECKILL_ALIPAY_PUBLIC_KEY has a wrong value") && !message.contains("sesame"),
+                "{message}"
+            );
+        }
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub struct Alipay {
     app_id: String,
     merchant: String,
     key: SigningKey,
-    alipay_key: VerifyingKey,
+    /// Several while one is replaced.
+    alipay_keys: Vec<VerifyingKey>,
     gateway: String,
     /// Whether payers on a computer scan a QR code on the shop's page.
     shows_code: bool,
@@ -144,7 +145,7 @@ impl Alipay {
             app_id: config.app_id.clone(),
             merchant: merchant(&config.seller_id, &config.app_id),
             key: config.key.clone(),
-            alipay_key: config.alipay_key.clone(),
+            alipay_keys: config.alipay_keys.clone(),
             gateway: format!("{}/gateway.do", config.api),
             shows_code: config.shows_code,
             is_test: config.is_test,
@@ -205,7 +206,7 @@ impl Alipay {
             bail!("Alipay does not accept SECKILL_ALIPAY_KEY for SECKILL_ALIPAY_APP_ID ({})", outcome.sub_code);
         }
         let sign: String = parts.get("sign").map_or(Ok(String::new()), |sign| serde_json::from_str(sign.get()))?;
-        let is_signed = self.alipay_key.verifies(told.as_bytes(), &sign);
+        let is_signed = self.is_signed(told.as_bytes(), &sign);
         ensure!(is_signed, "the signature of Alipay's answer does not fit SECKILL_ALIPAY_PUBLIC_KEY");
         match (outcome.code.as_str(), outcome.sub_code.as_str()) {
             ("10000", _) => Ok(Ok(serde_json::from_str(told)?)),
@@ -214,6 +215,11 @@ impl Alipay {
             ("40004", code) => Ok(Err(Refusal { code: code.to_owned(), message: outcome.sub_msg })),
             (code, sub_code) => bail!("Alipay answered {code} {sub_code}: {} {}", outcome.msg, outcome.sub_msg),
         }
+    }
+
+    /// Whether a text has the signature of one of Alipay's keys.
+    fn is_signed(&self, text: &[u8], sign: &str) -> bool {
+        self.alipay_keys.iter().any(|key| key.verifies(text, sign))
     }
 
     fn address(&self, parameters: &BTreeMap<&str, String>) -> String {

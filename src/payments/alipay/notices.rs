@@ -17,7 +17,7 @@ impl Alipay {
         let mut form: BTreeMap<String, String> = form_urlencoded::parse(body).into_owned().collect();
         let sign = form.remove("sign").ok_or(PaymentError::BadSignature)?;
         form.remove("sign_type");
-        if !self.alipay_key.verifies(joined(&form).as_bytes(), &sign) {
+        if !self.is_signed(joined(&form).as_bytes(), &sign) {
             return Err(PaymentError::BadSignature);
         }
         // Cases keep these texts, and PostgreSQL keeps no NUL.
