@@ -156,7 +156,7 @@ impl Payments {
         self.providers.offered.iter().map(|provider| provider.name()).collect()
     }
 
-    /// Whether a provider with keys of its own is in a test mode, so that orders are paid without money.
+    /// Whether a provider is the sandbox or in a test mode, so that orders are paid without money.
     pub fn is_test(&self) -> bool {
         self.providers.offered.iter().any(|provider| provider.is_test())
     }

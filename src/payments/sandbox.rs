@@ -154,6 +154,10 @@ impl Provider for Sandbox {
         &self.merchant
     }
 
+    fn is_test(&self) -> bool {
+        true
+    }
+
     fn takes(&self, _: Money) -> bool {
         true
     }

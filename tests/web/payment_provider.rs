@@ -36,6 +36,23 @@ async fn shop_without_a_provider_takes_no_payments() {
 }
 
 #[tokio::test]
+async fn shop_on_the_sandbox_says_so_in_its_console_and_at_the_cashier() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let sale = shop.open_sale(&admin, 2).await;
+    let order = mei.buy(&sale, 1).await.json()["order"]["id"].as_str().unwrap().to_owned();
+    for (who, path) in [
+        (&admin, "/admin?lang=en".to_owned()),
+        (&admin, "/admin/users?lang=zh".to_owned()),
+        (&mei, format!("/en/orders/{sale}/{order}")),
+        (&mei, "/zh/wallet".to_owned()),
+    ] {
+        let page = who.get(&path).await;
+        assert!(page.text().contains("data-test-mode"), "{path}: {page:?}");
+    }
+}
+
+#[tokio::test]
 async fn cashier_of_the_sandbox_is_gone_while_it_is_off() {
     let shop = TestShop::open_with(|config| config.payments.offered.clear()).await;
     let mei = shop.shopper("mei").await;

@@ -15,8 +15,6 @@ use web::shared::negotiation::see_other;
 use web::shared::paths::console_link;
 use words::text;
 
-/// The provider that moves no money.
-const SANDBOX: &str = "sandbox";
 /// The name under which rehearsals change sales.
 const REHEARSAL: &str = "rehearsal";
 
@@ -50,7 +48,7 @@ pub async fn first_steps(
     let has_rehearsed = is_logged(REHEARSAL, "").await?;
     let is_named =
         settings.name != ShopSettings::default().name && (settings.logo.is_some() || !settings.mark.is_empty());
-    let takes_payments = !shop.payments.is_test() && shop.payments.offered().iter().any(|name| *name != SANDBOX);
+    let takes_payments = shop.payments.is_online() && !shop.payments.is_test();
     let (t, locale) = (&text(visitor.locale).overview, visitor.locale);
     let console = |path: &str| console_link(&format!("/admin{path}"), locale);
     let steps = [
