@@ -147,6 +147,7 @@ async fn promise_of_the_day_is_told_before_and_after_buying() {
     assert!(page().await.contains("Sent within 2 days of your payment"));
     let paid = mei.get(&format!("/en/orders/{sale}/{order}")).await;
     assert!(paid.text().contains("Ships by "), "{paid:?}");
+    assert!(mei.get("/en/orders").await.text().contains("Ships by "));
     let set = async |version: i64, days: &str| {
         admin.send_form(FORM, &format!("{}&ships_within_days={days}", form(version, "0a5bff"))).await
     };

@@ -19,7 +19,9 @@ use accounts::Session;
 use domain::hold::check_appeal;
 use domain::ledger::money;
 use domain::order::OrderEvent;
-use domain::{Locale, ModeName, Money, OrderId, OrderStatus, Phase, Refusal, Sale, SaleId, SaleMode, UserId};
+use domain::{
+    Locale, ModeName, Money, Order, OrderId, OrderStatus, ParcelState, Phase, Refusal, Sale, SaleId, SaleMode, UserId,
+};
 use engine::purchase::PurchaseOutcome;
 use orders::OrderLookup;
 use orders::holds::AppealRefusal;
@@ -106,12 +108,21 @@ pub async fn list(
     let page = shop.orders.list(session.user_id, &statuses, query.before.read("before")?, DEFAULT_PAGE_SIZE).await?;
     let declined = shop.orders.declined_among(&page.items).await?;
     let mut parcels = shop.orders.parcels(&page.items).await?;
+    let goes_out = |order: &&Order| {
+        let is_here = parcels.get(&order.id).is_none_or(|parcel| parcel.state() == ParcelState::Packed);
+        order.status == OrderStatus::Paid && order.address.is_some() && is_here
+    };
+    let waiting: Vec<OrderId> = page.items.iter().filter(goes_out).map(|order| order.id).collect();
+    let held = shop.store.orders().lasting_holds(&waiting).await?;
+    let mut paid = shop.store.orders().paid_at(&waiting).await?;
+    paid.retain(|id, _| !held.contains_key(id));
     let mut cards = Vec::with_capacity(page.items.len());
     for order in page.items {
         let entry = shop.catalogue.entry(order.sale_id).await?;
         let (goods_name, picture) = goods_name_and_cover(entry.as_deref(), visitor.locale);
         let (payment_declined, parcel) = (declined.contains(&order.id), parcels.remove(&order.id));
-        cards.push(OrderCard { payment_declined, parcel, order, goods_name, picture });
+        let goes_out_since = paid.remove(&order.id);
+        cards.push(OrderCard { payment_declined, parcel, goes_out_since, order, goods_name, picture });
     }
     let older = page.next.map(|id| id.to_string());
     let statuses = shop.store.orders().order_statuses_of(session.user_id, MAX_COUNTED_ORDERS + 1).await?;
@@ -259,6 +270,7 @@ async fn view(
                 holds: shop.store.orders().holds_of(id).await?,
                 returned: shop.orders.goods_return(&order).await?,
                 returnable_until: shop.orders.returnable_until(order.status, parcel.as_ref(), &visitor.shop),
+                delivered_at: shop.orders.counts_as_delivered(order.status, parcel.as_ref(), &visitor.shop),
                 parcel,
                 invoice: shop.orders.invoice(&order).await?,
                 id,
@@ -270,7 +282,6 @@ async fn view(
                 amount: order.amount,
                 shipping: order.shipping,
                 status: order.status,
-                delivered_at: shop.orders.counts_as_delivered(order.status, parcel.as_ref(), &visitor.shop),
                 reason: order.reason,
                 message: order.message,
                 address: order.address.map(|address| AddressView::of(&address, visitor.locale)),
@@ -300,6 +311,7 @@ async fn view(
                 partial_refunds: Vec::new(),
                 holds: Vec::new(),
                 parcel: None,
+                delivered_at: None,
                 returned: None,
                 returnable_until: None,
                 invoice: None,
@@ -311,7 +323,6 @@ async fn view(
 }
 
 #[derive(Deserialize)]
-                delivered_at: None,
 pub struct PaymentForm {
     /// The saved address shown next to the button, for an order without an address of its own.
     #[serde(default)]

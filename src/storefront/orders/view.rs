@@ -32,6 +32,15 @@ pub struct OrderCard {
     /// Whether the last attempt to pay was declined.
     pub payment_declined: bool,
     pub parcel: Option<Parcel>,
+    /// When it was paid, if the shop is about to send it.
+    pub goes_out_since: Option<Timestamp>,
+}
+
+/// When the shop promised to send an order that was paid then, or that it has not done so in time.
+fn ships_by(chrome: &Chrome, paid_at: Timestamp) -> Option<String> {
+    let t = &chrome.text().shipping;
+    let by = chrome.shop.ships_by(paid_at)?;
+    Some(fill(if by < chrome.today() { t.late } else { t.by }, chrome.day(by)))
 }
 
 /// The status whose colour an order has: a parcel that is lost or came back looks like an order that did.
@@ -100,6 +109,10 @@ impl OrdersPage {
         (count > 0).then_some(count)
     }
 
+    fn ships_by(&self, card: &OrderCard) -> Option<String> {
+        ships_by(&self.chrome, card.goes_out_since?)
+    }
+
     fn is_current(&self, filter: &str) -> bool {
         self.filter == filter
     }
@@ -138,6 +151,8 @@ pub struct OrderView {
     /// Holds by staff. Oldest first.
     pub holds: Vec<OrderHold>,
     pub parcel: Option<Parcel>,
+    /// The day on which it counts as delivered if nobody says where it is, and whether returns may be asked for then.
+    pub delivered_at: Option<(Date, bool)>,
     pub returned: Option<GoodsReturn>,
     /// Until when a return may be asked for; `None` if the order is not delivered.
     pub returnable_until: Option<Timestamp>,
@@ -151,8 +166,6 @@ impl OrderView {
 
     fn goods(&self) -> Money {
         Money { amount: self.amount.amount - self.shipping.amount, ..self.amount }
-    /// The day on which it counts as delivered if nobody says where it is, and whether returns may be asked for then.
-    pub delivered_at: Option<(Date, bool)>,
     }
 }
 
@@ -284,13 +297,10 @@ impl OrderPage {
 
     /// When the shop promised to send the order, or that it has not done so in time. `None` once it is sent.
     fn ships_by(&self) -> Option<String> {
-        let t = &self.chrome.text().shipping;
         let [(_, paid), ..] = self.stations();
         // Without an address the shop waits for the buyer.
         let goes_out = self.goes_out() && self.order.address.is_some();
-        let by = self.chrome.shop.ships_by(paid.filter(|_| goes_out)?)?;
-        let is_late = by < self.chrome.today();
-        Some(fill(if is_late { t.late } else { t.by }, self.chrome.day(by)))
+        ships_by(&self.chrome, paid.filter(|_| goes_out)?)
     }
 
     /// The day on which the parcel counts as delivered, in words.

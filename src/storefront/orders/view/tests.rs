@@ -198,6 +198,7 @@ fn list_of_orders_links_orders_and_the_next_page() {
     };
     assert!(empty.render().unwrap().contains("No orders yet"));
     let card = OrderCard {
+        goes_out_since: None,
         order: order(OrderStatus::Paid),
         goods_name: "Phone".into(),
         picture: None,
@@ -228,6 +229,7 @@ fn list_of_orders_links_orders_and_the_next_page() {
 fn unpaid_row_counts_down_and_pays() {
     for status in OrderStatus::ALL {
         let card = OrderCard {
+            goes_out_since: None,
             order: order(status),
             goods_name: "Phone".into(),
             picture: None,
