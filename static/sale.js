@@ -225,6 +225,7 @@ async function buy(quantity, why) {
   });
   if (outcome.order) return follow(outcome);
   if (outcome.signIn) return location.assign(login);
+  if (outcome.refused === 'sold_elsewhere') return location.assign(`/${locale}/sales/${id}/line`);
   state.buying = null;
   draw();
   if (isGone(outcome.refused)) lost.take(state.live ?? {}, pressed, quantity);

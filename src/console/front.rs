@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sales::view::sale_tabs;
 use crate::{SaveNotice, StaffCallTo, StaffVisitTo, Tab};
-use domain::{Locale, Sale, SaleFront, SaleId};
+use domain::{Locale, Sale, SaleFront, SaleId, SaleMode};
 use pages::{Chrome, filters};
 use store::SavedFront;
 use web::Shop;
@@ -31,7 +31,7 @@ pub struct FrontBody {
 }
 
 pub async fn read((State(shop), _, PathIds(sale)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
-    waiting_room(&shop, sale).await?;
+    known(&shop, sale).await?;
     Ok(answer(shop.store.fronts().get(sale).await?))
 }
 
@@ -41,7 +41,7 @@ pub async fn replace(
     headers: HeaderMap,
     Json(FrontBody { front }): Json<FrontBody>,
 ) -> Result<Response, Problem> {
-    waiting_room(&shop, sale).await?;
+    known(&shop, sale).await?;
     let mistakes = front.as_ref().map(SaleFront::mistakes).unwrap_or_default();
     if !mistakes.is_empty() {
         let problem = |(field, code)| FieldProblem { field: format!("front.{field}"), code };
@@ -68,10 +68,8 @@ fn answer(saved: SavedFront) -> Response {
     (version, Cache::Private, axum::Json(FrontBody { front: saved.front })).into_response()
 }
 
-/// The sale, if it has a waiting room. Only its shoppers have a turn that a pass can prove.
-async fn waiting_room(shop: &Shop, id: SaleId) -> Result<Sale, Problem> {
-    let sale = shop.store.sales().get(id).await?.ok_or(Code::NotFound)?;
-    if sale.mode.is_waiting_room() { Ok(sale) } else { Err(Code::NoSuchWaitingRoom.into()) }
+async fn known(shop: &Shop, id: SaleId) -> Result<Sale, Problem> {
+    Ok(shop.store.sales().get(id).await?.ok_or(Code::NotFound)?)
 }
 
 /// The values as entered.
@@ -119,7 +117,7 @@ pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, SaleId>,
     Query(query): Query<FrontQuery>,
 ) -> Result<Response, Problem> {
-    let sale = waiting_room(&shop, id).await?;
+    let sale = known(&shop, id).await?;
     let form = FrontForm::of(shop.store.fronts().get(id).await?);
     let notice = (!query.saved.is_empty()).then_some(SaveNotice::Saved);
     page(&shop, &visitor, sale, form, notice)
@@ -129,7 +127,7 @@ pub async fn save_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, SaleId>,
     Form(form): Form<FrontForm>,
 ) -> Result<Response, Problem> {
-    let sale = waiting_room(&shop, id).await?;
+    let sale = known(&shop, id).await?;
     let front = form.read();
     if front.as_ref().is_some_and(|front| !front.mistakes().is_empty()) {
         return page(&shop, &visitor, sale, form, Some(SaveNotice::Wrong));
@@ -178,6 +176,16 @@ impl FrontPage {
         self.notice.map(|notice| notice.words([t.saved, t.wrong, t.changed]))
     }
 
+    /// What staff should know about this way to sell.
+    fn of_mode(&self) -> Option<&'static str> {
+        let t = &self.chrome.text().front;
+        match self.sale.mode {
+            SaleMode::WaitingRoom(_) => None,
+            SaleMode::Draw(_) => Some(t.draw_text),
+            SaleMode::Rush => self.sale.spread().is_none().then_some(t.rush_text),
+        }
+    }
+
     fn error(&self) -> Option<&'static str> {
         let mistakes = self.form.read().map(|front| front.mistakes()).unwrap_or_default();
         let errors: Vec<_> = mistakes.into_iter().map(|(field, code)| FieldError::new(field, code)).collect();
@@ -189,11 +197,10 @@ web::operations! { "administrators"
     /// How a sale stands in front of another shop
     GET "/api/admin/sales/{sale}/front" showFront = read, versioned;
         200 FrontBody;
-        refuses NoSuchWaitingRoom;
-    /// Put a waiting room in front of another shop, or take it back
+    /// Put the line of a sale in front of another shop, or take it back
     ///
-    /// Called shoppers go back to one of the addresses with a pass, and buy there. `null` takes the sale back.
+    /// Shoppers go back to one of the addresses with a pass, and buy there: when they are called in a waiting room, from their
+    /// own moment on, or when they have won a draw. `null` takes the sale back.
     PUT "/api/admin/sales/{sale}/front" replaceFront = replace, if_match, versioned;
         200 FrontBody;
-        refuses NoSuchWaitingRoom;
 }

@@ -1,4 +1,4 @@
-//! A sale whose line stands in front of another shop: called shoppers go back there, with a pass.
+//! A sale whose line stands in front of another shop: shoppers whose turn has come go back there, with a pass.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

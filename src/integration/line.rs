@@ -1,5 +1,5 @@
-//! The line in front of another shop: shoppers come from there, wait in the waiting room, and go back with a pass once
-//! they are called.
+//! The line in front of another shop: shoppers come from there, and go back with a pass once it is their turn. That is when
+//! they are called in a waiting room, from their own moment on in a sale without one, and when they have won a draw.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use axum::extract::State;
 use axum::http::header::{REFERRER_POLICY, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::{AppendHeaders, IntoResponse, Redirect, Response};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::passes::{Pass, PassUse, audience};
 use crate::shoppers::spend_entry;
-use domain::{SaleFront, SaleId, TurnState, UserId};
-use engine::waiting_rooms::{JoinRefusal, OwnTurn};
+use domain::{Locale, Phase, Sale, SaleFront, SaleId, SaleMode, TurnState, UserId};
+use engine::waiting_rooms::JoinRefusal;
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::ClientDevice;
@@ -23,7 +23,8 @@ use web::extract::visitor::{Visitor, login_path, query_value};
 use web::extract::{PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::see_other;
-use web::shared::paths::line_path;
+use web::shared::paths::{entry_path, line_path};
+use web::shared::purchase_token;
 
 /// The name of a pass in the query of the address to which a called shopper goes back.
 pub const PASS_PARAMETER: &str = "seckill_pass";
@@ -39,7 +40,10 @@ pub struct LineQuery {
     entry: Option<String>,
 }
 
-/// Takes a shopper of another shop into the waiting room. `return` is where to go once called, and `entry` says who the
+/// How long a pass is valid in a sale without a waiting room. Whoever needs longer gets another one afterwards.
+const PASS_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
+
+/// Takes a shopper of another shop into the line. `return` is where to go once called, and `entry` says who the
 /// shopper is. Without it, the visitor must be signed in here, unless the sale takes in anonymous visitors.
 pub async fn enter(
     State(shop): State<Arc<Shop>>,
@@ -49,6 +53,7 @@ pub async fn enter(
     Query(LineQuery { back, entry }): Query<LineQuery>,
 ) -> Result<Response, Problem> {
     let front = front_of(&shop, sale)?;
+    let known = shop.catalogue.entry(sale).await?.ok_or(Code::NotFound)?;
     let allowed = |address: &str| front.allowed(address).ok_or(Problem::invalid_field("return", "bad_return_address"));
     let mut back = back.as_deref().map(allowed).transpose()?;
     let session = match entry {
@@ -71,12 +76,14 @@ pub async fn enter(
         let to = login_path(visitor.locale, &format!("/line/{sale}"));
         return Ok((Cache::Private, NO_REFERRER, cookies, Redirect::to(&to)).into_response());
     };
-    // The page of the turn says why an account has no place.
-    match shop.waiting_rooms.join(sale, session.user_id, None).await {
-        Ok(_) | Err(JoinRefusal::Closed(_) | JoinRefusal::Ineligible(_)) => {}
-        Err(refusal) => return Err(refusal.into()),
+    if known.sale.mode.is_waiting_room() {
+        // The page of the turn says why an account has no place.
+        match shop.waiting_rooms.join(sale, session.user_id, None).await {
+            Ok(_) | Err(JoinRefusal::Closed(_) | JoinRefusal::Ineligible(_)) => {}
+            Err(refusal) => return Err(refusal.into()),
+        }
     }
-    let to = line_path(visitor.locale, sale);
+    let to = waiting_path(visitor.locale, &known.sale);
     Ok((Cache::Private, NO_REFERRER, cookies, Redirect::to(&to)).into_response())
 }
 
@@ -90,23 +97,68 @@ pub async fn leave(
 ) -> Result<Response, Problem> {
     let front = front_of(&shop, id)?;
     let known = shop.catalogue.entry(id).await?.ok_or(Code::NotFound)?;
-    let now = shop.store.now().await?;
-    let own = shop.waiting_rooms.own(&known.sale, session.user_id, now).await?;
-    let plan = known.sale.mode.waiting_room_plan().ok_or(Code::NoSuchWaitingRoom)?;
-    let called = own.filter(|own| own.state == TurnState::Called);
-    let until = called.and_then(|own| own.place.seat_ends(plan)).filter(|until| now < *until);
-    let (Some(OwnTurn { place, .. }), Some(until)) = (called, until) else {
-        return Ok(see_other(&line_path(visitor.locale, id)));
-    };
-    let entry = place.entry.to_string();
-    if !shop.store.fronts().count_pass(id, &entry, until).await? {
+    let to = waiting_path(visitor.locale, &known.sale);
+    let turn = turn(&shop, &known.sale, session.user_id).await.map_err(|problem| problem.back(&to))?;
+    let Some(Turn { place, until }) = turn else { return Ok(see_other(&to)) };
+    if !shop.store.fronts().count_pass(id, &place, until).await? {
         return Err(Code::PassesSpent.into());
     }
-    let pass = pass(&shop, &front, (id, session.user_id), entry, until).await?;
+    let pass = pass(&shop, &front, (id, session.user_id), place, until).await?;
     let text = shop.passes.sign(&pass, shop.clock.now());
     let mut back = return_address(&front, id, &headers)?;
     back.query_pairs_mut().append_pair(PASS_PARAMETER, &text);
     Ok((Cache::Private, NO_REFERRER, Redirect::to(back.as_str())).into_response())
+}
+
+/// The page on which a shopper waits.
+fn waiting_path(locale: Locale, sale: &Sale) -> String {
+    if sale.mode.is_draw() { entry_path(locale, sale.id) } else { line_path(locale, sale.id) }
+}
+
+/// What entitles a shopper to a pass.
+struct Turn {
+    /// What `place` is in the pass. One place brings one use.
+    place: String,
+    until: Timestamp,
+}
+
+/// The turn of an account, while it lasts.
+async fn turn(shop: &Shop, sale: &Sale, user: UserId) -> Result<Option<Turn>, Problem> {
+    let now = shop.store.now().await?;
+    let turn = match &sale.mode {
+        SaleMode::WaitingRoom(plan) => {
+            let own = shop.waiting_rooms.own(sale, user, now).await?;
+            let place = own.filter(|own| own.state == TurnState::Called).map(|own| own.place);
+            place.and_then(|place| Some(Turn { place: place.entry.to_string(), until: place.seat_ends(*plan)? }))
+        }
+        SaleMode::Draw(_) => held(shop, sale.id, user, now).await?,
+        SaleMode::Rush => match own_moment(shop, sale.id, user, now).await? {
+            Some(turn) => Some(turn),
+            None => held(shop, sale.id, user, now).await?,
+        },
+    };
+    Ok(turn.filter(|turn| now < turn.until))
+}
+
+/// The turn of an account that may buy: the sale is open, the account's own moment has come, and no rule of the sale
+/// keeps it out.
+async fn own_moment(shop: &Shop, sale: SaleId, user: UserId, now: Timestamp) -> Result<Option<Turn>, Problem> {
+    let Some(status) = shop.gate.status(sale).filter(|status| status.phase == Phase::Open) else { return Ok(None) };
+    let until = now + PASS_LIFETIME;
+    let until = status.window.closes_at.map_or(until, |closes| closes.min(until));
+    match purchase_token(shop, sale, user, None).await {
+        Ok(issued) => Ok(issued.not_before.is_none().then(|| Turn { place: user.to_string(), until })),
+        Err(problem) if matches!(problem.code(), Code::NotOpen | Code::Ended) => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The turn of an account for which units are held: it has won a draw, or units came back to it from the waitlist.
+async fn held(shop: &Shop, sale: SaleId, user: UserId, now: Timestamp) -> Result<Option<Turn>, Problem> {
+    let Some(id) = shop.store.orders().live_order_of(sale, user).await? else { return Ok(None) };
+    let order = shop.orders.find_persisted(user, sale, id).await?;
+    let until = order.pay_by.min(now + PASS_LIFETIME);
+    Ok(order.is_payable(now).then(|| Turn { place: id.to_string(), until }))
 }
 
 async fn pass(

@@ -1,4 +1,4 @@
-//! Passes: signed by this shop, carried by called shoppers, and checked by the other shop.
+//! Passes: signed by this shop, carried by shoppers whose turn has come, and checked by the other shop.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct Pass {
     pub aud: String,
     /// The other shop's id of its customer, or `account:` and the id of an account here.
     pub sub: String,
-    /// The entry of the place in the waiting room.
+    /// What brought the turn: the entry of the place in the waiting room, the order of units that are held, or the account.
     pub place: String,
     pub iat: i64,
     pub exp: i64,

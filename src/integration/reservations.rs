@@ -116,8 +116,9 @@ pub async fn create(
                 }
             }
         }
-        Err(problem) if matches!(problem.code(), Code::Ended | Code::NotOpen) => {
-            // The sale is over or paused: what the customer holds is still the answer to a repetition.
+        Err(problem) if matches!(problem.code(), Code::Ended | Code::NotOpen | Code::ByDraw) => {
+            // The sale is over or paused: what the customer holds is still the answer to a repetition. So is what the
+            // customer has won in a draw.
             match shop.store.orders().live_order_of(sale, user).await? {
                 Some(order) => Ok(answer(shop.orders.reservation(sale, order).await?)),
                 None => Err(problem),

@@ -85,14 +85,16 @@ impl FrontStore<'_> {
         Ok(Some(after))
     }
 
-    /// Counts a pass for a turn. Returns whether it may be made.
+    /// Counts a pass for a turn. Returns whether it may be made. A place whose last pass has expired has another turn.
     pub async fn count_pass(self, sale: SaleId, place: &str, expires: Timestamp) -> Result<bool, StoreError> {
         let sql = "INSERT INTO passes (sale_id, place, made, expires_at_ms) VALUES ($1, $2, 1, $3)
-             ON CONFLICT (sale_id, place) DO UPDATE SET made = passes.made + 1
-             WHERE passes.made < $4 AND passes.used_at_ms IS NULL";
+             ON CONFLICT (sale_id, place) DO UPDATE SET
+               made = CASE WHEN passes.expires_at_ms <= $5 THEN 1 ELSE passes.made + 1 END,
+               expires_at_ms = excluded.expires_at_ms, used_at_ms = NULL, used_by = NULL
+             WHERE passes.expires_at_ms <= $5 OR (passes.made < $4 AND passes.used_at_ms IS NULL)";
         let mut tx = self.begin().await?;
-        let query = sqlx::query(sql).bind(sale.0).bind(place);
-        let counted = query.bind(expires.as_millisecond()).bind(MAX_PASSES).execute(&mut *tx).await?;
+        let query = sqlx::query(sql).bind(sale.0).bind(place).bind(expires.as_millisecond());
+        let counted = query.bind(MAX_PASSES).bind(tx.now.as_millisecond()).execute(&mut *tx).await?;
         tx.commit().await?;
         Ok(counted.rows_affected() == 1)
     }

@@ -23,6 +23,7 @@ pub mod sales {
 }
 pub mod waiting_room {
     pub mod api;
+    mod moment;
     pub mod page;
 }
 pub mod waitlist {

@@ -53,6 +53,7 @@ texts! {
         later_round: "公开随机数没有按时出现，抽签改用之后的一轮。报名仍然有效。原因：",
             "The public round did not appear in time, so a later one decides. Entries stand. The reason:";
         won: "恭喜中签！请到订单页付款。", "You have won! Please pay on the page of your order.";
+        won_elsewhere: "恭喜中签！商品已为你保留，请进入店铺下单付款。", "You have won! A unit is kept for you: go on to the shop, and buy it there.";
         won_paid: "恭喜中签！订单已付款。", "You have won, and your order is paid for.";
         won_lapsed: "你曾中签，但订单已取消或退款，商品已顺延给下一位。", "You had won, but the order was cancelled or refunded. The unit goes to the next in order.";
         waiting: "暂未中签。有人不付款，就按名次轮到下一位。", "Not drawn yet. If a winner doesn’t pay, the next in order gets it.";

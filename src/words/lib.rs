@@ -52,8 +52,8 @@ pub use sales::{ChecklistText, ReportText, SalesText};
 pub use shop::{AboutText, ArchiveText, BrandText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
 pub use tokens::{TokensText, scope};
 pub use waiting_rooms::{
-    DecisionsText, EligibilityConsoleText, EligibilityText, FrontText, WaitingRoomConsoleText, WaitingRoomText,
-    WaitlistText,
+    DecisionsText, EligibilityConsoleText, EligibilityText, FrontText, MomentText, WaitingRoomConsoleText,
+    WaitingRoomText, WaitlistText,
 };
 
 use domain::ledger::TransferKind;
@@ -120,6 +120,7 @@ tables! {
     returns: ReturnsText,
     invoices: InvoicesText,
     front: FrontText,
+    moment: MomentText,
     decisions: DecisionsText,
     shipping: ShippingText,
     outcome: OutcomeText,

@@ -294,12 +294,39 @@ impl EligibilityText {
 }
 
 texts! {
+    /// The page of a shopper's own moment, in a sale in front of another shop.
+    MomentText {
+        early: "还没有开始", "Not open yet";
+        early_spread: "开始后，每个账号会得到一个随机时刻；先来后到不影响。本页会自动更新。",
+            "Once it opens, each account gets a random moment. Coming first makes no difference. This page updates by itself.";
+        early_plain: "开始后即可进入店铺。本页会自动更新。", "Once it opens, you can go on to the shop. This page updates by itself.";
+        ahead: "快到你的时刻了", "Your moment is coming";
+        ahead_text: "这个时刻属于你的账号：多开页面、反复刷新都不会提前。到时本页会自动更新。",
+            "It belongs to your account: neither more pages nor reloading bring it forward. This page updates by itself then.";
+        now: "就是现在", "now";
+        reached: "可以进入店铺了！", "You may go on!";
+        reached_text: "请进入店铺下单。", "Go on to the shop, and buy there.";
+        paused: "活动暂停中", "Paused";
+        paused_text: "恢复后本页会自动更新，你的时刻不变。", "This page updates by itself when the sale resumes. Your moment stays.";
+        sold_out: "商品都已被预留", "Everything is taken";
+        sold_out_text: "若有退回，本页会自动更新。", "If units come back, this page updates by itself.";
+        ended_text: "看看其他秒杀吧。", "Have a look at the other sales.";
+        proof: "时刻由种子与账号算出。种子的 SHA-256 事先公布，所有时刻都过后公布种子：",
+            "Moments follow from a seed and the account. The seed’s SHA-256 is public beforehand, and the seed once all moments have passed:";
+    }
+}
+
+texts! {
     /// The page of a sale that stands in front of another shop.
     FrontText {
         link: "外部店铺", "Other shop";
         title: "为外部店铺排队", "In front of another shop";
         lead: "轮到的买家带着通行证回到你的店铺下单，本店只负责排队。",
             "When their turn comes, shoppers go back to your shop with a pass, and buy there. This shop keeps the line.";
+        rush_text: "本场没有随机时刻，也不排队、不抽签：开始后所有人都能立即进入你的店铺。",
+            "This sale has no spread, waiting room or draw: once it opens, everyone goes on at once.";
+        draw_text: "中签者的商品由本店保留：请由你的店铺预留并确认，到期未确认则让给下一位。",
+            "Units of winners are held here. Your shop reserves and confirms them; what is not confirmed in time goes to the next entry.";
         addresses: "返回地址，每行一个", "Return addresses, one per line";
         addresses_help: "买家只会回到以这些地址开头的页面。留空则在本店销售。",
             "Shoppers go back only to pages below these addresses. Leave it empty to sell in this shop.";

@@ -71,6 +71,16 @@ pub(super) fn expiry(shop: &TestShop) -> Expiry {
     Expiry::new(shop.parts.store.clone(), shop.parts.stock.clone(), shop.parts.metrics.clone())
 }
 
+/// Closes an open sale and holds its draw, which gives orders to the winners.
+pub(super) async fn hold(shop: &TestShop, clock: &Clock, sale: &str) {
+    clock.advance(HOUR);
+    follow_schedule(shop, sale).await;
+    for pause in [REVIEW, REVIEW + Duration::from_secs(3), Duration::ZERO] {
+        clock.advance(pause);
+        draws(shop).step().await.unwrap();
+    }
+}
+
 /// Enters, and returns the entry.
 pub(super) async fn enter(client: &TestClient<'_>, sale: &str) -> Value {
     let answer = client.post(&format!("/api/sales/{sale}/entry"), json!({})).await;

@@ -11,6 +11,7 @@ use url::Url;
 use super::tokens::TestProgram;
 use super::waiting_rooms::{GATHER, announce, joining, open, step};
 use super::*;
+use super::{draws, spread};
 
 const SHOP: &str = "https://shop.example/drop";
 
@@ -129,6 +130,92 @@ async fn called_shopper_goes_back_with_a_pass_that_is_used_once() {
     assert_eq!((room.called, room.seats), (2, 1));
     clock.advance(Duration::from_secs(60));
     assert_eq!(check(&shop, &sale, "/drop/basket", admitted).await.status, 401, "the turn has ended");
+}
+
+/// What the page says about the time that a shopper waits for.
+fn awaited(page: &TestResponse) -> jiff::Timestamp {
+    page.text().split("data-opens=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn own_moment_of_a_spread_leads_to_a_pass() {
+    let clock = spread::hour_before();
+    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let sale = spread::announced_sale(&shop.admin().await, spread::SPREAD_MS).await;
+    in_front(&shop, &sale, once()).await;
+    let mei = come(&shop.shopper("mei").await, &sale).await;
+    let (line, pass) = (format!("/en/sales/{sale}/line"), format!("/line/{sale}/pass"));
+    let early = mei.get(&line).await;
+    assert!(early.is_page(200) && early.text().contains("Not open yet"), "{}", early.text());
+    assert_eq!(awaited(&early), "2026-11-21T12:00:00Z".parse().unwrap(), "and tells no moment");
+    assert!(mei.get(&pass).await.leads_to(&line));
+    spread::open(&shop, &clock, &sale).await;
+
+    let moment = awaited(&mei.get(&line).await);
+    clock.advance(spread::until(&clock, moment) - Duration::from_millis(1));
+    assert!(mei.get(&pass).await.leads_to(&line), "before the moment there is no pass");
+    clock.advance(Duration::from_millis(1));
+    assert!(mei.get(&line).await.text().contains(&format!("href=\"{pass}\"")));
+    let token = mei.post(&format!("/api/sales/{sale}/token"), json!({})).await;
+    assert_eq!(token.problem(), problem(409, "sold_elsewhere"), "nothing is bought here");
+    let form = mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await;
+    assert!(form.leads_to(&line), "{form:?}");
+    let first = leave(&mei, &sale).await;
+    assert_eq!(claims(&first)["exp"].as_i64().unwrap() - claims(&first)["iat"].as_i64().unwrap(), 3600);
+    assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={first}"), None).await.status, 204);
+    assert_eq!(mei.get(&pass).await.status, 409, "one use");
+    clock.advance(Duration::from_secs(3601));
+    let second = leave(&mei, &sale).await;
+    assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={second}"), None).await.status, 204, "the next hour");
+}
+
+#[tokio::test]
+async fn winner_of_a_draw_goes_on_with_a_pass_and_the_other_shop_confirms_the_unit() {
+    let clock = draws::hour_before();
+    let shop = TestShop::build(|config| config.free_registrations = 1000, clock.clone()).await;
+    let admin = shop.admin().await;
+    let sale = draws::announce(&admin, 1).await;
+    in_front(&shop, &sale, once()).await;
+    let program = shop.program(&admin, "other shop", &["reserve", "shoppers"]).await;
+    draws::open(&shop, &clock, &sale).await;
+    let mut customers = Vec::new();
+    for id in ["4711", "4712"] {
+        let entry = entry_of(&program, json!({"id": id})).await;
+        let entered = shop.visitor().get(&format!("/line/{sale}?lang=en&entry={entry}")).await;
+        assert!(entered.leads_to(&format!("/en/sales/{sale}/entry")), "{entered:?}");
+        let customer = TestClient { cookie: Some(entered.cookie()), ..shop.visitor() };
+        draws::enter(&customer, &sale).await;
+        customers.push(customer);
+    }
+    let reserve = async |shopper: &Value| {
+        let body = json!({"shopper": shopper, "quantity": 1});
+        program.post(&format!("/api/v1/sales/{sale}/reservations"), body).await
+    };
+    assert_eq!(reserve(&json!("4711")).await.problem(), problem(409, "by_draw"), "before the draw nobody has a unit");
+    draws::hold(&shop, &clock, &sale).await;
+
+    let ranked = draws::by_rank(&customers, &sale).await;
+    let [winner, loser] = ranked[..] else { panic!("two take part") };
+    assert!(loser.get(&format!("/line/{sale}/pass?lang=en")).await.leads_to(&format!("/en/sales/{sale}/entry")));
+    let answer = winner.get(&format!("/line/{sale}/pass")).await;
+    let pass = answer.header("location").split_once("?seckill_pass=").unwrap().1.to_owned();
+    let shopper = claims(&pass)["sub"].clone();
+    let order = draws::own(winner, &sale).await["order_id"].as_str().unwrap().to_owned();
+    assert_eq!(claims(&pass)["place"], order);
+    assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={pass}"), None).await.status, 204);
+    // The other shop takes the money, so nobody pays here.
+    let page = winner.get(&format!("/en/orders/{sale}/{order}")).await;
+    assert!(page.text().contains(&format!("href=\"/line/{sale}/pass\"")) && !page.text().contains("/pay\""));
+    let paid = winner.post(&format!("/api/sales/{sale}/orders/{order}/payments"), json!({})).await;
+    assert_eq!(paid.problem(), problem(409, "sold_elsewhere"));
+    let paid = winner.send_form(&format!("/en/orders/{sale}/{order}/pay"), "").await;
+    assert!(paid.is_page(409), "{paid:?}");
+    let held = reserve(&shopper).await;
+    assert_eq!((held.status.as_u16(), &held.json()["reservation"]["id"]), (200, &json!(order)));
+    let confirm = format!("/api/v1/sales/{sale}/reservations/{order}/confirm");
+    let confirmed = program.post(&confirm, json!({"reference": "order 1"})).await;
+    assert_eq!(confirmed.json()["reservation"]["status"], "confirmed");
+    assert!(shop.parts.audit().check_once().await.unwrap().iter().all(|check| check.violations.is_empty()));
 }
 
 /// Passes that were made from a good one, and what is wrong with each.

@@ -6,18 +6,18 @@ use super::*;
 use domain::{SaleId, Spread, SpreadSeed, UserId};
 
 const OPENS: &str = "2026-11-21T12:00:00Z";
-const SPREAD_MS: i64 = 60_000;
+pub(super) const SPREAD_MS: i64 = 60_000;
 
-fn at(text: &Value) -> Timestamp {
+pub(super) fn at(text: &Value) -> Timestamp {
     text.as_str().unwrap().parse().unwrap()
 }
 
-fn until(clock: &Clock, moment: Timestamp) -> Duration {
+pub(super) fn until(clock: &Clock, moment: Timestamp) -> Duration {
     moment.duration_since(clock.now()).unsigned_abs()
 }
 
 /// A sale with an enforced spread that opens at [`OPENS`], which is an hour ahead.
-async fn announced_sale(admin: &TestClient<'_>, spread_ms: i64) -> String {
+pub(super) async fn announced_sale(admin: &TestClient<'_>, spread_ms: i64) -> String {
     let goods = json!({"name": {"zh": "手机", "en": "Phone"}, "description": {"zh": "", "en": ""}});
     let goods = admin.post("/api/admin/goods", goods).await.json();
     let sale = json!({
@@ -29,11 +29,11 @@ async fn announced_sale(admin: &TestClient<'_>, spread_ms: i64) -> String {
     answer.json()["sale"]["id"].as_str().unwrap().to_owned()
 }
 
-fn hour_before() -> Clock {
+pub(super) fn hour_before() -> Clock {
     Clock::manual("2026-11-21T11:00:00Z".parse().unwrap())
 }
 
-async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
+pub(super) async fn open(shop: &TestShop, clock: &Clock, sale: &str) {
     clock.advance(until(clock, OPENS.parse().unwrap()));
     shop.parts.store.sales().follow_schedule(SaleId(sale.parse().unwrap())).await.unwrap().unwrap();
     shop.parts.catalogue.refresh().await.unwrap();

@@ -154,11 +154,12 @@ impl AdminSale {
     }
 }
 
-/// The pages of a sale. `here` is the last segment of the path of the one that is shown. Only a shop that gave another one
-/// a token is told what that one decides.
+/// The pages of a sale. `here` is the last segment of the path of the one that is shown. Those for another shop are named
+/// once it has a token; a waiting room can stand in front of it without one.
 pub(crate) fn sale_tabs(chrome: &Chrome, sale: &Sale, here: &str) -> Vec<Tab> {
     let (t, is_draft) = (chrome.text(), sale.state == SaleState::Draft);
     let path = |page: &str| format!("/admin/sales/{}{page}", sale.id);
+    let is_beside = |page: &str| here == page || chrome.has_programs;
     let all = [
         (path(""), t.cockpit.title, true),
         (format!("/admin/orders?sale={}", sale.id), t.support.title, !is_draft),
@@ -166,12 +167,8 @@ pub(crate) fn sale_tabs(chrome: &Chrome, sale: &Sale, here: &str) -> Vec<Tab> {
         (path("/clusters"), t.holds.link, !is_draft),
         (path("/draw"), t.draw_console.link, sale.mode.is_draw() && !is_draft),
         (path("/codes"), t.eligibility_console.link, sale.eligibility.invitation),
-        (path("/front"), t.front.link, sale.mode.is_waiting_room()),
-        (
-            path("/decisions"),
-            t.front.link,
-            sale.mode == SaleMode::Rush && (here == "/decisions" || chrome.has_programs),
-        ),
+        (path("/front"), t.front.link, sale.mode.is_waiting_room() || is_beside("/front")),
+        (path("/decisions"), t.decisions.title, sale.mode == SaleMode::Rush && is_beside("/decisions")),
         (path("/edit"), t.sales.settings, sale.state.is_planned()),
     ];
     let here = path(here);

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::UserVisit;
 use crate::eligibility::page as eligibility;
 use domain::draw::{Beacon, EntryId, Exclusion, Proof, PublicRound};
-use domain::{DrawEntry, DrawStage, DrawState, EntryState, Locale, OrderId, OrderStatus, Phase, Picture, Sale, SaleId};
+use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale, SaleId};
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
 use store::Draw;
@@ -22,12 +22,9 @@ use web::extract::session::SignedIn;
 use web::extract::visitor::Visitor;
 use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
+use web::shared::paths::entry_path;
 use web::shared::{goods_name_and_cover, onward_from};
 use words::fill;
-
-fn entry_path(locale: Locale, sale: SaleId) -> String {
-    format!("/{locale}/sales/{sale}/entry")
-}
 
 pub async fn show(
     (State(shop), SignedIn(session), visitor): UserVisit,
@@ -58,6 +55,7 @@ pub async fn show(
         called_off_reason: draw.called_off_reason,
         receipt: entry.as_ref().map(|entry| shop.entries.receipt(sale, entry)).unwrap_or_default(),
         entry,
+        leaves: shop.catalogue.front(sale).is_some(),
         sale: known.sale.clone(),
         chrome: visitor.chrome(),
     };
@@ -117,6 +115,8 @@ pub async fn withdraw(
 #[template(path = "draws/entry.html")]
 pub struct EntryPage {
     pub chrome: Chrome,
+    /// Whether winners go on to another shop, and pay there.
+    pub leaves: bool,
     pub sale: Sale,
     pub goods_name: String,
     pub picture: Option<Picture>,
@@ -231,6 +231,7 @@ impl EntryPage {
         match self.order_status {
             Some(OrderStatus::Paid) => t.won_paid,
             Some(OrderStatus::Cancelled | OrderStatus::Refunded | OrderStatus::RefundPending) => t.won_lapsed,
+            _ if self.leaves => t.won_elsewhere,
             _ => t.won,
         }
     }

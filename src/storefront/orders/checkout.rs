@@ -9,7 +9,7 @@ use store::{Checkout, WALLET};
 use web::Shop;
 use web::extract::client::PayingPhone;
 use web::extract::visitor::Visitor;
-use web::problem::Problem;
+use web::problem::{Code, Problem};
 use web::shared::goods_name_and_cover;
 use web::shared::negotiation::see_other;
 use web::shared::paths::order_path;
@@ -26,6 +26,9 @@ pub async fn pay_from(
     phone: PayingPhone,
 ) -> Result<Response, Problem> {
     let order_page = order_path(visitor.locale, order.sale_id, order.id);
+    if shop.catalogue.front(order.sale_id).is_some() {
+        return Err(Problem::from(Code::SoldElsewhere).back(order_page));
+    }
     if !shown.is_empty() && shown.parse() != Ok(order.amount.amount) {
         return Ok(see_other(&order_page));
     }

@@ -55,6 +55,9 @@ pub async fn buy(
     Form(form): Form<PurchaseForm>,
 ) -> Result<Response, Problem> {
     let quantity = form.quantity.trim().parse().map_err(|_| Code::BadQuantity)?;
+    if shop.catalogue.front(sale).is_some() {
+        return Ok(see_other(&line_path(visitor.locale, sale)));
+    }
     let token = Some(form.token.as_str()).filter(|token| !token.is_empty());
     let refused = |refusal| match refusal {
         refusal if token.is_some() => Problem::from(refusal).back(line_path(visitor.locale, sale)),
@@ -194,6 +197,7 @@ pub async fn page(
         wallet = Some(money(balance.amount + deposit.map_or(0, |deposit| deposit.amount)));
     }
     let offers = shop.payments.offers(order.amount);
+    let leaves = shop.catalogue.front(order.sale_id).is_some();
     let OrderPageForms { appeal, invoice, returned: return_form } = forms;
     let is_refused = appeal.error.is_some() || !invoice.errors.is_empty() || !return_form.errors.is_empty();
     let status = if is_refused { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -208,6 +212,7 @@ pub async fn page(
         deposit,
         offers,
         is_in_wechat: visitor.is_in_wechat,
+        leaves,
         sale,
         now,
         appeal,

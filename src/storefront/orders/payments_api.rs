@@ -103,6 +103,9 @@ pub async fn start(
 ) -> Result<Response, Problem> {
     let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
     let content: PaymentBody = if bytes.is_empty() { PaymentBody::default() } else { from_json(&bytes)? };
+    if shop.catalogue.front(sale).is_some() {
+        return Err(Code::SoldElsewhere.into());
+    }
     let order = shop.orders.find_persisted(session.user_id, sale, order).await?;
     if content.from == PaymentSource::Wallet {
         shop.accounts.check_spending(&session).await?;
@@ -206,7 +209,7 @@ web::operations! { "orders"
         optional_body<PaymentBody>, repeatable, language, located;
         200 StartedPayment, "Already paid from the wallet by this payment.";
         201 StartedPayment, "The address of the payment page. From the wallet: paid.";
-        refuses StepUpNeeded NotPayable ShippingAddressNeeded NotEnough PaymentsOff RateLimited;
+        refuses StepUpNeeded NotPayable SoldElsewhere ShippingAddressNeeded NotEnough PaymentsOff RateLimited;
     /// One payment of an order
     GET "/api/sales/{sale}/orders/{order}/payments/{payment}" showPayment = show;
         200 OnePayment, "The payment; 404 for every user but the owner.";

@@ -196,6 +196,8 @@ pub struct OrderPage {
     pub offers: Vec<&'static str>,
     /// Whether the page is looked at in WeChat's own browser.
     pub is_in_wechat: bool,
+    /// Whether the order is paid in another shop.
+    pub leaves: bool,
     /// `None` for a sale that is gone.
     pub sale: Option<SaleOfOrder>,
     pub now: Timestamp,

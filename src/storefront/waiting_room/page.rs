@@ -9,9 +9,12 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 
+use super::moment;
 use crate::UserVisit;
 use crate::eligibility::page as eligibility;
-use domain::{Line, OrderId, Phase, Picture, Sale, SaleId, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan};
+use domain::{
+    Line, OrderId, Phase, Picture, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan,
+};
 use engine::waiting_rooms::{JoinRefusal, OwnTurn};
 use pages::onward::OnwardSale;
 use pages::sale_pages::quantities;
@@ -51,6 +54,10 @@ pub async fn show(
 ) -> Result<Response, Problem> {
     let known = shop.catalogue.entry(id).await?.ok_or(Code::NoSuchWaitingRoom)?;
     let sale = known.sale.clone();
+    let leaves = shop.catalogue.front(id).is_some();
+    if leaves && sale.mode == SaleMode::Rush {
+        return moment::page(&shop, &visitor, session.user_id, &known).await;
+    }
     let plan = sale.mode.waiting_room_plan().ok_or(Code::NoSuchWaitingRoom)?;
     let line = shop.waiting_rooms.line(id);
     let now = shop.store.now().await?;
@@ -67,7 +74,6 @@ pub async fn show(
         Turn::Missed | Turn::Ended => onward_from(&shop.catalogue, visitor.locale, &known),
         _ => Vec::new(),
     };
-    let leaves = shop.catalogue.front(id).is_some();
     let page = LinePage { leaves, chrome, sale, plan, goods_name, picture, line, turn, place, pass, now, onward };
     personal(StatusCode::OK, &page)
 }

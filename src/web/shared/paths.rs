@@ -40,9 +40,14 @@ pub fn own_questions_path(locale: Locale) -> String {
     format!("/{locale}/questions")
 }
 
-/// The page of a shopper's turn in a waiting room.
+/// The page of a shopper's turn in a waiting room, or of the own moment in a sale in front of another shop.
 pub fn line_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/line")
+}
+
+/// The page of an account's entry in a draw.
+pub fn entry_path(locale: Locale, sale: SaleId) -> String {
+    format!("/{locale}/sales/{sale}/entry")
 }
 
 /// The rules of a sale about who may take part, for one shopper.
