@@ -8,13 +8,18 @@ export class Browser {
   #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   // By host and port.
   #cookies = new Map();
+  /** Passes with which a shop let this browser in. */
+  passes = [];
 
   /** Follows redirects, and gives `{status, url, body}` of the last answer. Rejects if a connection fails. */
   async open(url, { method = 'GET', headers = {}, body } = {}) {
     for (let i = 0; i < MAX_REDIRECTS; i += 1) {
       const answer = await this.#send(new URL(url), method, headers, body);
       if (![301, 302, 303].includes(answer.status)) return { ...answer, url };
-      url = new URL(answer.location, url).href;
+      const [from, to] = [new URL(url), new URL(answer.location, url)];
+      const pass = from.searchParams.get('seckill_pass');
+      if (pass !== null && to.origin === from.origin) this.passes.push(pass);
+      url = to.href;
       [method, body] = ['GET', undefined];
     }
     throw new Error(`too many redirects, the last one to ${url}`);

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { eventually, freePort, Process } from './guards.mjs';
 
 const START_TIMEOUT_MS = 60_000;
-const SCOPES = ['reserve', 'shoppers', 'manage_sales', 'view_console'];
+const SCOPES = ['reserve', 'shoppers', 'manage_sales', 'view_console', 'manage_webhooks'];
 
 /** The fields of a sale with a waiting room whose list is locked seven seconds from now. */
 export function waitingRoom() {
@@ -16,13 +16,14 @@ export function waitingRoom() {
 }
 
 export class SeckillProgram {
+  /** Not a stand-in. */
+  isReal = true;
   #folder = mkdtempSync(join(tmpdir(), 'seckill-program-'));
   #process;
 
-  /** `program` is the path of the compiled program. With `hasLine` the sale has a waiting room, which opens soon. */
-  static async make({ program, units, holdSeconds, hasLine = false }) {
+  /** `program` is the path of the compiled program. With `waits` the sale has a waiting room, which opens soon. */
+  static async make({ program, units, holdSeconds, waits = false }) {
     const made = new SeckillProgram();
-    made.hasLine = hasLine;
     const port = await freePort();
     made.address = `http://127.0.0.1:${port}`;
     const settings = {
@@ -31,14 +32,16 @@ export class SeckillProgram {
       SECKILL_PUBLIC_URL: made.address,
       SECKILL_DATA_DIR: made.#folder,
       SECKILL_PAYMENT_WINDOW: `${holdSeconds}s`,
+      // Anonymous visitors count as registrations of their network.
+      SECKILL_FREE_REGISTRATIONS: '1000',
     };
     const env = { ...process.env, ...settings };
     made.#process = new Process(program, [], { env });
     await made.start();
     const { stdout } = await promisify(execFile)(program, ['token', 'create', 'other shop', ...SCOPES], { env });
     [made.token] = /sk_\w+/.exec(stdout);
-    made.sale = await made.sell({ total: units, ...(hasLine && waitingRoom()) });
-    if (!hasLine) await made.ask('POST', `/api/admin/sales/${made.sale}/start`);
+    made.sale = await made.sell({ total: units, ...(waits && waitingRoom()) });
+    if (!waits) await made.ask('POST', `/api/admin/sales/${made.sale}/start`);
     return made;
   }
 

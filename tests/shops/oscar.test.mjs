@@ -19,9 +19,9 @@ async function open(line, fail) {
   const folder = mkdtempSync(join(tmpdir(), 'seckill-oscar-'));
   cpSync(join(OSCAR, 'shop.sqlite'), join(folder, 'shop.sqlite'));
   const port = await freePort();
-  const settings = { PORT: port, LINE: line.address, SALE: line.sale, TOKEN: line.token, GUARD: line.hasLine ? 'on' : 'off' };
+  const settings = { PORT: port, LINE: line.address, SALE: line.sale, TOKEN: line.token, GUARD: line.shadow ? 'off' : 'on' };
   const python = { PYTHONPATH: path('../../connectors/python'), PYTHONDONTWRITEBYTECODE: 1, FOLDER: folder };
-  const env = { ...process.env, ...settings, ...python, FAIL: fail, SECRET: 'a secret for tests, of 32 characters or more' };
+  const env = { ...process.env, ...settings, ...python, FAIL: fail, SHADOW: line.shadow ? 'on' : 'off', SECRET: 'a secret for tests, of 32 characters or more' };
   const shop = new Process(PYTHON, ['serve.py'], { cwd: path('oscar'), env });
   shop.start();
   const address = `http://127.0.0.1:${port}`;
@@ -92,4 +92,4 @@ print(json.dumps([{"reference": number, "units": units} for number, units in row
   return JSON.parse(stdout);
 }
 
-testShop('django-oscar', { hasLine: true, open, step, pay, orders });
+testShop('django-oscar', { namesCustomers: true, open, step, pay, orders });

@@ -9,7 +9,7 @@ const SALE = 7;
 const SHOPPERS = '/api/v1/shoppers';
 const RESERVATIONS = `/api/v1/sales/${SALE}/reservations`;
 
-/** A Seckill shop with a sale of `units` that are held for `holdSeconds`. The stand-in has a line in any case. */
+/** A Seckill shop with a sale of `units` that are held for `holdSeconds`, with a waiting room if it `waits`. */
 export async function startSeckill(options) {
   const program = process.env.SECKILL_TEST_PROGRAM;
   if (program) return SeckillProgram.make({ program, ...options });
@@ -19,7 +19,6 @@ export async function startSeckill(options) {
 }
 
 class SeckillStandIn extends StandIn {
-  hasLine = true;
   sale = SALE;
   token = 'sk_test';
   #reservations = new Map();

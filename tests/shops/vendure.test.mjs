@@ -16,19 +16,24 @@ async function open(line, fail) {
   const folder = mkdtempSync(join(tmpdir(), 'seckill-vendure-'));
   cpSync(join(VENDURE, 'shop'), folder, { recursive: true });
   const port = await freePort();
-  const settings = { PORT: port, LINE: line.address, SALE: line.sale, TOKEN: line.token, GUARD: line.hasLine ? 'on' : 'off' };
-  const env = { ...process.env, ...settings, FAIL: fail, SECRET: 'a secret for tests, of 32 characters or more' };
+  const settings = { PORT: port, LINE: line.address, SALE: line.sale, TOKEN: line.token, GUARD: line.shadow ? 'off' : 'on' };
+  const env = { ...process.env, ...settings, FAIL: fail, SHADOW: line.shadow ? 'on' : 'off', SECRET: 'a secret for tests, of 32 characters or more' };
   const shop = new Process(process.execPath, ['server.mjs', folder], { cwd: VENDURE, env });
   shop.start();
   const address = `http://127.0.0.1:${port}`;
   const api = `${address}/shop-api`;
-  return { address, api, entrance: api, process: shop, close: () => rmSync(folder, { recursive: true }) };
+  return { address, api, line, entrance: api, process: shop, close: () => rmSync(folder, { recursive: true }) };
 }
 
 // What comes next for a person, read from the shop itself, so that it does not matter whether the last answer was lost.
 async function step(shop, browser, person) {
-  // Who comes without a pass goes to the line and back.
-  await browser.open(shop.api);
+  // Who comes without a pass goes to the line, and back when it is their turn.
+  const { line } = shop;
+  const { url } = await browser.open(shop.api);
+  if (url.startsWith(line.address)) {
+    const entered = await browser.open(`${line.address}/line/${line.sale}/pass`);
+    if (entered.url.startsWith(line.address)) return (await line.isSoldOut()) ? 'sold_out' : undefined;
+  }
   const ask = (query, variables) => browser.graphql(shop.api, query, variables);
   const { activeOrder: order } = await ask('{ activeOrder { code state totalQuantity customer { id } } }');
   if (order === null && person.code) {
@@ -77,4 +82,4 @@ async function orders(shop) {
   return found;
 }
 
-testShop('vendure', { open, step, pay, orders });
+testShop('vendure', { namesCustomers: false, open, step, pay, orders });

@@ -1,6 +1,8 @@
 """An Oscar shop with one product of 50 units, on SQLite: python serve.py make, then python serve.py. FOLDER holds the shop."""
 
+import contextlib
 import os
+import sqlite3
 import sys
 from http.cookies import SimpleCookie
 
@@ -31,9 +33,22 @@ def run():
     app = get_wsgi_application()
     # A sale may have no line.
     if env.get("GUARD") != "off":
-        options = {**options, "protect": ["/basket", "/checkout"], "entry": entry}
+        options = {**options, "protect": ["/basket", "/checkout"], "entry": entry, "store": UsedPasses()}
         app = WsgiGuard(app, **options, secure=False, refresh=1)
     serve(app, host="127.0.0.1", port=int(env["PORT"]), threads=8, connection_limit=1000)
+
+
+class UsedPasses:
+    """Passes that were used, in a file, so that a shop that is killed remembers them."""
+
+    def __init__(self):
+        self._path = os.path.join(os.environ["FOLDER"], "passes.sqlite")
+        with contextlib.closing(sqlite3.connect(self._path)) as file:
+            file.execute("CREATE TABLE IF NOT EXISTS passes (jti TEXT PRIMARY KEY, until INTEGER)")
+
+    def add(self, jti, until):
+        with contextlib.closing(sqlite3.connect(self._path, timeout=10)) as file, file:
+            return file.execute("INSERT OR IGNORE INTO passes VALUES (?, ?)", (jti, until)).rowcount == 1
 
 
 def entry(environ):

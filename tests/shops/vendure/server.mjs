@@ -1,8 +1,9 @@
 // A Vendure shop with one product of 50 units, on SQLite: node server.mjs FOLDER make, then node server.mjs FOLDER. Settings
-// are PORT, LINE, SALE, TOKEN, SECRET and FAIL; GUARD is off for a sale without a line.
+// are PORT, LINE, SALE, TOKEN, SECRET and FAIL; GUARD is off for a sale without a line, SHADOW on for one in shadow mode.
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
 import { bootstrap, DefaultLogger, GlobalSettingsService, LogLevel, RequestContext } from '@vendure/core';
 import { populate } from '@vendure/core/cli/index.js';
 import { seckill } from 'seckill-connector';
@@ -10,7 +11,7 @@ import { sellThroughSeckill } from './reservations.mjs';
 
 const folder = resolve(process.argv[2]);
 const isNew = process.argv[3] === 'make';
-const { PORT, LINE: line, SALE: sale, TOKEN: token, SECRET: secret, FAIL: fail, GUARD } = process.env;
+const { PORT, LINE: line, SALE: sale, TOKEN: token, SECRET: secret, FAIL: fail, GUARD, SHADOW } = process.env;
 const SKU = 'SHOE';
 const PRODUCTS = fileURLToPath(new URL('products.csv', import.meta.url));
 
@@ -35,8 +36,16 @@ function oneAtATime(req, res, next) {
   }));
 }
 
+// Passes that were used, in a file, so that a shop that is killed remembers them.
+function usedPasses() {
+  const file = new Database(join(folder, 'passes.sqlite'));
+  file.exec('CREATE TABLE IF NOT EXISTS passes (jti TEXT PRIMARY KEY, until INTEGER)');
+  const add = file.prepare('INSERT OR IGNORE INTO passes VALUES (?, ?)');
+  return { add: (jti, until) => add.run(jti, until).changes === 1 };
+}
+
 function config() {
-  const guard = seckill({ sale, line, secret, fail, secure: false, refresh: 1 });
+  const guard = seckill({ sale, line, secret, fail, secure: false, refresh: 1, store: usedPasses() });
   return {
     apiOptions: {
       port: Number(PORT),
@@ -59,7 +68,7 @@ function config() {
     dbConnectionOptions: { type: 'better-sqlite3', synchronize: isNew, database: join(folder, 'shop.sqlite'), enableWAL: true },
     importExportOptions: { importAssetsDir: folder },
     logger: new DefaultLogger({ level: LogLevel.Warn, timestamp: false }),
-    plugins: [sellThroughSeckill({ line, sale, token, sku: SKU })],
+    plugins: [sellThroughSeckill({ line, sale, token, sku: SKU, shadow: SHADOW === 'on' })],
   };
 }
 

@@ -1,11 +1,15 @@
 """Reservations of a Seckill sale, for Oscar's checkout."""
 
 import json
+import logging
 import time
 import urllib.error
 import urllib.request
 
 from django.conf import settings
+from django.utils import timezone
+
+LOG = logging.getLogger(__name__)
 
 # A request that was not answered may have been carried out, and all of them may be repeated. Few attempts: the transaction of
 # the request waits for them. The customer may try again too.
@@ -37,6 +41,15 @@ def reserve(user, quantity):
 
 def confirm(reservation, reference):
     _call(f"{_path()}/{reservation}/confirm", {"reference": reference})
+
+
+def tell_sold(user, number, quantity):
+    """Tells what was sold. What was not told can be told later from the list of orders."""
+    order = {"id": number, "shopper": _shopper(user)["id"], "quantity": quantity, "decided": "sold", "reference": number}
+    try:
+        _call(f"/sales/{settings.SALE}/decisions", {"decisions": [{**order, "at": timezone.now().isoformat()}]})
+    except (Refused, Unknown):
+        LOG.warning("order %s was not told", number)
 
 
 def entry(user):

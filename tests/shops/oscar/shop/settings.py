@@ -7,6 +7,8 @@ from oscar.defaults import *  # noqa: F403
 
 FOLDER = pathlib.Path(os.environ["FOLDER"])
 LINE, SALE, TOKEN = os.environ["LINE"], os.environ["SALE"], os.environ["TOKEN"]
+# In shadow mode the shop sells as always, and tells the sale afterwards what it has sold.
+SHADOW = os.environ.get("SHADOW") == "on"
 # Of the product that the sale sells.
 SKU = "SHOE"
 
