@@ -3,7 +3,7 @@
 use axum::response::Response;
 
 use accounts::Session;
-use domain::{Locale, Order};
+use domain::{Locale, Order, SaleId};
 use payments::{Begun, PayerChoice, payment_path};
 use store::{Checkout, WALLET};
 use web::Shop;
@@ -26,9 +26,7 @@ pub async fn pay_from(
     phone: PayingPhone,
 ) -> Result<Response, Problem> {
     let order_page = order_path(visitor.locale, order.sale_id, order.id);
-    if shop.catalogue.front(order.sale_id).is_some() {
-        return Err(Problem::from(Code::SoldElsewhere).back(order_page));
-    }
+    check_paid_here(shop, order.sale_id).map_err(|problem| problem.back(&order_page))?;
     if !shown.is_empty() && shown.parse() != Ok(order.amount.amount) {
         return Ok(see_other(&order_page));
     }
@@ -41,6 +39,11 @@ pub async fn pay_from(
     let choice = choice_for(shop, visitor.locale, order, (source, phone), order_page).await?;
     let begun = shop.payments.start(order, choice).await?;
     Ok(redirect_to_checkout(shop, visitor.locale, &begun))
+}
+
+/// Refuses to take money for a sale in front of another shop, which takes it.
+pub fn check_paid_here(shop: &Shop, sale: SaleId) -> Result<(), Problem> {
+    shop.catalogue.front(sale).map_or(Ok(()), |_| Err(Code::SoldElsewhere.into()))
 }
 
 /// What the owner of an order asks for. An empty `provider` is the first that takes the payment.

@@ -11,7 +11,7 @@ use crate::eligibility::page as eligibility;
 use crate::orders::address_page as order_address;
 use crate::orders::address_page::OrderAddressState;
 use crate::orders::api::too_early;
-use crate::orders::checkout::pay_from;
+use crate::orders::checkout::{check_paid_here, pay_from};
 use crate::orders::invoice::InvoiceFormState;
 use crate::orders::returns::ReturnForm;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
@@ -347,6 +347,7 @@ pub async fn pay(
     phone: PayingPhone,
     Form(form): Form<PaymentForm>,
 ) -> Result<Response, Problem> {
+    check_paid_here(&shop, sale).map_err(|problem| problem.back(order_path(visitor.locale, sale, id)))?;
     let order = shop.orders.find_persisted(session.user_id, sale, id).await?;
     if !order.needs_address() {
         return pay_from(&shop, &session, &visitor, &order, (&form.from, &form.amount), phone).await;

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
-use crate::orders::checkout::choice_for;
+use crate::orders::checkout::{check_paid_here, choice_for};
 use domain::{Money, OrderId, PaymentId, PaymentStatus, SaleId};
 use payments::{Begun, Notice, PaymentError};
 use store::{Checkout, OwnPayment, PaymentPurpose};
@@ -103,9 +103,7 @@ pub async fn start(
 ) -> Result<Response, Problem> {
     let bytes = body(&headers, content, MAX_BODY_BYTES).await?;
     let content: PaymentBody = if bytes.is_empty() { PaymentBody::default() } else { from_json(&bytes)? };
-    if shop.catalogue.front(sale).is_some() {
-        return Err(Code::SoldElsewhere.into());
-    }
+    check_paid_here(&shop, sale)?;
     let order = shop.orders.find_persisted(session.user_id, sale, order).await?;
     if content.from == PaymentSource::Wallet {
         shop.accounts.check_spending(&session).await?;
