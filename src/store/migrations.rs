@@ -17,7 +17,7 @@ use crate::{Store, StoreError, row};
 
 /// Version, description and SQL, ascending. The file of version 1, "shop", is `migrations/0001_shop.sql`. A file that is
 /// applied anywhere must not change: databases compare its checksum.
-const MIGRATIONS: [(i64, &str, &str); 74] = [
+const MIGRATIONS: [(i64, &str, &str); 75] = [
     (1, "shop", include_str!("../../migrations/0001_shop.sql")),
     (2, "staff", include_str!("../../migrations/0002_staff.sql")),
     (3, "pictures", include_str!("../../migrations/0003_pictures.sql")),
@@ -92,7 +92,7 @@ const MIGRATIONS: [(i64, &str, &str); 74] = [
     (86, "order numbers of people", include_str!("../../migrations/0086_order_numbers_of_people.sql")),
     (87, "shop decisions", include_str!("../../migrations/0087_shop_decisions.sql")),
     (88, "after payment", include_str!("../../migrations/0088_after_payment.sql")),
-    (90, "draw results", include_str!("../../migrations/0090_draw_results.sql")),
+    (89, "draw results", include_str!("../../migrations/0089_draw_results.sql")),
 ];
 
 /// The migration that creates `schema_floor`.
