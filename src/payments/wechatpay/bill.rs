@@ -146,9 +146,9 @@ mod tests {
         file.write_all(text.as_bytes()).unwrap();
         file.rewind().unwrap();
         let batches: Vec<_> = read(file, "1900".to_owned()).collect().await;
-        let lines = batches.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat();
+        let pages = batches.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
         let told = |line: BillLine| (line.line, line.of.refund, line.amount.amount, line.fee.amount);
-        Ok(lines.into_iter().map(told).collect())
+        Ok(pages.into_iter().flat_map(|page| page.lines).map(told).collect())
     }
 
     #[tokio::test]
