@@ -24,6 +24,7 @@ use domain::Bucket;
 use domain::packet::{Giver, Packet, PacketState, Share, Split};
 use domain::{PacketId, UserId};
 use engine::batching::Batcher;
+use engine::packets::directory::PacketDirectory;
 use engine::packets::give::SPLIT_BUCKETS;
 use engine::packets::redis::RedisShares;
 use engine::packets::{ShareBackend, ShareClaims, ShareDecision};
@@ -114,7 +115,8 @@ fn packet(buckets: u8) -> Packet {
 }
 
 async fn in_batches(master: &RedisConnection, store: &Store, buckets: u8) -> anyhow::Result<f64> {
-    let backend = RedisShares::new(master.clone(), store.clone(), Clock::system());
+    let directory = Arc::new(PacketDirectory::new(store.clone()));
+    let backend = RedisShares::new(master.clone(), store.clone(), Clock::system(), directory);
     for (part, bucket) in Bucket::all(PACKET, buckets).enumerate() {
         backend.unload(bucket).await?;
         let indices = (part as i64..SHOP_CLAIMS).step_by(buckets.into());
