@@ -244,7 +244,21 @@ impl Provider for Liar {
         let Message { id, event, payment, refund, amount } =
             serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
         let (merchant, reference, subject, reason, instrument) = (None, None, None, String::new(), None);
-        Ok(Some(Report { id, event, payment, refund, amount, merchant, reference, subject, reason, instrument }))
+        let (attempt, dispute) = (None, None);
+        Ok(Some(Report {
+            id,
+            event,
+            payment,
+            refund,
+            attempt,
+            dispute,
+            amount,
+            merchant,
+            reference,
+            subject,
+            reason,
+            instrument,
+        }))
     }
 }
 
