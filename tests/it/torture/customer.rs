@@ -268,5 +268,12 @@ pub async fn patiently(answer: impl Future<Output = Result<Answer, String>>) -> 
 
 /// Whether an order may be in the status `to` some time after `from`.
 pub fn may_reach(from: OrderStatus, to: OrderStatus) -> bool {
-    from == to || OrderStatus::ALL.into_iter().any(|next| from.may_become(next) && may_reach(next, to))
+    // A refund that fails leads back, so each status is looked at once.
+    let mut reached = vec![from];
+    for n in 0..OrderStatus::ALL.len() {
+        let Some(&status) = reached.get(n) else { break };
+        let next = OrderStatus::ALL.into_iter().filter(|next| status.may_become(*next) && !reached.contains(next));
+        reached.append(&mut next.collect());
+    }
+    reached.contains(&to)
 }
