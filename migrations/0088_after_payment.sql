@@ -26,6 +26,7 @@ ALTER TABLE payment_cases ADD COLUMN dispute_id TEXT;
 ALTER TABLE payment_cases ADD COLUMN dispute_state TEXT;
 -- Until when the provider takes an answer to it.
 ALTER TABLE payment_cases ADD COLUMN respond_by_ms BIGINT;
+CREATE INDEX payment_cases_by_payment ON payment_cases (payment_id);
 -- Those about which the provider is asked each day.
 CREATE INDEX payment_cases_in_dispute ON payment_cases (id) WHERE dispute_state = 'open';
 
