@@ -222,8 +222,10 @@ fn nginx_logs_no_query_and_redirects_to_the_shops_name_only() {
         assert!(!format.contains(variable), "{variable} in {format}");
     }
     assert!(site.contains("access_log ${SECKILL_NGINX_LOG} seckill"));
-    let forms =
-        site.split("location ~ ").find(|part| part.contains("(?:login|login/code|register|recovery)$")).unwrap();
+    let forms = site
+        .split("location ~ ")
+        .find(|part| part.contains("(?:login|login/(?:code|mail|mail/code)|register|recovery)$"))
+        .unwrap();
     assert!(forms.split("location").next().unwrap().contains("limit_req zone=seckill_sign_in_forms"));
     let tls = include_str!("../../docker/nginx-tls.conf");
     assert!(tls.contains("return 308 https://$server_name$request_uri;") && !tls.contains("$host"));
