@@ -146,7 +146,7 @@ async fn redis_memory(config: &Config) -> anyhow::Result<f64> {
     Ok(crate::info::info(&redis, "memory", "used_memory").await?.parse::<f64>()? / 1024.0 / 1024.0)
 }
 
-/// Cores that these processes use while nobody asks them for anything.
+/// Cores that these processes use without any traffic, measured over [`IDLE`].
 async fn cores_used(processes: &[PathBuf]) -> anyhow::Result<f64> {
     let before = cpu_seconds(processes)?;
     tokio::time::sleep(IDLE).await;
