@@ -157,7 +157,7 @@ texts! {
         test_cashier: "测试模式：付款不会扣款。", "Test mode: no money is taken.";
         test_console: "测试模式：支付渠道使用测试密钥或沙箱，订单付款不会真正收钱。",
             "Test mode: the payment provider has test keys or is a sandbox, so orders are paid without money.";
-        test_mark: "测试", "Test mode";
+        test_mark: "测试", "Test";
         pay_stripe: "银行卡等（Stripe）", "Card and more, by Stripe";
         pay_wechatpay: "微信支付", "WeChat Pay";
         pay_alipay: "支付宝", "Alipay";
