@@ -41,6 +41,14 @@ async fn begin(who: &TestClient<'_>, sale: &str) -> (String, PaymentId) {
     (url, begun["payment"]["id"].as_str().unwrap().parse().unwrap())
 }
 
+/// An order that is paid: its address, its payment and its id.
+async fn paid(shop: &TestShop, who: &TestClient<'_>, sale: &str) -> (String, PaymentId, String) {
+    let (url, payment) = begin(who, sale).await;
+    shop.make_payment(payment).await;
+    let order = url.rsplit('/').next().unwrap().to_owned();
+    (url, payment, order)
+}
+
 fn amount_of(payment: PaymentId, amount: i64) -> Value {
     json!({"payment_id": payment, "amount": {"amount": amount, "currency": "CNY"}})
 }
@@ -191,9 +199,7 @@ async fn refund_that_failed_is_settled_with_a_reason() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
-    let (url, payment) = begin(&mei, &sale).await;
-    shop.make_payment(payment).await;
-    let order = url.rsplit('/').next().unwrap();
+    let (url, payment, order) = paid(&shop, &mei, &sale).await;
     admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
     shop.report("msg_1", "refund.failed", json!({"payment_id": payment})).await;
     let settle = action(&admin, "settle").await;
@@ -210,9 +216,7 @@ async fn refund_that_fails_after_it_was_made_is_begun_again_or_paid_out_by_hand(
     let sale = shop.open_sale(&admin, 3).await;
     for (name, verb) in [("mei", "refund"), ("wang", "settle")] {
         let who = shop.shopper(name).await;
-        let (url, payment) = begin(&who, &sale).await;
-        shop.make_payment(payment).await;
-        let order = url.rsplit('/').next().unwrap();
+        let (url, payment, order) = paid(&shop, &who, &sale).await;
         admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "broken"})).await;
         assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
         assert_eq!(who.get(&url).await.json()["order"]["status"], "refunded");
@@ -252,9 +256,7 @@ async fn partial_refund_that_fails_after_it_was_made_is_begun_again() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
-    let (url, payment) = begin(&mei, &sale).await;
-    shop.make_payment(payment).await;
-    let order = url.rsplit('/').next().unwrap();
+    let (url, payment, order) = paid(&shop, &mei, &sale).await;
     let part = json!({"amount": {"amount": 300, "currency": "CNY"}, "to": "payer", "reason": "scratched"});
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund-part"), part).await.status, 200);
     assert_eq!(shop.parts.payments.refund_due().await.unwrap(), 1);
@@ -414,9 +416,7 @@ async fn refund_report_of_another_amount_currency_or_merchant_ends_no_order() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
-    let (url, payment) = begin(&mei, &sale).await;
-    shop.make_payment(payment).await;
-    let order = url.rsplit('/').next().unwrap();
+    let (url, payment, order) = paid(&shop, &mei, &sale).await;
     assert_eq!(admin.post(&format!("/api/admin/orders/{order}/refund"), json!({"reason": "x"})).await.status, 200);
     let dollars = json!({"payment_id": payment, "amount": {"amount": 199_900, "currency": "USD"}});
     let mut foreign = amount_of(payment, 199_900);
@@ -474,9 +474,7 @@ async fn disputed_payment_is_refunded_only_when_it_is_confirmed() {
     let shop = TestShop::open().await;
     let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
     let sale = shop.open_sale(&admin, 2).await;
-    let (url, payment) = begin(&mei, &sale).await;
-    shop.make_payment(payment).await;
-    let order = url.rsplit('/').next().unwrap();
+    let (url, payment, order) = paid(&shop, &mei, &sale).await;
     shop.report("msg_1", "payment.disputed", amount_of(payment, 199_900)).await;
     let at = |verb: &str| format!("/api/admin/orders/{order}/{verb}");
     let part = json!({"amount": {"amount": 100, "currency": "CNY"}, "reason": "x"});
