@@ -171,8 +171,7 @@ impl Chrome {
         self.role == Role::Admin
     }
 
-    /// The tabs along the bottom of a phone.
-    pub fn dock(&self) -> [DockTab; 4] {
+    pub(crate) fn dock_tabs(&self) -> [DockTab; 4] {
         let t = self.text();
         let within = |paths: &[&str]| paths.iter().any(|path| self.is_at(&format!("/{}{path}", self.locale)));
         let tab =

@@ -8,7 +8,7 @@
 //! - [`publish`]: renders these pages into memory and onto disk whenever products or sales change. `cleanup` removes
 //!   old assets.
 //! - [`worker`]: the service worker, which keeps pages for visitors without a connection.
-//! - [`chrome`], [`picture`], `filters`: the frame of a page, pictures, template filters. The pages of one visitor
+//! - [`chrome`], `frame`, [`picture`], `filters`: the frame of a page, pictures, template filters. The pages of one visitor
 //!   (`web::views`) use them too; their texts are in [`words`].
 //!
 //! Every page works without scripts: forms post, times are printed in the shop's zone, an unfinished order reloads
@@ -25,6 +25,7 @@ pub mod chrome;
 mod cleanup;
 pub mod compression;
 pub mod filters;
+mod frame;
 mod list_page;
 pub mod markdown;
 pub mod onward;
