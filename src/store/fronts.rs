@@ -1,15 +1,17 @@
-//! Sales whose line stands in front of another shop, and the passes that called shoppers take there.
+//! Sales in front of another shop, the passes that called shoppers take there, and the decisions of that shop about the units
+//! of a sale (shadow mode).
 
 use std::collections::HashMap;
 
 use jiff::{SignedDuration, Timestamp};
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::{AssertSqlSafe, Row};
 
 use crate::audit_log::log;
 use crate::sales::changes::touch;
-use crate::{FrontStore, StoreError, row};
-use domain::{AuditAction, SaleFront, SaleId};
+use crate::{DecisionStore, FrontStore, StoreError, placeholders, row};
+use domain::decisions::{Comparison, DecisionCounts, Difference, NamedCustomer, ShopDecision};
+use domain::{AuditAction, Sale, SaleFront, SaleId};
 
 /// The smallest difference between two versions.
 const VERSION_STEP: SignedDuration = SignedDuration::from_millis(1);
@@ -127,5 +129,163 @@ impl FrontStore<'_> {
              (SELECT sale_id, place FROM passes WHERE expires_at_ms < $1 ORDER BY expires_at_ms LIMIT $2)";
         let query = sqlx::query(sql).bind((self.now().await? - KEPT_AFTER_TURN).as_millisecond()).bind(PURGE_SIZE);
         Ok(query.execute(&self.pool).await?.rows_affected() == PURGE_SIZE as u64)
+    }
+}
+
+/// Decisions of one sale. A comparison reads all of them.
+const MAX_DECISIONS: i64 = 100_000;
+/// How long decisions are kept after they were received. Sales in shadow mode last hours or days.
+const KEEP_DECISIONS: SignedDuration = SignedDuration::from_hours(90 * 24);
+/// Rows per statement of a comparison and of a purge.
+const BATCH_SIZE: i64 = 2_000;
+
+fn decision(row: &AnyRow) -> Result<(ShopDecision, Option<NamedCustomer>), sqlx::Error> {
+    let decision = ShopDecision {
+        id: row::text(row, "id")?,
+        shopper: row::text(row, "shopper")?,
+        quantity: u32::try_from(row::int(row, "quantity")?).map_err(|_| row::undecodable("quantity"))?,
+        decided: row::parsed(row, "decided")?,
+        at: row::time(row, "at_ms")?,
+        reference: row.try_get("reference")?,
+    };
+    let since = row::optional_time(row, "created_at_ms")?;
+    let is_verified = row.try_get::<Option<i64>, _>("external_verified")? == Some(1);
+    Ok((decision, since.map(|since| NamedCustomer { since, is_verified })))
+}
+
+impl DecisionStore<'_> {
+    /// Adds the decisions whose ids are new, at most 500. Returns their number; `None` if the sale has too many.
+    pub async fn add(self, sale: SaleId, decisions: &[ShopDecision]) -> Result<Option<u64>, StoreError> {
+        let counted =
+            "SELECT COUNT(*) AS count FROM (SELECT 1 FROM shop_decisions WHERE sale_id = $1 LIMIT $2) AS counted";
+        let counted = sqlx::query(counted).bind(sale.0).bind(MAX_DECISIONS).fetch_one(&self.pool).await?;
+        if row::int(&counted, "count")? + decisions.len() as i64 > MAX_DECISIONS {
+            return Ok(None);
+        }
+        let now = self.now().await?.as_millisecond();
+        let sql = format!(
+            "INSERT INTO shop_decisions (sale_id, id, shopper, quantity, decided, at_ms, reference, received_at_ms)
+             VALUES {} ON CONFLICT (sale_id, id) DO NOTHING",
+            placeholders(decisions.len(), 8)
+        );
+        let query = decisions.iter().fold(sqlx::query(AssertSqlSafe(sql)), |query, decision| {
+            let query = query.bind(sale.0).bind(&decision.id).bind(&decision.shopper);
+            let query = query.bind(i64::from(decision.quantity)).bind(decision.decided.as_str());
+            query.bind(decision.at.as_millisecond()).bind(decision.reference.clone()).bind(now)
+        });
+        Ok(Some(query.execute(&self.pool).await?.rows_affected()))
+    }
+
+    /// Compares all decisions of a sale, in the order of their time, with what this shop would have decided.
+    pub async fn compare(
+        self,
+        sale: &Sale,
+        found: &mut (dyn FnMut(Difference) + Send),
+    ) -> Result<DecisionCounts, StoreError> {
+        let sql = "SELECT d.id AS id, shopper, quantity, decided, at_ms, reference, created_at_ms, external_verified
+             FROM shop_decisions AS d LEFT JOIN users ON external_id = shopper
+             WHERE sale_id = $1 AND (at_ms, d.id) > ($2, $3) ORDER BY at_ms, d.id LIMIT $4";
+        let mut comparison = Comparison::of(sale);
+        let mut after = (i64::MIN, String::new());
+        loop {
+            let query = sqlx::query(sql).bind(sale.id.0).bind(after.0).bind(after.1.clone()).bind(BATCH_SIZE);
+            let page = self.all(query, decision).await?;
+            let is_last = (page.len() as i64) < BATCH_SIZE;
+            if let Some((last, _)) = page.last() {
+                after = (last.at.as_millisecond(), last.id.clone());
+            }
+            for (decision, customer) in page {
+                if let Some(difference) = comparison.take(decision, customer) {
+                    found(difference);
+                }
+            }
+            if is_last {
+                return Ok(comparison.counts);
+            }
+        }
+    }
+
+    /// Deletes a bounded number of old decisions. Returns whether there may be more.
+    pub async fn purge(self) -> Result<bool, StoreError> {
+        let horizon: Timestamp = self.now().await? - KEEP_DECISIONS;
+        let sql = "DELETE FROM shop_decisions WHERE (sale_id, id) IN
+             (SELECT sale_id, id FROM shop_decisions WHERE received_at_ms < $1 ORDER BY received_at_ms LIMIT $2)";
+        let query = sqlx::query(sql).bind(horizon.as_millisecond()).bind(BATCH_SIZE);
+        Ok(query.execute(&self.pool).await?.rows_affected() == BATCH_SIZE as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::clock::Clock;
+    use base::config::sqlite_in;
+    use domain::decisions::Decided;
+    use domain::{Currency, EligibilityRules, GoodsId, Money, Rush, SaleMode, SaleState, Window};
+
+    use super::*;
+    use crate::Store;
+
+    fn sale(total: i64) -> Sale {
+        Sale {
+            id: SaleId(7),
+            goods_id: GoodsId(1),
+            price: Money::new(100, Currency::CNY),
+            list_price: None,
+            total,
+            sold: 0,
+            granted: 0,
+            per_user_limit: 1,
+            window: Window { opens_at: None, closes_at: None },
+            rush: Rush::default(),
+            mode: SaleMode::Rush,
+            eligibility: EligibilityRules::default(),
+            state: SaleState::Draft,
+            version: 1,
+            epoch: 0,
+            shadow: false,
+            spread_seed: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn decisions_are_kept_once_walked_in_the_order_of_their_time_and_purged() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Clock::manual(Clock::system().now());
+        let store = Store::open(&sqlite_in(dir.path())).unwrap().with_clock(&clock);
+        store.migrate().await.unwrap();
+        let began = clock.now();
+        // More than one page, told in the wrong order.
+        let count = BATCH_SIZE + 10;
+        let all: Vec<ShopDecision> = (0..count)
+            .rev()
+            .map(|n| ShopDecision {
+                id: format!("d{n}"),
+                shopper: format!("s{n}"),
+                quantity: 1,
+                decided: Decided::Sold,
+                at: began + SignedDuration::from_millis(n / 3),
+                reference: Some(format!("order {n}")),
+            })
+            .collect();
+        for (chunk, new) in [&all[..500], &all[..500]].into_iter().zip([500, 0]) {
+            assert_eq!(store.decisions().add(SaleId(7), chunk).await.unwrap(), Some(new));
+        }
+        for chunk in all[500..].chunks(500) {
+            store.decisions().add(SaleId(7), chunk).await.unwrap();
+        }
+        store.decisions().add(SaleId(8), &all[..1]).await.unwrap();
+        let mut found = Vec::new();
+        let counts = store.decisions().compare(&sale(count - 9), &mut |found_one| found.push(found_one)).await.unwrap();
+        assert_eq!((counts.decisions, counts.units_sold, counts.oversold), (count as u64, count, 9));
+        let mut latest: Vec<String> = found.into_iter().filter_map(|found| found.decision.reference).collect();
+        latest.sort();
+        assert_eq!(latest, (count - 9..count).map(|n| format!("order {n}")).collect::<Vec<_>>());
+        clock.advance(std::time::Duration::from_secs(90 * 24 * 3_600));
+        assert!(!store.decisions().purge().await.unwrap(), "not a day too early");
+        clock.advance(std::time::Duration::from_secs(1));
+        assert!(store.decisions().purge().await.unwrap());
+        assert!(!store.decisions().purge().await.unwrap());
+        let counts = store.decisions().compare(&sale(1), &mut |_| {}).await.unwrap();
+        assert_eq!(counts, DecisionCounts::default());
     }
 }

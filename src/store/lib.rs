@@ -15,14 +15,13 @@
 //!    payments and claims; an order before its payments and its holds; questions ([`questions`]);
 //! 5. transfers by id, then balances of users, deposits and packets by account ([`wallet`]): money moves last. A
 //!    transaction that takes a deposit locks the balances earlier ([`deposits`]);
-//! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: totals).
+//! 6. with the commit: the balances of the provider and the shop, then totals of orders by their key ([`orders`]: changes).
 //!
 //! The row of the feed of changed orders ([`orders`]: changes) is locked by transactions that lock nothing else.
 //!
 //! Every write may run twice: a caller repeats it after [`StoreError::Unavailable`].
 
 mod error;
-mod handles;
 mod migrations;
 mod pool;
 mod row;
@@ -50,7 +49,6 @@ mod deposits;
 mod eligibility;
 
 mod books;
-mod decisions;
 mod events;
 
 mod audit;
@@ -59,13 +57,12 @@ mod fronts;
 mod idempotency;
 mod linked_accounts;
 mod mail;
-mod push;
 mod questions;
 mod reminders;
 mod security_events;
-mod shipping;
 mod staff;
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -81,93 +78,74 @@ use pool::Pool;
 use transaction::{ListLock, Tx};
 
 pub use accounts::addresses::{AddressEdit, AddressRefusal, MAX_ADDRESSES_PER_USER, SavedAddress};
-pub use accounts::changes::first_valid_issue;
-pub use accounts::changes::{AccountChange, AccountChangeRefusal, AccountEdit, Actor};
-pub use accounts::changes::{COMMAND_LINE, StaffPolicy};
-pub use accounts::contacts::AccountMail;
-pub use accounts::contacts::StaffRecovery;
-pub use accounts::contacts::{RegistrationContact, RegistrationDevice};
-pub use accounts::credentials::{AnsweredChallenge, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse};
-pub use accounts::credentials::{GuessCount, GuessLimitReached};
+pub use accounts::changes::{
+    AccountChange, AccountChangeRefusal, AccountEdit, Actor, COMMAND_LINE, StaffPolicy, first_valid_issue,
+};
+pub use accounts::contacts::{AccountMail, RegistrationContact, RegistrationDevice, StaffRecovery};
+pub use accounts::credentials::{
+    AnsweredChallenge, GuessCount, GuessLimitReached, MAX_PASSKEYS_PER_USER, Passkey, PasskeyAddition, PasskeyUse,
+};
 pub use accounts::export::DeletionOutcome;
-pub use accounts::external::ExternalAccount;
-pub use accounts::registrations::{CountOutcome, RegistrationCount};
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
-pub use accounts::{RegisterOutcome, User, UserSearch};
+pub use accounts::{CountOutcome, ExternalAccount, RegisterOutcome, RegistrationCount, User, UserSearch};
 pub use api_tokens::{LiveToken, NewTokenOutcome, TOKEN_USE_INTERVAL};
 pub use audit::{CountedOrders, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
-pub use books::Period;
-pub use books::journal::{JournalCursor, JournalLine, JournalSource};
+pub use books::{JournalCursor, JournalLine, JournalSource, Period};
 pub use categories::{CategoryDraft, CategoryRefusal};
 pub use deposits::{Deposit, DepositStanding};
 pub use draws::Draw;
-pub use draws::entries::{EnterOutcome, ExcludeOutcome, WithdrawOutcome};
-pub use draws::reading::{MAX_COUNTED_ENTRIES, StaffEntry};
+pub use draws::entries::{EnterOutcome, ExcludeOutcome, MAX_COUNTED_ENTRIES, StaffEntry, WithdrawOutcome};
 pub use draws::steps::Offered;
-pub use eligibility::{Applicant, Group, KEEP_GROUPS};
-pub use eligibility::{InvitationBatch, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable};
+pub use eligibility::{
+    Applicant, Group, InvitationBatch, KEEP_GROUPS, MAX_INVITATIONS_PER_SALE, RedeemOutcome, Revocable,
+};
 pub use error::StoreError;
 pub use events::deliveries::{AttemptResult, Delivery, DueEvent, NextStep, Replay};
 pub use events::{Endpoint, EndpointEdit, Followed, KEEP_EVENTS, MAX_ENDPOINTS};
 pub use fronts::SavedFront;
 pub use goods::{GoodsDraft, GoodsRefusal, ImportRefusal};
-pub use handles::{
-    AccountStore, ApiTokenStore, AuditLogStore, AuditStore, BookStore, CategoryStore, CredentialStore, DecisionStore,
-    DepositStore, DrawStore, EligibilityStore, EventStore, FrontStore, GoodsStore, IdempotencyStore, LeaseStore,
-    LinkedAccountStore, MailStore, OrderStore, PacketStore, PaymentStore, ProcessStore, PushStore, QuestionStore,
-    ReminderStore, SaleStore, SandboxStore, SavedViewStore, SecurityEventStore, SessionStore, ShippingStore,
-    ShopPageStore, ShopSettingsStore, WaitingRoomStore, WaitlistStore, WalletStore,
-};
 pub use idempotency::{Attempt, KeptAnswer, KeyedRequest, RequestId, RequestState};
-pub use mail::Mail;
+pub use mail::{MAX_SUBSCRIPTIONS_PER_USER, Mail, PushSubscription};
 pub use migrations::SchemaState;
-pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS};
+pub use orders::HeldUnits;
+pub use orders::changes::{ChangedOrders, MAX_CHANGED_ORDERS, OrderTotals, StatusCount};
 pub use orders::holds::{AppealOutcome, HoldChange};
 pub use orders::intake::{Demand, PersistedOrder};
 pub use orders::invoices::{FoundInvoice, InvoiceOutcome};
 pub use orders::parcels::{ParcelActor, ParcelOutcomes};
-pub use orders::releases::HeldUnits;
 pub use orders::reservations::{ConfirmOutcome, ProgramActor};
 pub use orders::returns::ReceivedReturn;
 pub use orders::search::{FoundOrder, FoundTotals, LiveOrder, OrderSearch};
 pub use orders::staff_actions::{AuditReason, StaffAction};
-pub use orders::totals::{OrderTotals, StatusCount};
 pub use packets::{
     GiveOutcome, PacketClaim, PersistedClaim, RequestedPacket, SHARES_PER_PART, SettleOutcome, ShareGrant, ShopSpender,
     StopOutcome,
 };
 pub use payments::approvals::{Approval, ApprovalDecision};
 pub use payments::cases::{CaseAction, Dispute, NewCase, PaymentCase, Settlement};
-pub use payments::partial_refunds::{NewPartialRefund, PartialRefund};
-pub use payments::pending::{MAX_COUNTED_PENDING, PendingCounts};
-pub use payments::records::{OwnPayment, PaymentRecord, WebhookRecord};
-pub use payments::refunds::{FailedRefund, Refund, RefundRefusal};
+pub use payments::records::{MAX_COUNTED_PENDING, OwnPayment, PaymentRecord, PendingCounts, WebhookRecord};
+pub use payments::refunds::{FailedRefund, NewPartialRefund, PartialRefund, Refund, RefundRefusal};
 pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::settlements::DaySettlement;
 pub use payments::staff_refunds::{ApprovalOutcome, IfDisputed, NewStaffRefund, StaffRefund, StaffRefundOutcome};
 pub use payments::{CaptureOutcome, Checkout, NewPayment, Payment, PaymentPurpose, WALLET, WalletPaymentOutcome};
-pub use push::{MAX_SUBSCRIPTIONS_PER_USER, PushSubscription};
 pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
 pub use reminders::OwnReminder;
 pub use sales::PendingChange;
-pub use sales::buckets::WaitingCounts;
-pub use sales::buckets::{Allotment, Retarget};
+pub use sales::buckets::{Allotment, Retarget, WaitingCounts};
 pub use sales::changes::{
     Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, SaleChange, SaleDraft, SaleRefusal, SaveOptions,
 };
-pub use sales::counters::OrderCounts;
-pub use sales::drafts::PreviewFacts;
-pub use sales::drafts::{MAX_COUNTED_PAST, PastPage, preview_deletion};
+pub use sales::drafts::{MAX_COUNTED_PAST, PastPage, PreviewFacts, preview_deletion};
+pub use sales::reports::OrderCounts;
 pub use security_events::{SecurityEventFilter, SecurityEventRow, SecurityTotal};
-pub use shipping::SavedShipping;
-pub use staff::SaveViewOutcome;
+pub use staff::{SaveViewOutcome, SavedShipping};
 pub use transaction::LockPatience;
 pub use waiting_rooms::WaitingRoom;
 pub use waiting_rooms::calls::{Pace, PaceChange};
 pub use waiting_rooms::places::{GatheredPlace, JoinOutcome, Joining};
-pub use waitlists::OffersMade;
-pub use waitlists::{MAX_COUNTED_WAITERS, WaitOutcome};
+pub use waitlists::{MAX_COUNTED_WAITERS, OffersMade, WaitOutcome};
 pub use wallet::{EntryCursor, EntrySubject, WalletEntry};
 
 /// Rows per statement. Rows times columns stay far below both databases' limits on parameters (SQLite 32 766,
@@ -185,7 +163,7 @@ pub struct Store {
     /// The configured time zone: the shop's, until its settings are saved for the first time.
     default_zone: TimeZone,
     /// Numbers of orders that this process may give.
-    numbers: Arc<Mutex<orders::numbers::OwnNumbers>>,
+    numbers: Arc<Mutex<orders::intake::OwnNumbers>>,
     /// The database's last answer about its time, and when it came.
     told_time: Arc<Mutex<Option<(Instant, Timestamp)>>>,
     /// Limits writing transactions. SQLite has one writer at a time, and its busy loop is not fair. This semaphore is.
@@ -277,6 +255,105 @@ impl Store {
     ) -> Result<Option<T>, StoreError> {
         Ok(query.fetch_optional(&self.pool).await?.as_ref().map(map).transpose()?)
     }
+}
+
+// A handle per aggregate, such as `store.orders()`. A handle borrows the store and is copied freely.
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident: $Handle:ident,)*) => {
+        impl Store {
+            $($(#[$doc])* pub fn $name(&self) -> $Handle<'_> {
+                $Handle(self)
+            })*
+        }
+
+        $($(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub struct $Handle<'s>(&'s Store);
+
+        /// Pool, transactions and the other aggregates.
+        impl Deref for $Handle<'_> {
+            type Target = Store;
+
+            fn deref(&self) -> &Store {
+                self.0
+            }
+        })*
+    };
+}
+
+handles! {
+    /// Categories of goods.
+    categories: CategoryStore,
+    /// Goods and their pictures.
+    goods: GoodsStore,
+    /// Sales with their buckets, counters, drafts and reports.
+    sales: SaleStore,
+    /// Draws and their entries.
+    draws: DrawStore,
+    /// Orders from intake to their end.
+    orders: OrderStore,
+    /// Payments, refunds and cases.
+    payments: PaymentStore,
+    /// What the sandbox provider of payments keeps.
+    sandbox: SandboxStore,
+    /// The processes that run.
+    processes: ProcessStore,
+    /// Waiting rooms: places, turns, pace.
+    waiting_rooms: WaitingRoomStore,
+    /// Accounts: names, roles, contacts, addresses, deletion, export.
+    accounts: AccountStore,
+    /// Sessions of signed-in accounts.
+    sessions: SessionStore,
+    /// What proves an account: passkeys, second factors, recovery, and the count of wrong guesses.
+    credentials: CredentialStore,
+    /// Tokens of programs.
+    api_tokens: ApiTokenStore,
+    /// Balances and their entries.
+    wallet: WalletStore,
+    /// Red packets and their claims.
+    packets: PacketStore,
+    /// Accounts that wait for units of a sold-out sale.
+    waitlists: WaitlistStore,
+    /// Deposits for taking part.
+    deposits: DepositStore,
+    /// Who may take part: groups and invitations.
+    eligibility: EligibilityStore,
+    /// Events for programs of the merchant, and the endpoints that get them.
+    events: EventStore,
+    /// Journal and trial balance.
+    books: BookStore,
+    /// What `seckill audit` reads.
+    audit: AuditStore,
+    /// What staff did and saw.
+    audit_log: AuditLogStore,
+    /// Answers to requests with an idempotency key.
+    idempotency: IdempotencyStore,
+    /// Which process may do what only one may do.
+    leases: LeaseStore,
+    /// Messages that wait to be sent.
+    mail: MailStore,
+    /// Browsers that subscribed to notices.
+    push: PushStore,
+    /// Questions about goods, and their answers.
+    questions: QuestionStore,
+    /// Notices before something begins or ends.
+    reminders: ReminderStore,
+    /// Staff's saved filters of lists.
+    saved_views: SavedViewStore,
+    /// Refused and suspicious requests.
+    security_events: SecurityEventStore,
+    /// Pages that staff write, such as terms.
+    shop_pages: ShopPageStore,
+    /// The merchant's own name, looks and habits.
+    shop_settings: ShopSettingsStore,
+    /// Sales in front of another shop, and passes.
+    fronts: FrontStore,
+    /// Decisions of another shop in shadow mode.
+    decisions: DecisionStore,
+    /// What shipping costs.
+    shipping: ShippingStore,
+    /// What accounts have in common.
+    linked_accounts: LinkedAccountStore,
 }
 
 /// The SQL for the time of the next attempt after `now`, which is `$1`: `first_ms` later at first, then twice as long

@@ -1,4 +1,5 @@
-//! What staff keep for themselves: saved filters of lists, the texts about the shop, and its settings.
+//! What staff keep: saved filters of lists for themselves, and for the shop its texts, its settings, and the table of what
+//! shipping costs.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -7,10 +8,11 @@ use sqlx::any::AnyRow;
 use uuid::Uuid;
 
 use crate::audit_log::log;
+use crate::pool::Connection;
 use crate::sales::changes::touch;
-use crate::{SavedViewStore, ShopPageStore, ShopSettingsStore, StoreError, row};
+use crate::{SavedViewStore, ShippingStore, ShopPageStore, ShopSettingsStore, StoreError, row};
 use domain::staff::{ConsoleList, SavedView, ShopPage, ShopPageName};
-use domain::{AuditAction, Bilingual, ShopSettings, UserId};
+use domain::{AuditAction, Bilingual, Order, SaleId, ShippingTable, ShopSettings, UserId};
 
 /// The outcome of saving or renaming a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,4 +220,83 @@ impl ShopSettingsStore<'_> {
         tx.commit().await?;
         Ok(Some(after))
     }
+}
+
+/// The table as it was saved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SavedShipping {
+    pub table: ShippingTable,
+    /// When it was saved. It increases with every change.
+    pub updated_at: Timestamp,
+}
+
+impl SavedShipping {
+    pub fn version(&self) -> i64 {
+        self.updated_at.as_millisecond()
+    }
+}
+
+fn shipping_table(row: &AnyRow) -> Result<ShippingTable, sqlx::Error> {
+    serde_json::from_str(row.try_get("rates")?).map_err(|_| row::undecodable("rates"))
+}
+
+fn saved_shipping(row: &AnyRow) -> Result<SavedShipping, sqlx::Error> {
+    Ok(SavedShipping { table: shipping_table(row)?, updated_at: row::time(row, "updated_at_ms")? })
+}
+
+const SAVED_SHIPPING: &str = "SELECT rates, updated_at_ms FROM shipping";
+
+/// The table for orders of a sale. It is empty for a rehearsal, whose shoppers have no addresses.
+pub(crate) async fn shipping_of(connection: &mut Connection, sale: SaleId) -> Result<ShippingTable, sqlx::Error> {
+    let sql = "SELECT rates FROM shipping WHERE NOT EXISTS (SELECT 1 FROM sales WHERE id = $1 AND shadow = 1)";
+    let row = sqlx::query(sql).bind(sale.0).fetch_optional(connection).await?;
+    row.as_ref().map_or_else(|| Ok(ShippingTable::default()), shipping_table)
+}
+
+impl ShippingStore<'_> {
+    pub async fn get(self) -> Result<SavedShipping, StoreError> {
+        Ok(self.optional(sqlx::query(SAVED_SHIPPING), saved_shipping).await?.unwrap_or_default())
+    }
+
+    /// Whether an order has to get an address before it is paid, because shipping may cost something.
+    pub async fn needs_address(self, order: &Order) -> Result<bool, StoreError> {
+        if !order.needs_address() {
+            return Ok(false);
+        }
+        let table = shipping_of(&mut self.pool.acquire().await?, order.sale_id).await?;
+        Ok(table.charges(order.amount.currency))
+    }
+
+    /// Replaces the table if it is in one of these versions (`None` for any), and logs the actor. Returns `None` if it is
+    /// of another version. The catalogue has the table, so pages are rendered again.
+    pub async fn put(
+        self,
+        table: ShippingTable,
+        versions: Option<&[i64]>,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<Option<SavedShipping>, StoreError> {
+        let mut tx = self.begin().await?;
+        touch(&mut tx).await?;
+        let row = sqlx::query(SAVED_SHIPPING).fetch_optional(&mut *tx).await?;
+        let before = row.as_ref().map(saved_shipping).transpose()?.unwrap_or_default();
+        if versions.is_some_and(|versions| !versions.contains(&before.version())) {
+            return Ok(None);
+        }
+        let after = SavedShipping { table, updated_at: now.max(before.updated_at + VERSION_STEP) };
+        let rates = serde_json::to_string(&after.table).map_err(|e| sqlx::Error::Encode(e.into()))?;
+        let sql = "INSERT INTO shipping (id, rates, updated_at_ms) VALUES (1, $1, $2)
+             ON CONFLICT (id) DO UPDATE SET rates = excluded.rates, updated_at_ms = excluded.updated_at_ms";
+        sqlx::query(sql).bind(rates).bind(after.version()).execute(&mut *tx).await?;
+        let (old, new) = (in_one_line(&before.table), in_one_line(&after.table));
+        log(&mut tx, actor, AuditAction::Edit, "shipping", Some(&old), Some(&new), now).await?;
+        tx.commit().await?;
+        Ok(Some(after))
+    }
+}
+
+/// The rates for the audit log.
+fn in_one_line(table: &ShippingTable) -> serde_json::Value {
+    let rates: Vec<String> = table.rates.iter().map(ToString::to_string).collect();
+    json!({"rates": rates.join("; ")})
 }

@@ -1,5 +1,5 @@
 //! Questions of shoppers about the goods of a sale, and their answers. Answered questions are shown on the pages of the
-//! goods, which are rendered again when an answer changes. The races are described in `store/questions/`.
+//! goods, which are rendered again when an answer changes. The races are described in `store/questions.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use crate::accounts::registrations::spend;
-use crate::accounts::{log_own_change, sessions};
+use crate::accounts::{log_own_change, sessions, spend};
 use crate::{AccountStore, CredentialStore, NewSession, Revocation, SessionRow, StoreError, Tx, User, mail, row};
 use base::rate_limit::CellRate;
 use domain::network::Network;

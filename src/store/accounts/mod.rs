@@ -1,12 +1,14 @@
-//! Accounts: shoppers and staff.
+//! Accounts: shoppers and staff, and customers of another shop. Those have no password, and one account for each id that the
+//! other shop gives.
+//!
+//! Registrations are counted for all processes together. A count falls by one after each of its intervals. It is stored in
+//! the table of guesses as the time at which it will be zero, as are the proofs of work that were spent.
 
 pub(super) mod addresses;
 pub(super) mod changes;
 pub(super) mod contacts;
 pub(super) mod credentials;
 pub(super) mod export;
-pub(super) mod external;
-pub(super) mod registrations;
 pub(super) mod sessions;
 
 use std::collections::HashMap;
@@ -16,10 +18,10 @@ use sha2::{Digest, Sha256};
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use contacts::{RegistrationContact, RegistrationDevice};
-
-use super::{AccountStore, StoreError, Tx, audit_log, bind_ids, escaped_pattern, linked_accounts, list, padded, row};
 use crate::pool::Connection;
+use crate::{AccountStore, StoreError, Tx, audit_log, bind_ids, escaped_pattern, linked_accounts, list, padded, row};
+use contacts::{RegistrationContact, RegistrationDevice};
+use credentials::{lock_count, set_count};
 use domain::{AuditAction, LinkDigest, Role, UserId};
 
 /// The outcome of a registration.
@@ -311,4 +313,146 @@ pub(super) async fn read(connection: &mut Connection, id: UserId) -> Result<Opti
     let sql = concat!("SELECT ", columns!(), " FROM users WHERE id = $1");
     let row = sqlx::query(sql).bind(id.to_string()).fetch_optional(connection).await?;
     row.as_ref().map(user).transpose()
+}
+
+/// The account of another shop's customer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExternalAccount {
+    pub id: UserId,
+    /// Since when the account counts: since when the other shop has known its customer.
+    pub since: Timestamp,
+    /// Whether the other shop has verified how it reaches the customer.
+    pub is_verified: bool,
+    /// Blocked or deleted here.
+    pub is_closed: bool,
+}
+
+fn account(row: &AnyRow) -> Result<ExternalAccount, sqlx::Error> {
+    Ok(ExternalAccount {
+        id: row::parsed(row, "id")?,
+        since: row::time(row, "created_at_ms")?,
+        is_verified: row::int(row, "external_verified")? == 1,
+        is_closed: is_closed(row)?,
+    })
+}
+
+impl AccountStore<'_> {
+    /// The account with this id at the other shop.
+    pub async fn external(self, external_id: &str) -> Result<Option<ExternalAccount>, StoreError> {
+        let sql = "SELECT id, created_at_ms, external_verified, blocked_at_ms, deleted_at_ms FROM users
+             WHERE external_id = $1";
+        self.optional(sqlx::query(sql).bind(external_id), account).await
+    }
+
+    /// Adds the account of a customer, or changes what the other shop says about it. `new` has the id of a new account.
+    /// Returns whether it is new. No one can sign in by the name of the account: its password is no hash, and no name
+    /// that a shopper may choose has a colon.
+    pub async fn put_external(self, external_id: &str, new: &ExternalAccount) -> Result<bool, StoreError> {
+        let name = format!("ext:{external_id}");
+        let sql = "INSERT INTO users (id, username, username_key, password_hash, role, created_at_ms, external_id,
+               external_verified) VALUES ($1, $2, $2, 'none', $3, $4, $5, $6) ON CONFLICT DO NOTHING";
+        let added = sqlx::query(sql)
+            .bind(new.id.to_string())
+            .bind(name)
+            .bind(Role::User.as_str())
+            .bind(new.since.as_millisecond())
+            .bind(external_id)
+            .bind(i64::from(new.is_verified))
+            .execute(&self.pool)
+            .await?;
+        if added.rows_affected() == 1 {
+            return Ok(true);
+        }
+        let sql = "UPDATE users SET created_at_ms = $2, external_verified = $3 WHERE external_id = $1";
+        let query = sqlx::query(sql).bind(external_id).bind(new.since.as_millisecond());
+        query.bind(i64::from(new.is_verified)).execute(&self.pool).await?;
+        Ok(false)
+    }
+}
+
+/// A count of registrations.
+#[derive(Debug, Clone)]
+pub struct RegistrationCount {
+    pub key: String,
+    /// Milliseconds after which one registration is forgotten.
+    pub interval_ms: i64,
+    /// The count grows up to this number.
+    pub most: i64,
+}
+
+/// The outcome of counting a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountOutcome {
+    Counted,
+    /// The counts have grown since the challenge was issued, and its proof of work is too small for them.
+    TooEasy,
+    /// The proof was already spent on another account.
+    Spent,
+}
+
+impl AccountStore<'_> {
+    /// The present counts, in the order of `of`.
+    pub async fn registrations(self, of: &[RegistrationCount]) -> Result<Vec<u64>, StoreError> {
+        let now = self.now().await?.as_millisecond();
+        let mut counts = Vec::with_capacity(of.len());
+        for count in of {
+            let query = sqlx::query("SELECT restored_at_ms FROM guesses WHERE key = $1").bind(count.key.clone());
+            let until = self.optional(query, |row| row::int(row, "restored_at_ms")).await?.unwrap_or(now);
+            counts.push(counted(until - now, count));
+        }
+        Ok(counts)
+    }
+
+    /// Counts a registration and spends its proof, if `is_enough` says that the proof is enough for the counts before it.
+    pub async fn count_registration(
+        self,
+        of: &[RegistrationCount],
+        is_enough: impl Fn(&[u64]) -> bool,
+        proof: Option<(&str, Timestamp)>,
+    ) -> Result<CountOutcome, StoreError> {
+        let mut tx = self.begin().await?;
+        let mut counts = Vec::with_capacity(of.len());
+        for count in of {
+            let ahead = i64::try_from(lock_count(&mut tx, &count.key).await?).unwrap_or(i64::MAX);
+            counts.push(counted(ahead, count));
+            let next = ahead.saturating_add(count.interval_ms).min(count.interval_ms * count.most);
+            set_count(&mut tx, &count.key, next).await?;
+        }
+        if !is_enough(&counts) {
+            return Ok(CountOutcome::TooEasy);
+        }
+        if let Some((id, expires_at)) = proof
+            && !spend(&mut tx, id, expires_at).await?
+        {
+            return Ok(CountOutcome::Spent);
+        }
+        tx.commit().await?;
+        Ok(CountOutcome::Counted)
+    }
+
+    /// Marks what works once as spent until it expires. Returns `false` if it was spent before.
+    pub async fn spend(self, id: &str, expires_at: Timestamp) -> Result<bool, StoreError> {
+        let mut tx = self.begin().await?;
+        let is_first = spend(&mut tx, id, expires_at).await?;
+        tx.commit().await?;
+        Ok(is_first)
+    }
+
+    /// Deletes expired challenges, which are refused anyway.
+    pub async fn purge_spent_proofs(self) -> Result<(), StoreError> {
+        let now = self.now().await?.as_millisecond();
+        sqlx::query("DELETE FROM spent_proofs WHERE expires_at_ms <= $1").bind(now).execute(&self.pool).await?;
+        Ok(())
+    }
+}
+
+/// Marks a challenge as spent until it expires. Returns `false` if it was spent before.
+async fn spend(tx: &mut Tx, challenge: &str, expires_at: Timestamp) -> Result<bool, sqlx::Error> {
+    let sql = "INSERT INTO spent_proofs (id, expires_at_ms) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    let query = sqlx::query(sql).bind(challenge.to_owned()).bind(expires_at.as_millisecond());
+    Ok(query.execute(&mut **tx).await?.rows_affected() == 1)
+}
+
+fn counted(ahead_ms: i64, count: &RegistrationCount) -> u64 {
+    u64::try_from(ahead_ms).unwrap_or_default().div_ceil(count.interval_ms.max(1).unsigned_abs())
 }

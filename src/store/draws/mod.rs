@@ -1,23 +1,29 @@
-//! Draws: their entries ([`entries`]), their steps from the lock of the list to the last order ([`steps`]), and draws whose
-//! public round never comes ([`missing_round`]). A draw needs neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
+//! Draws: their entries ([`entries`]), and their steps from the lock of the list to the last order ([`steps`]). A draw needs
+//! neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
 //!
 //! Transactions that change entries share the lock of the list, and a transaction that changes the draw holds it alone.
 //! So no entry changes after the list is closed.
+//!
+//! The row of a draw follows its sale ([`follow_sale`]). It exists as long as the sale is announced, its rules come from the
+//! sale's definition, and it is called off with the sale. Entries are taken only once the sale has opened. From then on
+//! the definition is fixed, and so are the rules.
 
-pub(super) mod announced;
-mod audit;
 pub(super) mod entries;
-mod missing_round;
-pub(super) mod reading;
 pub(super) mod steps;
+
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::{DrawStore, ListLock, StoreError, Tx, row};
-use domain::draw::{DrawRules, DrawSecret, PublicRound, Randomness, RoundChange};
-use domain::{DrawStage, DrawState, Sale, SaleId};
+use crate::audit::Snapshot;
+use crate::{DrawStore, ListLock, StoreError, Tx, row};
+use domain::draw::{
+    DrawRules, DrawSecret, EntryId, EntryList, EntryStatus, Exclusion, ListedEntry, Proof, PublicRound, Randomness,
+    RoundChange, root,
+};
+use domain::{DrawEntry, DrawStage, DrawState, EntryState, Sale, SaleId, SaleState, hex};
 
 /// A draw as stored.
 #[derive(Debug, Clone)]
@@ -164,4 +170,168 @@ async fn lock(tx: &mut Tx, lock: ListLock, sale: SaleId) -> Result<Option<Draw>,
     tx.lock_list(lock, sale).await?;
     let sql = concat!("SELECT ", columns!(), " FROM draws WHERE sale_id = $1");
     sqlx::query(sql).bind(sale.0).fetch_optional(&mut **tx).await?.as_ref().map(draw).transpose()
+}
+
+/// Updates the draw of a sale that is new (`before` is `None`) or was changed. The caller has locked the sale's row.
+pub(crate) async fn follow_sale(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
+    if before.is_none_or(|before| before.state.is_planned()) {
+        let is_announced = matches!(after.state, SaleState::Scheduled | SaleState::Live);
+        return if after.mode.is_draw() && is_announced {
+            announce(tx, after).await
+        } else if after.state == SaleState::Ended {
+            call_off(tx, before, after).await
+        } else {
+            withdraw(tx, after).await
+        };
+    }
+    if after.state == SaleState::Ended { call_off(tx, before, after).await } else { Ok(()) }
+}
+
+/// Publishes the rules. The secret is drawn with the first announcement and stays the same.
+async fn announce(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+    let known = sqlx::query("SELECT secret FROM draws WHERE sale_id = $1").bind(sale.id.0);
+    let secret = match known.fetch_optional(&mut **tx).await? {
+        Some(known) => row::parsed(&known, "secret")?,
+        None => DrawSecret::new(rand::random()),
+    };
+    let plan = sale.mode.draw_plan().zip(sale.window.closes_at);
+    let (Some(rules), Some((plan, closes))) = (sale.draw_rules(&secret), plan) else {
+        return Err(sqlx::Error::Protocol(format!("the draw of sale {} has no window", sale.id)));
+    };
+    let sql = "INSERT INTO draws (sale_id, state, secret, rules, lock_at_ms) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (sale_id) DO UPDATE SET rules = excluded.rules, lock_at_ms = excluded.lock_at_ms";
+    sqlx::query(sql)
+        .bind(sale.id.0)
+        .bind(DrawState::Announced.as_str())
+        .bind(secret.to_hex())
+        .bind(rules.canonical())
+        .bind(plan.lock_at(closes).as_millisecond())
+        .execute(&mut **tx)
+        .await?;
+    Ok(())
+}
+
+/// Takes the announcement back, because the sale is a draft again or not a draw any more.
+async fn withdraw(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM draws WHERE sale_id = $1").bind(sale.id.0).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Calls the draw off if the sale ends before its closing time. It is then not the sale that was announced, so no entry
+/// wins.
+async fn call_off(tx: &mut Tx, before: Option<&Sale>, after: &Sale) -> Result<(), sqlx::Error> {
+    let announced = before.and_then(|before| before.window.closes_at);
+    if announced <= after.window.closes_at {
+        return Ok(());
+    }
+    tx.lock_list(ListLock::Exclusive, after.id).await?;
+    let sql = "UPDATE draws SET state = $2, called_off_at_ms = $4, told_until = '' WHERE sale_id = $1 AND state = $3";
+    let (called_off, announced) = (DrawState::CalledOff.as_str(), DrawState::Announced.as_str());
+    let query = sqlx::query(sql).bind(after.id.0).bind(called_off).bind(announced);
+    query.bind(tx.now.as_millisecond()).execute(&mut **tx).await?;
+    Ok(())
+}
+
+/// Deletes the draw of a draft that is deleted.
+pub(crate) async fn delete(tx: &mut Tx, sale: &Sale) -> Result<(), sqlx::Error> {
+    withdraw(tx, sale).await
+}
+
+/// Entries per statement.
+const PAGE_SIZE: usize = 20_000;
+/// Contradictions that are reported per draw.
+const MAX_NAMED: usize = 20;
+
+impl Snapshot {
+    /// Describes draws whose list does not have the published root, whose ranks differ from the proof, or whose units
+    /// were not offered to entries in the order of ranks.
+    pub async fn draw_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+        let mut problems = Vec::new();
+        for draw in self.all(sqlx::query(ALL_LOCKED), draw).await? {
+            let entries = self.draw_entries(draw.sale_id).await?;
+            let mut found = contradictions(&draw, &entries);
+            found.extend(self.orders_without_entry(draw.sale_id).await?);
+            problems.extend(found.into_iter().take(MAX_NAMED).map(|what| format!("sale {}: {what}", draw.sale_id)));
+        }
+        Ok(problems)
+    }
+
+    async fn draw_entries(&mut self, sale: SaleId) -> Result<Vec<DrawEntry>, StoreError> {
+        let mut all: Vec<DrawEntry> = Vec::new();
+        loop {
+            let after = all.last().map(|last| last.id.to_string()).unwrap_or_default();
+            let query = sqlx::query(entries::AUDIT_PAGE).bind(sale.0).bind(after).bind(PAGE_SIZE as i64);
+            let page = self.all(query, entries::entry).await?;
+            self.progress.fetch_add(page.len() as u64, std::sync::atomic::Ordering::Relaxed);
+            let is_last = page.len() < PAGE_SIZE;
+            all.extend(page);
+            if is_last {
+                return Ok(all);
+            }
+        }
+    }
+
+    async fn orders_without_entry(&mut self, sale: SaleId) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT 'order ' || id || ' belongs to no entry of its user' AS problem FROM orders
+             WHERE sale_id = $1 AND NOT EXISTS (SELECT 1 FROM draw_entries WHERE draw_entries.sale_id = orders.sale_id
+               AND draw_entries.user_id = orders.user_id AND draw_entries.order_id = orders.id)";
+        self.all(sqlx::query(sql).bind(sale.0), |row| row::text(row, "problem")).await
+    }
+}
+
+/// How a locked draw contradicts what was published about it. `entries` are all its entries, sorted by id.
+fn contradictions(draw: &Draw, entries: &[DrawEntry]) -> Vec<String> {
+    let listed = entries.iter().filter(|entry| entry.state != EntryState::Withdrawn).map(|entry| {
+        let status = match entry.state {
+            EntryState::Excluded => EntryStatus::Excluded(entry.reason.unwrap_or(Exclusion::Other)),
+            _ => EntryStatus::In,
+        };
+        ListedEntry { id: entry.id, status }
+    });
+    let list = match EntryList::new(listed.collect()) {
+        Ok(list) => list,
+        Err(wrong) => return vec![wrong.to_string()],
+    };
+    if draw.state == DrawState::Locked {
+        let is_published = draw.root.as_deref() == Some(&*hex::encode(&root(&list.taking_part())));
+        return if is_published { vec![] } else { vec!["the list of entries has not the published root".to_owned()] };
+    }
+    let Some(proof) = draw.proof.as_deref().and_then(|proof| Proof::parse(proof.as_bytes()).ok()) else {
+        return vec!["the draw was held and has no readable proof".to_owned()];
+    };
+    let mut found = Vec::new();
+    if draw.root.as_deref() != Some(&*proof.root)
+        || draw.rules.canonical() != proof.rules
+        || draw.changes != proof.changes
+    {
+        found.push("the proof has not the published root, rules and changes of the round".to_owned());
+    }
+    match proof.verify(list.to_csv().as_bytes()) {
+        Ok(verification) => {
+            let failed = verification.checks.iter().filter(|check| check.failure.is_some());
+            found.extend(failed.map(|check| format!("it does not hold that {}", check.promise)));
+            found.extend(wrong_ranks(draw, entries, &verification.order));
+        }
+        Err(wrong) => found.push(wrong.to_string()),
+    }
+    found
+}
+
+/// Entries whose rank differs from `order`, entries that had their turn and got no order, and entries that got an order
+/// before their turn.
+fn wrong_ranks(draw: &Draw, entries: &[DrawEntry], order: &[EntryId]) -> Vec<String> {
+    let ranks: HashMap<EntryId, i64> = order.iter().copied().zip(0..).collect();
+    let wrong = entries.iter().filter_map(|entry| {
+        let rank = ranks.get(&entry.id).copied();
+        let had_turn = rank.is_some_and(|rank| rank < draw.next_rank);
+        let was_offered = entry.order_id.is_some() || entry.state == EntryState::Skipped;
+        if entry.rank != rank {
+            Some(format!("entry {} has rank {:?} instead of {rank:?}", entry.id, entry.rank))
+        } else if had_turn != was_offered {
+            Some(format!("entry {} was {}", entry.id, if had_turn { "passed over" } else { "served before its turn" }))
+        } else {
+            None
+        }
+    });
+    wrong.collect()
 }

@@ -3,7 +3,6 @@
 
 pub(super) mod deliveries;
 mod facts;
-mod following;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use uuid::{NoContext, Uuid};
 
 use crate::audit_log::log;
 use crate::{EventStore, MAX_ROWS, StoreError, Tx, placeholders, row};
-pub use following::Followed;
+pub use facts::Followed;
 
 use domain::event::{EndpointState, EventChoice, EventKind};
 use domain::ids::first_id_of;
@@ -162,10 +161,10 @@ impl EventStore<'_> {
     /// are [`MAX_ENDPOINTS`].
     pub async fn add_endpoint(self, new: &Endpoint, actor: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        following::lock(&mut tx).await?;
+        facts::lock(&mut tx).await?;
         let count = sqlx::query("SELECT COUNT(*) AS n FROM event_endpoints").fetch_one(&mut *tx).await?;
         match row::int(&count, "n")? {
-            0 => following::begin(&mut tx).await?,
+            0 => facts::begin(&mut tx).await?,
             MAX_ENDPOINTS.. => return Ok(false),
             _ => {}
         }
@@ -243,7 +242,7 @@ impl EventStore<'_> {
     /// Deletes an endpoint with its deliveries. After the last one the shop makes no events any more.
     pub async fn delete_endpoint(self, id: &str, actor: &str) -> Result<bool, StoreError> {
         let mut tx = self.begin().await?;
-        following::lock(&mut tx).await?;
+        facts::lock(&mut tx).await?;
         let Some(before) = locked(&mut tx, id).await? else { return Ok(false) };
         sqlx::query("DELETE FROM event_endpoints WHERE id = $1").bind(id.to_owned()).execute(&mut *tx).await?;
         let sql = "UPDATE event_cursor SET position = NULL WHERE NOT EXISTS (SELECT 1 FROM event_endpoints)";

@@ -1,18 +1,18 @@
-//! Orders in the database: reads for owners, operators and the audit, and cancellation.
+//! Orders in the database: reads for owners, operators and the audit, cancellation, and releases of units.
+//!
+//! An order that ends leaves a pending release: its units are still taken in the stock backend. The release is written in
+//! the transaction that ends the order, and deleted once the backend has released the units, so no unit is lost. Releasing
+//! twice changes nothing.
 
 pub(super) mod changes;
 pub(super) mod holds;
 pub(super) mod intake;
 pub(super) mod invoices;
-pub(super) mod numbers;
-pub(super) mod open_payments;
 pub(super) mod parcels;
-pub(super) mod releases;
 pub(super) mod reservations;
 pub(super) mod returns;
 pub(super) mod search;
 pub(super) mod staff_actions;
-pub(super) mod totals;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,16 +21,14 @@ use jiff::Timestamp;
 use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
-use super::sales::add_sold;
-use super::{
-    LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, linked_accounts, list, padded, placeholders, row,
-    sales, shipping,
-};
 use crate::pool::Connection;
+use crate::sales::add_sold;
+use crate::{
+    LockPatience, MAX_ROWS, OrderStore, StoreError, Tx, bind_ids, linked_accounts, list, next_attempt, padded,
+    placeholders, row, sales, staff,
+};
 use domain::order::OrderEvent;
-use domain::{Address, LinkDigest, Order, OrderId, OrderNumber, OrderStatus, SaleId, UserId};
-use open_payments::close_payments_of;
-use releases::{HeldUnits, held_columns, held_units};
+use domain::{Address, LinkDigest, Order, OrderId, OrderNumber, OrderStatus, Reservation, SaleId, UserId};
 use search::{STATUS_UNINDEXED, status_condition};
 
 /// How much longer an overdue order waits for its payment to be closed.
@@ -119,7 +117,7 @@ impl OrderStore<'_> {
         let before = order.amount;
         let is_elsewhere = order.address.as_deref().is_none_or(|earlier| !earlier.is_in_town_of(address));
         if order.status == OrderStatus::Unpaid && is_elsewhere {
-            let table = shipping::of_sale(&mut tx, sale).await?;
+            let table = staff::shipping_of(&mut tx, sale).await?;
             order.set_shipping(table.cost(order.goods(), address));
         }
         let sql = "UPDATE orders SET address = $2, amount = $3, shipping = $4 WHERE id = $1";
@@ -282,7 +280,7 @@ async fn cancel_within(
     if !cancelled.is_empty() {
         let units: i64 = cancelled.iter().map(|held| i64::from(held.quantity)).sum();
         add_sold(tx, sale, -units).await?;
-        releases::add(tx, &cancelled).await?;
+        add_releases(tx, &cancelled).await?;
         let ids: Vec<OrderId> = cancelled.iter().map(|held| held.order_id).collect();
         add_events(tx, &ids, OrderStatus::Cancelled, now).await?;
         close_payments_of(tx, &ids).await?;
@@ -315,4 +313,122 @@ pub(super) async fn add_events(
         query.execute(&mut **tx).await?;
     }
     Ok(())
+}
+
+/// Makes the open payments of orders that ended or were paid due for closing at once, in the same transaction.
+pub(crate) async fn close_payments_of(tx: &mut Tx, orders: &[OrderId]) -> Result<(), sqlx::Error> {
+    for chunk in padded(orders) {
+        let sql = format!(
+            "UPDATE payments SET close_at_ms = 0 WHERE close_at_ms IS NOT NULL AND order_id IN {}",
+            list(chunk.len(), 0)
+        );
+        bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk).execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// Units that an order holds. The backend releases them only if the user's hold still belongs to this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeldUnits {
+    pub order_id: OrderId,
+    pub sale_id: SaleId,
+    pub user_id: UserId,
+    pub quantity: u32,
+}
+
+impl HeldUnits {
+    /// The units of a reservation.
+    pub fn of(r: &Reservation) -> HeldUnits {
+        HeldUnits { order_id: r.order_id, sale_id: r.sale_id, user_id: r.user_id, quantity: r.quantity }
+    }
+}
+
+impl OrderStore<'_> {
+    /// The oldest pending releases.
+    pub async fn pending_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
+        let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases ORDER BY order_id LIMIT $1";
+        self.all(sqlx::query(sql).bind(limit), held_units).await
+    }
+
+    /// Pending releases whose next attempt is due. Releases that have waited longest come first.
+    pub async fn due_releases(self, limit: i64) -> Result<Vec<HeldUnits>, StoreError> {
+        let sql = "SELECT order_id AS id, sale_id, user_id, quantity FROM releases WHERE next_attempt_at_ms <= $1
+             ORDER BY next_attempt_at_ms, order_id LIMIT $2";
+        let now = self.now().await?.as_millisecond();
+        self.all(sqlx::query(sql).bind(now).bind(limit), held_units).await
+    }
+
+    /// Postpones the next attempt of releases, by half a second at first and by up to eight seconds.
+    pub async fn postpone_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
+        let now = self.now().await?.as_millisecond();
+        for chunk in padded(orders) {
+            let next = next_attempt(500, 4);
+            let sql = format!("UPDATE releases SET {next} WHERE order_id IN {}", list(chunk.len(), 1));
+            bind_ids(sqlx::query(AssertSqlSafe(sql)).bind(now), &chunk).execute(&self.pool).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes releases of sales that are retired, deleted or sold by draw, because the backend holds no units of them.
+    /// A late copy of an order, or a refund, may have requested them. Returns how many were deleted.
+    pub async fn delete_releases_of_retired_sales(self) -> Result<u64, StoreError> {
+        let sql = "DELETE FROM releases WHERE NOT EXISTS
+               (SELECT 1 FROM sales WHERE sales.id = releases.sale_id AND sales.retired_at_ms IS NULL
+                  AND sales.mode <> 'draw')";
+        Ok(sqlx::query(sql).execute(&self.pool).await?.rows_affected())
+    }
+
+    /// Deletes releases that the stock backend has carried out.
+    pub async fn delete_releases(self, orders: &[OrderId]) -> Result<(), StoreError> {
+        for chunk in padded(orders) {
+            let sql = format!("DELETE FROM releases WHERE order_id IN {}", list(chunk.len(), 0));
+            let query = bind_ids(sqlx::query(AssertSqlSafe(sql)), &chunk);
+            query.execute(&self.pool).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds releases for units that ended orders hold again although their first release is done.
+    pub async fn request_releases(self, releases: &[HeldUnits]) -> Result<(), StoreError> {
+        let mut tx = self.begin().await?;
+        add_releases(&mut tx, releases).await?;
+        Ok(tx.commit().await?)
+    }
+}
+
+async fn add_releases(tx: &mut Tx, releases: &[HeldUnits]) -> Result<(), sqlx::Error> {
+    for chunk in releases.chunks(MAX_ROWS) {
+        let sql = format!(
+            "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES {} ON CONFLICT DO NOTHING",
+            placeholders(chunk.len(), 4)
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for release in chunk {
+            query = query
+                .bind(release.order_id.to_string())
+                .bind(release.sale_id.0)
+                .bind(release.user_id.to_string())
+                .bind(i64::from(release.quantity));
+        }
+        query.execute(&mut **tx).await?;
+    }
+    Ok(())
+}
+
+/// The columns of `orders` that [`held_units`] maps.
+macro_rules! held_columns {
+    () => {
+        "id, sale_id, user_id, quantity"
+    };
+}
+pub(super) use held_columns;
+
+/// Maps a row with the [`held_columns`] of an order.
+fn held_units(row: &AnyRow) -> Result<HeldUnits, sqlx::Error> {
+    Ok(HeldUnits {
+        order_id: row::parsed(row, "id")?,
+        sale_id: SaleId(row::int(row, "sale_id")?),
+        user_id: row::parsed(row, "user_id")?,
+        quantity: row::int(row, "quantity")? as u32,
+    })
 }

@@ -12,9 +12,8 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 use uuid::Uuid;
 
-use super::open_payments::close_payments_of;
 use super::staff_actions::add_step;
-use super::{cancel_within, columns, order};
+use super::{cancel_within, close_payments_of, columns, order};
 use crate::audit_log::log;
 use crate::payments::take_back_deposit;
 use crate::wallet::post;

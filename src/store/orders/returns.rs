@@ -6,12 +6,12 @@ use serde_json::json;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
+use super::HeldUnits;
 use super::parcels::{self, ParcelActor};
-use super::releases::HeldUnits;
 use super::staff_actions::{self, AuditReason, StaffAction};
 use crate::audit_log::log;
-use crate::payments::partial_refunds::{self, NewPartialRefund, captured};
 use crate::payments::refunds::RefundRefusal;
+use crate::payments::refunds::{self, NewPartialRefund, captured};
 use crate::pool::Connection;
 use crate::{OrderStore, StoreError, Tx, mail, row, sales};
 use domain::returns::{ReturnAnswer, ReturnReceipt, ReturnRefusal, ReturnRequest, ReturnStep, decide};
@@ -156,7 +156,7 @@ pub(crate) async fn receive(
         StaffAction::Refund
     } else {
         let part = NewPartialRefund { id, order: of.order, amount, to: RefundTarget::Payer };
-        if let Err(refusal) = partial_refunds::begin(tx, &part, reason).await? {
+        if let Err(refusal) = refunds::begin_partial(tx, &part, reason).await? {
             return Ok(Err(refusal));
         }
         end(tx, of.order, (id, amount, of.restock), reason).await?;

@@ -3,15 +3,11 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::open_payments::close_payments_of;
-use super::releases::{self, HeldUnits, held_columns, held_units};
-use super::returns;
-use super::{add_events, holds};
+use super::{HeldUnits, add_events, add_releases, close_payments_of, held_columns, held_units, holds, returns};
 use crate::audit_log::log;
-use crate::payments::partial_refunds::captured;
-use crate::payments::refunds::Refund;
-use crate::sales::{self, add_sold};
-use crate::{OrderStore, StoreError, Tx};
+use crate::payments::refunds::{Refund, captured};
+use crate::sales::add_sold;
+use crate::{OrderStore, StoreError, Tx, sales};
 use domain::{AuditAction, HoldOutcome, Money, OrderId, OrderStatus, RefundId, SaleId};
 
 /// An action of staff on an order.
@@ -136,7 +132,7 @@ pub(crate) async fn apply(
     }
     add_sold(tx, sale, -i64::from(held.quantity)).await?;
     if !is_retired(tx, sale).await? {
-        releases::add(tx, &[held]).await?;
+        add_releases(tx, &[held]).await?;
     }
     add_step(tx, id, to, reason, now).await?;
     let before = json!({"status": from, "sale_id": sale, "user_id": held.user_id});

@@ -7,12 +7,11 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use uuid::Uuid;
 
-use super::refunds::{self, FailedRefund, Refund};
-use super::{Payment, PaymentPurpose, record_webhook};
+use super::refunds::{FailedRefund, Refund};
+use super::{Payment, PaymentPurpose, record_webhook, refunds};
 use crate::audit_log::log;
 use crate::{AuditReason, PaymentStore, StoreError, Tx, row};
-use domain::PaymentStatus;
-use domain::{AuditAction, CaseKind, Currency, DisputeState, Money, OrderId, RefundId, UserId};
+use domain::{AuditAction, CaseKind, Currency, DisputeState, Money, OrderId, PaymentStatus, RefundId, UserId};
 
 /// A case to be opened.
 #[derive(Debug, Clone, Copy)]
@@ -300,7 +299,7 @@ pub(super) async fn apply(
         }
         CaseAction::Settle => {
             if let Some(refund) = of.refund.as_ref().filter(|_| of.settles_as_refunded()) {
-                refunds::refund(tx, refund, now).await?;
+                refunds::record_refund(tx, refund, now).await?;
             }
             let is_settled = settle(tx, &of.id, reason, now).await?;
             keep_held(tx, of, now).await?;

@@ -4,9 +4,6 @@
 pub(super) mod approvals;
 pub(super) mod cases;
 mod closing;
-pub(super) mod partial_refunds;
-pub(super) mod pending;
-mod purge;
 pub(super) mod records;
 pub(super) mod refunds;
 pub(super) mod sandbox;
@@ -19,11 +16,9 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use super::deposits;
-use super::orders::open_payments::close_payments_of;
-use super::orders::{add_events, read};
+use super::orders::{add_events, close_payments_of, read};
 use super::wallet::{Posted, lock, post};
-use super::{PaymentStore, StoreError, Tx, row};
+use super::{PaymentStore, StoreError, Tx, deposits, row};
 use crate::accounts;
 use cases::NewCase;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};

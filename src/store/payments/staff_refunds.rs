@@ -16,8 +16,8 @@ use serde_json::json;
 
 use super::approvals::{Approval, columns};
 use super::cases::{self, CaseAction, DISPUTED, PaymentCase};
-use super::partial_refunds::{self, NewPartialRefund, captured};
 use super::refunds::RefundRefusal;
+use super::refunds::{self, NewPartialRefund, captured};
 use crate::audit_log::log;
 use crate::orders::returns::{self, ReceivedReturn};
 use crate::orders::{read, staff_actions};
@@ -288,7 +288,7 @@ async fn amount_of(tx: &mut Tx, new: &NewStaffRefund<'_>) -> Result<Result<Optio
         },
         StaffRefund::Part(part) => {
             let part = NewPartialRefund { id: new.id, ..part };
-            partial_refunds::check(tx, &part).await?.map(|_| Some(part.amount))
+            refunds::check_partial(tx, &part).await?.map(|_| Some(part.amount))
         }
         StaffRefund::Return(of) => returns::check(tx, &of).await?.map(|(amount, _)| Some(amount)),
         StaffRefund::Case(case) if case.takes_refund() => Ok(case.undecided()),
@@ -332,7 +332,7 @@ async fn begin(
             Ok(held.map(Some).ok_or(RefundRefusal::WrongStatus))
         }
         StaffRefund::Part(part) => {
-            let begun = partial_refunds::begin(tx, &NewPartialRefund { id, ..part }, reason).await?;
+            let begun = refunds::begin_partial(tx, &NewPartialRefund { id, ..part }, reason).await?;
             Ok(begun.map(|()| None))
         }
         StaffRefund::Return(of) => returns::receive(tx, id, &of, reason).await,

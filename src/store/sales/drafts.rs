@@ -80,7 +80,7 @@ impl SaleStore<'_> {
         touch(&mut tx).await?;
         preview_deletion(&before)?;
         sqlx::query("DELETE FROM sale_buckets WHERE sale_id = $1").bind(id.0).execute(&mut *tx).await?;
-        crate::draws::announced::delete(&mut tx, &before).await?;
+        crate::draws::delete(&mut tx, &before).await?;
         crate::waiting_rooms::places::delete(&mut tx, &before).await?;
         eligibility::delete(&mut tx, id).await?;
         deposits::delete(&mut tx, id).await?;
@@ -206,7 +206,7 @@ pub(crate) async fn create_in(
         refuse_overlap(tx, &created).await?;
     }
     insert(tx, &created, options.form_key.as_deref(), now).await?;
-    crate::draws::announced::follow_sale(tx, None, &created).await?;
+    crate::draws::follow_sale(tx, None, &created).await?;
     crate::waiting_rooms::places::follow_sale(tx, &created).await?;
     log(tx, actor, AuditAction::Create, &format!("sale {id}"), None::<&Sale>, Some(&created), now).await?;
     Ok(created)

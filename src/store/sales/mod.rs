@@ -3,7 +3,6 @@
 
 pub(super) mod buckets;
 pub(super) mod changes;
-pub(super) mod counters;
 pub(crate) mod drafts;
 pub(super) mod rehearsals;
 pub(super) mod reports;
@@ -17,8 +16,7 @@ use sqlx::{AssertSqlSafe, Row};
 use super::{AnyQuery, LockPatience, SaleStore, StoreError, Tx, row};
 use crate::audit_log::log;
 use crate::idempotency::{made_before, record_made};
-use changes::touch;
-use changes::{SaleChange, SaleRefusal};
+use changes::{SaleChange, SaleRefusal, touch};
 use domain::ledger::money;
 use domain::{
     DrawPlan, EligibilityRules, GoodsId, ModeName, Money, Rush, Sale, SaleId, SaleMode, SpreadSeed, WaitingRoomPlan,
@@ -250,7 +248,7 @@ async fn apply_change(
     let values = columns.iter().enumerate().map(|(n, column)| format!("{column} = ${}", n + 1));
     let sql = format!("UPDATE sales SET {} WHERE id = ${}", Vec::from_iter(values).join(", "), columns.len() + 1);
     bind_definition(sqlx::query(AssertSqlSafe(sql)), &after).bind(id.0).execute(&mut *tx).await?;
-    crate::draws::announced::follow_sale(&mut tx, Some(&before), &after).await?;
+    crate::draws::follow_sale(&mut tx, Some(&before), &after).await?;
     crate::waiting_rooms::places::follow_sale(&mut tx, &after).await?;
     log(&mut tx, actor, change.audit_action(), &format!("sale {id}"), Some(&before), Some(&after), now).await?;
     Ok(PendingChange { tx, before, after })
