@@ -1,15 +1,15 @@
 //! Applies the provider's reports. A report is compared with what was asked for and applied once. A report that does
-//! not fit becomes a case for staff ([`CaseKind`]).
+//! not fit becomes a case ([`CaseKind`]), which staff read and settle here.
 
 use axum::http::{HeaderMap, StatusCode};
 use tracing::{info, warn};
 
-use super::provider::{ChargeState, Provider, Report, ReportKind};
-use super::{PaymentError, Payments, answer, bounded};
-use domain::PaymentStatus;
+use crate::provider::{ChargeState, Provider, Report, ReportKind};
+use crate::{PaymentError, Payments, answer, bounded};
 use domain::payment::MAX_REPORTED_AMOUNT;
-use domain::{CaseKind, Money, PaymentId};
-use store::{CaptureOutcome, FailedRefund, NewCase, Payment, Refund, StoreError};
+use domain::{CaseKind, Money, Page, PaymentId, PaymentStatus, UserId};
+use orders::support::StaffActionOutcome;
+use store::{AuditReason, CaptureOutcome, CaseAction, FailedRefund, NewCase, Payment, PaymentCase, Refund, StoreError};
 
 impl Payments {
     /// Applies a report of a provider and returns the provider's answer. The signature covers the raw body and is
@@ -186,4 +186,36 @@ fn difference(provider: &dyn Provider, report: &Report, known: &Payment) -> Opti
     }
     let reference = report.reference.as_ref().zip(known.reference.as_ref()).filter(|(told, begun)| told != begun);
     reference.map(|(told, begun)| format!("paid as {told}, begun as {begun}"))
+}
+
+impl Payments {
+    /// One page of the open cases or of the settled cases, newest first.
+    pub async fn cases(
+        &self,
+        settled: bool,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Page<PaymentCase, String>, StoreError> {
+        let cases = self.store.payments().payment_cases(settled, before, limit as i64 + 1).await?;
+        Ok(Page::cut(cases, limit, |case| case.id.clone()))
+    }
+
+    /// Settles a case. `by` is the account of `reason.actor`; staff cannot settle a case about their own payment.
+    pub async fn settle_case(
+        &self,
+        of: &PaymentCase,
+        by: UserId,
+        reason: AuditReason<'_>,
+    ) -> Result<StaffActionOutcome, StoreError> {
+        if let Some(payment) = &of.payment
+            && self.store.payments().payer_of(payment).await? == Some(by)
+        {
+            return Ok(StaffActionOutcome::OwnOrder);
+        }
+        if !self.store.payments().apply_case_action(of, CaseAction::Settle, reason).await? {
+            return Ok(StaffActionOutcome::WrongStatus);
+        }
+        info!(payment = of.payment_id, kind = %of.kind, actor = reason.actor, "staff settled a payment");
+        Ok(StaffActionOutcome::Done)
+    }
 }

@@ -12,9 +12,8 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::delivery::WebhookClient;
 use super::provider::{Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
-use super::webhook::{self, Webhook};
+use super::webhook::{self, Webhook, WebhookClient};
 use super::{CONCURRENCY, PaymentError};
 use base::signing::{self, ShopSecret};
 use domain::{Money, PaymentId, RefundId};
@@ -217,7 +216,7 @@ impl std::fmt::Debug for Sandbox {
 
 #[cfg(test)]
 mod tests {
-    use super::super::delivery;
+    use super::super::webhook;
     use super::*;
     use base::clock::Clock;
 
@@ -225,10 +224,10 @@ mod tests {
     fn webhook_signature_covers_the_raw_body() {
         let webhook = Webhook::new(&[7; 32]);
         let at = Clock::system().now();
-        let headers = delivery::headers(&webhook, "msg_1", at, "{\"a\":1}").unwrap();
+        let headers = webhook::headers(&webhook, "msg_1", at, "{\"a\":1}").unwrap();
         assert!(webhook.verify(b"{\"a\":1}", &headers).unwrap().verify(at).is_ok());
         assert!(webhook.verify(b"{\"a\": 1}", &headers).is_err());
-        let old = delivery::headers(&webhook, "msg_1", at - Duration::from_secs(3600), "{}").unwrap();
+        let old = webhook::headers(&webhook, "msg_1", at - Duration::from_secs(3600), "{}").unwrap();
         assert!(webhook.verify(b"{}", &old).unwrap().verify(at).is_err());
         assert!(webhook.verify(b"{}", &axum::http::HeaderMap::new()).is_err());
     }
@@ -236,7 +235,7 @@ mod tests {
 
 #[cfg(test)]
 mod fuzz {
-    use super::super::delivery;
+    use super::super::webhook;
     use super::*;
     use base::clock::Clock;
     use testing::fuzz::{inputs, texts};
@@ -249,7 +248,7 @@ mod fuzz {
     fn only_signed_bodies_with_their_headers_verify() {
         let (webhook, at) = (webhook(), Clock::system().now());
         let body = r#"{"type":"payment.captured","data":{"payment_id":"0198c0de-0000-7000-8000-000000000001"}}"#;
-        let headers = delivery::headers(&webhook, "msg_1", at, body).unwrap();
+        let headers = webhook::headers(&webhook, "msg_1", at, body).unwrap();
         inputs(vec![body.into()], |bytes| {
             assert_eq!(webhook.verify(bytes, &headers).is_ok(), bytes == body.as_bytes());
         });

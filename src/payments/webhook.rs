@@ -1,10 +1,17 @@
-//! Standard Webhooks 1.0: signs and verifies the deliveries of payment reports.
+//! Standard Webhooks 1.0: signs, delivers and verifies payment reports, each one POST request.
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
+use std::time::Duration;
+
 use anyhow::{Context, ensure};
-use axum::http::HeaderMap;
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderValue, Request, Uri, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use jiff::Timestamp;
 use ring::hmac;
 
@@ -65,6 +72,46 @@ impl SignedAt {
         ensure!(self.seconds.abs_diff(now.as_second()) <= TOLERANCE, "too old, or of the future");
         Ok(())
     }
+}
+
+/// How long the shop may take to answer. Delivery is retried, so it need not be long.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub(super) struct WebhookClient {
+    client: Client<HttpConnector, Full<Bytes>>,
+    to: Uri,
+}
+
+impl WebhookClient {
+    pub(super) fn new(to: &str) -> anyhow::Result<WebhookClient> {
+        let to: Uri = to.parse().context("invalid webhook URL")?;
+        Ok(WebhookClient { client: Client::builder(TokioExecutor::new()).build_http(), to })
+    }
+
+    /// Posts a webhook.
+    ///
+    /// # Errors
+    /// The shop did not answer with a success status within [`DELIVERY_TIMEOUT`]. The caller retries later.
+    pub(super) async fn post(&self, key: &Webhook, id: &str, at: Timestamp, body: &str) -> anyhow::Result<()> {
+        let mut request = Request::post(self.to.clone()).body(Full::from(body.to_owned()))?;
+        *request.headers_mut() = headers(key, id, at, body)?;
+        let answer = tokio::time::timeout(DELIVERY_TIMEOUT, self.client.request(request)).await;
+        let status = answer.context("the shop did not answer in time")??.status();
+        ensure!(status.is_success(), "the shop answered {status}");
+        Ok(())
+    }
+}
+
+/// The headers of a Standard Webhook.
+pub(super) fn headers(key: &Webhook, id: &str, at: Timestamp, body: &str) -> anyhow::Result<HeaderMap> {
+    let signature = key.sign(id, at, body.as_bytes());
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ID, id.parse()?);
+    headers.insert(TIMESTAMP, at.as_second().into());
+    headers.insert(SIGNATURE, signature.parse()?);
+    Ok(headers)
 }
 
 #[cfg(test)]

@@ -14,8 +14,7 @@ use serde_json::json;
 use tokio::task::spawn_blocking;
 
 use super::Alipay;
-use crate::bill_files::{Columns, Lines, bill, lines, unpacked};
-use crate::numbers::{bill_amount, from_china, id_in};
+use crate::china::{Columns, Lines, bill, bill_amount, from_china, id_in, lines, unpacked};
 use crate::provider::Bill;
 use domain::settlement::{BillLine, Movement};
 use domain::{Currency, Money};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::notices::Dispute;
-use super::{List, Metadata, Stripe, amounts};
+use super::{List, Metadata, Stripe, from_stripe};
 use crate::provider::{Bill, BillPage, Provider};
 use domain::settlement::{BillLine, Movement};
 
@@ -88,8 +88,8 @@ fn line(transaction: Transaction) -> anyhow::Result<Option<BillLine>> {
     }
     let metadata = source.metadata.unwrap_or_default();
     let payment = metadata.payment.or(source.payment_intent).unwrap_or_else(|| source.id.clone());
-    let amount = source.currency.as_deref().and_then(|currency| amounts::money(source.amount, currency));
-    let fee = amounts::money(transaction.fee, &transaction.currency);
+    let amount = source.currency.as_deref().and_then(|currency| from_stripe(source.amount, currency));
+    let fee = from_stripe(transaction.fee, &transaction.currency);
     Ok(Some(BillLine {
         line: transaction.id,
         of: Movement { payment, refund: is_refund.then(|| metadata.refund.unwrap_or(source.id)) },

@@ -11,11 +11,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Intent, Metadata, Session, Stripe, StripeRefund, amounts};
+use super::{Intent, Metadata, Session, Stripe, StripeRefund, from_stripe};
 use crate::PaymentError;
 use crate::provider::{RefundOutcome, Report, ReportKind};
-use domain::hex;
-use domain::{DisputeState, Money};
+use domain::{DisputeState, Money, hex};
 
 const SIGNATURE: &str = "stripe-signature";
 /// Seconds that a webhook may be old or ahead, as Stripe's libraries have it.
@@ -256,7 +255,7 @@ fn read<T: DeserializeOwned>(object: Value) -> Result<T, PaymentError> {
 }
 
 fn money(amount: i64, currency: &str) -> Result<Money, PaymentError> {
-    amounts::money(amount, currency).ok_or(PaymentError::Malformed)
+    from_stripe(amount, currency).ok_or(PaymentError::Malformed)
 }
 
 #[cfg(test)]

@@ -11,12 +11,10 @@ use ring::digest;
 use serde::Deserialize;
 
 use super::{USER_AGENT, WechatPay, signatures};
-use crate::bill_files::{Columns, bill, lines};
-use crate::numbers::{bill_amount, from_china, id_in};
+use crate::china::{Columns, bill, bill_amount, from_china, id_in, lines};
 use crate::provider::Bill;
-use domain::Currency;
-use domain::hex;
 use domain::settlement::{BillLine, Movement};
+use domain::{Currency, hex};
 
 /// The first column of the table of trades and of the table of sums behind it.
 const TIME: &str = "交易时间";

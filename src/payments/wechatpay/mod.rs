@@ -3,9 +3,10 @@
 //! The shop's id of a payment, without hyphens, is WeChat's `out_trade_no`. So every report names the payment, and one
 //! whose begin was not answered can be closed all the same. An order is not closed by its `time_expire`, so the shop
 //! closes it. Requests are signed with the merchant's key, and answers with a key of the platform ([`signatures`]).
+//!
+//! Notices tell of a payment that was made and of the end of a refund. They are encrypted with the v3 key.
 
 mod bill;
-mod notices;
 mod signatures;
 
 use std::net::IpAddr;
@@ -22,15 +23,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use url::form_urlencoded::byte_serialize;
 
-use super::PaymentError;
-use super::https::{Answer, HttpsClient};
-use super::numbers::{self, in_china, number, shortened};
-use super::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report};
+use crate::PaymentError;
+use crate::china::{self, id_in, in_china, number, shortened};
+use crate::https::{Answer, HttpsClient};
+use crate::provider::{Bill, Billing, Charge, ChargeState, Charged, Provider, RefundOutcome, Report, ReportKind};
 use base::clock::Clock;
 use base::config::WechatPayConfig;
 use base::tls::ClientTls;
 use domain::{Currency, Money, PaymentId};
-use signatures::Signatures;
+use signatures::{Encrypted, Signatures};
 use store::{Checkout, Payment, Refund};
 
 /// A QR code lasts two hours, and an order at least a minute. The second minute is for clocks that differ.
@@ -290,7 +291,7 @@ impl Provider for WechatPay {
     }
 
     fn takes(&self, amount: Money) -> bool {
-        numbers::is_yuan(amount)
+        china::is_yuan(amount)
     }
 
     async fn charge(&self, charge: &Charge) -> anyhow::Result<Charged> {
@@ -368,7 +369,7 @@ impl Provider for WechatPay {
     }
 
     fn billing(&self) -> Option<Billing> {
-        Some(numbers::BILLING)
+        Some(china::BILLING)
     }
 
     async fn bill(&self, day: Date) -> anyhow::Result<Option<Bill<'_>>> {
@@ -377,5 +378,87 @@ impl Provider for WechatPay {
 
     fn refused(&self) -> Option<&'static str> {
         Some(r#"{"code":"FAIL","message":"not accepted"}"#)
+    }
+}
+
+#[derive(Deserialize)]
+struct Notice {
+    id: String,
+    event_type: String,
+    resource: Encrypted,
+}
+
+#[derive(Deserialize)]
+struct RefundNotice {
+    mchid: String,
+    out_trade_no: String,
+    out_refund_no: String,
+    refund_status: String,
+    amount: RefundAmount,
+}
+
+#[derive(Deserialize)]
+struct RefundAmount {
+    refund: i64,
+    currency: Option<String>,
+}
+
+impl WechatPay {
+    /// The report in the body of a notice whose signature is verified.
+    fn report(&self, body: &[u8]) -> Result<Option<Report>, PaymentError> {
+        let notice: Notice = serde_json::from_slice(body).map_err(|_| PaymentError::Malformed)?;
+        match notice.event_type.as_str() {
+            "TRANSACTION.SUCCESS" => self.payment_report(notice),
+            "REFUND.SUCCESS" | "REFUND.ABNORMAL" | "REFUND.CLOSED" => self.refund_report(notice),
+            _ => Ok(None),
+        }
+    }
+
+    fn payment_report(&self, notice: Notice) -> Result<Option<Report>, PaymentError> {
+        let order: Transaction = self.opened(&notice)?;
+        if order.trade_state != "SUCCESS" {
+            return Ok(None);
+        }
+        Ok(Some(Report {
+            id: notice.id,
+            event: ReportKind::Captured.as_str().to_owned(),
+            payment: id_in(&order.out_trade_no),
+            amount: Some(order.paid().ok_or(PaymentError::Malformed)?),
+            merchant: Some(merchant(&order.mchid, &order.appid)),
+            subject: order.attach.filter(|subject| !subject.is_empty()),
+            instrument: order.payer.map(|payer| payer.openid),
+            ..Report::default()
+        }))
+    }
+
+    /// Refunds that staff make on the merchant platform are reported, too.
+    fn refund_report(&self, notice: Notice) -> Result<Option<Report>, PaymentError> {
+        let refund: RefundNotice = self.opened(&notice)?;
+        let (kind, reason) = match outcome(&refund.refund_status) {
+            RefundOutcome::Done => (ReportKind::RefundSucceeded, String::new()),
+            RefundOutcome::Failed(reason) => (ReportKind::RefundFailed, reason),
+            RefundOutcome::Pending => return Ok(None),
+        };
+        let currency = refund.amount.currency.as_deref().map_or(Some(Currency::CNY), Currency::known);
+        Ok(Some(Report {
+            id: notice.id,
+            event: kind.as_str().to_owned(),
+            payment: id_in(&refund.out_trade_no),
+            refund: id_in(&refund.out_refund_no).parse().ok(),
+            amount: Some(Money::new(refund.amount.refund, currency.ok_or(PaymentError::Malformed)?)),
+            // The app is not named here.
+            merchant: Some(merchant(&refund.mchid, &self.appid)),
+            reason,
+            ..Report::default()
+        }))
+    }
+
+    fn opened<T: DeserializeOwned>(&self, notice: &Notice) -> Result<T, PaymentError> {
+        let text = self.signatures.decrypt(&notice.resource).map_err(PaymentError::Provider)?;
+        // Cases keep parts of it, and PostgreSQL keeps no NUL.
+        if notice.id.contains('\0') || String::from_utf8_lossy(&text).contains("\\u0000") {
+            return Err(PaymentError::Malformed);
+        }
+        serde_json::from_slice(&text).map_err(|_| PaymentError::Malformed)
     }
 }
