@@ -1,25 +1,25 @@
 //! Accounts with a user name and a password, and sessions that are verified without I/O.
 //!
-//! - `names` and `password_rules`: which names and passwords may be chosen.
+//! - `names`: which names may be chosen.
 //! - `registration`: a new account, how often a network may ask for one, and the proof of work of a network that
 //!   registers many; a verified mail address can take its place.
 //! - `link_digests`: digests of what accounts have in common; they show which accounts are linked.
-//! - `password`: hashing on threads of its own, a few at a time. `fair_queue`: whose turn it is.
+//! - `password`: which passwords may be chosen, and hashing on threads of its own, a few at a time. `fair_queue`: whose
+//!   turn it is.
 //! - `keyed_limit`: counts per key, in one process and in all together. `throttle`: limits on wrong guesses.
-//! - `session`: the session cookie. `device`: the address and browser of a session.
-//! - `revocations`: cookies that were revoked before they expire; in memory, refreshed by every process.
+//! - `session`: the session cookie, and cookies that were revoked before they expire; in memory, refreshed by every
+//!   process. `device`: the address and browser of a session.
 //! - `second_factor`: codes of an authenticator app.
 //! - `passkeys`: keys on devices of users, in place of password and code.
 //! - `self_service`: what users do with their own account.
 //! - `mail_address`: where the account gets mail, the links in its messages, and how many messages it gets.
 //! - `recovery`: a new password when the old one is lost.
-//! - `refusal`: why one of these is refused.
-//! - `security`: records all this in the security events and the audit log.
+//! - `refusal`: why one of these is refused, and what the security events and the audit log record of all this.
 //! - `tokens`: tokens of programs; in memory, refreshed by every process.
 //! - `external`: shoppers of another shop, and how it lets them in.
-//! - `staff_policy`: what the owners ask of all staff, sessions of staff that end when they are not used, and step-up,
-//!   which asks for the password again before operations that spend money, or would do much harm in the wrong hands.
-//! - `administration`: what staff do with the accounts of others.
+//! - `administration`: what staff do with the accounts of others, what the owners ask of all staff, sessions of staff that
+//!   end when they are not used, and step-up, which asks for the password again before operations that spend money, or would
+//!   do much harm in the wrong hands.
 
 pub mod security_events;
 
@@ -27,9 +27,7 @@ mod fair_queue;
 mod keyed_limit;
 mod names;
 mod password;
-mod password_rules;
 mod registration;
-mod revocations;
 mod session;
 mod throttle;
 
@@ -43,9 +41,7 @@ mod external;
 mod mail_address;
 mod recovery;
 mod refusal;
-mod security;
 mod self_service;
-mod staff_policy;
 mod tokens;
 
 use std::borrow::Cow;
@@ -65,11 +61,11 @@ use crate::security_events::SecurityEvents;
 use base::clock::Clock;
 use base::periodic::run_every;
 use base::signing::{ShopSecret, Signer};
-use domain::Role;
-use domain::{SaleId, SecurityClass, UserId, network};
+use domain::{Role, SaleId, SecurityClass, UserId, network};
 use store::{NewSession, Store, StoreError, User};
 use webauthn::RelyingParty;
 
+pub use administration::StaffDuty;
 use device::KnownDevices;
 pub use device::{Device, KnownDevice};
 use external::Remembered;
@@ -81,18 +77,16 @@ use passkeys::Passkeys;
 pub use passkeys::{
     AccountPasskeys, CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge,
 };
+pub use password::is_acceptable_for_admin;
 use password::{HashRequest, Passwords};
-pub use password_rules::is_acceptable_for_admin;
 pub use refusal::AccountRefusal;
 use registration::{DEFAULT_FREE_REGISTRATIONS, RegistrationLimit};
 pub use registration::{DueProof, Proof as RegistrationProof};
-use revocations::Revocations;
 pub use second_factor::Enrolment;
 use second_factor::SecondFactors;
 pub use self_service::{DeletionRefusal, DeletionRequest};
-use session::Sessions;
+use session::{Revocations, Sessions};
 pub use session::{SESSION_LIFETIME, Session, hint_cookie};
-pub use staff_policy::StaffDuty;
 use throttle::GuessLimits;
 use tokens::Tokens;
 pub use tokens::{Program, RateState, TokenDraft, TokenRefusal};

@@ -13,9 +13,9 @@ use tracing::warn;
 
 use super::administration::actor;
 use super::fair_queue::Lane;
-use super::password::HashRequest;
+use super::password::{self, HashRequest};
 use super::session::Session;
-use super::{AccountRefusal, Accounts, Device, password_rules};
+use super::{AccountRefusal, Accounts, Device};
 use domain::{Locale, MailAddress, MailKind, SecurityClass, UserId};
 use store::{AccountChangeRefusal, StaffRecovery, StoreError, User};
 
@@ -157,7 +157,7 @@ impl Accounts {
         code: Option<&str>,
     ) -> Result<HeaderValue, AccountRefusal> {
         let (user, number) = self.read_recovery(token).await?;
-        if !password_rules::is_acceptable(&new, &user.username) {
+        if !password::is_acceptable(&new, &user.username) {
             return Err(AccountRefusal::WeakPassword);
         }
         if user.second_factor.is_some() {

@@ -11,9 +11,9 @@ use uuid::Uuid;
 
 use crate::fair_queue::Lane;
 use crate::keyed_limit::KeyedLimit;
-use crate::password::HashRequest;
+use crate::password::{self, HashRequest};
 use crate::session::Session;
-use crate::{AccountRefusal, Accounts, Device, names, password_rules};
+use crate::{AccountRefusal, Accounts, Device, names};
 use base::clock::Clock;
 use base::rate_limit::CellRate;
 use domain::proof_of_work::{MAX_BITS, due_bits, is_solved};
@@ -34,7 +34,7 @@ impl Accounts {
     ) -> Result<Session, AccountRefusal> {
         self.registrations.admit(device).await?;
         let username = &*names::normalized(username);
-        match (names::is_valid(username), password_rules::is_acceptable(&password, username)) {
+        match (names::is_valid(username), password::is_acceptable(&password, username)) {
             (true, true) => {}
             (false, true) => return Err(AccountRefusal::BadUsername),
             (true, false) => return Err(AccountRefusal::WeakPassword),

@@ -7,10 +7,10 @@ use tracing::warn;
 use uuid::Uuid;
 
 use crate::fair_queue::Lane;
-use crate::password::HashRequest;
+use crate::password::{self, HashRequest};
 use crate::session::Session;
 use crate::throttle::{Guess, Origin};
-use crate::{AccountRefusal, Accounts, Device, password_rules, session_row};
+use crate::{AccountRefusal, Accounts, Device, session_row};
 use domain::SecurityClass;
 use store::{DeletionOutcome, NewSession, SessionRow, StoreError, User};
 
@@ -54,7 +54,7 @@ impl Accounts {
         present: SecretString,
         new: SecretString,
     ) -> Result<Session, AccountRefusal> {
-        if !password_rules::is_acceptable(&new, &session.username) {
+        if !password::is_acceptable(&new, &session.username) {
             return Err(AccountRefusal::WeakPassword);
         }
         let mut user = self.confirm(session, device, present).await?;
