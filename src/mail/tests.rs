@@ -7,15 +7,13 @@ use secrecy::SecretString;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::*;
-use super::{ATTEMPT_TIMEOUT, MAX_REFUSALS};
+use super::{ATTEMPT_TIMEOUT, MAX_REFUSALS, *};
 use accounts::MailLinks;
 use base::clock::Clock;
 use base::config::{Config, ServiceAddress};
 use base::signing::ShopSecret;
 use base::tls::{ClientTls, Identity, PemFile};
-use domain::Role;
-use domain::{MailAddress, MailState, UserId};
+use domain::{MailAddress, MailState, Role, UserId};
 use store::{Mail, User};
 
 /// A mail server. It keeps what it accepts.

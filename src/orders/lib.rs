@@ -7,7 +7,6 @@ pub mod linked_accounts;
 pub mod parcels;
 mod receipt;
 pub mod reservations;
-pub mod returns;
 pub mod support;
 
 use std::collections::HashSet;

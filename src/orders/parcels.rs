@@ -1,16 +1,21 @@
-//! Parcels of paid orders: staff move them one by one, several at once, or by a file; owners confirm the receipt. The rule is
-//! [`domain::parcel::decide`].
+//! Parcels of paid orders and returns of delivered ones. Staff move parcels one by one, several at once, or by a file; owners
+//! confirm the receipt. Owners ask for a return, and staff accept or refuse it; the goods are received together with their
+//! refund, in `payments/staff_refunds.rs`. The rules are [`domain::parcel::decide`] and [`domain::returns::decide`].
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use csv::{ReaderBuilder, StringRecord, Trim};
+use jiff::Timestamp;
 use jiff::civil::Date;
 use tracing::info;
 
-use super::{OrderRefusal, Orders};
+use crate::{OrderRefusal, Orders};
 use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove, ParcelRefusal};
-use domain::{Order, OrderId, OrderNumber, OrderStatus, Parcel, ParcelState, SaleId, ShopSettings, UserId};
+use domain::returns::{ReturnRefusal, ReturnStep};
+use domain::{
+    GoodsReturn, Order, OrderId, OrderNumber, OrderStatus, Parcel, ParcelState, SaleId, ShopSettings, UserId,
+};
 use store::{ParcelActor, Store, StoreError};
 
 /// Lines of one file. All of it is one transaction, and other writers of SQLite wait for it.
@@ -196,6 +201,64 @@ fn read_line(line: u64, record: &StringRecord, known: &HashMap<OrderNumber, Orde
         Ok(ParcelMove { order, to: ParcelState::Shipped, label, seen: None })
     };
     ReadLine { line, order: cell(record, 0).to_owned(), wanted: wanted() }
+}
+
+impl Orders {
+    /// The return of an order. Orders that were never paid are not looked up.
+    pub async fn goods_return(&self, of: &Order) -> Result<Option<GoodsReturn>, StoreError> {
+        match of.status {
+            OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
+                self.store.orders().return_of(of.id).await
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Until when the owner of an order with this parcel may ask for a return. `None` if it is not delivered.
+    pub fn returnable_until(
+        &self,
+        status: OrderStatus,
+        parcel: Option<&Parcel>,
+        shop: &ShopSettings,
+    ) -> Option<Timestamp> {
+        self.returns.until(parcel, shop.zone()).filter(|_| status == OrderStatus::Paid)
+    }
+
+    /// A step of the owner of an order.
+    pub async fn move_own_return(
+        &self,
+        user: UserId,
+        (sale, id): (SaleId, OrderId),
+        step: &ReturnStep,
+    ) -> Result<Result<(), ReturnRefusal>, OrderRefusal> {
+        let order = self.find_persisted(user, sale, id).await?;
+        Ok(self.move_return(order.id, step, ParcelActor::Owner(user)).await?)
+    }
+
+    /// A step of a member of the staff. `by` is the account of `actor`.
+    pub async fn answer_return(
+        &self,
+        order: &Order,
+        step: &ReturnStep,
+        (by, actor): (UserId, &str),
+    ) -> Result<Result<(), ReturnRefusal>, StoreError> {
+        if order.user_id == by {
+            return Ok(Err(ReturnRefusal::OwnOrder));
+        }
+        self.move_return(order.id, step, ParcelActor::Staff(actor)).await
+    }
+
+    async fn move_return(
+        &self,
+        id: OrderId,
+        step: &ReturnStep,
+        actor: ParcelActor<'_>,
+    ) -> Result<Result<(), ReturnRefusal>, StoreError> {
+        let shop = self.store.shop_settings().get().await?;
+        let outcome = self.store.orders().move_return(id, step, actor, (&self.returns, &shop)).await?;
+        info!(order = %id, ?actor, ?outcome, "return asked to move");
+        Ok(outcome)
+    }
 }
 
 #[cfg(test)]

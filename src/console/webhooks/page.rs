@@ -12,7 +12,7 @@ use super::api::{DeliveryQuery, checked_choice, checked_url, found, page_of};
 use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
 use domain::event::{DeliveryState, EndpointState, EventChoice};
 use domain::{Locale, Page};
-use mail::webhooks::signing::Secret;
+use mail::webhooks::Secret;
 use pages::{Chrome, filters};
 use store::{Delivery, Endpoint, EndpointEdit, Replay};
 use web::Shop;

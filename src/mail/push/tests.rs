@@ -277,3 +277,30 @@ async fn key_outlives_a_new_secret_and_is_replaced_without_the_old_one() {
     assert_ne!(VapidKeys::new(store.clone(), &secret("u")).public().await.unwrap(), key);
     assert!(!post.is_subscribed().await, "the browser listens to the old key alone");
 }
+
+fn bytes<const N: usize>(text: &str) -> [u8; N] {
+    URL_SAFE_NO_PAD.decode(text).unwrap().try_into().unwrap()
+}
+
+/// Section 5 and appendix A of RFC 8291.
+#[test]
+fn example_of_the_standard_is_reproduced() {
+    let keys = PushKeys::parse(
+        "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        "BTBZMqHH6r4Tts7J_aSIgg",
+    );
+    let own = bytes("BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8");
+    let shared: [u8; 32] = bytes("kyrL1jIIOHEzg3sM2ZWRHDRB62YACZhhSlknJ672kSs");
+    let salt = bytes("DGv6ra1nlYgDCS1FRnbzlw");
+    let message = seal(&keys.unwrap(), &own, &shared, &salt, b"When I grow up, I want to be a watermelon").unwrap();
+    assert_eq!(
+        URL_SAFE_NO_PAD.encode(message),
+        "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
+    );
+}
+
+#[test]
+fn key_that_is_no_point_of_the_curve_is_refused() {
+    let keys = PushKeys { p256dh: [4; PUBLIC_KEY_BYTES], auth: [0; 16] };
+    assert_eq!(encrypt(&keys, b"text"), None);
+}

@@ -1,34 +1,32 @@
 //! Events that go to programs of the merchant, signed as [Standard Webhooks](https://www.standardwebhooks.com) says. The
-//! database has the events and their deliveries ([`store`](store)); data control makes and sends them.
-//!
-//! - [`signing`]: secrets and signatures.
-//! - [`outside`](crate::outside): one request, and what it may reach.
+//! database has the events and their deliveries ([`store`](store)); data control makes and sends them. What a request may
+//! reach is in [`outside`](crate::outside).
 //!
 //! An event is sent at least once, as messages are: an attempt is counted before it is made, so a process that dies leaves an
 //! event that is sent again, with the same id and the same bytes. Each endpoint has a worker of its own, so one that is
 //! slow or away delays no other. Nothing promises that events arrive in order; their sequence tells it.
-
-pub mod signing;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
 use jiff::Timestamp;
+use ring::hmac;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::TransportError;
-use super::outside::{Limits, OutsideTransport};
+use crate::TransportError;
+use crate::outside::{Limits, OutsideTransport};
 use base::cipher::Cipher;
 use base::metrics::Metrics;
 use base::signing::ShopSecret;
 use domain::event::{self, EndpointState, EventChoice};
-use signing::Secret;
 use store::{AttemptResult, DueEvent, Endpoint, Followed, NextStep, Store, StoreError};
 
 /// What one request may take, and the part of an answer that staff can read.
@@ -260,6 +258,42 @@ fn readable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let readable = text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c });
     readable.collect::<String>().trim().to_owned()
+}
+
+/// What a secret begins with as text, so that scanners for leaked secrets know it.
+const PREFIX: &str = "whsec_";
+/// Bytes of a new secret. The specification allows 24 to 64.
+const SECRET_BYTES: usize = 32;
+
+/// A secret that the shop and one endpoint share.
+#[derive(Clone)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    pub fn random() -> Secret {
+        Secret(rand::random::<[u8; SECRET_BYTES]>().to_vec())
+    }
+
+    fn from_bytes(bytes: Vec<u8>) -> Option<Secret> {
+        (!bytes.is_empty()).then_some(Secret(bytes))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text that the merchant's program is configured with.
+    pub fn text(&self) -> String {
+        format!("{PREFIX}{}", STANDARD.encode(&self.0))
+    }
+
+    /// One signature of the header `webhook-signature`: of the id, the time in seconds and the body, joined by dots.
+    pub fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
+        let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &self.0));
+        context.update(format!("{id}.{seconds}.").as_bytes());
+        context.update(body);
+        format!("v1,{}", STANDARD.encode(context.sign()))
+    }
 }
 
 #[cfg(test)]

@@ -370,3 +370,26 @@ async fn event_is_sent_again_by_its_id_to_its_own_endpoint_only() {
     assert_eq!(bench.deliveries(&endpoint).await.len(), 0);
     assert_eq!(bench.store.events().replay(&endpoint, &replay, "admin").await.unwrap(), 0);
 }
+
+/// The example that the specification's own libraries test.
+#[test]
+fn published_example_is_signed_alike() {
+    let secret = Secret(STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap());
+    assert_eq!(secret.text(), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    let body = br#"{"test": 2432232314}"#;
+    let signature = secret.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body);
+    assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+}
+
+#[test]
+fn official_library_accepts_a_random_secret() {
+    let (secret, body) = (Secret::random(), r#"{"type":"order.paid"}"#);
+    let seconds = base::clock::Clock::system().now().as_second();
+    let official = standardwebhooks::Webhook::new(&secret.text()).unwrap();
+    let mut headers = axum::http::HeaderMap::new();
+    headers.insert("webhook-id", "1".parse().unwrap());
+    headers.insert("webhook-timestamp", seconds.to_string().parse().unwrap());
+    headers.insert("webhook-signature", secret.sign("1", seconds, body.as_bytes()).parse().unwrap());
+    official.verify(body.as_bytes(), &headers).unwrap();
+    assert!(official.verify(b"{}", &headers).is_err());
+}
