@@ -175,7 +175,7 @@ impl MailLinks {
         Some((challenge.to_owned(), MailAddress::parse(address)?)).filter(|_| now < expires_at)
     }
 
-    pub(super) fn verify_verification(&self, token: &str, now: Timestamp) -> Option<(MailLink, MailAddress)> {
+    fn verify_verification(&self, token: &str, now: Timestamp) -> Option<(MailLink, MailAddress)> {
         let payload = self.verification.verify(token)?;
         let (link, address) = MailLink::parse(&payload)?;
         Some((link, MailAddress::parse(address)?)).filter(|(link, _)| now < link.expires_at)
@@ -211,12 +211,7 @@ const PER_ADDRESS: Limit = (3, Duration::from_secs(30 * 60));
 
 impl Accounts {
     /// Counts an address that an account enters.
-    pub(super) async fn count_address(
-        &self,
-        device: &Device,
-        user: UserId,
-        address: &MailAddress,
-    ) -> Result<(), AccountRefusal> {
+    async fn count_address(&self, device: &Device, user: UserId, address: &MailAddress) -> Result<(), AccountRefusal> {
         let of_address = self.count_of_address(&address.key());
         self.take_mail(&[self.count_of_mail_host(device), self.count_of_mail(user), of_address]).await
     }

@@ -329,7 +329,7 @@ impl Accounts {
     }
 
     /// A challenge that was issued to the client's network and is still good.
-    pub(super) fn issued_to(&self, device: &Device, challenge: &str, now: Timestamp) -> Option<Issued> {
+    fn issued_to(&self, device: &Device, challenge: &str, now: Timestamp) -> Option<Issued> {
         self.issued(challenge, now).filter(|issued| issued.is_of(device))
     }
 

@@ -24,7 +24,7 @@ use store::{Revocation, Store, StoreError, User};
 /// How long a cookie is valid after it was issued: 14 days.
 pub const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// The same for staff, so that a forgotten session does not outlast the day.
-pub const STAFF_SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(12);
+const STAFF_SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(12);
 
 /// The first word of a cookie's payload, its format. Cookies of older formats, without session ids, are not valid.
 const FORMAT: &str = "2";
@@ -47,7 +47,7 @@ impl Session {
         Session::with_id(Uuid::now_v7(), user, issued_at)
     }
 
-    pub(super) fn with_id(id: Uuid, user: &User, issued_at: Timestamp) -> Session {
+    fn with_id(id: Uuid, user: &User, issued_at: Timestamp) -> Session {
         let (username, stamp) = (user.username.clone(), password_stamp(user));
         Session { id, issued_at, user_id: user.id, username, role: user.role, stamp }
     }

@@ -1,3 +1,5 @@
+mod second_factor;
+
 use std::net::IpAddr;
 
 use super::*;

@@ -20,7 +20,7 @@ const MAX_KEPT: usize = 4;
 /// Accounts of a group whose orders are on one page. Each has one live order at most.
 pub const MEMBERS_PAGE_SIZE: usize = 200;
 /// Accounts whose orders are summed for one group.
-pub const MAX_SUMMED_MEMBERS: usize = 1_000;
+const MAX_SUMMED_MEMBERS: usize = 1_000;
 /// Accounts whose orders are summed for one page of groups.
 const MAX_SUMMED_ON_PAGE: usize = 3_000;
 

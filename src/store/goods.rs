@@ -255,7 +255,7 @@ async fn lock(tx: &mut Tx, id: GoodsId) -> Result<Option<Goods>, sqlx::Error> {
 }
 
 /// As [`GoodsStore::put`], within a transaction.
-pub(crate) async fn put_in(
+async fn put_in(
     tx: &mut Tx,
     id: Option<GoodsId>,
     draft: GoodsDraft,

@@ -261,11 +261,7 @@ impl AccountStore<'_> {
 
 /// Sends a notice that an address was entered again to the account for which it is verified, unless this is the asking
 /// account. Returns whether there is such an account.
-pub(super) async fn tell_holder(
-    tx: &mut Tx,
-    address: &MailAddress,
-    asking: Option<UserId>,
-) -> Result<bool, sqlx::Error> {
+async fn tell_holder(tx: &mut Tx, address: &MailAddress, asking: Option<UserId>) -> Result<bool, sqlx::Error> {
     let sql = "SELECT user_id, address, locale FROM mail_addresses WHERE address_key = $1 AND user_id <> $2";
     let asking = asking.map(|user| user.to_string()).unwrap_or_default();
     let query = sqlx::query(sql).bind(address.key()).bind(asking);

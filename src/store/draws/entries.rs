@@ -13,7 +13,7 @@ use domain::draw::{EntryId, EntryStatus, Exclusion, ListedEntry};
 use domain::{AuditAction, DrawEntry, DrawState, EntryState, Phase, SaleId, UserId};
 
 /// Entries per page of the public list.
-pub const LIST_PAGE_SIZE: i64 = 10_000;
+const LIST_PAGE_SIZE: i64 = 10_000;
 
 /// The outcome of a request to enter.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -128,7 +128,7 @@ macro_rules! columns {
 }
 
 /// Selects draws whose list is final.
-pub(super) const ALL_LOCKED: &str =
+const ALL_LOCKED: &str =
     concat!("SELECT ", columns!(), " FROM draws WHERE state IN ('locked', 'drawn', 'settled') ORDER BY sale_id");
 
 pub(super) fn draw(row: &AnyRow) -> Result<Draw, sqlx::Error> {

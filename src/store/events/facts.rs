@@ -36,7 +36,7 @@ pub(super) struct Fact {
 
 /// What the database knows about changed orders beside the orders themselves.
 #[derive(Debug, Default)]
-pub(super) struct OrderRows {
+struct OrderRows {
     /// Facts of steps, parcels, payments and refunds.
     facts: HashMap<OrderId, Vec<(String, FactRow)>>,
     /// Ids that other shops have for the owners.
@@ -112,7 +112,7 @@ fn made_key(refund: &str, times: i64) -> String {
 }
 
 impl EventStore<'_> {
-    pub(super) async fn rows_of(self, orders: &[OrderId]) -> Result<OrderRows, StoreError> {
+    async fn rows_of(self, orders: &[OrderId]) -> Result<OrderRows, StoreError> {
         let mut found = OrderRows::default();
         if orders.is_empty() {
             return Ok(found);
@@ -225,7 +225,7 @@ impl OrderRows {
 
 /// The facts that become events now, with their sequences. `known` are the keys of facts that are events already, with
 /// theirs; facts before `since` were no events or are deleted.
-pub(super) fn new_facts(facts: Vec<Fact>, known: &HashMap<String, i64>, since: Timestamp) -> Vec<(i64, Fact)> {
+fn new_facts(facts: Vec<Fact>, known: &HashMap<String, i64>, since: Timestamp) -> Vec<(i64, Fact)> {
     let total = facts.len() as i64;
     let new: Vec<Fact> = facts.into_iter().filter(|fact| fact.at >= since && !known.contains_key(&fact.key)).collect();
     let last = known.values().copied().max().unwrap_or_default().max(total - new.len() as i64);

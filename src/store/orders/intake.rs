@@ -342,7 +342,7 @@ impl Store {
     }
 
     /// Takes numbers of today for so many orders, ascending.
-    pub(super) async fn take_numbers(&self, count: usize) -> Result<Vec<OrderNumber>, StoreError> {
+    async fn take_numbers(&self, count: usize) -> Result<Vec<OrderNumber>, StoreError> {
         let now = self.now().await?;
         let day = day_of(now, self.zone_of_numbers(now).await?);
         let mut numbers = self.own_numbers(|own| own.draw(day, count));
@@ -353,7 +353,7 @@ impl Store {
     }
 
     /// Takes numbers back that are certainly not used.
-    pub(super) fn return_numbers(&self, numbers: Vec<OrderNumber>) {
+    fn return_numbers(&self, numbers: Vec<OrderNumber>) {
         self.own_numbers(|own| {
             own.spare.extend(numbers);
             own.spare.sort_unstable();

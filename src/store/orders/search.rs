@@ -41,7 +41,7 @@ pub struct OrderSearch {
 }
 
 /// Up to this many orders are summed for one page.
-pub const MAX_SUMMED_ORDERS: usize = 1000;
+const MAX_SUMMED_ORDERS: usize = 1000;
 
 /// Sums over the orders that a search finds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -98,7 +98,7 @@ pub struct ShopSpender<'a> {
 }
 
 /// The time over which the packets that one person gave from the shop's purse are added up.
-pub const SPENDING_PERIOD: Duration = Duration::from_secs(24 * 3600);
+const SPENDING_PERIOD: Duration = Duration::from_secs(24 * 3600);
 
 /// The outcome of giving a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]

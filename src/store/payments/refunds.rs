@@ -407,7 +407,7 @@ impl PaymentStore<'_> {
         self.optional(sqlx::query(sql).bind(id.to_string()).bind(of.to_string()), refund).await
     }
 
-    pub(super) async fn partial_refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
+    async fn partial_refunds_due(self, limit: i64) -> Result<Vec<Refund>, StoreError> {
         let sql = concat!(
             refunds!(),
             "WHERE r.refunded_at_ms IS NULL AND r.next_attempt_at_ms <= $1 ORDER BY r.next_attempt_at_ms, r.id LIMIT $2"

@@ -149,7 +149,7 @@ macro_rules! overlap_candidates {
 
 /// The condition for sales with which another sale of the same goods may overlap. Rehearsals are excluded. Running
 /// sales without a closing time are excluded as well, because staff end them by hand before the next sale begins.
-pub(super) const OVERLAP_CANDIDATES: &str = overlap_candidates!();
+const OVERLAP_CANDIDATES: &str = overlap_candidates!();
 
 const OTHERS_THAT_OVERLAP: &str = concat!(
     "SELECT ",
