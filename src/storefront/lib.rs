@@ -1,6 +1,6 @@
 //! What shoppers and visitors see: the JSON API (`docs/api.md`) and the pages, a room per subject. A room has its API in
-//! `api`, and its pages in `page` with what their templates show; the templates are in the folder of `templates/` that has
-//! the name of the room. Pages need no scripts. [`routes`] lists every address.
+//! `api`, and its pages in `page` with what their templates show; a small room is one file. The templates are in the
+//! folder of `templates/` that has the name of the room. Pages need no scripts. [`routes`] lists every address.
 
 pub mod routes;
 
@@ -9,14 +9,8 @@ pub mod draws {
     pub mod api;
     pub mod page;
 }
-pub mod eligibility {
-    pub mod api;
-    pub mod page;
-}
-pub mod questions {
-    pub mod api;
-    pub mod page;
-}
+pub mod eligibility;
+pub mod questions;
 pub mod sales {
     pub mod api;
     pub mod poster;
@@ -26,17 +20,23 @@ pub mod waiting_room {
     mod moment;
     pub mod page;
 }
-pub mod waitlist {
-    pub mod api;
-    pub mod page;
-}
+pub mod waitlist;
 
 // What a shopper has.
 pub mod addresses {
     pub mod api;
     pub mod page;
 }
-pub mod orders;
+pub mod orders {
+    pub mod address_page;
+    pub mod api;
+    pub mod cashier;
+    pub mod invoice;
+    pub mod page;
+    pub mod payments;
+    pub mod returns;
+    pub mod view;
+}
 pub mod packets {
     pub mod api;
     pub mod page;

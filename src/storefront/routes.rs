@@ -38,20 +38,20 @@ pub fn document(api: &mut Api) {
         account::push_api::document,
         addresses::api::document,
         draws::api::document,
-        eligibility::api::document,
+        eligibility::document,
         orders::api::document,
         orders::invoice::document,
-        orders::payments_api::document,
+        orders::payments::document,
         orders::returns::document,
         packets::api::document,
         passkeys::document,
-        questions::api::document,
+        questions::document,
         recovery::api::document,
         sales::api::document,
         sign_in::api::document,
         waiting_room::api::document,
-        waitlist::api::document,
-        wallet::api::document,
+        waitlist::document,
+        wallet::document,
     ];
     files.into_iter().for_each(|add: fn(&mut Api)| add(api));
 }
@@ -75,7 +75,7 @@ fn public_api() -> Routes {
         .route("/api/sales/{sale}/spread", get(sales::api::spread))
         .route("/api/sales/{sale}/line", get(waiting_room::api::line))
         .route("/api/sales/{sale}/reminders", get(account::push_api::reminders))
-        .route("/api/sales/{sale}/questions", get(questions::api::shown).merge(post(questions::api::ask)))
+        .route("/api/sales/{sale}/questions", get(questions::shown).merge(post(questions::ask)))
         .route("/api/sales/{sale}/draw", get(draws::api::show))
         .route("/api/sales/{sale}/draw/proof.json", get(draws::api::proof))
         .route("/api/sales/{sale}/draw/entries.csv", get(draws::api::entries))
@@ -135,11 +135,11 @@ fn shopper_api() -> Routes {
         )
         .route(
             "/api/sales/{sale}/waitlist",
-            get(waitlist::api::own).merge(post(waitlist::api::join)).merge(delete(waitlist::api::leave)),
+            get(waitlist::own).merge(post(waitlist::join)).merge(delete(waitlist::leave)),
         )
-        .route("/api/questions/{question}", delete(questions::api::withdraw))
-        .route("/api/sales/{sale}/eligibility", get(eligibility::api::own))
-        .route("/api/sales/{sale}/code", post(eligibility::api::redeem))
+        .route("/api/questions/{question}", delete(questions::withdraw))
+        .route("/api/sales/{sale}/eligibility", get(eligibility::own))
+        .route("/api/sales/{sale}/code", post(eligibility::redeem))
         .route("/api/sales/{sale}/orders/{order}", get(orders::api::show))
         .route("/api/sales/{sale}/orders/{order}/cancel", post(orders::api::cancel))
         .route("/api/sales/{sale}/orders/{order}/return", post(orders::returns::ask))
@@ -148,8 +148,8 @@ fn shopper_api() -> Routes {
         .route("/api/sales/{sale}/orders/{order}/received", post(orders::api::confirm_receipt))
         .route("/api/sales/{sale}/orders/{order}/invoice", put(orders::invoice::put))
         .route("/api/sales/{sale}/orders/{order}/address", put(orders::api::set_address))
-        .route("/api/sales/{sale}/orders/{order}/payments/{payment}", get(orders::payments_api::show))
-        .route("/api/wallet/top-ups/{payment}", get(wallet::api::show_top_up))
+        .route("/api/sales/{sale}/orders/{order}/payments/{payment}", get(orders::payments::show))
+        .route("/api/wallet/top-ups/{payment}", get(wallet::show_top_up))
         .route("/api/addresses", get(addresses::api::list))
         .route(
             "/api/addresses/{address}",
@@ -158,17 +158,17 @@ fn shopper_api() -> Routes {
 }
 
 fn provider_api() -> Routes {
-    Router::new().route("/api/webhooks/payments/{provider}", post(orders::payments_api::webhook))
+    Router::new().route("/api/webhooks/payments/{provider}", post(orders::payments::webhook))
 }
 
 /// Files, and pages without a language in their path.
 fn shared_pages() -> Routes {
     Router::new()
         .route("/", get(site::redirect_to_language))
-        .route("/robots.txt", get(site::discovery::robots))
-        .route("/.well-known/security.txt", get(site::discovery::security))
-        .route("/sitemap.xml", get(site::discovery::sitemap))
-        .route("/manifest.webmanifest", get(site::discovery::manifest))
+        .route("/robots.txt", get(site::robots))
+        .route("/.well-known/security.txt", get(site::security))
+        .route("/sitemap.xml", get(site::sitemap))
+        .route("/manifest.webmanifest", get(site::manifest))
         .route("/sw.js", get(site::worker))
         .route("/static/{*name}", get(site::asset))
         .route("/uploads/{name}", get(site::upload))
@@ -192,18 +192,18 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/about"), get(site::about))
         .route(&at("/offline"), get(site::offline))
         .route(&at("/sales/{sale}/poster.svg"), get(sales::poster::show))
-        .route(&at("/sales/{sale}/questions"), get(questions::page::form).merge(post(questions::page::ask)))
-        .route(&at("/questions/{question}/withdraw"), post(questions::page::withdraw))
+        .route(&at("/sales/{sale}/questions"), get(questions::form).merge(post(questions::ask_by_form)))
+        .route(&at("/questions/{question}/withdraw"), post(questions::withdraw_by_form))
         .route(&at("/sales/{sale}/buy"), post(orders::page::buy))
         .route(&at("/sales/{sale}/place"), post(waiting_room::page::join))
         .route(&at("/sales/{sale}/line"), get(waiting_room::page::show))
         .route(&at("/sales/{sale}/draw"), get(draws::page::proof))
         .route(&at("/sales/{sale}/entry"), get(draws::page::show).merge(post(draws::page::enter)))
         .route(&at("/sales/{sale}/entry/withdraw"), post(draws::page::withdraw))
-        .route(&at("/sales/{sale}/waitlist"), get(waitlist::page::show).merge(post(waitlist::page::join)))
-        .route(&at("/sales/{sale}/waitlist/leave"), post(waitlist::page::leave))
-        .route(&at("/sales/{sale}/eligibility"), get(eligibility::page::show))
-        .route(&at("/sales/{sale}/code"), get(eligibility::page::show).merge(post(eligibility::page::redeem)))
+        .route(&at("/sales/{sale}/waitlist"), get(waitlist::page).merge(post(waitlist::join_by_form)))
+        .route(&at("/sales/{sale}/waitlist/leave"), post(waitlist::leave_by_form))
+        .route(&at("/sales/{sale}/eligibility"), get(eligibility::page))
+        .route(&at("/sales/{sale}/code"), get(eligibility::page).merge(post(eligibility::redeem_by_form)))
         .route(&at("/login"), get(sign_in::page::login).merge(post(sign_in::page::log_in)))
         .route(&at("/register"), get(sign_in::page::registration).merge(post(sign_in::page::register)))
         .route(&at("/register/contact"), get(sign_in::contact::show).merge(post(sign_in::contact::request)))
@@ -231,10 +231,10 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/packets/{packet}/claim"), post(packets::page::claim))
         .route(&at("/packets/{packet}/result"), get(packets::page::result))
         .route(&at("/packets/{packet}/given"), get(packets::page::given))
-        .route(&at("/wallet/top-ups"), post(wallet::page::top_up))
+        .route(&at("/wallet/top-ups"), post(wallet::top_up_by_form))
         .route(&at("/orders/{sale}/{order}"), get(orders::page::show))
-        .route(&at("/payments/{payment}"), get(orders::payment_page::show))
-        .route(&at("/payments/{payment}/paid"), post(orders::payment_page::paid))
+        .route(&at("/payments/{payment}"), get(orders::payments::page))
+        .route(&at("/payments/{payment}/paid"), post(orders::payments::paid))
         .route(&at("/orders/{sale}/{order}/address"), get(orders::address_page::show))
         .route(&at("/orders/{sale}/{order}/cancel"), post(orders::page::cancel))
         .route(&at("/orders/{sale}/{order}/received"), post(orders::page::confirm_receipt))
@@ -254,16 +254,16 @@ fn pages_of(locale: Locale) -> Routes {
 /// Lists of what an account has (`web::account_limits`).
 fn lists(shop: &Arc<Shop>) -> Routes {
     let mut routes = Router::new()
-        .route("/api/questions", get(questions::api::own))
+        .route("/api/questions", get(questions::own))
         .route("/api/orders", get(orders::api::list))
         .route("/api/packets", get(packets::api::list))
-        .route("/api/wallet", get(wallet::api::show));
+        .route("/api/wallet", get(wallet::show));
     for locale in Locale::ALL {
         routes = routes
             .route(&format!("/{locale}/orders"), get(orders::page::list))
-            .route(&format!("/{locale}/questions"), get(questions::page::own))
+            .route(&format!("/{locale}/questions"), get(questions::own_page))
             .route(&format!("/{locale}/packets"), get(packets::page::list))
-            .route(&format!("/{locale}/wallet"), get(wallet::page::show));
+            .route(&format!("/{locale}/wallet"), get(wallet::page));
     }
     routes.route_layer(from_fn_with_state(shop.clone(), account_limits::limited))
 }
@@ -285,8 +285,8 @@ fn spending_forms(shop: &Arc<Shop>) -> Routes {
 fn repeatable(shop: &Arc<Shop>) -> Routes {
     let mut routes = Router::new()
         .route("/api/packets", post(packets::api::give))
-        .route("/api/sales/{sale}/orders/{order}/payments", post(orders::payments_api::start))
-        .route("/api/wallet/top-ups", post(wallet::api::top_up))
+        .route("/api/sales/{sale}/orders/{order}/payments", post(orders::payments::start))
+        .route("/api/wallet/top-ups", post(wallet::top_up))
         .route("/api/addresses", post(addresses::api::create));
     for locale in Locale::ALL {
         let create = post(addresses::page::create);

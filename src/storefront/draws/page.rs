@@ -9,7 +9,7 @@ use axum::response::Response;
 use jiff::Timestamp;
 
 use crate::UserVisit;
-use crate::eligibility::page as eligibility;
+use crate::eligibility;
 use domain::draw::{Beacon, EntryId, Exclusion, Proof, PublicRound};
 use domain::{DrawEntry, DrawStage, DrawState, EntryState, OrderId, OrderStatus, Phase, Picture, Sale, SaleId};
 use pages::onward::OnwardSale;

@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use crate::UserVisit;
 use crate::addresses::page::{AddressCard, AddressForm, AddressInput, OrderAddressPage, address_form};
-use crate::orders::checkout::pay_from;
+use crate::orders::payments::pay_from;
 use accounts::Session;
 use domain::address::AddressError;
 use domain::{Address, AddressId, Order, OrderId, OrderStatus, SaleId, UserId};

@@ -7,12 +7,12 @@ use serde::Deserialize;
 
 use crate::UserVisit;
 use crate::addresses::page::AddressCard;
-use crate::eligibility::page as eligibility;
+use crate::eligibility;
 use crate::orders::address_page as order_address;
 use crate::orders::address_page::OrderAddressState;
 use crate::orders::api::too_early;
-use crate::orders::checkout::{check_paid_here, pay_from};
 use crate::orders::invoice::InvoiceFormState;
+use crate::orders::payments::{check_paid_here, pay_from};
 use crate::orders::returns::ReturnForm;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 use accounts::Session;

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 
-use crate::eligibility::page as eligibility;
+use crate::eligibility;
 use domain::{Phase, Picture, Sale, UserId};
 use engine::catalogue::CatalogueEntry;
 use engine::gate::SaleStatus;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::moment;
 use crate::UserVisit;
-use crate::eligibility::page as eligibility;
+use crate::eligibility;
 use domain::{
     Line, OrderId, Phase, Picture, Sale, SaleId, SaleMode, TurnState, UserId, WaitingRoomPlace, WaitingRoomPlan,
 };

@@ -1,32 +1,127 @@
-//! Questions about goods: the form that asks one, and the page of an account's own questions.
+//! Questions about the goods of a sale: the answered ones, the questions of an account, and the form that asks one.
 
 use std::sync::Arc;
 
 use askama::Template;
+use axum::Json;
 use axum::extract::State;
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::Deserialize;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::UserVisit;
+use crate::{UserCall, UserVisit};
 use domain::question::{MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, check_question};
-use domain::{Locale, Page, Question, QuestionId, QuestionStatus, SaleId, SaleState};
+use domain::{Locale, Page, Question, QuestionId, QuestionStatus, SaleId, SaleState, ShownAnswer};
 use pages::{Chrome, filters};
 use store::FoundQuestion;
 use web::Shop;
+use web::cache_policy::Cache;
 use web::extract::session::{SignedIn, cookie};
 use web::extract::visitor::{Visitor, login_path};
-use web::extract::{Form, PathIds, Query};
+use web::extract::{self, Form, PathIds, Query, SalePath};
 use web::problem::{Code, Problem};
-use web::questions::AskRefusal;
+use web::questions::{AskRefusal, QuestionJson};
 use web::shared::goods_name_and_cover;
 use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
 use web::shared::paths::{own_questions_path, questions_path};
 use words::{field_error, problem};
+
+#[derive(Serialize, JsonSchema)]
+struct ShownJson<'a> {
+    locale: Locale,
+    text: &'a str,
+    answer: &'a str,
+    answered_at: Timestamp,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ShownList<'a> {
+    questions: Vec<ShownJson<'a>>,
+}
+
+/// The questions that the sale's pages show, in both languages.
+pub async fn shown(State(shop): State<Arc<Shop>>, SalePath(sale): SalePath) -> Result<Response, Problem> {
+    let entry = shop.catalogue.entry(sale).await?.filter(|entry| entry.sale.state != SaleState::Draft);
+    let (entry, answers) = (entry.ok_or(Code::NoSuchSale)?, shop.catalogue.answers());
+    let mut questions = Vec::new();
+    for locale in Locale::ALL {
+        let of_goods = answers.get(&entry.goods.id).map_or(&[][..], |answers| answers.of(locale));
+        questions.extend(of_goods.iter().map(|ShownAnswer { question, answer, answered_at }| ShownJson {
+            locale,
+            text: question,
+            answer,
+            answered_at: *answered_at,
+        }));
+    }
+    Ok((Cache::Page, Json(ShownList { questions })).into_response())
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AskBody {
+    /// Plain text. Shown with the answer, without the account.
+    #[schemars(length(min = 5, max = 300))]
+    text: String,
+    /// The language of the question, on whose pages it is shown.
+    locale: Locale,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OneQuestion {
+    question: QuestionJson,
+}
+
+/// Asks a question. 201 with the question; 200 with the first one if the same words wait for an answer already.
+pub async fn ask(
+    (State(shop), SignedIn(session)): UserCall,
+    SalePath(sale): SalePath,
+    extract::Json(body): extract::Json<AskBody>,
+) -> Result<Response, Problem> {
+    let text = check_question(&body.text).map_err(|code| Problem::invalid_field("text", code))?;
+    let (question, is_new) = shop.questions.ask(session.user_id, sale, body.locale, text).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Cache::Private, Json(OneQuestion { question: question.into() })).into_response())
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct QuestionListQuery {
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OwnList {
+    questions: Vec<QuestionJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<QuestionId>,
+}
+
+/// The questions of the account, newest first.
+pub async fn own(
+    (State(shop), SignedIn(session)): UserCall,
+    Query(query): Query<QuestionListQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.read("before")?;
+    let found = shop.store.questions().questions_of(session.user_id, before, DEFAULT_PAGE_SIZE as i64 + 1).await?;
+    let page = Page::cut(found, DEFAULT_PAGE_SIZE, |found| found.question.id);
+    let questions = page.items.into_iter().map(|found| found.question.into()).collect();
+    Ok((Cache::Private, Json(OwnList { questions, next: page.next })).into_response())
+}
+
+/// Deletes a question that has no answer yet.
+pub async fn withdraw(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds(id): PathIds<QuestionId>,
+) -> Result<Response, Problem> {
+    shop.questions.withdraw(session.user_id, id).await?;
+    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+}
 
 #[derive(Deserialize)]
 pub struct QuestionForm {
@@ -80,7 +175,7 @@ async fn page(
 }
 
 /// Asks a question. A visitor goes to the log-in first, and then back to the form with the same text.
-pub async fn ask(
+pub async fn ask_by_form(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
     PathIds(sale): PathIds<SaleId>,
@@ -124,7 +219,7 @@ pub struct OwnQuestionsQuery {
 }
 
 /// The questions of the account, newest first.
-pub async fn own(
+pub async fn own_page(
     (State(shop), SignedIn(session), visitor): UserVisit,
     Query(query): Query<OwnQuestionsQuery>,
 ) -> Result<Response, Problem> {
@@ -149,7 +244,7 @@ pub async fn own(
     personal(StatusCode::OK, &OwnQuestionsPage { chrome, questions, older: page.next, is_later, notice })
 }
 
-pub async fn withdraw(
+pub async fn withdraw_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(id): PathIds<QuestionId>,
 ) -> Result<Response, Problem> {
@@ -267,22 +362,27 @@ pub fn kept_question(headers: &HeaderMap) -> Option<String> {
     check_question(std::str::from_utf8(&bytes).ok()?).ok()
 }
 
-#[cfg(test)]
-mod fuzz {
-    use axum::http::header::COOKIE;
-
-    use super::*;
-    use testing::fuzz::texts;
-
-    #[test]
-    fn any_cookie_is_a_question_that_could_be_asked_or_none() {
-        texts(&["question=SXMgaXQgd2V0Pw", "a=b; question=", "question=5a6D6Ziy5rC05ZCX77yf"], |text| {
-            let Ok(line) = text.parse() else { return };
-            if let Some(kept) = kept_question(&HeaderMap::from_iter([(COOKIE, line)])) {
-                assert_eq!(check_question(&kept), Ok(kept));
-            }
-        });
-    }
+web::operations! { "sales"
+    /// What was asked about the goods of a sale, and the answers
+    ///
+    /// What the pages of the sale show: in each language the latest 30, without a word about who asked.
+    GET "/api/sales/{sale}/questions" showAnswers = shown;
+        200 ShownList<'_>, "May be cached like the page.";
+    /// Ask about the goods of a sale
+    ///
+    /// Asked again in the same words before it is answered, it is the first question.
+    POST "/api/sales/{sale}/questions" askQuestion = ask, example(r#"{"text": "Is it waterproof?", "locale": "en"}"#);
+        200 OneQuestion, "The same words wait for their answer already.";
+        201 OneQuestion;
+        refuses TooManyQuestions RateLimited;
+    /// The user's questions about goods, newest first
+    GET "/api/questions" listQuestions = own, tag("accounts");
+        200 OwnList;
+        refuses RateLimited;
+    /// Withdraw a question that has no answer
+    DELETE "/api/questions/{question}" withdrawQuestion = withdraw, tag("accounts");
+        204 ();
+        refuses AlreadyAnswered;
 }
 
 #[cfg(test)]
@@ -312,5 +412,23 @@ mod tests {
         }
         let long = URL_SAFE_NO_PAD.encode("x".repeat(301));
         assert_eq!(kept_question(&request_with(&format!("question={long}"))), None);
+    }
+}
+
+#[cfg(test)]
+mod fuzz {
+    use axum::http::header::COOKIE;
+
+    use super::*;
+    use testing::fuzz::texts;
+
+    #[test]
+    fn any_cookie_is_a_question_that_could_be_asked_or_none() {
+        texts(&["question=SXMgaXQgd2V0Pw", "a=b; question=", "question=5a6D6Ziy5rC05ZCX77yf"], |text| {
+            let Ok(line) = text.parse() else { return };
+            if let Some(kept) = kept_question(&HeaderMap::from_iter([(COOKIE, line)])) {
+                assert_eq!(check_question(&kept), Ok(kept));
+            }
+        });
     }
 }

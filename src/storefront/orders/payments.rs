@@ -1,31 +1,95 @@
-//! Payments of orders, and the webhooks of payment providers.
+//! Payments of orders: started by a page or a program, the notices of payment providers, and the page of one payment. That
+//! page leads on to a provider of another origin, or shows a QR code. The content security policy lets forms lead to the
+//! shop only, so it is a page and no redirect.
 
 use std::sync::Arc;
 
+use askama::Template;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, REFERRER_POLICY};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::UserCall;
-use crate::orders::checkout::{check_paid_here, choice_for};
-use domain::{Money, OrderId, PaymentId, PaymentStatus, SaleId};
-use payments::{Begun, Notice, PaymentError};
-use store::{Checkout, OwnPayment, PaymentPurpose};
+use crate::{UserCall, UserVisit};
+use accounts::Session;
+use domain::{Locale, Money, Order, OrderId, PaymentId, PaymentStatus, SaleId};
+use pages::filters;
+use payments::{Begun, Notice, PayerChoice, PaymentError, RETURNED, payment_path};
+use store::{Checkout, OwnPayment, PaymentPurpose, WALLET};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::client::PayingPhone;
 use web::extract::session::SignedIn;
-use web::extract::visitor::locale;
+use web::extract::visitor::{Visitor, locale};
 use web::extract::{MAX_BODY_BYTES, PathIds, body, from_json};
+use web::packets::form::qr_code;
 use web::problem::{Code, Problem};
-use web::shared::negotiation::created;
-use web::shared::paths::order_path;
+use web::shared::goods_name_and_cover;
+use web::shared::negotiation::{created, personal, see_other};
+use web::shared::paths::{order_path, wallet_path};
+use web::views::Chrome;
+
+/// Pays the order from the wallet if `source` is `wallet`. Otherwise begins a payment at the provider of that name, or at
+/// the first that takes it, and redirects there. `shown` is the amount that the form showed, in minor units; if the order
+/// costs another one by now, nothing is paid and the order's page shows it.
+pub async fn pay_from(
+    shop: &Shop,
+    session: &Session,
+    visitor: &Visitor,
+    order: &Order,
+    (source, shown): (&str, &str),
+    phone: PayingPhone,
+) -> Result<Response, Problem> {
+    let order_page = order_path(visitor.locale, order.sale_id, order.id);
+    check_paid_here(shop, order.sale_id).map_err(|problem| problem.back(&order_page))?;
+    if !shown.is_empty() && shown.parse() != Ok(order.amount.amount) {
+        return Ok(see_other(&order_page));
+    }
+    if source == WALLET {
+        shop.accounts.check_spending(session).await?;
+        let paid = shop.payments.pay_from_wallet(order).await;
+        paid.map_err(|error| Problem::from(error).back(&order_page))?;
+        return Ok(see_other(&order_page));
+    }
+    let choice = choice_for(shop, visitor.locale, order, (source, phone), order_page).await?;
+    let begun = shop.payments.start(order, choice).await?;
+    Ok(redirect_to_checkout(shop, visitor.locale, &begun))
+}
+
+/// Refuses to take money for a sale in front of another shop, which takes it.
+pub fn check_paid_here(shop: &Shop, sale: SaleId) -> Result<(), Problem> {
+    shop.catalogue.front(sale).map_or(Ok(()), |_| Err(Code::SoldElsewhere.into()))
+}
+
+/// What the owner of an order asks for. An empty `provider` is the first that takes the payment.
+pub async fn choice_for(
+    shop: &Shop,
+    locale: Locale,
+    order: &Order,
+    (provider, PayingPhone(phone)): (&str, PayingPhone),
+    return_path: String,
+) -> Result<PayerChoice, Problem> {
+    let entry = shop.catalogue.entry(order.sale_id).await?;
+    let (title, _) = goods_name_and_cover(entry.as_deref(), locale);
+    Ok(PayerChoice { provider: provider.to_owned(), title, locale, return_path, phone })
+}
+
+/// Redirects to where a payment is made.
+pub fn redirect_to_checkout(shop: &Shop, locale: Locale, begun: &Begun) -> Response {
+    // A provider on this shop's own origin is reached by path, whatever host name the shopper uses, because the page's
+    // content security policy lets forms lead nowhere else. To other origins a page of the shop leads.
+    let Checkout::Redirect(url) = &begun.checkout else { return see_other(&payment_path(locale, begun.payment)) };
+    let own = url.strip_prefix(&shop.config.public_url).unwrap_or(url);
+    match own.starts_with('/') && !own.starts_with("//") {
+        true => see_other(own),
+        false => see_other(&payment_path(locale, begun.payment)),
+    }
+}
 
 /// The largest notification that is read. Some contain all that the provider knows of a payment.
 const MAX_WEBHOOK_BYTES: usize = 64 * 1024;
@@ -199,6 +263,86 @@ fn refusal(problem: Problem, body: Option<&'static str>) -> Response {
         response.headers_mut().remove(CONTENT_LENGTH);
     }
     response
+}
+
+/// A payment that waits to be made.
+#[derive(Debug, Template)]
+#[template(path = "orders/payment.html")]
+pub struct PaymentPage {
+    pub chrome: Chrome,
+    /// The provider, in words.
+    pub provider: &'static str,
+    pub amount: Money,
+    pub checkout: Checkout,
+    /// The page of what is paid for.
+    pub back: String,
+    /// The address of this page.
+    pub here: String,
+    /// Whether the payer says that it is paid.
+    pub is_asked: bool,
+    /// Whether the payer comes back from the provider.
+    pub is_returned: bool,
+}
+
+impl PaymentPage {
+    /// The QR code as a `data:` address.
+    fn picture(&self, text: &str) -> String {
+        qr_code(text).unwrap_or_default()
+    }
+}
+
+/// WeChat Pay takes payers on phones only from a page of the domain that the merchant has registered, and reads it in the
+/// referrer.
+const NAMES_THE_SHOP: [(HeaderName, HeaderValue); 1] =
+    [(REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin"))];
+
+/// The address that the page gets once its payer says that it is paid.
+const ASKED: &str = "asked=1";
+
+/// The payer says that the payment is made, so the provider is asked soon, and not only when it is time to.
+pub async fn paid(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    shop.store.payments().own_payment(session.user_id, id).await?.ok_or(Code::NotFound)?;
+    shop.store.payments().ask_now(id).await?;
+    Ok(see_other(&format!("{}?{ASKED}", payment_path(visitor.locale, id))))
+}
+
+/// The page for the owner. A payment that cannot be made any more leads back to what it was for. The page's script asks
+/// for the head only, so the code is drawn once.
+pub async fn page(
+    method: Method,
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    let own = shop.store.payments().own_payment(session.user_id, id).await?.ok_or(Code::NotFound)?;
+    let back = match own.payment.purpose {
+        PaymentPurpose::TopUp(_) => wallet_path(visitor.locale),
+        PaymentPurpose::Order(order) => {
+            let order = shop.store.orders().order_with_id(order).await?.ok_or(Code::NotFound)?;
+            order_path(visitor.locale, order.sale_id, order.id)
+        }
+    };
+    let now = shop.clock.now();
+    let is_over = |checkout: &Checkout| matches!(checkout, Checkout::Scan { expires_at, .. } if *expires_at <= now);
+    let checkout = own.checkout.filter(|_| own.payment.status == PaymentStatus::Created);
+    let checkout = checkout.filter(|checkout| !is_over(checkout));
+    let Some(checkout) = checkout else { return Ok(see_other(&back)) };
+    if method == Method::HEAD {
+        return Ok((Cache::Private, ()).into_response());
+    }
+    let here = payment_path(visitor.locale, id);
+    let query = visitor.path.split_once('?').map_or("", |(_, query)| query);
+    let [is_asked, is_returned] = [ASKED, RETURNED].map(|told| query.split('&').any(|pair| pair == told));
+    if is_returned {
+        // The provider's notice may be on its way, or lost.
+        shop.store.payments().ask_now(id).await?;
+    }
+    let (chrome, amount) = (visitor.chrome_at(here.clone()), own.payment.amount);
+    let provider = chrome.text().pay_with(&own.payment.provider);
+    let page = PaymentPage { chrome, provider, amount, checkout, back, here, is_asked, is_returned };
+    Ok((NAMES_THE_SHOP, personal(StatusCode::OK, &page)?).into_response())
 }
 
 web::operations! { "orders"

@@ -1,32 +1,129 @@
-//! A shopper's place on the waitlist of a sale: its page, and the forms that join and leave.
+//! A shopper's own place on the waitlist of a sale: for programs, its page, and the forms that join and leave.
+
+use std::sync::Arc;
 
 use askama::Template;
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::UserVisit;
-use crate::eligibility::page as eligibility;
+use crate::eligibility;
 use domain::{Locale, Money, Order, OrderId, OrderStatus, Phase, Picture, SaleId, Waiter, WaiterState};
 use engine::waitlist::OwnPlace;
 use pages::onward::OnwardSale;
 use pages::{Chrome, filters};
 use store::MAX_COUNTED_WAITERS;
+use web::cache_policy::Cache;
 use web::extract::client::ClientAddress;
 use web::extract::session::SignedIn;
-use web::extract::{Form, PathIds};
+use web::extract::{Form, PathIds, SalePath};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
 use web::shared::{goods_name_and_cover, onward_from};
+use web::{Shop, extract};
 use words::fill;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "WaitlistBody")]
+pub struct JoinBody {
+    /// The most units that the account wants.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1))]
+    quantity: i64,
+}
+
+fn one() -> i64 {
+    1
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "WaitlistPlaceResponse")]
+struct PlaceResponse {
+    waitlist: PlaceJson,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "WaitlistPlace")]
+struct PlaceJson {
+    sale_id: SaleId,
+    /// `offered`: the turn came, and there is an order. `skipped`: the turn came, and the account could not buy.
+    state: WaiterState,
+    /// The most units that the account wants.
+    #[schemars(range(min = 1))]
+    quantity: u32,
+    joined_at: Timestamp,
+    /// Counted from 1; `null` unless the account waits.
+    #[schemars(range(min = 1))]
+    position: Option<i64>,
+    /// The accounts before it, as far as they are counted.
+    #[schemars(range(min = 0, max = 10000))]
+    ahead: Option<i64>,
+    /// The order that was offered to the account.
+    order_id: Option<OrderId>,
+    /// Until when that order can be paid; `null` once it cannot.
+    pay_by: Option<Timestamp>,
+}
+
+fn response(sale_id: SaleId, OwnPlace { waiter, ahead, order }: OwnPlace) -> PlaceResponse {
+    PlaceResponse {
+        waitlist: PlaceJson {
+            sale_id,
+            state: waiter.state,
+            quantity: waiter.quantity,
+            joined_at: waiter.joined_at,
+            position: ahead.map(|ahead| ahead + 1),
+            ahead,
+            order_id: order.as_ref().map(|order| order.id),
+            pay_by: order.filter(|order| order.status == OrderStatus::Unpaid).map(|order| order.pay_by),
+        },
+    }
+}
+
+/// Joins the waitlist of a sold-out sale. 201 with the new place; 200 with the same place if the account already waits.
+pub async fn join(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+    ClientAddress(client): ClientAddress,
+    extract::Json(body): extract::Json<JoinBody>,
+) -> Result<Response, Problem> {
+    let (place, is_new) = shop.waitlist.join(sale, session.user_id, body.quantity, client).await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Cache::Private, Json(response(sale, place))).into_response())
+}
+
+/// The account's own place.
+pub async fn own(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+) -> Result<Response, Problem> {
+    let place = shop.waitlist.place(sale, session.user_id).await?.ok_or(Code::NotWaiting)?;
+    Ok((Cache::Private, Json(response(sale, place))).into_response())
+}
+
+/// Takes the account off the waitlist.
+pub async fn leave(
+    State(shop): State<Arc<Shop>>,
+    SignedIn(session): SignedIn,
+    SalePath(sale): SalePath,
+    ClientAddress(client): ClientAddress,
+) -> Result<Response, Problem> {
+    shop.waitlist.leave(sale, session.user_id, client).await?;
+    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+}
 
 fn waitlist_path(locale: Locale, sale: SaleId) -> String {
     format!("/{locale}/sales/{sale}/waitlist")
 }
 
-pub async fn show(
+pub async fn page(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
 ) -> Result<Response, Problem> {
@@ -58,7 +155,7 @@ pub struct JoinForm {
     quantity: String,
 }
 
-pub async fn join(
+pub async fn join_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
@@ -71,7 +168,7 @@ pub async fn join(
     }
 }
 
-pub async fn leave(
+pub async fn leave_by_form(
     (State(shop), SignedIn(session), visitor): UserVisit,
     PathIds(sale): PathIds<SaleId>,
     ClientAddress(client): ClientAddress,
@@ -222,6 +319,26 @@ fn counted(n: i64) -> String {
     if n < MAX_COUNTED_WAITERS { n.to_string() } else { format!("{MAX_COUNTED_WAITERS}+") }
 }
 
+web::operations! { "buying"
+    /// The account's place on the waitlist of a sale
+    GET "/api/sales/{sale}/waitlist" showWaitlistPlace = own;
+        200 PlaceResponse, "The place, or the order that it led to.";
+        refuses NotWaiting;
+    /// Wait for units of a sold-out sale
+    ///
+    /// One place per account, safe to repeat on any device. Accounts that join within 15 s of the first of them are
+    /// shuffled. A unit that comes back becomes an unpaid order of the next account.
+    POST "/api/sales/{sale}/waitlist" joinWaitlist = join, example(r#"{"quantity": 1}"#);
+        200 PlaceResponse, "The account waits already: the same place.";
+        201 PlaceResponse;
+        refuses AccountTooNew ContactNotVerified InvitationNeeded NoWaitlist NotSoldOut HasOrder NotOpen Ended
+            AddressNeeded AddressTaken ContactTaken DepositNeeded BadQuantity OverLimit RateLimited;
+    /// Leave the waitlist
+    DELETE "/api/sales/{sale}/waitlist" leaveWaitlist = leave;
+        204 (), "The account does not wait any more. It may join again, behind those who wait.";
+        refuses NotWaiting RateLimited;
+}
+
 #[cfg(test)]
 mod tests {
     use askama::Template;
@@ -230,7 +347,7 @@ mod tests {
     use domain::{Currency, Locale};
     use web::views::test_chrome;
 
-    fn page(phase: Phase) -> WaitlistPage {
+    fn render(phase: Phase) -> WaitlistPage {
         WaitlistPage {
             chrome: test_chrome(Locale::En, "/en/sales/7/waitlist"),
             sale: SaleId(7),
@@ -255,7 +372,7 @@ mod tests {
             (Phase::Open, "href=\"/en/sales/7\">Back to the sale</a>"),
             (Phase::Ended, "href=\"/en/\">See other sales"),
         ] {
-            let html = page(phase).render().unwrap();
+            let html = render(phase).render().unwrap();
             assert_eq!(html.matches("class=\"big\"").count(), 1, "{html}");
             assert!(html.contains(button), "{html}");
         }

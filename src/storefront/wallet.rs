@@ -1,0 +1,341 @@
+//! The wallet of a signed-in user: balance, entries and top-ups, for programs and as a page.
+
+use askama::Template;
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::orders::payments::redirect_to_checkout;
+use crate::orders::payments::{OnePayment, StartedPayment};
+use crate::{UserCall, UserVisit};
+use domain::ledger::{CURRENCY, TOP_UP_LIMITS, TransferKind, money};
+use domain::{Locale, Money, PaymentId, SaleId, SaleState, UserId};
+use pages::filters;
+use payments::{PayerChoice, PaymentError};
+use store::{Deposit, EntryCursor, EntrySubject, PaymentPurpose, WalletEntry};
+use web::cache_policy::Cache;
+use web::extract::client::PayingPhone;
+use web::extract::session::SignedIn;
+use web::extract::visitor::{Visitor, locale};
+use web::extract::{Form, PathIds, Query};
+use web::problem::{Code, Problem};
+use web::shared::negotiation::{created, personal};
+use web::shared::pagination::Cursor;
+use web::shared::paths::{eligibility_path, sale_path, wallet_path};
+use web::shared::validation::price;
+use web::shared::{FieldError, balance_of, goods_name_and_cover, set_aside, wallet_entries};
+use web::views::Chrome;
+use web::{Shop, extract};
+use words::{field_error, text};
+
+#[derive(Serialize, JsonSchema)]
+struct WalletJson {
+    balance: Money,
+    /// The sum of the deposits.
+    set_aside: Money,
+    deposits: Vec<DepositJson>,
+    entries: Vec<WalletEntryJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<String>,
+}
+
+/// Money that is set aside while the account takes part in a sale.
+#[derive(Serialize, JsonSchema)]
+struct DepositJson {
+    sale_id: SaleId,
+    amount: Money,
+    held_at: Timestamp,
+}
+
+impl From<Deposit> for DepositJson {
+    fn from(Deposit { sale_id, amount, held_at, .. }: Deposit) -> Self {
+        DepositJson { sale_id, amount: money(amount), held_at }
+    }
+}
+
+/// One movement of money, and what it belongs to.
+#[derive(Serialize, JsonSchema)]
+struct WalletEntryJson {
+    id: String,
+    kind: TransferKind,
+    /// Below zero if money left the wallet.
+    amount: Money,
+    at: Timestamp,
+    #[serde(flatten)]
+    about: Option<EntrySubject>,
+}
+
+impl From<WalletEntry> for WalletEntryJson {
+    fn from(entry: WalletEntry) -> Self {
+        let WalletEntry { id, kind, amount, at, about } = entry;
+        WalletEntryJson { id, kind, amount: money(amount), at, about }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct WalletQuery {
+    #[serde(default)]
+    before: Cursor,
+}
+
+/// Balance and entries, newest first.
+pub async fn show(
+    (State(shop), SignedIn(session)): UserCall,
+    Query(query): Query<WalletQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.read("before")?;
+    let page = wallet_entries(&shop.store, session.user_id, before.as_ref()).await?;
+    let deposits = shop.store.deposits().held_deposits_of(session.user_id).await?;
+    let wallet = WalletJson {
+        balance: balance_of(&shop.store, session.user_id).await?,
+        set_aside: set_aside(&deposits),
+        deposits: deposits.into_iter().map(DepositJson::from).collect(),
+        entries: page.items.into_iter().map(WalletEntryJson::from).collect(),
+        next: page.next.map(|mark| mark.to_string()),
+    };
+    Ok((Cache::Private, Json(wallet)).into_response())
+}
+
+/// `{"amount":{"amount":5000,"currency":"CNY"}}`
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TopUpBody {
+    amount: Money,
+    /// The name of the provider. Without it the first in the shop's order.
+    #[serde(default)]
+    provider: String,
+}
+
+/// What the owner of a wallet asks for. An empty `provider` is the first that takes the payment.
+pub fn top_up_choice(locale: Locale, provider: &str, return_path: String, phone: PayingPhone) -> PayerChoice {
+    let (provider, title) = (provider.to_owned(), text(locale).wallet.top_up.to_owned());
+    PayerChoice { provider, title, locale, return_path, phone: phone.0 }
+}
+
+/// Begins a payment into the wallet. The checkout returns the payer to the page of the wallet.
+pub async fn top_up(
+    (State(shop), SignedIn(session)): UserCall,
+    phone: PayingPhone,
+    uri: Uri,
+    headers: HeaderMap,
+    extract::Json(body): extract::Json<TopUpBody>,
+) -> Result<Response, Problem> {
+    let locale = locale(&uri, &headers);
+    let choice = top_up_choice(locale, &body.provider, wallet_path(locale), phone);
+    let begun = shop.payments.top_up(session.user_id, body.amount, choice).await?;
+    Ok(created(format!("/api/wallet/top-ups/{}", begun.payment), StartedPayment::from(begun)))
+}
+
+/// One top-up of the user's own wallet.
+pub async fn show_top_up(
+    (State(shop), SignedIn(session)): UserCall,
+    PathIds(id): PathIds<PaymentId>,
+) -> Result<Response, Problem> {
+    let own = shop.store.payments().own_payment(session.user_id, id).await?;
+    let own = own.filter(|own| matches!(own.payment.purpose, PaymentPurpose::TopUp(_))).ok_or(Code::NotFound)?;
+    Ok((Cache::Private, Json(OnePayment { payment: own.into() })).into_response())
+}
+
+#[derive(Deserialize)]
+pub struct WalletPageQuery {
+    #[serde(default)]
+    before: Cursor,
+    /// The sale that the top-up is for.
+    #[serde(default)]
+    sale: String,
+}
+
+pub async fn page(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    Query(query): Query<WalletPageQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.read("before")?;
+    let goal = top_up_goal(&shop, visitor.locale, &query.sale).await?;
+    let typed = match &goal {
+        Some(goal) => missing(&shop, session.user_id, goal.amount).await?.decimal(),
+        None => String::new(),
+    };
+    let form = TopUpState { sale: goal.map(|goal| goal.sale), typed, errors: Vec::new() };
+    render(&shop, session.user_id, &visitor, before, form).await
+}
+
+/// What a top-up is for: the deposit of a sale, or the price of one unit.
+struct TopUpGoal {
+    sale: SaleId,
+    amount: Money,
+    /// Where the payer goes on afterwards.
+    back: String,
+}
+
+/// The goal that a page names; `None` for a sale in a currency that wallets do not hold.
+async fn top_up_goal(shop: &Shop, locale: Locale, sale: &str) -> Result<Option<TopUpGoal>, Problem> {
+    let Ok(id) = sale.parse() else { return Ok(None) };
+    let known = shop.catalogue.entry(id).await?.filter(|known| known.sale.state != SaleState::Draft);
+    Ok(known.and_then(|known| match known.sale.eligibility.deposit {
+        Some(deposit) => Some(TopUpGoal { sale: id, amount: deposit, back: eligibility_path(locale, id) }),
+        None if known.sale.price.currency != CURRENCY => None,
+        None => Some(TopUpGoal { sale: id, amount: known.sale.price, back: sale_path(locale, id) }),
+    }))
+}
+
+/// What a wallet lacks of an amount, within the bounds of a top-up.
+async fn missing(shop: &Shop, user: UserId, wanted: Money) -> Result<Money, Problem> {
+    let balance = balance_of(&shop.store, user).await?;
+    Ok(money((wanted.amount - balance.amount).clamp(*TOP_UP_LIMITS.start(), *TOP_UP_LIMITS.end())))
+}
+
+/// The form of a top-up as it is shown.
+struct TopUpState {
+    sale: Option<SaleId>,
+    typed: String,
+    errors: Vec<FieldError>,
+}
+
+async fn render(
+    shop: &Shop,
+    user: UserId,
+    visitor: &Visitor,
+    before: Option<EntryCursor>,
+    TopUpState { sale, typed, errors }: TopUpState,
+) -> Result<Response, Problem> {
+    let entries = wallet_entries(&shop.store, user, before.as_ref()).await?;
+    let held = shop.store.deposits().held_deposits_of(user).await?;
+    let mut deposits = Vec::with_capacity(held.len());
+    for deposit in &held {
+        let known = shop.catalogue.entry(deposit.sale_id).await?;
+        deposits.push(HeldDeposit {
+            sale_id: deposit.sale_id,
+            goods_name: goods_name_and_cover(known.as_deref(), visitor.locale).0,
+            amount: money(deposit.amount),
+            held_at: deposit.held_at,
+        });
+    }
+    let (status, chrome) = match errors.is_empty() {
+        true => (StatusCode::OK, visitor.chrome()),
+        false => (StatusCode::UNPROCESSABLE_ENTITY, visitor.chrome_at(wallet_path(visitor.locale))),
+    };
+    let page = WalletPage {
+        chrome,
+        balance: balance_of(&shop.store, user).await?,
+        set_aside: set_aside(&held),
+        deposits,
+        sale,
+        offers: shop.payments.offers(money(*TOP_UP_LIMITS.start())),
+        entries: entries.items,
+        older: entries.next.map(|mark| mark.to_string()),
+        is_later: before.is_some(),
+        typed,
+        errors,
+    };
+    personal(status, &page)
+}
+
+#[derive(Deserialize)]
+pub struct TopUpForm {
+    #[serde(default)]
+    amount: String,
+    #[serde(default)]
+    sale: String,
+    /// The name of the provider, if there are several.
+    #[serde(default)]
+    from: String,
+}
+
+/// Begins a payment into the wallet and redirects to the provider, which returns to the wallet, or to the sale that the
+/// money is for.
+pub async fn top_up_by_form(
+    (State(shop), SignedIn(session), visitor): UserVisit,
+    phone: PayingPhone,
+    Form(form): Form<TopUpForm>,
+) -> Result<Response, Problem> {
+    let goal = top_up_goal(&shop, visitor.locale, &form.sale).await?;
+    let (sale, back) = goal.map_or_else(|| (None, wallet_path(visitor.locale)), |goal| (Some(goal.sale), goal.back));
+    let code = match price(&form.amount, CURRENCY) {
+        None => "bad_price",
+        Some(amount) => {
+            let choice = top_up_choice(visitor.locale, &form.from, back, phone);
+            match shop.payments.top_up(session.user_id, amount, choice).await {
+                Ok(begun) => return Ok(redirect_to_checkout(&shop, visitor.locale, &begun)),
+                Err(PaymentError::TopUp(refusal)) => refusal.code(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    };
+    let form = TopUpState { sale, typed: form.amount, errors: vec![FieldError::new("amount", code)] };
+    render(&shop, session.user_id, &visitor, None, form).await
+}
+
+/// Money that is set aside for a sale.
+#[derive(Debug)]
+pub struct HeldDeposit {
+    pub sale_id: SaleId,
+    /// Empty for a sale that is not in the catalogue.
+    pub goods_name: String,
+    pub amount: Money,
+    pub held_at: Timestamp,
+}
+
+/// The balance, the top-up form, and the entries, newest first.
+#[derive(Debug, Template)]
+#[template(path = "wallet/wallet.html")]
+pub struct WalletPage {
+    pub chrome: Chrome,
+    pub balance: Money,
+    /// The deposits for sales, and their sum.
+    pub deposits: Vec<HeldDeposit>,
+    pub set_aside: Money,
+    /// The sale that the top-up is for. The page leads back there.
+    pub sale: Option<SaleId>,
+    /// The names of the providers that take top-ups. Without one the wallet cannot be topped up.
+    pub offers: Vec<&'static str>,
+    pub entries: Vec<WalletEntry>,
+    /// A cursor for `?before=`; `None` on the last page.
+    pub older: Option<String>,
+    /// Whether this is not the first page.
+    pub is_later: bool,
+    /// The amount of the form, as entered.
+    pub typed: String,
+    pub errors: Vec<FieldError>,
+}
+
+impl WalletPage {
+    fn error_text(&self) -> Option<&'static str> {
+        self.errors.first().map(|error| field_error(self.chrome.locale, error.code))
+    }
+
+    /// The amount with its sign, even if positive.
+    fn signed(&self, entry: &WalletEntry) -> String {
+        let sign = if entry.amount > 0 { "+" } else { "" };
+        format!("{sign}{}", money(entry.amount))
+    }
+
+    /// The path of the thing that the entry is about, and the text of the link.
+    fn link(&self, entry: &WalletEntry) -> Option<(String, &'static str)> {
+        let (l, t) = (self.chrome.locale, &self.chrome.text().wallet);
+        match entry.about? {
+            EntrySubject::Order { sale_id, id } => Some((format!("/{l}/orders/{sale_id}/{id}"), t.see_order)),
+            EntrySubject::Packet { id } => Some((format!("/{l}/packets/{id}"), t.see_packet)),
+            EntrySubject::Sale { id } => Some((format!("/{l}/sales/{id}"), t.see_sale)),
+            EntrySubject::Payment { .. } => None,
+        }
+    }
+}
+
+web::operations! { "wallet"
+    /// The balance of the user's wallet and its entries, newest first
+    GET "/api/wallet" showWallet = show;
+        200 WalletJson, "The balance, and one page of entries.";
+        refuses RateLimited;
+    /// Start a top-up of the wallet
+    POST "/api/wallet/top-ups" topUpWallet = top_up, repeatable, language, located;
+        201 StartedPayment, "The address of the payment page. The money is in the wallet after the provider's \
+            notification.";
+        refuses PaymentsOff RateLimited;
+    /// One top-up of the wallet
+    GET "/api/wallet/top-ups/{payment}" showTopUp = show_top_up;
+        200 OnePayment, "The top-up; 404 for every user but the owner of the wallet.";
+}
