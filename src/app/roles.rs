@@ -14,8 +14,8 @@ use super::starting::{MAX_OPS_CONNECTIONS, Starting, StartingAddress};
 use super::startup::max_connections;
 use base::config::{PaymentProvider, ProcessRole};
 use base::lifecycle::Lifecycle;
-use pages::pictures::cleanup;
-use web::server::address_limit::AddressLimit;
+use pages::pictures::run_cleanup;
+use web::server::limits::AddressLimit;
 use web::server::limits::{ConnectionLimiter, ConnectionLimits};
 use web::server::serve_on;
 
@@ -69,7 +69,7 @@ impl Services {
         if roles.contains(&ProcessRole::Serve) || roles.contains(&ProcessRole::Control) {
             let pages = control::render_on_change(self.catalogue.clone(), self.pages.clone(), stop.clone());
             lifecycle.spawn("pages", pages);
-            lifecycle.spawn("tidy", cleanup::run_cleanup(self.pictures(), self.pages.clone(), stop.clone()));
+            lifecycle.spawn("tidy", run_cleanup(self.pictures(), self.pages.clone(), stop.clone()));
         }
         // Start this last, because it reports that shoppers are served.
         let ops_router = web::ops::router(self.health.clone(), self.metrics.clone(), lifecycle.shutdown().draining);

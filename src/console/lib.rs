@@ -1,31 +1,22 @@
 //! The console: pages and API for the shop's staff, a room per subject. A room has its API in `api`, and its pages in
-//! `page` with what their templates show; the templates are in the folder of `templates/` that has the name of the
-//! room. Each handler names the permission that it needs ([`Permission`](web::extract::session::Permission)). [`routes`]
-//! lists every address.
+//! `page` with what their templates show; a small room is one file. The templates are in the folder of `templates/`
+//! that has the name of the room. Each handler names the permission that it needs
+//! ([`Permission`](web::extract::session::Permission)). [`routes`] lists every address.
 
 pub mod routes;
 
 // The catalogue and its sales.
-pub mod categories {
-    pub mod api;
-    pub mod page;
-}
+pub mod categories;
 pub mod goods {
     pub mod api;
     pub mod import;
-    pub mod import_page;
     pub mod page;
     pub mod upload;
 }
-pub mod invitations {
-    pub mod api;
-    pub mod page;
-}
+pub mod invitations;
 pub mod sales {
     pub mod api;
     pub mod calendar;
-    pub mod definition_api;
-    pub mod first_steps;
     pub mod form;
     pub mod form_input;
     pub mod overview;
@@ -54,34 +45,21 @@ pub mod report {
 pub mod waiting_room;
 
 // Orders and money.
-pub mod approvals {
-    pub mod api;
-    pub mod decisions;
-    pub mod page;
-}
+pub mod approvals;
 pub mod books;
-pub mod invoices;
-pub mod orders;
-pub mod packets {
-    pub mod api;
-    pub mod page;
-}
 pub mod decisions;
 pub mod front;
+pub mod invoices;
+pub mod orders;
+pub mod packets;
 pub mod payment_cases;
 pub mod shipping;
 pub mod shop;
 
 // People.
-pub mod questions {
-    pub mod api;
-    pub mod page;
-}
+pub mod questions;
 pub mod step_up;
-pub mod tokens {
-    pub mod api;
-    pub mod page;
-}
+pub mod tokens;
 pub mod users {
     pub mod api;
     pub mod mail;
@@ -90,20 +68,9 @@ pub mod users {
 }
 
 // The shop, and what happened in it.
-pub mod dead_letters {
-    pub mod api;
-    pub mod page;
-}
-pub mod log {
-    pub mod api;
-    pub mod fields;
-    pub mod page;
-    pub mod words;
-}
-pub mod security {
-    pub mod api;
-    pub mod page;
-}
+pub mod dead_letters;
+pub mod log;
+pub mod security;
 pub mod site;
 pub mod webhooks {
     pub mod api;

@@ -23,34 +23,31 @@ pub fn routes(shop: &Arc<Shop>) -> Routes {
 /// Adds every operation to the document of the API.
 pub fn document(api: &mut Api) {
     let files = [
-        approvals::api::document,
-        books::api::document,
-        books::journal_csv::document,
+        approvals::document,
+        books::document,
         books::settlements::document,
-        categories::api::document,
+        categories::document,
         cockpit::live::document,
-        dead_letters::api::document,
+        dead_letters::document,
         draws::api::document,
         goods::api::document,
         goods::import::document,
-        invitations::api::document,
+        invitations::document,
         invoices::document,
         front::document,
         shipping::document,
         linked_accounts::api::document,
-        log::api::document,
+        log::document,
         orders::api::document,
-        orders::changes_api::document,
         orders::csv::document,
         orders::parcels::document,
         orders::returns::document,
-        packets::api::document,
-        payment_cases::api::document,
-        questions::api::document,
+        packets::document,
+        payment_cases::document,
+        questions::document,
         sales::api::document,
-        sales::definition_api::document,
-        security::api::document,
-        tokens::api::document,
+        security::document,
+        tokens::document,
         users::api::document,
         waiting_room::document,
         webhooks::api::document,
@@ -71,17 +68,15 @@ fn api() -> Routes {
         .route("/api/admin/goods/{goods}/pictures/{name}", delete(goods::api::remove_picture))
         .route("/api/admin/goods/{goods}/archive", post(goods::api::archive))
         .route("/api/admin/goods/{goods}/unarchive", post(goods::api::unarchive))
-        .route("/api/admin/categories", get(categories::api::list).merge(put(categories::api::order)))
+        .route("/api/admin/categories", get(categories::list).merge(put(categories::order)))
         .route(
             "/api/admin/categories/{category}",
-            get(categories::api::show).merge(patch(categories::api::edit)).merge(delete(categories::api::delete)),
+            get(categories::show).merge(patch(categories::edit)).merge(delete(categories::delete)),
         )
         .route("/api/admin/sales", get(sales::api::list))
         .route(
             "/api/admin/sales/{sale}",
-            get(sales::definition_api::show)
-                .merge(patch(sales::definition_api::edit))
-                .merge(delete(sales::api::delete)),
+            get(sales::api::show).merge(patch(sales::api::edit)).merge(delete(sales::api::delete)),
         )
         .route("/api/admin/sales/{sale}/checklist", get(sales::api::checklist))
         .route("/api/admin/sales/{sale}/schedule", post(sales::api::schedule))
@@ -91,8 +86,8 @@ fn api() -> Routes {
         .route("/api/admin/sales/{sale}/resume", post(sales::api::resume))
         .route("/api/admin/sales/{sale}/stop", post(sales::api::stop))
         .route("/api/admin/sales/{sale}/queue", post(waiting_room::change_pace))
-        .route("/api/admin/sales/{sale}/codes", get(invitations::api::list))
-        .route("/api/admin/sales/{sale}/codes/revoke", post(invitations::api::revoke))
+        .route("/api/admin/sales/{sale}/codes", get(invitations::list))
+        .route("/api/admin/sales/{sale}/codes/revoke", post(invitations::revoke))
         .route("/api/admin/sales/{sale}/draw/round", post(draws::api::give_round))
         .route("/api/admin/sales/{sale}/draw/call-off", post(draws::api::call_off))
         .route("/api/admin/sales/{sale}/draw/later-round", post(draws::api::await_later_round))
@@ -100,11 +95,11 @@ fn api() -> Routes {
         .route("/api/admin/sales/{sale}/live", get(cockpit::live::live))
         .route("/api/admin/sales/{sale}/clusters", get(linked_accounts::api::list))
         .route("/api/admin/sales/{sale}/clusters/{user}", get(linked_accounts::api::show))
-        .route("/api/admin/dead-letters", get(dead_letters::api::list))
-        .route("/api/admin/dead-letters/replay", post(dead_letters::api::replay))
-        .route("/api/admin/dead-letters/discard", post(dead_letters::api::discard))
+        .route("/api/admin/dead-letters", get(dead_letters::list))
+        .route("/api/admin/dead-letters/replay", post(dead_letters::replay))
+        .route("/api/admin/dead-letters/discard", post(dead_letters::discard))
         .route("/api/admin/orders", get(orders::api::search))
-        .route("/api/admin/orders/changes", get(orders::changes_api::list))
+        .route("/api/admin/orders/changes", get(orders::api::changes))
         .route("/api/admin/orders/{order}", get(orders::api::show))
         .route("/api/admin/orders/{order}/cancel", post(orders::api::cancel))
         .route("/api/admin/orders/{order}/hold", post(linked_accounts::api::hold))
@@ -118,18 +113,18 @@ fn api() -> Routes {
         .route("/api/admin/shipping", get(shipping::list).merge(put(shipping::replace)))
         .route("/api/admin/invoices", get(invoices::list))
         .route("/api/admin/invoices/{order}/issued", post(invoices::issue))
-        .route("/api/admin/payment-cases", get(payment_cases::api::list))
-        .route("/api/admin/payment-cases/{case}", get(payment_cases::api::show))
-        .route("/api/admin/approvals", get(approvals::api::list))
-        .route("/api/admin/approvals/{approval}", get(approvals::api::show))
-        .route("/api/admin/approvals/{approval}/decline", post(approvals::api::decline))
-        .route("/api/admin/packets", get(packets::api::list))
-        .route("/api/admin/packets/{packet}/stop", post(packets::api::stop))
-        .route("/api/admin/questions", get(questions::api::list))
-        .route("/api/admin/questions/{question}", get(questions::api::show))
-        .route("/api/admin/questions/{question}/answer", put(questions::api::answer))
-        .route("/api/admin/questions/{question}/hide", post(questions::api::hide))
-        .route("/api/admin/questions/{question}/unhide", post(questions::api::unhide))
+        .route("/api/admin/payment-cases", get(payment_cases::list))
+        .route("/api/admin/payment-cases/{case}", get(payment_cases::show))
+        .route("/api/admin/approvals", get(approvals::list))
+        .route("/api/admin/approvals/{approval}", get(approvals::show))
+        .route("/api/admin/approvals/{approval}/decline", post(approvals::decline))
+        .route("/api/admin/packets", get(packets::list))
+        .route("/api/admin/packets/{packet}/stop", post(packets::stop))
+        .route("/api/admin/questions", get(questions::list))
+        .route("/api/admin/questions/{question}", get(questions::show))
+        .route("/api/admin/questions/{question}/answer", put(questions::answer))
+        .route("/api/admin/questions/{question}/hide", post(questions::hide))
+        .route("/api/admin/questions/{question}/unhide", post(questions::unhide))
         .route("/api/admin/users", get(users::api::users))
         .route("/api/admin/users/{user}", get(users::api::user))
         .route("/api/admin/users/{user}/block", post(users::api::block))
@@ -138,14 +133,14 @@ fn api() -> Routes {
         .route("/api/admin/users/{user}/start-recovery", post(users::api::start_recovery))
         .route("/api/admin/staff", get(users::api::staff))
         .route("/api/admin/staff-policy", get(users::api::policy))
-        .route("/api/admin/tokens", get(tokens::api::list))
-        .route("/api/admin/tokens/{token}", delete(tokens::api::revoke))
-        .route("/api/admin/books", get(books::api::show))
+        .route("/api/admin/tokens", get(tokens::list))
+        .route("/api/admin/tokens/{token}", delete(tokens::revoke))
+        .route("/api/admin/books", get(books::show))
         .route("/api/admin/settlements", get(books::settlements::list))
         .route("/api/admin/settlements/{provider}/{day}", get(books::settlements::show))
         .route("/api/admin/settlements/{provider}/{day}/again", post(books::settlements::again))
-        .route("/api/admin/audit-log", get(log::api::list))
-        .route("/api/admin/security-events", get(security::api::list))
+        .route("/api/admin/audit-log", get(log::list))
+        .route("/api/admin/security-events", get(security::list))
         .route("/api/admin/webhooks", get(webhooks::api::list))
         .route("/api/admin/webhooks/{webhook}", get(webhooks::api::show).merge(delete(webhooks::api::delete)))
         .route("/api/admin/webhooks/{webhook}/test", post(webhooks::api::test))
@@ -158,7 +153,7 @@ fn pages() -> Routes {
         .route("/admin", get(sales::page::sales))
         .route("/admin/", get(sales::page::without_slash))
         .route("/admin/calendar", get(sales::calendar::show))
-        .route("/admin/log", tabs([tab("", log::page::show), tab("security", security::page::show)]))
+        .route("/admin/log", tabs([tab("", log::page), tab("security", security::page)]))
         .route("/admin/search", get(lists::search::page))
         .route("/admin/search.json", get(lists::search::hits))
         .route("/admin/density", post(lists::saved_views::set))
@@ -168,24 +163,24 @@ fn pages() -> Routes {
         .route("/admin/pages", get(site::show))
         .route("/admin/pages/{page}", post(site::save))
         .route("/admin/shop", get(settings::show).merge(post(settings::save)))
-        .route("/admin/shop/steps", post(sales::first_steps::dismiss))
+        .route("/admin/shop/steps", post(sales::overview::dismiss))
         .route("/admin/shop/logo/{verb}", post(settings::change_logo))
-        .route("/admin/questions", get(questions::page::list))
-        .route("/admin/questions/{question}", get(questions::page::show))
-        .route("/admin/questions/{question}/answer", post(questions::page::answer))
-        .route("/admin/questions/{question}/hide", post(questions::page::hide))
-        .route("/admin/questions/{question}/unhide", post(questions::page::unhide))
+        .route("/admin/questions", get(questions::page))
+        .route("/admin/questions/{question}", get(questions::show_page))
+        .route("/admin/questions/{question}/answer", post(questions::answer_by_form))
+        .route("/admin/questions/{question}/hide", post(questions::hide_by_form))
+        .route("/admin/questions/{question}/unhide", post(questions::unhide_by_form))
         .route("/admin/security", get(moved::<ViewSecurity>))
         .route(
             "/admin/system",
             tabs([
-                tab("", dead_letters::page::show),
+                tab("", dead_letters::page),
                 tab("mail", users::mail::show),
-                tab("tokens", tokens::page::show),
+                tab("tokens", tokens::page),
                 tab("webhooks", webhooks::page::list),
             ]),
         )
-        .route("/admin/tokens/{token}/revoke", post(tokens::page::revoke))
+        .route("/admin/tokens/{token}/revoke", post(tokens::revoke_by_form))
         .route("/admin/webhooks/{webhook}", get(webhooks::page::show))
         .route("/admin/webhooks/{webhook}/switch", post(webhooks::page::switch))
         .route("/admin/webhooks/{webhook}/delete", post(webhooks::page::delete))
@@ -208,8 +203,8 @@ fn pages() -> Routes {
         .route("/admin/sales/bulk", post(lists::bulk::sales::summary))
         .route("/admin/sales/bulk/{action}", post(lists::bulk::sales::act))
         .route("/admin/sales/{sale}", get(cockpit::page::show))
-        .route("/admin/sales/{sale}/codes", get(invitations::page::show))
-        .route("/admin/sales/{sale}/codes/revoke", post(invitations::page::revoke))
+        .route("/admin/sales/{sale}/codes", get(invitations::page))
+        .route("/admin/sales/{sale}/codes/revoke", post(invitations::revoke_by_form))
         .route("/admin/crowd", post(sales::page::send_crowd))
         .route("/admin/sales/{sale}/report", get(report::page::show))
         .route("/admin/sales/{sale}/report.csv", get(report::page::export))
@@ -220,8 +215,8 @@ fn pages() -> Routes {
         .route("/admin/sales/{sale}/draw/dry-run", post(draws::page::try_out))
         .route("/admin/sales/{sale}/draw/entries/{entry}/exclude", post(draws::page::exclude))
         .route("/admin/dead-letters", get(moved::<ViewConsole>))
-        .route("/admin/dead-letters/replay", post(dead_letters::page::replay))
-        .route("/admin/dead-letters/discard", post(dead_letters::page::discard))
+        .route("/admin/dead-letters/replay", post(dead_letters::replay_by_form))
+        .route("/admin/dead-letters/discard", post(dead_letters::discard_by_form))
         .route("/admin/sales/{sale}/edit", get(sales::form::show).merge(post(sales::form::edit)))
         .route("/admin/sales/{sale}/schedule", post(sales::page::schedule))
         .route("/admin/sales/{sale}/unschedule", post(sales::page::unschedule))
@@ -236,30 +231,30 @@ fn pages() -> Routes {
         .route("/admin/sales/{sale}/clusters/{user}/hold", post(linked_accounts::page::hold))
         .route("/admin/sales/{sale}/clusters/{user}/release", post(linked_accounts::page::release))
         .route("/admin/goods", get(goods::page::list))
-        .route("/admin/packets", get(packets::page::list))
-        .route("/admin/packets/new", get(packets::page::new))
-        .route("/admin/packets/{packet}", get(packets::page::show))
-        .route("/admin/packets/{packet}/stop", post(packets::page::stop))
+        .route("/admin/packets", get(packets::page))
+        .route("/admin/packets/new", get(packets::blank))
+        .route("/admin/packets/{packet}", get(packets::show))
+        .route("/admin/packets/{packet}/stop", post(packets::stop_by_form))
         .route(
             "/admin/orders",
             tabs([
                 tab("", orders::page::list),
-                tab("approvals", approvals::page::list),
-                tab("payments", payment_cases::page::list),
+                tab("approvals", approvals::page),
+                tab("payments", payment_cases::page),
             ]),
         )
-        .route("/admin/orders/books", tabs([tab("", books::page::show), tab("settlements", books::settlements::page)]))
+        .route("/admin/orders/books", tabs([tab("", books::page), tab("settlements", books::settlements::page)]))
         .route("/admin/orders/settlements", get(moved::<ViewBooks>))
         .route("/admin/orders/settlements/{provider}/{day}/again", post(books::settlements::again_by_form))
         .route("/admin/orders/approvals", get(moved::<ViewConsole>))
-        .route("/admin/orders/approvals/{approval}/decline", post(approvals::page::decline))
+        .route("/admin/orders/approvals/{approval}/decline", post(approvals::decline_by_form))
         .route("/admin/sales/{sale}/decisions", get(decisions::show))
         .route("/admin/sales/{sale}/front", get(front::show).merge(post(front::save_form)))
         .route("/admin/orders/shipping", get(shipping::show).merge(post(shipping::save)))
         .route("/admin/orders/invoices", get(invoices::show))
         .route("/admin/orders/invoices/issued", post(invoices::issue_ticked))
         .route("/admin/orders/payments", get(moved::<ViewConsole>))
-        .route("/admin/orders/payments/{case}/settle", post(payment_cases::page::settle))
+        .route("/admin/orders/payments/{case}/settle", post(payment_cases::settle_by_form))
         .route("/admin/orders/bulk", post(lists::bulk::orders::summary))
         .route("/admin/orders/bulk/pack", post(lists::bulk::orders::pack))
         .route("/admin/orders/bulk/ship", post(lists::bulk::orders::ship))
@@ -280,11 +275,11 @@ fn pages() -> Routes {
         .route("/admin/orders/{order}/uphold", post(linked_accounts::holds::uphold))
         .route("/admin/orders/{order}/recipient", post(orders::page::recipient))
         .route("/admin/goods/new", get(goods::page::blank))
-        .route("/admin/goods/import", get(goods::import_page::show))
-        .route("/admin/goods/categories", get(categories::page::show))
-        .route("/admin/goods/categories/{category}", post(categories::page::rename))
-        .route("/admin/goods/categories/{category}/move", post(categories::page::move_by_one))
-        .route("/admin/goods/categories/{category}/delete", post(categories::page::delete))
+        .route("/admin/goods/import", get(goods::import::page))
+        .route("/admin/goods/categories", get(categories::page))
+        .route("/admin/goods/categories/{category}", post(categories::rename))
+        .route("/admin/goods/categories/{category}/move", post(categories::move_by_one))
+        .route("/admin/goods/categories/{category}/delete", post(categories::delete_by_form))
         .route("/admin/goods/{goods}", get(goods::page::show).merge(post(goods::page::edit)))
         .route("/admin/goods/{goods}/archive", post(goods::page::archive))
         .route("/admin/goods/{goods}/unarchive", post(goods::page::unarchive))
@@ -295,16 +290,16 @@ fn pages() -> Routes {
 fn repeatable(shop: &Arc<Shop>) -> Routes {
     Router::new()
         .route("/api/admin/goods", post(goods::api::create))
-        .route("/api/admin/categories", post(categories::api::create))
+        .route("/api/admin/categories", post(categories::create))
         .route("/api/admin/sales", post(sales::api::create))
         .route("/api/admin/sales/{sale}/top-up", post(sales::api::top_up))
-        .route("/api/admin/sales/{sale}/codes", post(invitations::api::make))
-        .route("/api/admin/payment-cases/{case}/settle", post(payment_cases::api::settle))
+        .route("/api/admin/sales/{sale}/codes", post(invitations::make))
+        .route("/api/admin/payment-cases/{case}/settle", post(payment_cases::settle))
         .route("/admin/sales/{sale}/top-up", post(sales::page::top_up))
-        .route("/admin/sales/{sale}/codes", post(invitations::page::make))
-        .route("/admin/goods/categories", post(categories::page::create))
+        .route("/admin/sales/{sale}/codes", post(invitations::make_by_form))
+        .route("/admin/goods/categories", post(categories::create_by_form))
         .route("/admin/goods", post(goods::page::create))
-        .route("/admin/goods/import", post(goods::import_page::submit))
+        .route("/admin/goods/import", post(goods::import::submit))
         .route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable))
 }
 
@@ -316,20 +311,20 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/admin/orders/{order}/refund-part", post(orders::page::refund_part))
         .route("/api/admin/orders/{order}/return/receive", post(orders::returns::receive))
         .route("/admin/orders/{order}/return/receive", post(orders::returns::receive_by_form))
-        .route("/api/admin/payment-cases/{case}/refund", post(payment_cases::api::refund))
-        .route("/api/admin/packets", post(packets::api::fund))
+        .route("/api/admin/payment-cases/{case}/refund", post(payment_cases::refund))
+        .route("/api/admin/packets", post(packets::fund))
         .route("/api/admin/staff", post(users::api::add_staff))
-        .route("/api/admin/tokens", post(tokens::api::create))
+        .route("/api/admin/tokens", post(tokens::create))
         .route("/admin/staff", post(users::staff::create))
-        .route("/admin/tokens", post(tokens::page::create))
+        .route("/admin/tokens", post(tokens::create_by_form))
         .route_layer(from_fn_with_state(shop.clone(), idempotency::repeatable));
     Router::new()
         .merge(keyed)
-        .route("/api/admin/approvals/{approval}/approve", post(approvals::api::approve))
-        .route("/admin/orders/approvals/{approval}/approve", post(approvals::page::approve))
+        .route("/api/admin/approvals/{approval}/approve", post(approvals::approve))
+        .route("/admin/orders/approvals/{approval}/approve", post(approvals::approve_by_form))
         .route("/api/admin/orders.csv", get(orders::csv::export))
         .route("/api/admin/invoices.csv", get(invoices::export))
-        .route("/api/admin/books/journal.csv", get(books::journal_csv::export))
+        .route("/api/admin/books/journal.csv", get(books::export))
         .route("/api/admin/staff-policy", put(users::api::set_policy))
         .route("/api/admin/staff/{user}", patch(users::api::set_role).merge(delete(users::api::dismiss)))
         .route("/api/admin/staff/{user}/reset-password", post(users::api::reset_password))
@@ -338,8 +333,8 @@ fn stepped_up(shop: &Arc<Shop>) -> Routes {
         .route("/admin/orders/{order}/refund", post(orders::page::refund))
         .route("/admin/orders/bulk/refund", post(lists::bulk::orders::refund))
         .route("/admin/sales/{sale}/clusters/{user}/refund", post(linked_accounts::page::refund))
-        .route("/admin/orders/payments/{case}/refund", post(payment_cases::page::refund))
-        .route("/admin/packets", post(packets::page::fund))
+        .route("/admin/orders/payments/{case}/refund", post(payment_cases::refund_by_form))
+        .route("/admin/packets", post(packets::fund_by_form))
         .route("/api/admin/webhooks", post(webhooks::api::add))
         .route("/api/admin/webhooks/{webhook}", patch(webhooks::api::edit))
         .route("/api/admin/webhooks/{webhook}/secret", post(webhooks::api::secret))

@@ -15,7 +15,8 @@ use web::extract::visitor::Visitor;
 use web::extract::{Form, PathIds, Query};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
-use web::shared::{FieldError, NoticeQuery, time_zone};
+use web::shared::validation::time_zone;
+use web::shared::{FieldError, NoticeQuery};
 use web::views::error_text;
 use words::fill;
 
@@ -76,7 +77,7 @@ impl ShopForm {
     fn read(&self, before: &ShopSettings) -> (ShopSettings, Vec<FieldError>) {
         let mut errors = Vec::new();
         let mut wrong = |field, code| errors.push(FieldError::new(field, code));
-        let zone = time_zone::named(&self.time_zone).map(|(_, name)| name);
+        let zone = time_zone(&self.time_zone).map(|(_, name)| name);
         let (currency, languages) = (Currency::known(&self.currency), self.languages.parse().ok());
         if zone.is_none() {
             wrong("time_zone", "unknown");

@@ -2,9 +2,9 @@ use askama::Template;
 
 use crate::goods::page::{AdminGoodsForm, UploadError};
 use crate::lists::saved_views::{ListBar, ListQuery};
-use crate::log::api::AuditLogQuery;
-use crate::log::page::AdminLogPage;
-use crate::log::words::{LogNames, LogWords};
+use crate::log::AdminLogPage;
+use crate::log::AuditLogQuery;
+use crate::log::line::{LogNames, LogWords};
 use crate::sales::form::AdminSaleForm;
 use crate::sales::form_input::SaleForm;
 use crate::sales::view::{AdminSale, AdminSalesPage, SaleScope, SaleTabCounts, admin_notice};

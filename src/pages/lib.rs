@@ -32,7 +32,6 @@ pub mod onward;
 pub mod picture;
 pub mod publish;
 pub mod sale_pages;
-pub mod variants;
 pub mod worker;
 
 pub use chrome::Chrome;

@@ -16,7 +16,7 @@ use crate::filters::{self, breadcrumb_data, discount_label};
 use crate::list_page::render_lists;
 use crate::markdown::to_plain;
 use crate::onward::{OnwardSale, onward};
-use crate::variants::{VariantSale, variants};
+use crate::onward::{VariantSale, variants};
 use crate::{Chrome, assets, calendar};
 use domain::ledger::CURRENCY;
 use domain::question::{AnswersByGoods, MAX_QUESTION_CHARS, MIN_QUESTION_CHARS, OPEN_ANSWERS, ShownAnswer};

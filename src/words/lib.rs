@@ -34,11 +34,13 @@ mod packets;
 mod problems;
 mod sales;
 mod shop;
-mod tokens;
 mod waiting_rooms;
 
 pub use account::{AccountText, ContactText, MailText, MemberText, PasskeysText, RecoveryText};
-pub use admin::{AdminText, BulkText, ComputingText, OverviewText, PaletteText, PeopleText, TablesText, WebhooksText};
+pub use admin::{
+    AdminText, BulkText, ComputingText, OverviewText, PaletteText, PeopleText, TablesText, TokensText, WebhooksText,
+    scope,
+};
 pub use audit::{ActionText, AuditText, SecurityText, audit_action, security_class, security_detail};
 pub use cockpit::CockpitText;
 pub use dates::Present;
@@ -50,7 +52,6 @@ pub use payments::{ApprovalsText, BooksText, CasesText, SettlementsText, WalletT
 pub use problems::{Problem, field_error, problem, refusal_reasons, refusals};
 pub use sales::{ChecklistText, ReportText, SalesText};
 pub use shop::{AboutText, ArchiveText, BrandText, OfflineText, OutcomeText, PushText, ScriptText, ShopText, country};
-pub use tokens::{TokensText, scope};
 pub use waiting_rooms::{
     DecisionsText, EligibilityConsoleText, EligibilityText, FrontText, MomentText, WaitingRoomConsoleText,
     WaitingRoomText, WaitlistText,

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use url::form_urlencoded::{Serializer, parse};
 use uuid::Uuid;
 
-use crate::log::api::AuditLogQuery;
+use crate::log::AuditLogQuery;
 use crate::orders::search::OrderSearchQuery;
 use crate::{StaffVisit, StaffVisitTo};
 use domain::address::tidy;

@@ -1,4 +1,5 @@
-//! Orders of shoppers: search, detail, cancellation, refund.
+//! Orders of shoppers: search, detail, cancellation, refund, and the feed of changes for programs that keep a copy of all
+//! orders and must not miss one.
 
 use axum::Json as Answer;
 use axum::extract::State;
@@ -7,9 +8,9 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::orders::reveal::reveal_recipient;
+use crate::orders::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
-use crate::payment_cases::api::CaseJson;
+use crate::payment_cases::CaseJson;
 use crate::{StaffCall, StaffCallTo};
 use domain::order::OrderStep;
 use domain::{Address, Money, Order, OrderId, PaymentId, PaymentStatus, RefundTarget, ReturnState, UserId};
@@ -28,6 +29,7 @@ use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::approvals::{self, ApprovalJson};
 use web::shared::orders::{InvoiceJson, OrderJson, OrderList, ParcelJson, PartialRefundJson, ReturnJson};
+use web::shared::pagination::Cursor;
 
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FoundOrderJson {
@@ -298,6 +300,35 @@ pub(crate) async fn refund_for(
 
 pub(crate) const OWN_ORDER: &str = "The order is your own. Another member of the staff has to do this.";
 
+#[derive(Deserialize, JsonSchema)]
+pub struct ChangesQuery {
+    /// The cursor `next` of the previous page. Without it, the oldest change that is kept is the first.
+    #[serde(default)]
+    after: Cursor,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ChangedOrderList {
+    /// The orders as they are now, the oldest change first.
+    #[schemars(length(max = 200))]
+    orders: Vec<FoundOrderJson>,
+    /// For `?after=`. Never `null`: the next changes come after it.
+    next: String,
+    /// Whether the next page has changes already.
+    has_more: bool,
+}
+
+/// Orders that were changed after the cursor, or since the oldest change that is stored.
+pub async fn changes(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<ChangesQuery>,
+) -> Result<Response, Problem> {
+    let page = shop.store.orders().changed_orders(query.after.read("after")?).await?.ok_or(Code::CursorExpired)?;
+    let orders = found_orders(&shop.store, page.orders).await?;
+    let list = ChangedOrderList { orders, next: page.next.to_string(), has_more: page.has_more };
+    Ok((Cache::Private, Answer(list)).into_response())
+}
+
 web::operations! { "administrators"
     /// Search orders, newest first
     GET "/api/admin/orders" searchOrders = search;
@@ -325,4 +356,14 @@ web::operations! { "administrators"
         200 OneOrder, "The order with its timeline and payments.";
         202 approvals::OneApproval, "Beyond what one person refunds alone within a day: it waits for a second one.";
         refuses StepUpNeeded NotRefundable PaymentDisputed AwaitsApproval Yourself;
+    /// Follow all changes of orders, the oldest change first
+    ///
+    /// Orders that were added or changed (status, address, hold, money that went back, name of the owner) after the
+    /// cursor, as they are now. No change is missed: an order is listed at least once after each of its changes, so it
+    /// may come again as it was. Keep `next` once the page is stored, and ask again with it: at once while `has_more`
+    /// is true, later otherwise. Changes are kept for 30 days. Orders whose last change is older are found by `GET
+    /// /api/admin/orders`; orders of rehearsals are left out.
+    GET "/api/admin/orders/changes" followOrders = changes;
+        200 ChangedOrderList;
+        refuses CursorExpired;
 }

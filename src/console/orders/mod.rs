@@ -1,4 +1,20 @@
+//! Orders of shoppers and their payments: how staff find, read, send, cancel and refund them.
+
+pub mod api;
+pub mod csv;
+pub mod page;
+pub mod parcels;
+pub mod returns;
+pub mod search;
+pub mod view;
+
+use std::net::IpAddr;
+
 use crate::{Chrome, Tab};
+use domain::{Address, Order, SecurityClass};
+use store::StoreError;
+use web::Shop;
+use web::extract::session::{ReadAddresses, Staff};
 
 /// The lists of orders, and what waits in each. `here` is the last word of the path of the one that is shown.
 pub(crate) fn tabs(chrome: &Chrome, here: &str) -> Vec<Tab> {
@@ -17,12 +33,17 @@ pub(crate) fn tabs(chrome: &Chrome, here: &str) -> Vec<Tab> {
     all.map(tab).into()
 }
 
-pub mod api;
-pub mod changes_api;
-pub mod csv;
-pub mod page;
-pub mod parcels;
-pub mod returns;
-pub mod reveal;
-pub mod search;
-pub mod view;
+/// The recipient, for a member of the staff who may read it and says why. `None` while the order has no address.
+pub async fn reveal_recipient(
+    shop: &Shop,
+    staff: &Staff<ReadAddresses>,
+    client: IpAddr,
+    order: &Order,
+    reason: &str,
+) -> Result<Option<Address>, StoreError> {
+    let recipient = shop.orders.reveal_recipient(staff.actor(), order, reason).await?;
+    if recipient.is_some() {
+        shop.security.record(SecurityClass::RecipientRevealed, Some(staff.session.user_id), Some(client), "");
+    }
+    Ok(recipient)
+}

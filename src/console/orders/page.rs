@@ -10,7 +10,7 @@ use crate::linked_accounts::holds::HoldFormState;
 use crate::lists::saved_views::list_bar;
 use crate::orders::parcels::ParcelFormState;
 use crate::orders::returns::ReturnForm;
-use crate::orders::reveal::reveal_recipient;
+use crate::orders::reveal_recipient;
 use crate::orders::search::OrderSearchQuery;
 use crate::orders::view::{
     AdminOrderPage, AdminOrdersPage, PartialRefundFormState, RevealFormState, StaffActionFormState,

@@ -1,10 +1,11 @@
-//! Sales: planning, running, and the list with live counters.
+//! Sales: planning, running, and the list with live counters. The definition of one sale is read with its version, and
+//! changed, if wanted, only while it still has that version.
 
 use std::borrow::Cow;
 
 use axum::extract::{FromRequest, Request, State};
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -15,12 +16,12 @@ use crate::{StaffCall, StaffCallTo};
 use control::checklist::{CheckState, ChecklistItem};
 use control::sales_admin::{AppliedParts, ChangedSale, SaleCommand};
 use domain::{GoodsId, Money, Phase, Sale, SaleId, SalePatch, SaleState};
-use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, RequestId, SaleDraft, SaveOptions};
+use store::{Announce, MAX_SALE_UNITS, OverlapPolicy, Redefinition, RequestId, SaleDraft, SaleRefusal, SaveOptions};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
-use web::extract::{Json, PathIds, Query, entity_tag};
+use web::extract::{Json, PathIds, Query, entity_tag, expected_versions};
 use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::FieldError;
@@ -320,6 +321,48 @@ pub async fn list(
     Ok((Cache::Private, axum::Json(list)).into_response())
 }
 
+#[derive(Serialize, JsonSchema)]
+struct SaleResponse {
+    sale: Sale,
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, SaleId>) -> Result<Response, Problem> {
+    let sale = shop.store.sales().get(id).await?.ok_or(Code::NoSuchSale)?;
+    Ok((Cache::Private, [(ETAG, entity_tag(sale.version))], axum::Json(SaleResponse { sale })).into_response())
+}
+
+/// Changes a sale that has not begun. With `If-Match`, only if it has a version that it names. Without it, absent
+/// fields stay as they are at that moment.
+pub async fn edit(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, SaleId>,
+    headers: HeaderMap,
+    Json(patch): Json<SalePatch>,
+) -> Result<Response, Problem> {
+    let options = SaveOptions {
+        announce: match patch.draft {
+            None => Announce::ByWindow,
+            Some(true) => Announce::Draft,
+            Some(false) => Announce::Schedule,
+        },
+        overlap: overlap(patch.allow_overlap),
+        versions: expected_versions(&headers),
+        ..SaveOptions::default()
+    };
+    let is_draft = patch.draft == Some(true);
+    let patch = SalePatch { draw_beacon: shop.config.draw_beacon, ..patch };
+    let command = SaleCommand::Edit(Box::new(Redefinition::Patch(patch)), options);
+    let ChangedSale { sale, applied } =
+        shop.sales_admin.change(id, command, admin.actor()).await.map_err(|refusal| match refusal {
+            SaleRefusal::ChangedMeanwhile => Code::StaleVersion.into(),
+            refusal => Problem::from(refusal),
+        })?;
+    let mut warnings = plan_warnings(&SaleDraft::from(&sale), is_draft, shop.clock.now());
+    if sale.state == SaleState::Draft {
+        warnings.retain(|warning| warning.code != "in_past");
+    }
+    Ok(planned(&shop, sale, Some(applied), warnings).await?.into_response())
+}
+
 web::operations! { "administrators"
     /// Sales with their live numbers, newest first
     GET "/api/admin/sales" listAllSales = list;
@@ -364,4 +407,12 @@ web::operations! { "administrators"
     POST "/api/admin/sales/{sale}/unschedule" unscheduleSale = unschedule;
         200 OneSale;
         refuses NoSuchSale WrongState;
+    /// A sale with its version
+    GET "/api/admin/sales/{sale}" showSale = show, versioned;
+        200 SaleResponse;
+        refuses NoSuchSale;
+    /// Change a sale that has not started; absent fields stay as they are
+    PATCH "/api/admin/sales/{sale}" editSale = edit, if_match, versioned;
+        200 PlannedSale;
+        refuses NoSuchSale WrongState Overlap GoodsArchived;
 }

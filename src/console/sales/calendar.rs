@@ -18,7 +18,7 @@ use web::extract::session::ViewConsole;
 use web::extract::visitor::Visitor;
 use web::problem::Problem;
 use web::shared::negotiation::personal;
-use web::shared::time_zone;
+use web::shared::validation::zone_or_own;
 
 /// The opening hour that the calendar proposes for a new sale: the evening, when most shoppers have time.
 const DEFAULT_OPENING_HOUR: i8 = 20;
@@ -35,7 +35,7 @@ pub async fn show(
     Query(query): Query<CalendarQuery>,
 ) -> Result<Response, Problem> {
     let now = shop.clock.now();
-    let (zone, zone_name) = time_zone::or_own(&query.zone, &visitor.shop);
+    let (zone, zone_name) = zone_or_own(&query.zone, &visitor.shop);
     // A month that cannot be read means the current one.
     let month = query.month.parse().unwrap_or_else(|()| Month::at(now, &zone));
     let weeks = month.weeks();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn month_of(sales: &[(String, Sale)], zone: &str, now: &str) -> Vec<CalendarWeek> {
-        let (zone, _) = time_zone::or_own(zone, &Default::default());
+        let (zone, _) = zone_or_own(zone, &Default::default());
         let month: Month = "2026-11".parse().unwrap();
         let week = |dates: Vec<Date>| week(&dates, month, sales, &zone, now.parse().unwrap());
         month.weeks().into_iter().map(week).collect()
@@ -334,8 +334,8 @@ mod tests {
         assert_eq!(days("2026-11-05T20:00:00Z", "2026-11-05T21:00:00Z", "Asia/Shanghai"), on(6, "04:00"));
         // Clocks go back on the first of November; this is the second 01:30 of that night.
         assert_eq!(days("2026-11-01T06:30:00Z", "2026-11-01T07:00:00Z", "America/New_York"), on(1, "01:30"));
-        assert_eq!(time_zone::or_own("nowhere", &Default::default()).1, "UTC");
-        assert_eq!(time_zone::or_own("Asia/Shanghai", &Default::default()).1, "Asia/Shanghai");
+        assert_eq!(zone_or_own("nowhere", &Default::default()).1, "UTC");
+        assert_eq!(zone_or_own("Asia/Shanghai", &Default::default()).1, "Asia/Shanghai");
     }
 
     #[test]

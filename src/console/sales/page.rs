@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::cockpit::page as cockpit;
 use crate::lists::saved_views::own_list_bar;
 use crate::report::computing::PAGE_PATIENCE;
-use crate::sales::first_steps::first_steps;
+use crate::sales::overview::first_steps;
 use crate::sales::view::{AdminSale, AdminSalesPage, SaleGroup, SaleScope, SaleTabCounts, admin_notice};
 use crate::{StaffVisit, StaffVisitTo};
 use control::sales_admin::{AppliedParts, ChangedSale, PastSales, SaleCommand, SaleRow};

@@ -4,7 +4,7 @@ use askama::Template;
 
 use crate::lists::bulk::BulkSaleAction;
 use crate::lists::saved_views::ListBar;
-use crate::sales::first_steps::FirstStep;
+use crate::sales::overview::FirstStep;
 use crate::sales::overview::OverviewPart;
 use crate::{Chrome, Tab};
 use control::today::Today;

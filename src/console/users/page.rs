@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::lists::bulk::BulkUserAction;
 use crate::lists::saved_views::{ColumnLink, ListBar, SortLink, list_bar};
-use crate::log::page::subject_path;
+use crate::log::subject_path;
 use crate::users::api::{UserSearchQuery, find_users};
 use crate::{StaffVisit, StaffVisitTo};
 use accounts::administration::check_block_reason;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use image::{ImageDecoder, ImageFormat, ImageReader, RgbImage, Rgba, RgbaImage};
 
 use super::*;
-use crate::pictures::cleanup::UNUSED_PICTURE_RETENTION;
+use crate::pictures::UNUSED_PICTURE_RETENTION;
 use base::config::sqlite_in;
 use store::GoodsDraft;
 use testing::images::{halves, photo, png};

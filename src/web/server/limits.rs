@@ -23,10 +23,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use crate::server::address_limit::AddressLimit;
 use accounts::security_events::SecurityEvents;
-use base::rate_limit::KeyedSlot;
-use domain::SecurityClass;
+use base::config::Cidr;
+use base::rate_limit::{KeyedSlot, KeyedSlots};
+use domain::{Network, SecurityClass};
 
 /// Connections that are accepted only to be answered 503, in percent of the limit; at least one.
 const REFUSED_SLOTS_PERCENT: usize = 5;
@@ -219,6 +219,49 @@ impl AsyncWrite for ConnectionSlot {
         }
         let progress = Pin::new(&mut self.stream).poll_shutdown(context);
         self.with_deadline(progress, context)
+    }
+}
+
+/// The limit of one listener. Trusted proxies, which bring the connections of many clients, and this machine are
+/// exempt.
+#[derive(Debug)]
+pub struct AddressLimit {
+    slots: Arc<KeyedSlots<IpAddr>>,
+    exempt: Vec<Cidr>,
+    is_loopback_exempt: bool,
+}
+
+/// The address holds as many connections as it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AddressFull;
+
+impl AddressLimit {
+    pub fn new(max_connections: usize, trusted_proxies: &[Cidr]) -> AddressLimit {
+        AddressLimit {
+            slots: KeyedSlots::new(max_connections),
+            exempt: trusted_proxies.to_vec(),
+            is_loopback_exempt: true,
+        }
+    }
+
+    /// A slot for a connection of this address; `None` for an exempt address.
+    pub(super) fn take(&self, peer: IpAddr) -> std::result::Result<Option<Box<KeyedSlot<IpAddr>>>, AddressFull> {
+        if self.exempts(peer) {
+            return Ok(None);
+        }
+        let slot = self.slots.take(Network::of(peer).host).ok_or(AddressFull)?;
+        Ok(Some(Box::new(slot)))
+    }
+
+    fn exempts(&self, peer: IpAddr) -> bool {
+        let peer = peer.to_canonical();
+        self.exempt.iter().any(|proxies| proxies.contains(peer)) || self.is_loopback_exempt && peer.is_loopback()
+    }
+
+    /// A limit for tests, whose clients are all on this machine.
+    #[cfg(test)]
+    pub(super) fn with_loopback(max_connections: usize) -> AddressLimit {
+        AddressLimit { is_loopback_exempt: false, ..AddressLimit::new(max_connections, &[]) }
     }
 }
 

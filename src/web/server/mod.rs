@@ -1,6 +1,5 @@
 //! Accepts connections within the [`limits`], serves each in a task of its own (`connection`), and ends them at a stop.
 
-pub mod address_limit;
 mod connection;
 pub mod limits;
 

@@ -4,7 +4,6 @@
 pub mod approvals;
 pub mod orders;
 
-pub mod time_zone;
 pub mod validation;
 
 pub mod pagination;

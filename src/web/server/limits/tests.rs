@@ -186,3 +186,12 @@ async fn slow_reader_gets_the_whole_response() {
     }
     assert!(read > LARGE, "{read}");
 }
+
+#[test]
+fn trusted_proxies_and_loopback_are_excepted_from_the_limit_per_address() {
+    let limit = AddressLimit::new(1, &[Cidr::parse("10.0.0.0/31").unwrap()]);
+    for exempt in ["127.0.0.1", "::1", "10.0.0.1", "::ffff:10.0.0.1"] {
+        assert!(limit.exempts(exempt.parse().unwrap()), "{exempt}");
+    }
+    assert!(!limit.exempts("10.0.0.2".parse().unwrap()));
+}

@@ -1,26 +1,145 @@
-//! The console's page of categories: creating, renaming, ordering and deleting them.
+//! Categories of goods, for programs, and the console's page: creating, renaming, ordering and deleting them.
+
+use std::collections::HashMap;
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
-use serde::Deserialize;
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
-use domain::{Bilingual, Category, CategoryId, Locale};
+use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
+use domain::{Bilingual, BoundedBilingual, Category, CategoryId, Locale};
 use pages::{Chrome, filters};
 use store::{CategoryDraft, CategoryRefusal, RequestId};
 use web::Shop;
+use web::cache_policy::Cache;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
+use web::extract::{Form, Json, PathIds, Query, entity_tag, expected_versions};
 use web::idempotency::Repeatable;
-use web::problem::{Code, Problem};
+use web::problem::{Code, FieldProblem, Problem};
 use web::shared::FieldError;
-use web::shared::negotiation::{personal, see_other};
+use web::shared::negotiation::{created, personal, see_other};
 use web::shared::validation::check_category_name;
 use web::views::error_text;
 use words::fill;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CategoryName {
+    #[schemars(with = "BoundedBilingual<1, 40>")]
+    name: Bilingual,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CategoryOrder {
+    categories: Vec<CategoryId>,
+}
+
+/// A category in JSON.
+#[derive(Serialize, JsonSchema)]
+struct CategoryJson {
+    #[serde(flatten)]
+    category: Category,
+    /// The number of goods in the category.
+    goods: usize,
+}
+
+impl CategoryJson {
+    fn new(category: Category, goods: &HashMap<CategoryId, usize>) -> CategoryJson {
+        CategoryJson { goods: goods.get(&category.id).copied().unwrap_or_default(), category }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OneCategory {
+    category: CategoryJson,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AllCategories {
+    categories: Vec<CategoryJson>,
+}
+
+/// All categories in their order.
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
+    let categories = shop.store.categories().list().await?;
+    answer_all(&shop, categories).await
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, CategoryId>) -> Result<Response, Problem> {
+    let category = shop.store.categories().list().await?.into_iter().find(|category| category.id == id);
+    answer(&shop, category.ok_or(Code::NotFound)?).await
+}
+
+/// Creates a category, as the last one.
+pub async fn create(
+    (State(shop), admin): StaffCall<ManageSales>,
+    Repeatable(request): Repeatable,
+    Json(new): Json<CategoryName>,
+) -> Result<Response, Problem> {
+    let category = shop.sales_admin.put_category(None, draft(new.name, request, None)?, admin.actor()).await?;
+    let (version, location) = (entity_tag(category.version()), format!("/api/admin/categories/{}", category.id));
+    let category = CategoryJson { category, goods: 0 };
+    Ok(([(ETAG, version)], created(location, OneCategory { category })).into_response())
+}
+
+/// Renames a category. With `If-Match`, only if it has a version that it names.
+pub async fn edit(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, CategoryId>,
+    headers: HeaderMap,
+    Json(edit): Json<CategoryName>,
+) -> Result<Response, Problem> {
+    let draft = draft(edit.name, None, expected_versions(&headers))?;
+    let category = shop.sales_admin.put_category(Some(id), draft, admin.actor()).await?;
+    answer(&shop, category).await
+}
+
+/// Puts the categories in order. The body names each once.
+pub async fn order(
+    (State(shop), admin): StaffCall<ManageSales>,
+    Json(order): Json<CategoryOrder>,
+) -> Result<Response, Problem> {
+    let categories = shop.sales_admin.order_categories(&order.categories, admin.actor()).await?;
+    answer_all(&shop, categories).await
+}
+
+/// Deletes a category. Its goods stay, without a category. With `If-Match`, only if it has a version that it names.
+pub async fn delete(
+    (State(shop), admin, PathIds(id)): StaffCallTo<ManageSales, CategoryId>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    shop.sales_admin.delete_category(id, expected_versions(&headers).as_deref(), false, admin.actor()).await?;
+    Ok((StatusCode::NO_CONTENT, Cache::Private, ()).into_response())
+}
+
+fn draft(name: Bilingual, request: Option<RequestId>, versions: Option<Vec<i64>>) -> Result<CategoryDraft, Problem> {
+    let name = Bilingual::new(name.zh.trim(), name.en.trim());
+    let errors = check_category_name(&name);
+    match errors.is_empty() {
+        true => Ok(CategoryDraft { name, request, versions }),
+        // The form's `name_zh` is `name.zh` in JSON.
+        false => Err(Problem::invalid(
+            errors.into_iter().map(|e| FieldProblem { field: e.field.replace('_', "."), code: e.code }),
+        )),
+    }
+}
+
+async fn answer(shop: &Shop, category: Category) -> Result<Response, Problem> {
+    let version = [(ETAG, entity_tag(category.version()))];
+    let category = CategoryJson::new(category, &shop.store.categories().goods_per_category().await?);
+    Ok((version, axum::Json(OneCategory { category })).into_response())
+}
+
+async fn answer_all(shop: &Shop, categories: Vec<Category>) -> Result<Response, Problem> {
+    let goods = shop.store.categories().goods_per_category().await?;
+    let categories = categories.into_iter().map(|category| CategoryJson::new(category, &goods)).collect();
+    Ok(axum::Json(AllCategories { categories }).into_response())
+}
 
 /// The action that the page reports as done.
 #[derive(Debug, Default, Deserialize)]
@@ -53,11 +172,11 @@ pub struct MoveForm {
     to: Direction,
 }
 
-pub async fn show(
+pub async fn page(
     (State(shop), _, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<CategoriesQuery>,
 ) -> Result<Response, Problem> {
-    let mut page = page(&shop, &visitor).await?;
+    let mut page = render(&shop, &visitor).await?;
     let name = |id| page.rows.iter().find(|row| Some(row.category.id) == id).map(|row| row.category.name.clone());
     page.done = match (name(query.category), query.done.as_str()) {
         (Some(name), _) => Some((query.done, name.get(visitor.locale).to_owned())),
@@ -68,7 +187,7 @@ pub async fn show(
 }
 
 /// The page without errors and notices.
-async fn page(shop: &Shop, visitor: &Visitor) -> Result<CategoriesPage, Problem> {
+async fn render(shop: &Shop, visitor: &Visitor) -> Result<CategoriesPage, Problem> {
     let (categories, goods) =
         (shop.store.categories().list().await?, shop.store.categories().goods_per_category().await?);
     let rows = categories.into_iter().map(|category| {
@@ -88,7 +207,7 @@ fn see_done(visitor: &Visitor, what: &str, id: CategoryId) -> Response {
     see_other(&format!("{}&done={what}&category={id}", path(visitor.locale)))
 }
 
-pub async fn create(
+pub async fn create_by_form(
     visit: StaffVisit<ManageSales>,
     Repeatable(request): Repeatable,
     Form(form): Form<NameForm>,
@@ -144,7 +263,7 @@ async fn show_again(
     form: CategoryForm,
     status: StatusCode,
 ) -> Result<Response, Problem> {
-    let mut page = page(shop, visitor).await?;
+    let mut page = render(shop, visitor).await?;
     let is_changed = status == StatusCode::CONFLICT;
     match id {
         None => {
@@ -183,14 +302,14 @@ pub async fn move_by_one(
     }
 }
 
-pub async fn delete(
+pub async fn delete_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, CategoryId>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
     match shop.sales_admin.delete_category(id, None, !form.is_confirmed(), staff.actor()).await {
         Ok(()) => Ok(see_other(&format!("{}&done=deleted", path(visitor.locale)))),
         Err(CategoryRefusal::InUse(_)) => {
-            let mut page = page(&shop, &visitor).await?;
+            let mut page = render(&shop, &visitor).await?;
             for row in &mut page.rows {
                 row.asks = row.category.id == id;
             }
@@ -297,4 +416,26 @@ impl CategoriesPage {
         let all = [("earlier", "↑", t.earlier, is(self.rows.first())), ("later", "↓", t.later, is(self.rows.last()))];
         all.into_iter().filter(|(.., is_end)| !is_end).map(|(to, sign, words, _)| (to, sign, words)).collect()
     }
+}
+
+web::operations! { "administrators"
+    /// Categories of goods in their order
+    GET "/api/admin/categories" listAllCategories = list;
+        200 AllCategories;
+    /// Create a category, which becomes the last one
+    POST "/api/admin/categories" createCategory = create, versioned, located;
+        201 OneCategory;
+        refuses TooManyCategories;
+    /// Put the categories in order
+    PUT "/api/admin/categories" orderCategories = order;
+        200 AllCategories;
+    /// One category
+    GET "/api/admin/categories/{category}" showCategory = show, versioned;
+        200 OneCategory;
+    /// Rename a category
+    PATCH "/api/admin/categories/{category}" renameCategory = edit, if_match, versioned;
+        200 OneCategory;
+    /// Delete a category; its goods stay, without one
+    DELETE "/api/admin/categories/{category}" deleteCategory = delete, if_match;
+        204 ();
 }

@@ -1,26 +1,35 @@
-//! Payments that need attention.
+//! Payments that need attention: for programs, and the console's page.
 
+use std::collections::HashMap;
+
+use askama::Template;
 use axum::Json as Answer;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{StaffCall, StaffCallTo};
-use domain::{CaseKind, DisputeState, Money, OrderId, PaymentId, PaymentStatus, RefundId};
+use crate::{Chrome, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
+use domain::{CaseKind, DisputeState, Money, OrderId, OrderNumber, PaymentId, PaymentStatus, RefundId};
 use orders::support::{StaffActionOutcome, StaffActionReason};
+use pages::filters;
 use payments::staff_refunds::RefundAnswer;
-use store::{Dispute, Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
+use store::{CaseAction, Dispute, IfDisputed, Payment, PaymentCase, RefundRefusal, Settlement, StaffRefund};
 use web::Shop;
 use web::cache_policy::Cache;
 use web::extract::session::{SupportShoppers, ViewConsole};
-use web::extract::{Json, PathIds, Query};
+use web::extract::visitor::Visitor;
+use web::extract::{Form, Json, PathIds, Query};
 use web::idempotency::Repeatable;
 use web::problem::{Code, Problem};
 use web::shared::approvals;
-use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
+use web::shared::negotiation::{personal, see_other};
+use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
+use web::shared::paths::console_link;
+use words::CasesText;
 
 /// A case as the API shows it.
 #[derive(Serialize, JsonSchema)]
@@ -191,6 +200,170 @@ pub async fn settle(
 
 const OWN_PAYMENT: &str = "The payment is your own. Another member of the staff has to do this.";
 const WRONG_STATUS: &str = "The case is settled, or its payment is in no state for this. Load it again.";
+
+pub(super) const PATH: &str = "/admin/orders?show=payments";
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct CasesPageQuery {
+    before: Cursor,
+    /// Lists the settled cases if it has a value.
+    settled: String,
+    /// The action that the page reports as done.
+    done: String,
+}
+
+pub async fn page(
+    (State(shop), staff, visitor): StaffVisit<ViewConsole>,
+    Query(query): Query<CasesPageQuery>,
+) -> Result<Response, Problem> {
+    let t = &words::text(visitor.locale).cases;
+    let notice = match query.done.as_str() {
+        "refund" => Some(t.done_refund),
+        "settle" => Some(t.done_settle),
+        "asked" => Some(words::text(visitor.locale).approvals.asked),
+        _ => None,
+    };
+    let before = query.before.read::<Uuid>("before")?.map(|id| id.to_string());
+    let may_act = staff.may::<SupportShoppers>();
+    let state =
+        PageState { status: StatusCode::OK, settled: !query.settled.is_empty(), may_act, notice, warning: None };
+    render(&shop, &visitor, before.as_deref(), state).await
+}
+
+/// What the page shows besides the cases.
+struct PageState {
+    status: StatusCode,
+    settled: bool,
+    may_act: bool,
+    notice: Option<&'static str>,
+    warning: Option<&'static str>,
+}
+
+async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
+    let found = shop.payments.cases(state.settled, before, DEFAULT_PAGE_SIZE).await?;
+    let settled = if state.settled { "&settled=true" } else { "" };
+    let orders: Vec<OrderId> = found.items.iter().filter_map(PaymentCase::order).collect();
+    let page = PaymentCasesPage {
+        numbers: shop.store.orders().numbers_of(&orders).await?,
+        chrome: visitor.chrome_at(format!("{PATH}&lang={}{}", visitor.locale, settled)),
+        settled: state.settled,
+        cases: found.items,
+        older: found.next,
+        is_later: before.is_some(),
+        may_act: state.may_act,
+        notice: state.notice,
+        warning: state.warning,
+    };
+    personal(state.status, &page)
+}
+
+/// The form of an action on a case.
+#[derive(Deserialize)]
+pub struct CaseForm {
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    confirm: String,
+}
+
+pub async fn refund_by_form(
+    visit: StaffVisitTo<SupportShoppers, Uuid>,
+    Form(form): Form<CaseForm>,
+) -> Result<Response, Problem> {
+    act(visit, CaseAction::Refund, form).await
+}
+
+pub async fn settle_by_form(
+    visit: StaffVisitTo<SupportShoppers, Uuid>,
+    Form(form): Form<CaseForm>,
+) -> Result<Response, Problem> {
+    act(visit, CaseAction::Settle, form).await
+}
+
+async fn act(
+    (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<SupportShoppers, Uuid>,
+    action: CaseAction,
+    form: CaseForm,
+) -> Result<Response, Problem> {
+    let case = shop.store.payments().payment_case(&id.to_string()).await?.filter(PaymentCase::is_open);
+    let case = case.ok_or(Code::NotFound)?;
+    let t = &words::text(visitor.locale).cases;
+    let refuse = async |status, warning| {
+        let state = PageState { status, settled: false, may_act: true, notice: None, warning: Some(warning) };
+        render(&shop, &visitor, None, state).await
+    };
+    let reason = match StaffActionReason::check(&form.reason, "") {
+        Ok(reason) if form.confirm == "yes" => reason,
+        _ => return refuse(StatusCode::UNPROCESSABLE_ENTITY, t.incomplete).await,
+    };
+    let (by, reason) = (staff.session.user_id, reason.by(staff.actor()));
+    let path = console_link(PATH, visitor.locale);
+    if action == CaseAction::Refund {
+        let refund = RefundId(Uuid::now_v7());
+        return match shop.staff_refunds.refund(refund, StaffRefund::Case(&case), by, reason, IfDisputed::Refuse).await?
+        {
+            RefundAnswer::Begun => Ok(see_other(&format!("{path}&done=refund"))),
+            RefundAnswer::Waits(_) => Ok(see_other(&format!("{path}&done=asked"))),
+            RefundAnswer::OwnPayment => Err(Problem::new(Code::Yourself).back(path)),
+            RefundAnswer::OtherWaits => {
+                refuse(StatusCode::CONFLICT, words::problem("awaits_approval").text(visitor.locale)).await
+            }
+            RefundAnswer::Refused(RefundRefusal::Disputed) => {
+                refuse(StatusCode::CONFLICT, words::problem("payment_disputed").text(visitor.locale)).await
+            }
+            RefundAnswer::Refused(_) => refuse(StatusCode::CONFLICT, t.changed).await,
+        };
+    }
+    match shop.payments.settle_case(&case, by, reason).await? {
+        StaffActionOutcome::Done => Ok(see_other(&format!("{path}&done=settle"))),
+        StaffActionOutcome::OwnOrder => Err(Problem::new(Code::Yourself).back(path)),
+        StaffActionOutcome::WrongStatus => refuse(StatusCode::CONFLICT, t.changed).await,
+    }
+}
+
+/// The open cases, with the forms that ask for a refund or settle them, or the settled cases.
+#[derive(Debug, Template)]
+#[template(path = "payment_cases/payment_cases.html")]
+pub struct PaymentCasesPage {
+    pub chrome: Chrome,
+    /// Whether these are the settled cases.
+    pub settled: bool,
+    pub cases: Vec<PaymentCase>,
+    /// The numbers of their orders.
+    pub numbers: HashMap<OrderId, OrderNumber>,
+    /// A cursor for `before`; `None` on the last page.
+    pub older: Option<String>,
+    pub is_later: bool,
+    pub may_act: bool,
+    pub notice: Option<&'static str>,
+    pub warning: Option<&'static str>,
+}
+
+impl PaymentCasesPage {
+    fn number_of(&self, order: &OrderId) -> String {
+        self.numbers.get(order).map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// The lists of open and of settled cases.
+    fn states(&self) -> [Tab; 2] {
+        let t = &self.chrome.text().cases;
+        let tab = |path: &str, name, is_here| Tab::new(&self.chrome, path, name, is_here);
+        [tab(PATH, t.tab_open, !self.settled), tab(&format!("{PATH}&settled=true"), t.tab_settled, self.settled)]
+    }
+}
+
+/// The actions on a case: last segment of the path, label, explanation.
+pub(crate) fn actions(t: &CasesText, case: &PaymentCase) -> Vec<(&'static str, &'static str, &'static str)> {
+    let refund = case.takes_refund().then_some(("refund", t.refund, t.refund_text));
+    let text = if case.settles_as_refunded() { t.settle_failed_text } else { t.settle_text };
+    refund.into_iter().chain([("settle", t.settle, text)]).collect()
+}
+
+/// What settled a case that no member of the staff has settled.
+pub(crate) fn settled_by_itself(t: &CasesText, case: &PaymentCase) -> &'static str {
+    if case.kind == CaseKind::Disputed { t.by_win } else { t.by_refund }
+}
 
 web::operations! { "administrators"
     /// Payments that need attention, newest first

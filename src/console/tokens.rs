@@ -1,36 +1,113 @@
-//! The console's page of tokens of programs, for owners.
+//! Tokens of programs: who has which, a new one, and the end of one. For programs, and the console's page for owners.
 
 use std::collections::HashMap;
 
 use askama::Template;
 use axum::Extension;
+use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo, Tab, owner_tabs};
+use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab, owner_tabs};
 use accounts::TokenDraft;
 use domain::{ApiToken, Scope};
 use pages::{Chrome, filters};
+use store::NewTokenOutcome;
 use web::Shop;
+use web::cache_policy::Cache;
 use web::extract::session::ManageStaff;
 use web::extract::visitor::Visitor;
-use web::extract::{Form, Query};
+use web::extract::{Form, Json, PathIds, Query};
 use web::idempotency::{NotKept, Repeatable};
 use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
 use web::shared::{FieldError, NoticeQuery};
 
+#[derive(Serialize, JsonSchema)]
+struct TokenList {
+    tokens: Vec<ApiToken>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OneToken {
+    token: ApiToken,
+}
+
+/// A token with its text, which only this answer has.
+#[derive(Serialize, JsonSchema)]
+struct TokenWithSecret {
+    token: ApiToken,
+    secret: String,
+}
+
+pub async fn list((State(shop), _): StaffCall<ManageStaff>) -> Result<Response, Problem> {
+    let tokens = shop.store.api_tokens().list().await?;
+    Ok((Cache::Private, Answer(TokenList { tokens })).into_response())
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// The audit log names it.
+    #[schemars(length(min = 1, max = 40))]
+    name: String,
+    #[schemars(length(min = 1))]
+    scopes: Vec<Scope>,
+    /// Such as `10.0.0.0/8`; anywhere without any.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    networks: Vec<String>,
+    /// Requests a second to one process; any number if it is left out.
+    #[schemars(range(min = 1, max = 100_000))]
+    rate: Option<u32>,
+    expires_at: Option<Timestamp>,
+}
+
+pub async fn create(
+    (State(shop), staff): StaffCall<ManageStaff>,
+    Repeatable(request): Repeatable,
+    Json(body): Json<NewToken>,
+) -> Result<Response, Problem> {
+    staff.in_person()?;
+    let NewToken { name, scopes, networks, rate, expires_at } = body;
+    let draft = TokenDraft { name, scopes, networks, rate, expires_at };
+    let mistakes = draft.mistakes(shop.clock.now());
+    if !mistakes.is_empty() {
+        return Err(Problem::invalid(mistakes));
+    }
+    let (token, secret) =
+        shop.accounts.create_token((staff.session.user_id, staff.actor()), draft, request).await?.map_err(refused)?;
+    let answer = (StatusCode::CREATED, Cache::Private, Answer(TokenWithSecret { token, secret }));
+    Ok((Extension(NotKept), answer).into_response())
+}
+
+/// The problem of a token that was not made.
+pub(super) fn refused(outcome: NewTokenOutcome) -> Code {
+    match outcome {
+        NewTokenOutcome::TooMany => Code::TooManyTokens,
+        _ => Code::TokenNameTaken,
+    }
+}
+
+pub async fn revoke((State(shop), staff, PathIds(id)): StaffCallTo<ManageStaff, Uuid>) -> Result<Response, Problem> {
+    staff.in_person()?;
+    let token = shop.accounts.revoke_token(staff.actor(), id).await?.ok_or(Code::NotFound)?;
+    Ok((Cache::Private, Answer(OneToken { token })).into_response())
+}
+
 /// The longest lifetime that the form takes, in days.
 const MAX_DAYS: i64 = 3650;
 
-pub async fn show(
+pub async fn page(
     (State(shop), _, visitor): StaffVisit<ManageStaff>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
-    page(&shop, &visitor, StatusCode::OK, Shown { done, ..Shown::default() }).await
+    render(&shop, &visitor, StatusCode::OK, Shown { done, ..Shown::default() }).await
 }
 
 /// What the page shows besides the list.
@@ -44,14 +121,14 @@ struct Shown {
     made: Option<(ApiToken, String)>,
 }
 
-async fn page(shop: &Shop, visitor: &Visitor, status: StatusCode, shown: Shown) -> Result<Response, Problem> {
+async fn render(shop: &Shop, visitor: &Visitor, status: StatusCode, shown: Shown) -> Result<Response, Problem> {
     let tokens = shop.store.api_tokens().list().await?;
     let chrome = visitor.chrome_at(format!("/admin/system?show=tokens&lang={}", visitor.locale));
     personal(status, &TokensPage { chrome, tokens, now: shop.clock.now(), shown })
 }
 
 /// Makes a token. Its text stands in this answer and nowhere else.
-pub async fn create(
+pub async fn create_by_form(
     (State(shop), staff, visitor): StaffVisit<ManageStaff>,
     Repeatable(request): Repeatable,
     Form(typed): Form<HashMap<String, String>>,
@@ -61,16 +138,16 @@ pub async fn create(
     errors.extend(draft.mistakes(now).into_iter().map(|(field, code)| FieldError::new(field, code)));
     if !errors.is_empty() {
         let shown = Shown { typed, errors, ..Shown::default() };
-        return page(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, shown).await;
+        return render(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, shown).await;
     }
     match shop.accounts.create_token((staff.session.user_id, staff.actor()), draft, request).await? {
         Ok(made) => {
             let shown = Shown { made: Some(made), ..Shown::default() };
-            Ok((Extension(NotKept), page(&shop, &visitor, StatusCode::OK, shown).await?).into_response())
+            Ok((Extension(NotKept), render(&shop, &visitor, StatusCode::OK, shown).await?).into_response())
         }
         Err(outcome) => {
-            let errors = vec![FieldError::new("name", super::api::refused(outcome).as_str())];
-            page(&shop, &visitor, StatusCode::CONFLICT, Shown { typed, errors, ..Shown::default() }).await
+            let errors = vec![FieldError::new("name", refused(outcome).as_str())];
+            render(&shop, &visitor, StatusCode::CONFLICT, Shown { typed, errors, ..Shown::default() }).await
         }
     }
 }
@@ -96,7 +173,7 @@ fn read(typed: &HashMap<String, String>, now: Timestamp) -> (TokenDraft, Vec<Fie
     (draft, errors)
 }
 
-pub async fn revoke(
+pub async fn revoke_by_form(
     (State(shop), staff, visitor, path): StaffVisitTo<ManageStaff, Uuid>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
@@ -163,4 +240,20 @@ impl TokensPage {
             code => words::field_error(self.chrome.locale, code),
         })
     }
+}
+
+web::operations! { "administrators"
+    /// Tokens of programs (owners only)
+    GET "/api/admin/tokens" listApiTokens = list;
+        200 TokenList, "The newest first, with revoked ones.";
+    /// Make a token for a program (owners only, in person)
+    POST "/api/admin/tokens" createApiToken = create;
+        201 TokenWithSecret, "With its text, which is returned only once. Under one key the same text is made again, \
+            without `Idempotent-Replayed`.";
+        refuses StepUpNeeded TokenNameTaken TooManyTokens;
+    /// Revoke a token (owners only, in person)
+    ///
+    /// Safe to repeat. Every process refuses the token within a second.
+    DELETE "/api/admin/tokens/{token}" revokeApiToken = revoke;
+        200 OneToken;
 }

@@ -1,14 +1,16 @@
-//! The console's pages of red packets: the list, funding a packet from the shop, one packet, stopping it.
+//! Red packets: the list, funding a packet from the shop, one packet, stopping it. For programs, and the console's pages.
 
 use askama::Template;
+use axum::Json as Answer;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::lists::saved_views::{ColumnLink, ListBar, list_bar};
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo};
+use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo};
 use domain::ledger::money;
 use domain::packet::{Giver, PacketPhase};
 use domain::{ConsoleList, Locale, Money, PacketId};
@@ -16,16 +18,64 @@ use engine::packets::PacketView;
 use pages::{Chrome, filters};
 use store::StopOutcome;
 use web::Shop;
+use web::cache_policy::Cache;
 use web::extract::session::{ManageSales, Staff, ViewConsole};
 use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
+use web::extract::{Form, Json, PathIds, Query};
+use web::idempotency::Repeatable;
 use web::packets::form::{PacketFields, PacketForm, PacketFormOutcome, qr_code};
+use web::packets::{GivenPacketResponse, NewPacket, PacketJson, PacketList, PacketSource, give_packet};
 use web::problem::{Code, Problem};
+use web::shared::approvals::OneApproval;
 use web::shared::negotiation::{personal, see_other};
 use web::shared::pagination::{Cursor, LARGE_PAGE_SIZE};
 use web::shared::paths::packet_share_url;
 use web::shared::{FieldError, NoticeQuery};
 use words::{field_error, problem};
+
+#[derive(Deserialize, JsonSchema)]
+pub struct AllPacketsQuery {
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct OnePacket {
+    packet: PacketJson,
+}
+
+/// All packets, newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<AllPacketsQuery>,
+) -> Result<Response, Problem> {
+    let page = shop.packets.all(query.before.read("before")?, LARGE_PAGE_SIZE).await?;
+    let packets: Vec<PacketJson> = page.items.into_iter().map(|view| PacketJson::of(view, &shop)).collect();
+    Ok((Cache::Private, Answer(PacketList { packets, next: page.next })).into_response())
+}
+
+/// Gives a packet from the shop, of up to a million shares.
+pub async fn fund(
+    (State(shop), staff): StaffCall<ManageSales>,
+    Repeatable(request): Repeatable,
+    Json(new): Json<NewPacket>,
+) -> Result<Response, Problem> {
+    if new.from == Some(PacketSource::Wallet) {
+        return Err(Problem::invalid_field("from", "bad_text"));
+    }
+    give_packet(&shop, staff.shop_purse(), new.request(request)).await
+}
+
+/// Ends a packet. The unclaimed amount returns to its giver.
+pub async fn stop((State(shop), staff, PathIds(id)): StaffCallTo<ManageSales, PacketId>) -> Result<Response, Problem> {
+    match shop.packets.stop(id, staff.actor()).await? {
+        StopOutcome::Done(_) => {}
+        StopOutcome::Over(_) => return Err(Code::PacketExpired.into()),
+        StopOutcome::NoSuchPacket => return Err(Code::NoSuchPacket.into()),
+    }
+    let view = shop.packets.view(id).await?.ok_or(Code::NoSuchPacket)?;
+    Ok(Answer(OnePacket { packet: PacketJson::of(view, &shop) }).into_response())
+}
 
 fn packet_path(locale: Locale, id: PacketId) -> String {
     format!("/admin/packets/{id}?lang={locale}")
@@ -37,7 +87,7 @@ pub struct AdminPacketsQuery {
     before: Cursor,
 }
 
-pub async fn list(
+pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     RawQuery(raw): RawQuery,
     Query(query): Query<AdminPacketsQuery>,
@@ -56,11 +106,11 @@ pub async fn list(
 }
 
 /// The form of a packet from the shop.
-pub async fn new(_: Staff<ManageSales>, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn blank(_: Staff<ManageSales>, visitor: Visitor) -> Result<Response, Problem> {
     personal(StatusCode::OK, &AdminPacketForm { chrome: visitor.chrome(), form: PacketForm::blank() })
 }
 
-pub async fn fund(
+pub async fn fund_by_form(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     Form(form): Form<PacketForm>,
 ) -> Result<Response, Problem> {
@@ -80,10 +130,10 @@ pub async fn show(
     (State(shop), _, visitor, PathIds(id)): StaffVisitTo<ViewConsole, PacketId>,
     Query(NoticeQuery { done }): Query<NoticeQuery>,
 ) -> Result<Response, Problem> {
-    page(&shop, &visitor, StatusCode::OK, id, done, None).await
+    render(&shop, &visitor, StatusCode::OK, id, done, None).await
 }
 
-async fn page(
+async fn render(
     shop: &Shop,
     visitor: &Visitor,
     status: StatusCode,
@@ -97,19 +147,19 @@ async fn page(
     personal(status, &AdminPacketPage { chrome, view, phase, link: packet_share_url(shop, id), done, problem })
 }
 
-pub async fn stop(
+pub async fn stop_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<ManageSales, PacketId>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
     if !form.is_confirmed() {
         let refused = StatusCode::UNPROCESSABLE_ENTITY;
-        return page(&shop, &visitor, refused, id, String::new(), Some("not_confirmed")).await;
+        return render(&shop, &visitor, refused, id, String::new(), Some("not_confirmed")).await;
     }
     match shop.packets.stop(id, staff.actor()).await? {
         StopOutcome::Done(_) => Ok(see_other(&format!("{}&done=stop", packet_path(visitor.locale, id)))),
         StopOutcome::Over(_) => {
             let code = Code::PacketExpired;
-            page(&shop, &visitor, code.status(), id, String::new(), Some(code.as_str())).await
+            render(&shop, &visitor, code.status(), id, String::new(), Some(code.as_str())).await
         }
         StopOutcome::NoSuchPacket => Err(Code::NoSuchPacket.into()),
     }
@@ -255,4 +305,19 @@ impl AdminPacketPage {
     fn stop_path(&self) -> String {
         format!("/admin/packets/{}/stop", self.view.packet.id)
     }
+}
+
+web::operations! { "administrators"
+    /// All red packets, newest first
+    GET "/api/admin/packets" listAllPackets = list;
+        200 PacketList<PacketJson>;
+    /// Create a red-packet rain (红包雨) paid for by the shop, up to 1,000,000 shares
+    POST "/api/admin/packets" fundPacket = fund, located;
+        201 GivenPacketResponse;
+        202 OneApproval, "Beyond what one person gives alone within a day: it waits for a second one.";
+        refuses StepUpNeeded SpendingLimit TooManyPackets;
+    /// End a red packet; unclaimed money goes back to its giver
+    POST "/api/admin/packets/{packet}/stop" stopPacket = stop;
+        200 OnePacket;
+        refuses NoSuchPacket PacketExpired;
 }

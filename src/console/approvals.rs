@@ -1,34 +1,149 @@
-//! The console's page of refunds and packets that wait for a second person.
+//! Refunds and packets that wait for a second person: for programs, and the console's page. Who decides needs the
+//! permission for what is decided.
 
 use std::collections::HashMap;
 
 use askama::Template;
+use axum::Json as Answer;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
-use serde::Deserialize;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::approvals::decisions;
-use crate::{ConfirmForm, StaffVisit, StaffVisitTo, Tab};
-use domain::{ApprovalStatus, OrderId, OrderNumber, RefundId, RefundTarget};
+use crate::{ConfirmForm, StaffCall, StaffCallTo, StaffVisit, StaffVisitTo, Tab};
+use domain::{ApprovalStatus, OrderId, OrderNumber, RefundId, RefundKind, RefundTarget};
 use orders::support::StaffActionReason;
 use pages::{Chrome, filters};
 use payments::staff_refunds::DecisionAnswer;
 use store::Approval;
 use web::Shop;
-use web::extract::session::{DecideApprovals, ManageSales, Permission, SupportShoppers, ViewConsole};
+use web::cache_policy::Cache;
+use web::extract::session::{DecideApprovals, ManageSales, Permission, Staff, SupportShoppers, ViewConsole};
 use web::extract::visitor::Visitor;
-use web::extract::{Form, PathIds, Query};
+use web::extract::{Form, Json, PathIds, Query};
 use web::problem::{Code, Problem};
+use web::shared::approvals::{self, ApprovalJson, OneApproval};
 use web::shared::negotiation::{personal, see_other};
-use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE};
+use web::shared::pagination::{Cursor, DEFAULT_PAGE_SIZE, LARGE_PAGE_SIZE};
 use web::shared::paths::console_link;
+
+type Decider = Staff<DecideApprovals>;
+
+fn check_permission(staff: &Decider, of: &Approval) -> Result<(), Problem> {
+    let may = match of.kind {
+        RefundKind::Packet => staff.may::<ManageSales>(),
+        RefundKind::Order | RefundKind::Part | RefundKind::Case => staff.may::<SupportShoppers>(),
+    };
+    if may { Ok(()) } else { Err(Code::NotAllowed.into()) }
+}
+
+pub async fn approve_as(shop: &Shop, staff: &Decider, of: &Approval) -> Result<DecisionAnswer, Problem> {
+    check_permission(staff, of)?;
+    let by = staff.session.user_id;
+    if of.kind != RefundKind::Packet {
+        return Ok(shop.staff_refunds.approve(of, by, staff.actor()).await?);
+    }
+    if of.requested_by == by {
+        return Ok(DecisionAnswer::OwnRequest);
+    }
+    let outcome = shop.packets.approve(of, by, staff.actor()).await?;
+    Ok(shop.staff_refunds.answer(outcome).await?)
+}
+
+pub async fn decline_as(
+    shop: &Shop,
+    staff: &Decider,
+    of: &Approval,
+    reason: &StaffActionReason,
+) -> Result<DecisionAnswer, Problem> {
+    check_permission(staff, of)?;
+    Ok(shop.staff_refunds.decline(of, staff.session.user_id, reason.by(staff.actor())).await?)
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct ApprovalsQuery {
+    /// Whether to list the requests that no longer wait, instead of the waiting ones.
+    #[serde(default)]
+    decided: bool,
+    #[serde(default)]
+    before: Cursor,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ApprovalList {
+    approvals: Vec<ApprovalJson>,
+    /// For `?before=`; `null` on the last page.
+    next: Option<String>,
+}
+
+/// Waiting requests, or requests that no longer wait, newest first.
+pub async fn list(
+    (State(shop), _): StaffCall<ViewConsole>,
+    Query(query): Query<ApprovalsQuery>,
+) -> Result<Response, Problem> {
+    let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
+    let page = shop.staff_refunds.approvals(query.decided, before.as_deref(), LARGE_PAGE_SIZE).await?;
+    let approvals = page.items.into_iter().map(ApprovalJson::from).collect();
+    Ok((Cache::Private, Answer(ApprovalList { approvals, next: page.next })).into_response())
+}
+
+pub async fn show((State(shop), _, PathIds(id)): StaffCallTo<ViewConsole, RefundId>) -> Result<Response, Problem> {
+    approvals::answer(&shop, id).await
+}
+
+/// Approves a request, and begins its refund or gives its packet.
+pub async fn approve(
+    (State(shop), staff, PathIds(id)): StaffCallTo<DecideApprovals, RefundId>,
+) -> Result<Response, Problem> {
+    let approval = approvals::existing(&shop, id).await?;
+    let outcome = approve_as(&shop, &staff, &approval).await?;
+    decided(&shop, id, outcome).await
+}
+
+/// Why a request is declined. All staff read it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeclineRequest {
+    /// Read by the person who asked.
+    #[schemars(length(min = 1, max = 500))]
+    reason: String,
+}
+
+/// Declines a request, or withdraws one's own.
+pub async fn decline(
+    (State(shop), staff, PathIds(id)): StaffCallTo<DecideApprovals, RefundId>,
+    Json(request): Json<DeclineRequest>,
+) -> Result<Response, Problem> {
+    let approval = approvals::existing(&shop, id).await?;
+    let reason = StaffActionReason::check(&request.reason, "").map_err(Problem::invalid)?;
+    let outcome = decline_as(&shop, &staff, &approval, &reason).await?;
+    decided(&shop, id, outcome).await
+}
+
+async fn decided(shop: &Shop, id: RefundId, outcome: DecisionAnswer) -> Result<Response, Problem> {
+    match outcome {
+        DecisionAnswer::Done => approvals::answer(shop, id).await,
+        DecisionAnswer::Closed => {
+            Err(Problem::new(Code::ChangedMeanwhile).detail("The request was decided before, or has expired."))
+        }
+        DecisionAnswer::Void => Err(Problem::new(Code::NotRefundable)
+            .detail("Things have changed, so that this is no longer possible. The request is void.")),
+        DecisionAnswer::Disputed => Err(Code::PaymentDisputed.into()),
+        DecisionAnswer::OwnRequest => {
+            Err(Problem::new(Code::Yourself).detail("You asked for this. Another member of the staff approves it."))
+        }
+        DecisionAnswer::OwnPayment => {
+            Err(Problem::new(Code::Yourself).detail("The payment is your own. Another member of the staff decides."))
+        }
+    }
+}
 
 const PATH: &str = "/admin/orders?show=approvals";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub struct ApprovalsQuery {
+pub struct ApprovalsPageQuery {
     before: Cursor,
     /// Lists the decided requests if it has a value.
     decided: String,
@@ -36,9 +151,9 @@ pub struct ApprovalsQuery {
     done: String,
 }
 
-pub async fn list(
+pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
-    Query(query): Query<ApprovalsQuery>,
+    Query(query): Query<ApprovalsPageQuery>,
 ) -> Result<Response, Problem> {
     let t = &words::text(visitor.locale).approvals;
     let notice = match query.done.as_str() {
@@ -50,7 +165,7 @@ pub async fn list(
     let before = query.before.read::<RefundId>("before")?.map(|id| id.to_string());
     let (decided, may_act) = (!query.decided.is_empty(), staff.may::<DecideApprovals>());
     let state = PageState { status: StatusCode::OK, decided, may_act, notice, warning: None };
-    page(&shop, &visitor, before.as_deref(), state).await
+    render(&shop, &visitor, before.as_deref(), state).await
 }
 
 /// What the page shows besides the requests.
@@ -62,7 +177,7 @@ struct PageState {
     warning: Option<&'static str>,
 }
 
-async fn page(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
+async fn render(shop: &Shop, visitor: &Visitor, before: Option<&str>, state: PageState) -> Result<Response, Problem> {
     let found = shop.staff_refunds.approvals(state.decided, before, DEFAULT_PAGE_SIZE).await?;
     let decided = if state.decided { "&decided=true" } else { "" };
     let orders: Vec<OrderId> = found.items.iter().filter_map(|approval| approval.order).collect();
@@ -87,11 +202,16 @@ async fn refuse(
     status: StatusCode,
     warning: &'static str,
 ) -> Result<Response, Problem> {
-    page(shop, visitor, None, PageState { status, decided: false, may_act: true, notice: None, warning: Some(warning) })
-        .await
+    render(
+        shop,
+        visitor,
+        None,
+        PageState { status, decided: false, may_act: true, notice: None, warning: Some(warning) },
+    )
+    .await
 }
 
-pub async fn approve(
+pub async fn approve_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<DecideApprovals, RefundId>,
     Form(form): Form<ConfirmForm>,
 ) -> Result<Response, Problem> {
@@ -100,7 +220,7 @@ pub async fn approve(
         let unsure = words::problem("not_confirmed").text(visitor.locale);
         return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, unsure).await;
     }
-    let outcome = decisions::approve(&shop, &staff, &approval).await?;
+    let outcome = approve_as(&shop, &staff, &approval).await?;
     answer(&shop, &visitor, outcome, "approve").await
 }
 
@@ -113,7 +233,7 @@ pub struct DeclineForm {
     confirm: String,
 }
 
-pub async fn decline(
+pub async fn decline_by_form(
     (State(shop), staff, visitor, PathIds(id)): StaffVisitTo<DecideApprovals, RefundId>,
     Form(form): Form<DeclineForm>,
 ) -> Result<Response, Problem> {
@@ -125,7 +245,7 @@ pub async fn decline(
             return refuse(&shop, &visitor, StatusCode::UNPROCESSABLE_ENTITY, incomplete).await;
         }
     };
-    let outcome = decisions::decline(&shop, &staff, &approval, &reason).await?;
+    let outcome = decline_as(&shop, &staff, &approval, &reason).await?;
     answer(&shop, &visitor, outcome, "decline").await
 }
 
@@ -193,4 +313,21 @@ impl ApprovalsPage {
         let about = if approval.packet.is_some() { t.approve_packet_text } else { t.approve_text };
         vec![("approve", t.approve, about, ""), ("decline", t.decline, t.decline_text, t.why)]
     }
+}
+
+web::operations! { "administrators"
+    /// Refunds and packets that wait for a second person, newest first
+    GET "/api/admin/approvals" listApprovals = list;
+        200 ApprovalList;
+    /// One request
+    GET "/api/admin/approvals/{approval}" showApproval = show;
+        200 OneApproval;
+    /// Approve a request; its refund begins or its packet is given, once
+    POST "/api/admin/approvals/{approval}/approve" approveRefund = approve;
+        200 OneApproval;
+        refuses StepUpNeeded BadRequest RequestTimeout ChangedMeanwhile NotRefundable PaymentDisputed Yourself TooLarge;
+    /// Decline a request, or withdraw one's own
+    POST "/api/admin/approvals/{approval}/decline" declineRefund = decline;
+        200 OneApproval;
+        refuses ChangedMeanwhile Yourself;
 }

@@ -1,24 +1,104 @@
-//! The console's page of dead letters.
+//! Dead letters: list, replay, discard, for programs and on the console's page.
 
 use std::collections::HashMap;
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
-use serde::Deserialize;
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::StaffVisit;
+use crate::{StaffCall, StaffVisit};
 use domain::{OrderId, OrderNumber};
 use engine::pipeline::dead_letters::{DeadLetter, DeadLetterList, DeadLetterSource, Settlement};
 use pages::{Chrome, filters};
 use web::Shop;
+use web::cache_policy::Cache;
 use web::extract::session::{ManageSales, ViewConsole};
 use web::extract::visitor::Visitor;
-use web::extract::{Form, Query};
-use web::problem::Problem;
+use web::extract::{Form, Json, Query};
+use web::problem::{Code, Problem};
 use web::shared::negotiation::{personal, see_other};
 use words::fill;
+
+#[derive(Serialize, JsonSchema)]
+struct DeadLettersResponse {
+    letters: Vec<DeadLetter>,
+    queue: SourceStatus,
+    outboxes: SourceStatus,
+}
+
+/// Whether a source of dead letters could be read.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum SourceStatus {
+    Listed,
+    Away,
+    NotConfigured,
+}
+
+/// The first hundred letters of each source.
+pub async fn list((State(shop), _): StaffCall<ViewConsole>) -> Result<Response, Problem> {
+    let found = shop.dead_letters.list().await?;
+    let mut letters = Vec::new();
+    let [queue, outboxes] = [found.queue, found.outboxes].map(|source| match source {
+        Some(Ok(found)) => {
+            letters.extend(found);
+            SourceStatus::Listed
+        }
+        Some(Err(_)) => SourceStatus::Away,
+        None => SourceStatus::NotConfigured,
+    });
+    Ok((Cache::Private, axum::Json(DeadLettersResponse { letters, queue, outboxes })).into_response())
+}
+
+/// One letter, or all that are listed now.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayRequest {
+    id: Option<String>,
+    #[serde(default)]
+    all: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiscardRequest {
+    #[schemars(length(min = 1))]
+    id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SettledCount {
+    settled: usize,
+}
+
+pub async fn replay(call: StaffCall<ManageSales>, Json(request): Json<ReplayRequest>) -> Result<Response, Problem> {
+    if request.id.is_some() == request.all {
+        return Err(Problem::invalid_field("id", "required"));
+    }
+    settle(call, request.id.as_deref(), Settlement::Replay).await
+}
+
+pub async fn discard(
+    call: StaffCall<ManageSales>,
+    Json(DiscardRequest { id }): Json<DiscardRequest>,
+) -> Result<Response, Problem> {
+    settle(call, Some(&id), Settlement::Discard).await
+}
+
+async fn settle(
+    (State(shop), staff): StaffCall<ManageSales>,
+    id: Option<&str>,
+    settlement: Settlement,
+) -> Result<Response, Problem> {
+    let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
+    if settled == 0 && id.is_some() {
+        return Err(Code::NotFound.into());
+    }
+    Ok(axum::Json(SettledCount { settled }).into_response())
+}
 
 const PATH: &str = "/admin/system";
 
@@ -29,7 +109,7 @@ pub struct DeadLettersQuery {
     count: Option<usize>,
 }
 
-pub async fn show(
+pub async fn page(
     (State(shop), staff, visitor): StaffVisit<ViewConsole>,
     Query(query): Query<DeadLettersQuery>,
 ) -> Result<Response, Problem> {
@@ -40,10 +120,10 @@ pub async fn show(
         Some("discard") => Some(words::fill(t.discarded, count)),
         _ => None,
     };
-    page(&shop, &visitor, staff.may::<ManageSales>(), StatusCode::OK, notice, None).await
+    render(&shop, &visitor, staff.may::<ManageSales>(), StatusCode::OK, notice, None).await
 }
 
-async fn page(
+async fn render(
     shop: &Shop,
     visitor: &Visitor,
     may_act: bool,
@@ -75,29 +155,35 @@ pub struct DeadLetterForm {
     typed: String,
 }
 
-pub async fn replay(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Result<Response, Problem> {
+pub async fn replay_by_form(
+    visit: StaffVisit<ManageSales>,
+    Form(form): Form<DeadLetterForm>,
+) -> Result<Response, Problem> {
     let confirmed = (form.confirm == "yes").then_some(Settlement::Replay);
-    settle(visit, form.id.as_deref(), confirmed).await
+    settle_by_form(visit, form.id.as_deref(), confirmed).await
 }
 
-pub async fn discard(visit: StaffVisit<ManageSales>, Form(form): Form<DeadLetterForm>) -> Result<Response, Problem> {
+pub async fn discard_by_form(
+    visit: StaffVisit<ManageSales>,
+    Form(form): Form<DeadLetterForm>,
+) -> Result<Response, Problem> {
     let is_confirmed = form.id.as_deref().is_some_and(|id| id == form.typed.trim()) && form.confirm == "yes";
-    settle(visit, form.id.as_deref(), is_confirmed.then_some(Settlement::Discard)).await
+    settle_by_form(visit, form.id.as_deref(), is_confirmed.then_some(Settlement::Discard)).await
 }
 
-async fn settle(
+async fn settle_by_form(
     (State(shop), staff, visitor): StaffVisit<ManageSales>,
     id: Option<&str>,
     confirmed: Option<Settlement>,
 ) -> Result<Response, Problem> {
     let Some(settlement) = confirmed else {
         let warning = words::problem("not_confirmed").text(visitor.locale);
-        return page(&shop, &visitor, true, StatusCode::UNPROCESSABLE_ENTITY, None, Some(warning)).await;
+        return render(&shop, &visitor, true, StatusCode::UNPROCESSABLE_ENTITY, None, Some(warning)).await;
     };
     let settled = shop.dead_letters.settle(id, settlement, staff.actor()).await?;
     if settled == 0 && id.is_some() {
         let warning = words::text(visitor.locale).cockpit.letter_gone;
-        return page(&shop, &visitor, true, StatusCode::NOT_FOUND, None, Some(warning)).await;
+        return render(&shop, &visitor, true, StatusCode::NOT_FOUND, None, Some(warning)).await;
     }
     let done = settlement.as_str();
     Ok(see_other(&format!("{PATH}?lang={}&done={done}&count={settled}", visitor.locale)))
@@ -160,4 +246,16 @@ impl DeadLettersPage {
             DeadLetterSource::Outbox { bucket, .. } => fill(t.letter_outbox, bucket),
         }
     }
+}
+
+web::operations! { "administrators"
+    /// Messages that could not be processed, at most 100 per source
+    GET "/api/admin/dead-letters" listDeadLetters = list;
+        200 DeadLettersResponse;
+    /// Discard a dead letter; its content is written to the audit log
+    POST "/api/admin/dead-letters/discard" discardDeadLetters = discard;
+        200 SettledCount;
+    /// Replay dead letters: one by its id, or all current ones
+    POST "/api/admin/dead-letters/replay" replayDeadLetters = replay;
+        200 SettledCount;
 }

@@ -1,3 +1,0 @@
-pub mod api;
-pub mod page;
-pub mod view;
