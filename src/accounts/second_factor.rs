@@ -11,7 +11,7 @@ use totp_rs::{Builder, Secret, Totp};
 use super::password::letters;
 use super::session::{Session, password_stamp};
 use super::{AccountRefusal, Accounts, Device};
-use base::cipher::Cipher;
+use base::signing::Cipher;
 use base::signing::{ShopSecret, Signer};
 use domain::{SecurityClass, UserId};
 use store::{StoreError, User};

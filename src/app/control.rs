@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::Services;
-use control::deposits::Deposits;
 use control::draws::Draws;
+use control::schedule::Deposits;
 use control::schedule::Schedule;
 use control::waiting_rooms::{Turns, WaitingRoomSteps};
 use control::waitlists::Waitlists;

@@ -1,13 +1,9 @@
 //! Assembles a running process from the configuration. It chooses the backends.
 
-mod backends;
 mod control;
 pub mod demo;
-mod grants;
-mod pipeline;
 mod roles;
 mod services;
-mod starting;
 mod startup;
 
 use std::pin::pin;
@@ -18,9 +14,9 @@ use anyhow::bail;
 use futures::future::OptionFuture;
 use tracing::info;
 
-use self::pipeline::PipelineThreads;
+use self::roles::PipelineThreads;
 pub use self::services::{Services, document};
-use self::starting::Starting;
+use self::startup::Starting;
 pub use self::startup::{Waiting, connect_database, has_other_secret, max_connections, open_database};
 use base::clock::Clock;
 use base::config::{Config, ProcessRole};

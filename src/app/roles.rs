@@ -1,20 +1,36 @@
-//! Starts the tasks of each role.
+//! Starts the tasks of each role: the server with its grants, and the pipeline with threads of its own.
+
+use std::hash::Hash;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::OptionFuture;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::runtime::Handle;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::Services;
-use super::grants::ServeGrants;
-use super::pipeline::PipelineThreads;
-use super::starting::{MAX_OPS_CONNECTIONS, Starting, StartingAddress};
-use super::startup::max_connections;
+use super::startup::{MAX_OPS_CONNECTIONS, Starting, StartingAddress, max_connections, retry_without_database};
 use base::config::{PaymentProvider, ProcessRole};
 use base::lifecycle::Lifecycle;
+use base::metrics::Metrics;
+use base::periodic::run_every;
+use engine::packets::redis::RedisShares;
+use engine::pipeline::consumer::{Consumer, Persister};
+use engine::pipeline::relay::{Relay, Sweep};
+use engine::pipeline::source::Origin;
+use engine::redis::connection::{self, RedisConnection};
+use engine::redis::grant_log::GrantFiles;
+use engine::redis::replay::{ReplayGrants, replay_grants};
+use engine::stock::redis::RedisStock;
+use engine::waiting_rooms::places::Gathering;
 use pages::pictures::run_cleanup;
+use store::Store;
 use web::server::limits::AddressLimit;
 use web::server::limits::{ConnectionLimiter, ConnectionLimits};
 use web::server::serve_on;
@@ -126,5 +142,222 @@ impl Services {
             warn!("the sandbox is on: every payment and top-up is accepted without money (SECKILL_PAYMENTS)");
         }
         Ok(())
+    }
+}
+
+// The grants of a process of the role `serve`: replayed while it serves, and kept for its next start when it stops.
+
+/// Data control counts a process as dead after several missing reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Rows of dead processes are removed at this age.
+const DEAD_AFTER: Duration = Duration::from_secs(3_600);
+
+/// The grants of units and packet shares, and the places in waiting rooms.
+pub(super) struct ServeGrants {
+    units: KeptGrants<RedisStock>,
+    shares: KeptGrants<RedisShares>,
+    places: KeptGrants<Gathering>,
+    store: Store,
+    metrics: Arc<Metrics>,
+    /// The name of this process.
+    process: String,
+}
+
+struct KeptGrants<B> {
+    backend: B,
+    files: GrantFiles,
+}
+
+impl ServeGrants {
+    /// Reads the grants that stopped processes left, and reports that this process is alive. From then on data control
+    /// waits for its replay. `None` if the database keeps the stock.
+    pub(super) async fn begin(services: &Services) -> anyhow::Result<Option<ServeGrants>> {
+        let redis = (services.redis.clone(), services.redis_shares.clone(), services.gathering.clone());
+        let (Some(units), Some(shares), Some(places)) = redis else { return Ok(None) };
+        let data_dir = &services.config.data_dir;
+        let grants = ServeGrants {
+            units: KeptGrants::load(units, data_dir, "goods"),
+            shares: KeptGrants::load(shares, data_dir, "packet"),
+            places: KeptGrants::load(places, data_dir, "queue"),
+            store: services.store.clone(),
+            metrics: services.metrics.clone(),
+            process: services.member.clone(),
+        };
+        retry_without_database(&services.waiting, || async {
+            Ok(grants.store.processes().report(&grants.process).await?)
+        })
+        .await?;
+        Ok(Some(grants))
+    }
+
+    /// Replays and reports until `stop` is cancelled, which happens after the last claim was answered.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let (process, metrics) = (&self.process, &self.metrics);
+        tokio::join!(
+            self.units.replay(process, metrics, &stop),
+            self.shares.replay(process, metrics, &stop),
+            self.places.replay(process, metrics, &stop),
+            run_every(REPORT_INTERVAL, &stop, "report of life", || async {
+                self.store.processes().report(process).await
+            }),
+        );
+        self.units.keep(process);
+        self.shares.keep(process);
+        self.places.keep(process);
+        // If the database does not answer, the row expires.
+        let _ = self.store.processes().remove(process, DEAD_AFTER).await;
+    }
+}
+
+impl<B: ReplayGrants> KeptGrants<B>
+where
+    B::Grant: Serialize + DeserializeOwned + Hash,
+{
+    fn load(backend: B, data_dir: &Path, kind: &'static str) -> KeptGrants<B> {
+        let mut files = GrantFiles::new(data_dir, kind);
+        match files.load(backend.grant_log()) {
+            Ok(0) => {}
+            Ok(grants) => info!(grants, kind, "read the grants of a process that has stopped"),
+            // Start anyway: the master most likely has all of these grants.
+            Err(error) => error!(error = format!("{error:#}"), "grants of a stopped process are not replayed"),
+        }
+        KeptGrants { backend, files }
+    }
+
+    async fn replay(&mut self, process: &str, metrics: &Metrics, stop: &CancellationToken) {
+        replay_grants(&self.backend, process, &mut self.files, metrics, stop).await;
+    }
+
+    fn keep(self, process: &str) {
+        match self.files.write(process, self.backend.grant_log()) {
+            Ok(0) => {}
+            Ok(grants) => {
+                info!(grants, "wrote grants that the database does not have yet; the next start replays them")
+            }
+            Err(error) => error!(error = format!("{error:#}"), "grants cannot be kept for the next start"),
+        }
+    }
+}
+
+// Builds the parts of the pipeline from the outbox to the database, and gives them threads of their own.
+
+/// Builds the parts of the pipeline on these connections.
+pub struct Pipeline<'s> {
+    services: &'s Services,
+    store: Store,
+    master: Option<RedisConnection>,
+}
+
+/// Threads for the pipeline of a process that also serves shoppers. On shared threads each step of the consumer waits for
+/// hundreds of requests in front of it; threads of its own get their share from the operating system.
+///
+/// The runtime that opens a connection also drives it, so the pipeline has connections of its own here.
+pub(super) struct PipelineThreads {
+    /// `None` only during the drop.
+    runtime: Option<Runtime>,
+    handle: Handle,
+    store: Store,
+    master: RedisConnection,
+}
+
+impl PipelineThreads {
+    /// `None` if the process does not serve beside its pipeline, or the setting asks for none.
+    pub(super) fn start(services: &Services, roles: &[ProcessRole]) -> anyhow::Result<Option<PipelineThreads>> {
+        let config = &services.config;
+        let Some(redis) = &config.redis else { return Ok(None) };
+        let has_pipeline = [ProcessRole::Relay, ProcessRole::Consume].iter().any(|role| roles.contains(role));
+        if config.pipeline_threads == 0 || !has_pipeline || !roles.contains(&ProcessRole::Serve) {
+            return Ok(None);
+        }
+        let threads = config.pipeline_threads;
+        let runtime =
+            Builder::new_multi_thread().worker_threads(threads).thread_name("pipeline").enable_all().build()?;
+        let (store, master) = {
+            let _entered = runtime.enter();
+            // An SQLite file has one writer at a time, and one handle lets all writers of the process wait in turn.
+            let store = match services.store.shares_clock() {
+                true => services.store.clone(),
+                false => Store::open(&config.database_url)?.in_zone(&config.time_zone),
+            };
+            (store, connection::shared(&redis.master)?)
+        };
+        Ok(Some(PipelineThreads { handle: runtime.handle().clone(), runtime: Some(runtime), store, master }))
+    }
+
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(super) fn pipeline<'s>(&self, services: &'s Services) -> Pipeline<'s> {
+        Pipeline { services, store: self.store.clone(), master: Some(self.master.clone()) }
+    }
+
+    /// Ends the threads, whose tasks have ended.
+    pub(super) async fn end(self) {
+        self.store.close().await;
+    }
+}
+
+/// A runtime that is dropped in a task waits for its threads, which panics.
+impl Drop for PipelineThreads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Services {
+    /// The pipeline on the connections of the process.
+    pub fn pipeline(&self) -> Pipeline<'_> {
+        let master = self.redis.as_ref().map(RedisStock::connection);
+        Pipeline { services: self, store: self.store.clone(), master }
+    }
+}
+
+impl Pipeline<'_> {
+    pub fn consumer(&self) -> Option<Consumer> {
+        let Services { config, metrics, .. } = self.services;
+        let redis = config.redis.as_ref()?;
+        let origin = match (&config.amqp_url, &self.master) {
+            (Some(url), _) => Origin::Rabbit { url: url.clone() },
+            (None, Some(master)) => Origin::Stream {
+                url: redis.master.clone(),
+                master: master.clone(),
+                outboxes: self.services.outboxes(),
+                member: self.services.member.clone(),
+            },
+            (None, None) => return None,
+        };
+        Some(Consumer {
+            origin,
+            store: self.store.clone(),
+            persister: Persister::new(self.store.clone(), config.payment_window, metrics.clone()),
+            metrics: metrics.clone(),
+        })
+    }
+
+    pub fn relay(&self) -> Option<Relay> {
+        let Services { config, metrics, member, .. } = self.services;
+        Some(Relay {
+            redis_url: config.redis.as_ref()?.master.clone(),
+            amqp_url: config.amqp_url.clone()?,
+            outboxes: self.services.outboxes(),
+            metrics: metrics.clone(),
+            member: member.clone(),
+        })
+    }
+
+    pub fn sweep(&self) -> Option<Sweep> {
+        let Services { config, metrics, member, monitor, .. } = self.services;
+        Some(Sweep {
+            amqp_url: config.amqp_url.clone()?,
+            master: self.master.clone()?,
+            monitor: monitor.clone()?,
+            store: self.store.clone(),
+            outboxes: self.services.outboxes(),
+            metrics: metrics.clone(),
+            member: member.clone(),
+        })
     }
 }

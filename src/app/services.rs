@@ -1,4 +1,4 @@
-//! Builds everything that roles and commands work with from the configuration.
+//! Builds everything that roles and commands work with from the configuration, which alone selects the backends.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +8,6 @@ use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::app::backends::Backends;
 use crate::app::startup::{Waiting, open_database, shop_secret};
 use accounts::security_events::SecurityEvents;
 use accounts::{AccountRules, Accounts, MailLinks};
@@ -21,7 +20,7 @@ use base::signing::{ShopSecret, Signer};
 use control::allot::{self, Allotter};
 use control::audit::Audit;
 use control::cockpit::Cockpit;
-use control::digests::Digests;
+use control::cockpit::report::Digests;
 use control::sales_admin::SalesAdmin;
 use control::stock_sync::StockSync;
 use control::today::Revenue;
@@ -36,14 +35,18 @@ use engine::health::Health;
 use engine::packets::directory::PacketDirectory;
 use engine::packets::redis::RedisShares;
 use engine::packets::sync::PacketSync;
-use engine::packets::{self, Packets};
+use engine::packets::{self, DatabaseShares, Packets, ShareBackend};
 use engine::pipeline::dead_letters::DeadLetters;
 use engine::pipeline::outbox::Outboxes;
 use engine::pipeline::rabbit::Monitor;
 use engine::purchase::Purchases;
+use engine::redis::connection;
+use engine::redis::connection::RedisConnection;
+use engine::stock::database::DatabaseStock;
+use engine::stock::facts::RedisFacts;
 use engine::stock::heartbeat::RedisProbe;
 use engine::stock::redis::RedisStock;
-use engine::stock::{Stock, Units};
+use engine::stock::{FactSource, Stock, Units};
 use engine::waiting_rooms::WaitingRooms;
 use engine::waiting_rooms::places::Gathering;
 use engine::waitlist::WaitlistRequests;
@@ -435,4 +438,65 @@ pub fn document() -> Arc<Document> {
         Arc::new(api.into())
     });
     DOCUMENT.clone()
+}
+
+// Selects the backends of stock and shares from the configured addresses.
+
+/// The backends for this process's rung.
+pub(super) struct Backends {
+    pub(super) stock: Arc<dyn Stock>,
+    pub(super) facts: Arc<dyn FactSource>,
+    pub(super) redis: Option<RedisStock>,
+    pub(super) shares: Arc<dyn ShareBackend>,
+    pub(super) redis_shares: Option<RedisShares>,
+    pub(super) gathering: Option<Gathering>,
+    /// The configured replicas.
+    pub(super) replicas: Vec<RedisConnection>,
+}
+
+impl Backends {
+    pub(super) fn build(
+        config: &Config,
+        store: &Store,
+        catalogue: &Arc<Catalogue>,
+        directory: &Arc<PacketDirectory>,
+        clock: &Clock,
+        metrics: &Metrics,
+    ) -> anyhow::Result<Backends> {
+        let Some(redis) = &config.redis else {
+            let stock = Arc::new(DatabaseStock::new(store.clone(), config.payment_window));
+            let shares = Arc::new(DatabaseShares::new(store.clone()));
+            return Ok(Backends {
+                stock: stock.clone(),
+                facts: stock,
+                redis: None,
+                shares,
+                redis_shares: None,
+                gathering: None,
+                replicas: Vec::new(),
+            });
+        };
+        let master = connection::shared(&redis.master)?;
+        let replicas = redis.replicas.iter().map(connection::any_role).collect::<anyhow::Result<Vec<_>>>()?;
+        let names = redis.replicas.iter().map(connection::host);
+        let mut readable: Vec<(String, RedisConnection)> = names.zip(replicas.iter().cloned()).collect();
+        if readable.is_empty()
+            && let Some(found) = connection::reading(&redis.master)?
+        {
+            readable.push(("found by its cluster or Sentinels".to_owned(), found));
+        }
+        let facts = RedisFacts::new(readable, master.clone(), metrics.replicas_left.clone());
+        let shares = RedisShares::new(master.clone(), store.clone(), clock.clone(), directory.clone());
+        let gathering = Gathering::new(master.clone(), store.clone());
+        let stock = RedisStock::new(master, catalogue.clone(), store.clone(), config.payment_window);
+        Ok(Backends {
+            stock: Arc::new(stock.clone()),
+            facts: Arc::new(facts),
+            redis: Some(stock),
+            shares: Arc::new(shares.clone()),
+            redis_shares: Some(shares),
+            gathering: Some(gathering),
+            replicas,
+        })
+    }
 }

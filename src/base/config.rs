@@ -13,14 +13,13 @@ use tracing_subscriber::filter::Targets;
 use url::Url;
 
 mod addresses;
-mod cidr;
 mod payments;
 mod sections;
 mod source;
 
+pub use addresses::Cidr;
 pub use addresses::{RedisAddress, SentinelAddress, ServiceAddress};
 use addresses::{amqp_url, database_url, read_tls};
-pub use cidr::Cidr;
 pub use payments::{AlipayConfig, PaymentProvider, PaymentsConfig, StripeConfig, WechatPayConfig};
 pub use sections::MailConfig;
 use sections::{log_format, log_levels};

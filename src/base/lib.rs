@@ -10,7 +10,6 @@ pub mod periodic;
 pub mod counters;
 
 // Secrets, signatures and connections.
-pub mod cipher;
 pub mod jws;
 pub mod private_files;
 pub mod rsa;

@@ -1,26 +1,30 @@
-//! The command line: parsing, dispatch and the commands `doctor`, `audit`, `reset-…`, `token` and `verify-draw`.
+//! The command line: parsing and dispatch, and the process itself.
 
-mod command_line;
 mod commands;
 mod doctor;
-mod tokens;
 
 use std::hint::black_box;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::{Context, bail};
+use clap::{Arg, ArgAction, Command};
+use jiff::civil::Date;
 use tokio::runtime::Runtime;
 use tracing_subscriber::prelude::*;
 
+use super::cli::commands::{DrawFiles, Reset, TokenCommand, TokenOptions};
 use crate::app::{self, Services, Waiting};
-use crate::cli::command_line::Task;
-use base::config::{Config, MigratePolicy};
-use control::audit_file::AuditFile;
+use base::config::{self, Config, MigratePolicy, ProcessRole, SETTINGS, Source, variable};
+use base::lifecycle::name_process;
+use control::audit::AuditFile;
+use rehearse::options::{self, Options};
 
 /// Runs the command that the command line names.
 async fn run() -> anyhow::Result<ExitCode> {
-    let (task, config) = command_line::parse()?;
+    let (task, config) = parse()?;
     // The doctor speaks in plain words, and drivers would speak first.
     if task != Task::Doctor {
         start_logging(&config);
@@ -116,4 +120,203 @@ pub fn main() -> ExitCode {
         // Exit code 1 means that an audit, a doctor or a rehearsal found something.
         ExitCode::from(2)
     })
+}
+
+// Parses the command line: the command or roles to run, and a flag per setting.
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    Run(Vec<ProcessRole>),
+    Migrate {
+        /// Only list what is pending.
+        dry_run: bool,
+    },
+    Render,
+    Doctor,
+    Audit {
+        /// Continue an audit that was interrupted.
+        resume: bool,
+    },
+    Rehearse(Box<Options>),
+    /// Reset something of the account with this name.
+    Reset(Reset, String),
+    /// Compare bills of providers with the books.
+    Settle(SettleOptions),
+    VerifyDraw(DrawFiles),
+    /// Make, list or revoke tokens of programs.
+    Token(TokenCommand),
+    /// Print the document of the API.
+    OpenApi,
+}
+
+/// Which bills are compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettleOptions {
+    /// The provider's day. `None`: the last one whose bill should be there.
+    pub day: Option<Date>,
+    /// `None`: every provider that has bills.
+    pub provider: Option<String>,
+}
+
+const COMMANDS: [(&str, Task); 6] = [
+    ("migrate", Task::Migrate { dry_run: false }),
+    ("render", Task::Render),
+    ("doctor", Task::Doctor),
+    ("audit", Task::Audit { resume: false }),
+    ("openapi", Task::OpenApi),
+    ("settle", Task::Settle(SettleOptions { day: None, provider: None })),
+];
+
+/// Reads the command line, the environment and the file. Ends the process on `--help` and on unknown flags.
+fn parse() -> anyhow::Result<(Task, Config)> {
+    let matches = command().get_matches();
+    config::check_variables(std::env::vars_os())?;
+    let words: Vec<&str> = matches.get_many::<String>("what").into_iter().flatten().map(String::as_str).collect();
+    let task = match options::read(&words, &matches)? {
+        Some(options) => Task::Rehearse(Box::new(options)),
+        None => match (task(&words, matches.get_flag("resume"))?, matches.get_flag("dry-run")) {
+            (Task::Migrate { .. }, dry_run) => Task::Migrate { dry_run },
+            (_, true) => bail!("--dry-run belongs to migrate"),
+            (task, false) => task,
+        },
+    };
+    let (day, provider) = (matches.get_one::<Date>("day").copied(), matches.get_one::<String>("provider").cloned());
+    let task = match task {
+        Task::Settle(_) => Task::Settle(SettleOptions { day, provider }),
+        Task::Token(command) => Task::Token(command.with(TokenOptions::read(&matches)?)),
+        _ if day.is_some() || provider.is_some() => bail!("--day and --provider belong to settle"),
+        task => task,
+    };
+    let name = match &task {
+        Task::Run(roles) if roles.len() == ProcessRole::ALL.len() => "all".to_owned(),
+        Task::Run(_) => words.join("+"),
+        _ => words[0].to_owned(),
+    };
+    name_process(env!("CARGO_PKG_VERSION"), &name);
+    let file = match matches.get_one::<String>("config") {
+        Some(path) => config::read_file(Path::new(path))?,
+        None => toml::Table::new(),
+    };
+    let given = |name: &str| matches.get_one::<String>(name).cloned();
+    let source = Source::new(given, |variable| std::env::var(variable).ok(), file)?;
+    Ok((task, Config::read(&source)?))
+}
+
+fn command() -> Command {
+    let mut command = Command::new("seckill")
+        .about("A flash-sale shop. Without a role or command it runs all four roles in one process.")
+        .version(env!("CARGO_PKG_VERSION"))
+        .arg(
+            Arg::new("what")
+                .value_name("ROLE|COMMAND")
+                .help(
+                    "Roles: serve, relay, consume, control. Commands: migrate, render, doctor, audit, settle, openapi, \
+                     rehearse, reset-password NAME, reset-second-factor NAME, token list, token create NAME SCOPE..., token revoke NAME, \
+                     verify-draw PROOF ENTRIES [ENTRY...]",
+                )
+                .action(ArgAction::Append)
+                .num_args(0..),
+        )
+        .arg(
+            Arg::new("resume")
+                .long("resume")
+                .help("audit: goes on where an interrupted one stopped")
+                .action(ArgAction::SetTrue),
+        )
+        .arg(
+            Arg::new("dry-run")
+                .long("dry-run")
+                .help("migrate: lists what is pending and changes nothing")
+                .action(ArgAction::SetTrue),
+        )
+        .arg(
+            Arg::new("day")
+                .long("day")
+                .value_name("DATE")
+                .value_parser(|text: &str| text.parse::<Date>())
+                .help("settle: the provider's day, such as 2026-11-28 [the last one whose bill should be there]"),
+        )
+        .arg(
+            Arg::new("provider")
+                .long("provider")
+                .value_name("NAME")
+                .help("settle: only this provider, such as wechatpay"),
+        )
+        .arg(Arg::new("config").long("config").value_name("FILE").help("seckill.toml with keys like listen = \"…\""));
+    for &(name, help) in SETTINGS {
+        command = command.arg(Arg::new(name).long(name).env(variable(name)).hide_env_values(true).help(help));
+    }
+    command.args(TokenOptions::flags()).args(options::flags())
+}
+
+fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
+    if resume {
+        return if words == ["audit"] { Ok(Task::Audit { resume }) } else { bail!("--resume belongs to audit") };
+    }
+    if let [one] = words
+        && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)
+    {
+        return Ok(task.clone());
+    }
+    if let ["token", rest @ ..] = words {
+        return TokenCommand::parse(rest).map(Task::Token);
+    }
+    if let ["verify-draw", files @ ..] = words {
+        return Ok(Task::VerifyDraw(draw_files(files)?));
+    }
+    if let [command, named @ ..] = words
+        && let Some((_, reset)) = Reset::COMMANDS.iter().find(|(name, _)| name == command)
+    {
+        let [username] = named else { bail!("{command} needs the name of one account") };
+        return Ok(Task::Reset(*reset, (*username).to_owned()));
+    }
+    let mut roles = Vec::new();
+    for name in words {
+        match name.parse() {
+            Ok(role) if !roles.contains(&role) => roles.push(role),
+            Ok(_) => {}
+            Err(()) => bail!("{name:?} is neither a role (serve, relay, consume, control) nor, alone, a command"),
+        }
+    }
+    Ok(Task::Run(if roles.is_empty() { ProcessRole::ALL.to_vec() } else { roles }))
+}
+
+fn draw_files(words: &[&str]) -> anyhow::Result<DrawFiles> {
+    let [proof, entries, asked @ ..] = words else { bail!("verify-draw needs a proof and a list of entries") };
+    let asked = asked
+        .iter()
+        .map(|id| id.parse().with_context(|| format!("{id:?} is not an entry")))
+        .collect::<Result<_, _>>()?;
+    Ok(DrawFiles { proof: proof.into(), entries: entries.into(), asked })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_and_commands_are_recognized() {
+        assert_eq!(task(&[], false).unwrap(), Task::Run(ProcessRole::ALL.to_vec()));
+        assert_eq!(task(&["relay", "relay"], false).unwrap(), Task::Run(vec![ProcessRole::Relay]));
+        assert_eq!(task(&["audit"], false).unwrap(), Task::Audit { resume: false });
+        assert!(task(&["audit", "serve"], false).is_err());
+        assert_eq!(task(&["audit"], true).unwrap(), Task::Audit { resume: true });
+        assert!(task(&["migrate"], true).is_err() && task(&[], true).is_err());
+        assert!(task(&["sell"], false).is_err());
+        let entry = "13f3e4f432cda1f2183cfb0fbeb7cc79";
+        let files = DrawFiles { proof: "a".into(), entries: "b".into(), asked: vec![entry.parse().unwrap()] };
+        assert_eq!(task(&["verify-draw", "a", "b", entry], false).unwrap(), Task::VerifyDraw(files));
+        assert!(task(&["verify-draw", "a"], false).is_err() && task(&["verify-draw", "a", "b", "c"], false).is_err());
+        for (command, reset) in Reset::COMMANDS {
+            assert_eq!(task(&[command, "admin"], false).unwrap(), Task::Reset(reset, "admin".to_owned()));
+            assert!(task(&[command], false).is_err() && task(&[command, "a", "b"], false).is_err());
+        }
+        let revoke = TokenCommand::Revoke("till".to_owned());
+        assert_eq!(task(&["token", "revoke", "till"], false).unwrap(), Task::Token(revoke));
+        for wrong in [&["token"][..], &["token", "create", "till"], &["token", "create", "till", "everything"]] {
+            assert!(task(wrong, false).is_err(), "{wrong:?}");
+        }
+        command().debug_assert();
+    }
 }

@@ -7,7 +7,7 @@ use axum::response::Response;
 
 use crate::sales::view::sale_tabs;
 use crate::{StaffVisitTo, Tab};
-use domain::decisions::{DecisionCounts, Difference, Verdict};
+use domain::front::{DecisionCounts, Difference, Verdict};
 use domain::{Sale, SaleId, SaleMode};
 use pages::{Chrome, filters};
 use web::extract::PathIds;

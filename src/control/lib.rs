@@ -1,14 +1,15 @@
 //! Data control (数据控制模块): keeps the stock backend in step with the database. One of several processes works at a time,
 //! under a lease: the program hands [`Control`] its [`Job`]s. Every step is guarded where it writes, so a process that
-//! works on after losing the lease does no harm (`docs/decisions/0025`). Jobs go on past an item that fails: one sale's or one payment's trouble is its own.
+//! works on after losing the lease does no harm (`docs/decisions/0025`). Jobs go on past an item that fails: one sale's or
+//! one payment's trouble is its own.
 //!
-//! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`] hands
-//! out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
+//! [`stock_sync`] loads sales into Redis, recovers what Redis lost and keeps definitions and counters in step; [`allot`]
+//! hands out the units of split sales to their buckets; [`reconcile`] compares holds with orders. For administrators,
 //! [`sales_admin`] changes goods and sales and says what depends on a sale, [`today`] sums up what they see first,
 //! [`checklist`] reports what to verify before a sale begins, and [`audit`] checks the invariants. [`schedule`] opens and
-//! closes sales, [`waiting_rooms`] calls shoppers from waiting rooms and keeps their turns while a sale stands still,
-//! [`draws`] holds draws, [`waitlists`] gives units that come back to the next who waits, [`deposits`] returns what sales
-//! set aside, [`digests`] keeps what the reports of sales need.
+//! closes sales and returns the deposits of those that are over, [`waiting_rooms`] calls shoppers from waiting rooms and
+//! keeps their turns while a sale stands still, [`draws`] holds draws, [`waitlists`] gives units that come back to the next
+//! who waits.
 
 pub mod cockpit;
 
@@ -17,10 +18,7 @@ pub mod stock_sync;
 
 pub mod allot;
 pub mod audit;
-pub mod audit_file;
 pub mod checklist;
-pub mod deposits;
-pub mod digests;
 pub mod draws;
 pub mod reconcile;
 pub mod schedule;

@@ -1,5 +1,5 @@
 //! The schedule: sales open and close at their times, by the database's clock. If a sale fails, because its row is
-//! locked or for any other reason, it is tried again later and delays no other sale.
+//! locked or for any other reason, it is tried again later and delays no other sale. Deposits are returned after the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,4 +109,42 @@ pub async fn purge(store: Store) -> Result<(), StoreError> {
 pub async fn close_books(store: Store) -> Result<(), StoreError> {
     while store.books().close().await? {}
     Ok(())
+}
+
+// Deposits of sales that are over, or drafts again, go back to their wallets.
+//
+// A step may be interrupted anywhere and repeated: each deposit is returned once, in its transaction. If a sale fails,
+// it is tried again at growing intervals and delays no other sale.
+
+pub struct Deposits {
+    store: Store,
+    backoff: Backoff<SaleId>,
+}
+
+impl Deposits {
+    pub fn new(store: Store) -> Deposits {
+        Deposits { store, backoff: Backoff::new("deposits of a sale") }
+    }
+
+    /// Returns every deposit that is due.
+    pub async fn step(&self) -> Result<(), StoreError> {
+        for sale in self.store.deposits().sales_to_return_deposits().await? {
+            if !self.backoff.is_waiting(&sale) {
+                self.backoff.record(sale, self.give_back(sale).await.map_err(|error| error.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    async fn give_back(&self, sale: SaleId) -> Result<(), StoreError> {
+        let mut total = 0;
+        loop {
+            let returned = self.store.deposits().give_back(sale).await?;
+            total += returned;
+            if returned == 0 {
+                info!(%sale, deposits = total, "the deposits of a sale were returned");
+                return Ok(());
+            }
+        }
+    }
 }

@@ -10,18 +10,14 @@ pub mod money;
 
 pub mod address;
 pub mod api_token;
-pub mod audit_action;
 pub mod bucket;
 pub mod calendar;
 pub mod claim;
-pub mod decisions;
 pub mod draw;
 pub mod eligibility;
-pub mod evenness;
 pub mod event;
 pub mod front;
 pub mod goods;
-pub mod hold;
 pub mod invoice;
 pub mod ledger;
 pub mod linked_accounts;
@@ -29,13 +25,9 @@ pub mod mail;
 pub mod network;
 pub mod order;
 pub mod packet;
-pub mod page;
 pub mod parcel;
-pub mod payment;
 pub mod proof_of_work;
-pub mod push;
 pub mod question;
-pub mod reservation;
 pub mod returns;
 pub mod sale;
 pub mod sale_digest;
@@ -50,40 +42,34 @@ pub mod waitlist;
 
 pub use address::{Address, GivenAddress};
 pub use api_token::{ApiToken, Scope};
-pub use audit_action::AuditAction;
-pub use audit_action::SecurityClass;
-pub use audit_action::{Alarm, AlarmEvent};
 pub use bucket::Bucket;
 pub use claim::{Refusal, RefusalClass};
-pub use draw::sale::{DrawEntry, DrawPlan, DrawStage, DrawState, EntryState};
-pub use eligibility::InvitationCode;
-pub use eligibility::{EligibilityRule, EligibilityRules, GroupKind, Ineligible};
-pub use front::SaleFront;
-pub use goods::{Bilingual, BoundedBilingual, Goods};
-pub use goods::{Category, MAX_CATEGORIES, category_of};
-pub use goods::{GalleryChange, GalleryRefusal, Picture};
-pub use hold::{Appeal, AppealAnswer, HoldOutcome, OrderHold};
-pub use ids::{AddressId, CategoryId, GoodsId, OrderId, PacketId, PaymentId, QuestionId, RefundId, SaleId, UserId};
+pub use draw::{DrawEntry, DrawPlan, DrawStage, DrawState, EntryState};
+pub use eligibility::{EligibilityRule, EligibilityRules, GroupKind, Ineligible, InvitationCode};
+pub use front::{ExternalReservation, ReservationStatus, SaleFront};
+pub use goods::{
+    Bilingual, BoundedBilingual, Category, GalleryChange, GalleryRefusal, Goods, MAX_CATEGORIES, Picture, category_of,
+};
+pub use ids::{
+    AddressId, CategoryId, GoodsId, OrderId, PacketId, Page, PaymentId, QuestionId, RefundId, SaleId, UserId,
+};
 pub use linked_accounts::{AccountLink, LinkDigest, LinkKind, LinkReason, LinkedAccounts};
 pub use mail::{MailAddress, MailKind, MailState};
 pub use money::{Currency, Money};
 pub use network::Network;
-pub use order::OutboxItem;
-pub use order::{Order, OrderNumber, OrderStatus, Reservation};
-pub use page::Page;
+pub use order::{
+    Appeal, AppealAnswer, HoldOutcome, Order, OrderHold, OrderNumber, OrderStatus, OutboxItem, Reservation,
+};
 pub use parcel::{Parcel, ParcelLabel, ParcelState};
-pub use payment::{ApprovalStatus, CaseKind, DisputeState, PaymentStatus, RefundKind, RefundTarget};
 pub use question::{Question, QuestionChange, QuestionStatus, ShownAnswer, ShownAnswers};
-pub use reservation::{ExternalReservation, ReservationStatus};
 pub use returns::{GoodsReturn, ReturnPolicy, ReturnReason, ReturnState};
-pub use sale::{Demand, Phase, Rush, Sale, SaleState, Window};
-pub use sale::{ModeName, SaleMode, SalePatch};
+pub use sale::{Demand, ModeName, Phase, Rush, Sale, SaleMode, SalePatch, SaleState, Window};
 pub use sale_digest::SaleDigest;
+pub use settlement::{ApprovalStatus, CaseKind, DisputeState, PaymentStatus, RefundKind, RefundTarget};
 pub use shipping::{ShippingRate, ShippingTable};
 pub use shop::{Colour, Languages, ShopSettings};
 pub use spread::{Spread, SpreadSeed};
-pub use staff::Role;
-pub use staff::{ConsoleList, SavedView};
+pub use staff::{Alarm, AlarmEvent, AuditAction, ConsoleList, Role, SavedView, SecurityClass};
 pub use text::Locale;
 pub use waiting_room::{Line, Place, Segment, TurnState, WaitingRoomPlace, WaitingRoomPlan, WaitingRoomSeed};
 pub use waitlist::{Waiter, WaiterState, WaitlistSeed};

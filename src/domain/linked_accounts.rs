@@ -197,4 +197,185 @@ fn collect(users: &[UserId], mut links: Links) -> Vec<LinkedAccounts> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn user(n: usize) -> UserId {
+        UserId(Uuid::from_u128(n as u128 + 1))
+    }
+
+    fn noted(n: usize, kind: LinkKind, digest: &str, second: i64) -> AccountLink {
+        let link = LinkDigest { kind, digest: digest.to_owned() };
+        AccountLink { user: user(n), link, at: Timestamp::from_second(second).unwrap() }
+    }
+
+    fn members(groups: &[LinkedAccounts]) -> Vec<Vec<UserId>> {
+        groups.iter().map(|group| group.members.clone()).collect()
+    }
+
+    /// An account that was registered from a host at a time, with an order to a street.
+    fn registered(n: usize, host: &str, street: &str, second: i64) -> [AccountLink; 2] {
+        [noted(n, LinkKind::Host, host, second), noted(n, LinkKind::Street, street, 0)]
+    }
+
+    #[test]
+    fn one_address_or_contact_links_accounts_and_their_neighbours() {
+        let links = [
+            noted(1, LinkKind::Address, "a", 0),
+            noted(2, LinkKind::Address, "a", 0),
+            noted(2, LinkKind::Contact, "c", 0),
+            noted(3, LinkKind::Contact, "c", 0),
+            noted(4, LinkKind::Contact, "a", 0),
+            noted(5, LinkKind::Address, "b", 0),
+            noted(6, LinkKind::Address, "b", 0),
+        ];
+        let found = groups(&links);
+        assert_eq!(members(&found), [vec![user(1), user(2), user(3)], vec![user(5), user(6)]]);
+        assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Address, 2), (LinkReason::Contact, 2)]));
+        assert_eq!(found[1].reasons, BTreeMap::from([(LinkReason::Address, 2)]));
+    }
+
+    #[test]
+    fn one_instrument_links_accounts_and_is_no_other_kind() {
+        let links = [
+            noted(1, LinkKind::Instrument, "a", 0),
+            noted(2, LinkKind::Instrument, "a", 0),
+            noted(3, LinkKind::Address, "a", 0),
+            noted(4, LinkKind::Instrument, "b", 0),
+        ];
+        let found = groups(&links);
+        assert_eq!(members(&found), [[user(1), user(2)]]);
+        assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Instrument, 2)]));
+    }
+
+    #[test]
+    fn two_digests_of_one_thing_link_accounts_across_a_change_of_the_secret() {
+        let links = [
+            noted(1, LinkKind::Address, "old", 0),
+            noted(2, LinkKind::Address, "old", 0),
+            noted(2, LinkKind::Address, "new", 0),
+            noted(3, LinkKind::Address, "new", 0),
+        ];
+        assert_eq!(members(&groups(&links)), [[user(1), user(2), user(3)]]);
+    }
+
+    #[test]
+    fn million_accounts_at_one_address_are_one_group() {
+        let links: Vec<_> = (0..1_000_000).map(|n| noted(n, LinkKind::Address, "a", 0)).collect();
+        let found = groups(&links);
+        assert_eq!((found.len(), found[0].members.len()), (1, 1_000_000));
+        assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Address, 1_000_000)]));
+    }
+
+    #[test]
+    fn weak_digests_link_nobody_by_themselves() {
+        let network: Vec<_> = (0..50).map(|n| noted(n, LinkKind::Site, "carrier", n as i64)).collect();
+        assert!(groups(&network).is_empty(), "strangers behind one carrier");
+        let street: Vec<_> = (0..50).map(|n| noted(n, LinkKind::Street, "main street", 0)).collect();
+        assert!(groups(&street).is_empty(), "neighbours");
+        let elsewhere: Vec<_> = (0..50).flat_map(|n| registered(n, "carrier", &format!("street {n}"), 0)).collect();
+        assert!(groups(&elsewhere).is_empty(), "strangers who registered at once");
+        let days: Vec<_> = (0..50).flat_map(|n| registered(n, "campus", "campus road", 86_400 * n as i64)).collect();
+        assert!(groups(&days).is_empty(), "students of one campus");
+    }
+
+    #[test]
+    fn network_time_and_street_together_link_accounts() {
+        let window = SIGN_UP_WINDOW.as_secs();
+        let links: Vec<_> = [
+            registered(1, "h", "s", 0),
+            registered(2, "h", "s", window),
+            registered(3, "h", "s", 2 * window + 1),
+            registered(4, "h", "other", 0),
+            registered(5, "other", "s", 0),
+        ]
+        .concat();
+        let found = groups(&links);
+        assert_eq!(members(&found), [[user(1), user(2)]]);
+        assert_eq!(found[0].reasons, BTreeMap::from([(LinkReason::Registration, 2)]));
+    }
+
+    #[test]
+    fn large_network_says_nothing() {
+        let of = |count: usize| (0..count).flat_map(|n| registered(n, "h", "s", n as i64)).collect::<Vec<_>>();
+        assert_eq!(groups(&of(MAX_NETWORK_ACCOUNTS))[0].members.len(), MAX_NETWORK_ACCOUNTS);
+        assert!(groups(&of(MAX_NETWORK_ACCOUNTS + 1)).is_empty());
+    }
+
+    /// Whether two accounts are linked, by the rules taken literally.
+    fn are_linked(links: &[AccountLink], one: UserId, other: UserId) -> bool {
+        let of = |user, kind| links.iter().filter(move |s| s.user == user && s.link.kind == kind);
+        let shares = |kind| of(one, kind).any(|a| of(other, kind).any(|b| a.link == b.link));
+        let registered_together = |kind| {
+            of(one, kind).any(|a| {
+                let size = links.iter().filter(|s| s.link == a.link).count();
+                let close = |b: &AccountLink| a.at.duration_since(b.at).abs() <= SIGN_UP_WINDOW;
+                size <= MAX_NETWORK_ACCOUNTS && of(other, kind).any(|b| a.link == b.link && close(b))
+            })
+        };
+        shares(LinkKind::Address)
+            || shares(LinkKind::Contact)
+            || shares(LinkKind::Instrument)
+            || shares(LinkKind::Street) && (registered_together(LinkKind::Host) || registered_together(LinkKind::Site))
+    }
+
+    #[test]
+    fn groups_are_the_closure_of_the_links_of_every_pair() {
+        let mut state = 7_u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let (mut alone, mut together) = (0, 0);
+        for _ in 0..2_000 {
+            let accounts = 2 + random(7) as usize;
+            let mut links: Vec<AccountLink> = Vec::new();
+            for n in 0..accounts {
+                let second = random(3_000) as i64;
+                for kind in LinkKind::ALL {
+                    let digest = format!("{}", random(if kind == LinkKind::Street { 3 } else { 12 }));
+                    if random(3) > 0 && !links.iter().any(|s| s.user == user(n) && s.link.kind == kind) {
+                        links.push(noted(n, kind, &digest, second));
+                    }
+                }
+            }
+            let mut sets: Vec<usize> = (0..accounts).collect();
+            for _ in 0..accounts {
+                for one in 0..accounts {
+                    for other in 0..accounts {
+                        if are_linked(&links, user(one), user(other)) {
+                            let least = sets[one].min(sets[other]);
+                            (sets[one], sets[other]) = (least, least);
+                        }
+                    }
+                }
+            }
+            let mut expected: BTreeMap<usize, Vec<UserId>> = BTreeMap::new();
+            sets.iter().enumerate().for_each(|(n, set)| expected.entry(*set).or_default().push(user(n)));
+            let mut expected: Vec<_> = expected.into_values().filter(|members| members.len() > 1).collect();
+            let mut found = members(&groups(&links));
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "{links:?}");
+            if found.is_empty() { alone += 1 } else { together += 1 }
+        }
+        assert!(alone > 100 && together > 100, "{alone} without groups, {together} with some");
+    }
+
+    #[test]
+    fn hundred_thousand_accounts_are_divided() {
+        let links: Vec<_> = (0..100_000)
+            .flat_map(|n| {
+                let (ten, host) = (n / 10, n / 50);
+                let address = noted(n, LinkKind::Address, &format!("address {ten}"), 0);
+                let [host, street] = registered(n, &format!("host {host}"), &format!("street {host}"), n as i64);
+                [address, host, street, noted(n, LinkKind::Site, "all", n as i64)]
+            })
+            .collect();
+        let found = groups(&links);
+        assert_eq!(found.len(), 2_000);
+        assert!(found.iter().all(|group| group.members.len() == 50));
+    }
+}

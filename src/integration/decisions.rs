@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use accounts::is_external_id;
-use domain::decisions::{DecisionCounts, Difference, ShopDecision};
+use domain::front::{DecisionCounts, Difference, ShopDecision};
 use domain::{Sale, SaleId, SaleMode};
 use web::Shop;
 use web::cache_policy::Cache;

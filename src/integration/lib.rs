@@ -7,7 +7,6 @@ pub mod routes;
 
 // The line in front of another shop.
 pub mod line;
-pub mod passes;
 
 pub mod decisions;
 pub mod reservations;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 
-use crate::{decisions, line, passes, reservations, shoppers, stock};
+use crate::{decisions, line, reservations, shoppers, stock};
 use web::document::Api;
 use web::router::{Routes, get, post, put};
 use web::{Shop, idempotency};
@@ -29,15 +29,15 @@ pub fn routes(shop: &Arc<Shop>) -> Routes {
         .route("/enter", get(shoppers::enter))
         .route("/line/{sale}", get(line::enter))
         .route("/line/{sale}/pass", get(line::leave))
-        .route("/.well-known/jwks.json", get(passes::keys))
-        .route("/api/v1/passes/redeem", post(passes::redeem))
-        .route("/api/v1/passes/check", get(passes::check))
+        .route("/.well-known/jwks.json", get(line::keys))
+        .route("/api/v1/passes/redeem", post(line::redeem))
+        .route("/api/v1/passes/check", get(line::check))
 }
 
 /// Adds every operation to the document of the API.
 pub fn document(api: &mut Api) {
     decisions::document(api);
-    passes::document(api);
+    line::document(api);
     reservations::document(api);
     shoppers::document(api);
     stock::document(api);

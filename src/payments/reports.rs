@@ -6,7 +6,7 @@ use tracing::{info, warn};
 
 use crate::provider::{ChargeState, Provider, Report, ReportKind};
 use crate::{PaymentError, Payments, answer, bounded};
-use domain::payment::MAX_REPORTED_AMOUNT;
+use domain::settlement::MAX_REPORTED_AMOUNT;
 use domain::{CaseKind, Money, Page, PaymentId, PaymentStatus, UserId};
 use orders::support::StaffActionOutcome;
 use store::{AuditReason, CaptureOutcome, CaseAction, FailedRefund, NewCase, Payment, PaymentCase, Refund, StoreError};

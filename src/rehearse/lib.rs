@@ -1,14 +1,14 @@
 //! `seckill rehearse`: a load test of a running shop that ends with a verdict, go or no go.
 //!
 //! 1. [`options`] reads the size of the load, its rate, and the limits for a "go".
-//! 2. [`preflight`] checks that the shop is complete and reachable, and takes the lease that allows one rehearsal at a
+//! 2. [`fixture`] checks that the shop is complete and reachable, and takes the lease that allows one rehearsal at a
 //!    time.
 //! 3. [`fixture`] announces a sale that is in no list, and creates test accounts with sessions, both in the shop's own
 //!    database. The sale's row is how a later run finds what a killed run has left.
 //! 4. [`arrivals`] draws the instant of every arrival. [`load`] starts each shopper at that instant, whether or not
 //!    earlier requests have been answered, so a slow shop does not lower its own load (no coordinated omission).
 //! 5. Each [`shopper`] sends over [`http`] what the page's script sends, in a waiting room or a draw what that page
-//!    sends ([`turn`]). Each [`bot`] sends what a reseller's script sends. [`measure`] counts every response, timed
+//!    sends ([`turn`]). Each scripted account sends what a reseller's script sends. [`measure`] counts every response, timed
 //!    from the instant at which its request was due. [`outcome`] is the record of one account.
 //! 6. [`verdict`] compares measurements, stored totals and audit with the limits; [`report`] prints and writes the
 //!    result.
@@ -17,9 +17,7 @@
 pub mod fixture;
 pub mod load;
 pub mod options;
-pub mod preflight;
 
-pub mod bot;
 pub mod http;
 pub mod measure;
 pub mod report;
@@ -48,16 +46,16 @@ use base::clock::Clock;
 use base::config::Config;
 use base::lifecycle::signalled;
 use control::audit::Audit;
-use control::audit_file::AuditFile;
+use control::audit::AuditFile;
 use control::sales_admin::SalesAdmin;
 use control::stock_sync::{StockSync, live_orders};
 use domain::{ModeName, Sale, SaleId};
 use engine::catalogue::Catalogue;
 use engine::health::Health;
 use engine::pipeline::rabbit::Monitor;
+use fixture::{Preflight, RehearsalLease};
 use load::{ArrivalProfile, LoadPlan, LoadResult, arrivals, print_line};
 use options::Options;
-use preflight::{Preflight, RehearsalLease};
 use store::Store;
 use tracing::warn;
 
@@ -155,7 +153,7 @@ async fn until_signal<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyho
 pub async fn send_crowd(parts: Arc<Parts>, url: String) -> anyhow::Result<SaleId> {
     let earlier = parts.store.sales().rehearsed_sales().await?;
     if let Some(running) = earlier.last()
-        && parts.store.leases().is_held(preflight::LEASE).await?
+        && parts.store.leases().is_held(fixture::LEASE).await?
     {
         return Ok(running.id);
     }
@@ -212,7 +210,7 @@ async fn prepare(
     sale: &Sale,
 ) -> anyhow::Result<(Arc<LoadContext>, LoadPlan, Instant)> {
     let mut accounts = fixture::create_accounts(parts, sale.id, options.shoppers + options.bots).await?;
-    preflight::check_shop(parts, url, sale, &accounts[0]).await?;
+    fixture::check_shop(parts, url, sale, &accounts[0]).await?;
     let bots = accounts.split_off(options.shoppers as usize);
     let plan = plan_load(options, accounts, bots);
 

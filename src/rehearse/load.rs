@@ -9,8 +9,8 @@ use rand::rngs::StdRng;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::bot;
 use crate::measure::{AccountRecord, LoadRecorder, Milestone, Step};
+use crate::shopper;
 use crate::shopper::{LoadContext, TestAccount, visit};
 use domain::Rush;
 
@@ -49,7 +49,7 @@ pub async fn run(context: Arc<LoadContext>, plan: LoadPlan, began: Instant) -> L
     let from = began + plan.opens.saturating_sub(BOT_LEAD);
     let mut bots = JoinSet::new();
     for account in plan.bots {
-        bots.spawn(bot::run(context.clone(), account, from, until));
+        bots.spawn(shopper::run_bot(context.clone(), account, from, until));
     }
     let mut visits = JoinSet::new();
     for (number, (at, account)) in plan.shoppers.into_iter().enumerate() {

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::audit_log::log;
 use crate::sales::changes::touch;
 use crate::{DecisionStore, FrontStore, StoreError, placeholders, row};
-use domain::decisions::{Comparison, DecisionCounts, Difference, NamedCustomer, ShopDecision};
+use domain::front::{Comparison, DecisionCounts, Difference, NamedCustomer, ShopDecision};
 use domain::{AuditAction, Sale, SaleFront, SaleId};
 
 /// The smallest difference between two versions.
@@ -219,7 +219,7 @@ impl DecisionStore<'_> {
 mod tests {
     use base::clock::Clock;
     use base::config::sqlite_in;
-    use domain::decisions::Decided;
+    use domain::front::Decided;
     use domain::{Currency, EligibilityRules, GoodsId, Money, Rush, SaleMode, SaleState, Window};
 
     use super::*;

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, Row};
 use uuid::{ContextV7, Uuid};
 
 use crate::{MailStore, PushStore, StoreError, Tx, bind_ids, list, next_attempt, padded, placeholders, row};
-use domain::push::{PushEndpoint, PushKeys};
+use domain::mail::{PushEndpoint, PushKeys};
 use domain::{Locale, MailKind, MailState, OrderId, UserId};
 
 /// How long messages can be read in the console.

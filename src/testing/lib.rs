@@ -1,5 +1,4 @@
 //! What the tests of several crates share.
 
 pub mod fuzz;
-pub mod images;
 pub mod samples;

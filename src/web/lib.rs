@@ -60,7 +60,7 @@ use base::rate_limit::UserLimit;
 use base::revalidating_cache::RevalidatingCache;
 use base::signing::Signer;
 use control::cockpit::Cockpit;
-use control::digests::Digests;
+use control::cockpit::report::Digests;
 use control::sales_admin::SalesAdmin;
 use domain::SaleId;
 use engine::catalogue::Catalogue;

@@ -6,16 +6,14 @@
 
 mod authenticator_data;
 mod cbor;
-mod public_key;
-mod relying_party;
 
-use serde::Deserialize;
-use sha2::{Digest, Sha256};
+pub use authenticator_data::{ALGORITHMS, PublicKey};
 
 use authenticator_data::AuthenticatorData;
 use cbor::Value;
-pub use public_key::{ALGORITHMS, PublicKey};
-pub use relying_party::RelyingParty;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use url::{Host, Url};
 
 /// Why the answer of an authenticator is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -132,6 +130,33 @@ pub fn has_advanced(before: u32, after: u32) -> bool {
     after > before || (before == 0 && after == 0)
 }
 
+// The site that passkeys belong to.
+
+/// The shop as authenticators know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelyingParty {
+    /// The domain. A passkey works only at this domain.
+    id: String,
+    /// The origin as browsers write it.
+    origin: String,
+}
+
+impl RelyingParty {
+    /// The site at this origin. `None` if browsers offer no passkeys there: at an IP address, and without https except
+    /// at `localhost`.
+    pub fn of(origin: &str) -> Option<RelyingParty> {
+        let url = Url::parse(origin).ok()?;
+        let Some(Host::Domain(domain)) = url.host() else { return None };
+        let is_local = domain == "localhost" || domain.ends_with(".localhost");
+        let is_secure = url.scheme() == "https" || url.scheme() == "http" && is_local;
+        is_secure.then(|| RelyingParty { id: domain.to_owned(), origin: url.origin().ascii_serialization() })
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -175,6 +200,22 @@ mod tests {
                 let assertion = Assertion { client_data, authenticator_data: &object, signature: &signature };
                 prop_assert!(site.verify_assertion(&object, &assertion).is_err());
             }
+        }
+    }
+
+    #[test]
+    fn passkeys_need_a_domain_and_https() {
+        for (origin, id, written) in [
+            ("https://shop.example", "shop.example", "https://shop.example"),
+            ("https://Shop.example:443/", "shop.example", "https://shop.example"),
+            ("http://localhost:8080", "localhost", "http://localhost:8080"),
+        ] {
+            let site = RelyingParty::of(origin).unwrap();
+            assert_eq!((site.id(), site.origin.as_str()), (id, written), "{origin}");
+        }
+        for origin in ["http://127.0.0.1:8080", "https://192.0.2.1", "https://[2001:db8::1]", "http://shop.example", ""]
+        {
+            assert_eq!(RelyingParty::of(origin), None, "{origin}");
         }
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use base::clock::Clock;
+use control::audit::AuditFile;
 use control::audit::{Audit, AuditCheck};
-use control::audit_file::AuditFile;
 use tokio::sync::Notify;
 
 use crate::wallet::WalletStore;

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::*;
-use testing::images::png;
+use testing::samples::png;
 
 /// Every file below a folder, with its mode. Rendered pages are left out, because nginx reads them.
 fn modes(folder: &Path, found: &mut Vec<(String, u32)>) {

@@ -1,7 +1,7 @@
 //! Goods and their pictures, from the console's forms and the API to the public pages.
 
 use super::*;
-use testing::images::{photo, png};
+use testing::samples::{photo, png};
 
 pub const MULTIPART: &[(&str, &str)] = &[("content-type", "multipart/form-data; boundary=B")];
 

@@ -80,7 +80,7 @@ async fn gallery_of_outdated_goods_is_not_changed() {
     let shop = TestShop::open().await;
     let admin = shop.admin().await;
     let (path, version) = create(&admin).await;
-    let png = testing::images::png(64, 48);
+    let png = testing::samples::png(64, 48);
     let add = async |version: &str| {
         let headers = [("content-type", "image/png"), ("if-match", version)];
         admin.send("POST", &format!("{path}/pictures"), &headers, png.clone()).await

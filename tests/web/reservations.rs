@@ -69,7 +69,7 @@ impl OtherShop<'_> {
 
     async fn violations(&self) -> Vec<String> {
         let audit = self.shop.parts.audit();
-        let file = control::audit_file::AuditFile::begin(self.shop.dir.path());
+        let file = control::audit::AuditFile::begin(self.shop.dir.path());
         let checks = audit.run(file, |_| {}).await.unwrap();
         checks.into_iter().flat_map(|check| check.violations).collect()
     }

@@ -6,7 +6,7 @@ use super::goods::{MULTIPART, form as multipart};
 use super::support::{paid_order, sendable_order};
 use super::*;
 use domain::ShopSettings;
-use testing::images::png;
+use testing::samples::png;
 
 const FORM: &str = "/admin/shop?lang=en";
 

@@ -10,7 +10,7 @@ use crate::StaffCallTo;
 use control::draws::{PasteRefusal, paste_round};
 use domain::SaleId;
 use domain::draw::{EntryId, Exclusion};
-use domain::hold::check_hold_reason;
+use domain::order::check_hold_reason;
 use store::ExcludeOutcome;
 use web::cache_policy::Cache;
 use web::extract::session::ManageSales;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::StaffVisitTo;
 use control::draws::{DryRun, PasteRefusal, dry_run, paste_round};
 use domain::draw::{Beacon, EntryId, Exclusion, PublicRound, WrongRandomness};
-use domain::hold::check_hold_reason;
+use domain::order::check_hold_reason;
 use domain::{DrawStage, DrawState, EntryState, Locale, OrderStatus, Sale, SaleId};
 use pages::{Chrome, filters};
 use store::{Draw, ExcludeOutcome, MAX_COUNTED_ENTRIES, OrderTotals, StaffEntry};

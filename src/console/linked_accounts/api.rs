@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::StaffCallTo;
 use crate::orders::api::{FoundOrderJson, OWN_ORDER, OneOrder, detail, existing_order, found_orders};
-use domain::hold::check_hold_reason;
+use domain::order::check_hold_reason;
 use domain::{LinkReason, Money, OrderId, SaleId, UserId};
 use orders::holds::{HoldAction, HoldOutcome};
 use orders::linked_accounts::{GroupDetail, GroupList, GroupSummary};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::StaffVisitTo;
 use crate::orders::page::{OrderPageState, page};
 use crate::orders::view::StaffActionFormState;
-use domain::hold::check_hold_reason;
+use domain::order::check_hold_reason;
 use domain::{Money, OrderId, UserId};
 use orders::holds::{HoldAction, HoldCounts, HoldOutcome};
 use pages::Chrome;

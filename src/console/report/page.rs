@@ -12,7 +12,7 @@ use crate::StaffVisitTo;
 use crate::lists::csv::{Record, download};
 use crate::report::computing::{ComputingPage, PAGE_PATIENCE, computing, reloading};
 use control::cockpit::report::{FigureName, FigureValue, SaleOutcome, SaleReport};
-use domain::evenness::{Evenness, EvennessVerdict, Group};
+use domain::sale_digest::{Evenness, EvennessVerdict, Group};
 use domain::{ModeName, Money, Refusal, Sale, SaleId, SaleMode};
 use pages::Chrome;
 use pages::filters::{self, grouped};

@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use crate::StaffVisit;
 use domain::MailState;
+use domain::ids::Page;
 use domain::mail::masked;
-use domain::page::Page;
 use mail::{Letter, LinkView};
 use pages::{Chrome, filters};
 use store::Mail;

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
     use crate::checklist::CheckState;
     use domain::{Bilingual, Currency, GoodsId, Money, Rush, SaleId, SaleMode, Window};
-    use engine::redis::generation::{Generation, LoadedGeneration, ServerId};
+    use engine::redis::replay::{Generation, LoadedGeneration, ServerId};
     use engine::stock::load::StockCounters;
 
     fn at(second: i64) -> Timestamp {

@@ -5,15 +5,13 @@
 //! one sale, each with its own deadline and age. A watched sale has one sampler that runs once a second, however many
 //! viewers it has. It starts with the first viewer and ends with the last. Live sales always have one viewer, the
 //! process itself, so that the plots of a new viewer are not empty. The first seconds of every sale are recorded in
-//! slots of ten milliseconds ([`opening`]).
+//! slots of ten milliseconds ([`sampler`]).
 
-mod opening;
 mod sampler;
 
 pub mod alarms;
 pub mod report;
 pub mod sample;
-pub mod verdict;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,8 +23,8 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-pub use opening::OpeningCounts;
 pub use sample::Sample;
+pub use sampler::OpeningCounts;
 
 use self::sample::Point;
 use crate::stock_sync::StockSync;
@@ -284,7 +282,7 @@ impl Cockpit {
         };
         let fold = run_every(FOLD_INTERVAL, &stop, "cockpit counter merge", || self.sources.counter_store.fold());
         let Sources { catalogue, counter_store, clock, .. } = &*self.sources;
-        let record = opening::record(catalogue, counter_store.registry(), clock, &stop);
+        let record = sampler::record_openings(catalogue, counter_store.registry(), clock, &stop);
         tokio::join!(write, fold, record);
         self.close();
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::alarms::Drift;
-use super::opening::OpeningCounts;
+use super::sampler::OpeningCounts;
 use base::counters::CounterSnapshot;
 use domain::wire::wire_enum;
 use domain::{Alarm, AlarmEvent, Bucket, Phase, SaleState};

@@ -1,4 +1,5 @@
-//! The published list of entries. Its bytes are fixed by its content: a header, then a line per entry in the order of ids.
+//! The published list of entries, and the Merkle tree over it. The bytes of the list are fixed by its content: a header,
+//! then a line per entry in the order of ids.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -199,6 +200,138 @@ impl FromStr for EntryStatus {
             None if text == "in" => Ok(EntryStatus::In),
             Some(("excluded", reason)) => reason.parse().map(EntryStatus::Excluded),
             _ => Err(()),
+        }
+    }
+}
+
+// The Merkle tree of RFC 6962 (certificate transparency) over the entries of a draw, with SHA-256. A leaf hashes 0 and the
+// 16 bytes of an entry, a node hashes 1 and its two children. The left child holds the largest power of two that is less than
+// the number of leaves.
+
+type Hash = [u8; 32];
+
+/// The root over sorted entries. Any change of an entry changes the root.
+pub fn root(entries: &[EntryId]) -> Hash {
+    debug_assert!(entries.is_sorted_by(|one, next| one < next), "sorted, each once");
+    match entries {
+        [] => Sha256::digest([]).into(),
+        entries => subtree(&leaves(entries)),
+    }
+}
+
+/// The hashes with which [`root_of`] gets from the entry at `index` to the root, from the leaf upwards. Empty for an index
+/// beyond the entries.
+pub fn inclusion(entries: &[EntryId], index: usize) -> Vec<Hash> {
+    let mut path = Vec::new();
+    if index < entries.len() {
+        ascend(&leaves(entries), index, &mut path);
+    }
+    path
+}
+
+/// The root that an entry, its index among `n` entries and its inclusion path lead to. `None` if the path has another
+/// length.
+pub fn root_of(entry: EntryId, index: usize, n: usize, path: &[Hash]) -> Option<Hash> {
+    if n <= 1 {
+        return (index < n && path.is_empty()).then(|| leaf(entry.as_bytes()));
+    }
+    let (sibling, rest) = path.split_last()?;
+    let left = split(n);
+    if index < left {
+        Some(node(&root_of(entry, index, left, rest)?, sibling))
+    } else {
+        Some(node(sibling, &root_of(entry, index - left, n - left, rest)?))
+    }
+}
+
+fn leaves(entries: &[EntryId]) -> Vec<Hash> {
+    entries.iter().map(|entry| leaf(entry.as_bytes())).collect()
+}
+
+fn subtree(leaves: &[Hash]) -> Hash {
+    if let [leaf] = leaves {
+        return *leaf;
+    }
+    let (left, right) = leaves.split_at(split(leaves.len()));
+    node(&subtree(left), &subtree(right))
+}
+
+fn ascend(leaves: &[Hash], index: usize, path: &mut Vec<Hash>) {
+    if leaves.len() == 1 {
+        return;
+    }
+    let (left, right) = leaves.split_at(split(leaves.len()));
+    if index < left.len() {
+        ascend(left, index, path);
+        path.push(subtree(right));
+    } else {
+        ascend(right, index - left.len(), path);
+        path.push(subtree(left));
+    }
+}
+
+/// The largest power of two below `n`, which is at least 2.
+fn split(n: usize) -> usize {
+    1 << (n - 1).ilog2()
+}
+
+fn leaf(data: &[u8]) -> Hash {
+    Sha256::new().chain_update([0]).chain_update(data).finalize().into()
+}
+
+fn node(left: &Hash, right: &Hash) -> Hash {
+    Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hex;
+
+    /// The entries and roots that implementations of certificate transparency test with.
+    #[test]
+    fn roots_are_those_of_rfc_6962() {
+        const LEAVES: [&str; 8] = [
+            "",
+            "\x00",
+            "\x10",
+            "\x20\x21",
+            "\x30\x31",
+            "\x40\x41\x42\x43",
+            "\x50\x51\x52\x53\x54\x55\x56\x57",
+            "\x60\x61\x62\x63\x64\x65\x66\x67\x68\x69\x6a\x6b\x6c\x6d\x6e\x6f",
+        ];
+        const ROOTS: [&str; 8] = [
+            "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+            "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+            "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+            "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+            "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+            "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+            "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+            "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
+        ];
+        let leaves = LEAVES.map(|data| leaf(data.as_bytes()));
+        for (n, expected) in (1..).zip(ROOTS) {
+            assert_eq!(hex::encode(&subtree(&leaves[..n])), expected, "{n} leaves");
+        }
+        let none = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(hex::encode(&root(&[])), none);
+    }
+
+    #[test]
+    fn each_entry_leads_to_the_root_from_its_own_place_only() {
+        for n in 1..=33 {
+            let entries: Vec<EntryId> = (0..n).map(|byte| EntryId::new([byte; 16])).collect();
+            let (n, root) = (entries.len(), root(&entries));
+            for (index, entry) in entries.iter().enumerate() {
+                let path = inclusion(&entries, index);
+                assert_eq!(root_of(*entry, index, n, &path), Some(root));
+                assert_ne!(root_of(EntryId::new([99; 16]), index, n, &path), Some(root), "another entry");
+                assert_ne!(root_of(*entry, index + 1, n, &path), Some(root), "another place");
+                assert_eq!(root_of(*entry, index, n, &[&path[..], &[root]].concat()), None, "a longer path");
+            }
+            assert_eq!(inclusion(&entries, n), Vec::<Hash>::new());
         }
     }
 }

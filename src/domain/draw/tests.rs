@@ -309,6 +309,22 @@ fn entry(salt: &[u8], n: usize) -> EntryId {
     EntryId::new(digest[..16].try_into().unwrap())
 }
 
+#[test]
+fn stage_follows_state_phase_and_clock() {
+    let at = |text: &str| text.parse::<Timestamp>().unwrap();
+    let (before, due, after) = (at("2026-11-21T13:00:00Z"), at("2026-11-21T13:20:00Z"), at("2026-11-21T13:20:01Z"));
+    let stage = |state, phase, now| DrawStage::of(state, phase, Some(due), now);
+    assert_eq!(stage(DrawState::Announced, Phase::Upcoming, before), DrawStage::Announced);
+    assert_eq!(stage(DrawState::Announced, Phase::Open, before), DrawStage::Entries);
+    assert_eq!(stage(DrawState::Announced, Phase::Paused, before), DrawStage::Paused);
+    assert_eq!(stage(DrawState::Announced, Phase::Ended, after), DrawStage::Review, "an overdue lock is not made yet");
+    assert_eq!(stage(DrawState::Locked, Phase::Ended, before), DrawStage::Locked);
+    assert_eq!(stage(DrawState::Locked, Phase::Ended, due), DrawStage::Due);
+    assert_eq!(DrawStage::of(DrawState::Locked, Phase::Ended, None, before), DrawStage::Due, "no round is awaited");
+    assert!(stage(DrawState::Drawn, Phase::Ended, after).is_held());
+    assert!(!stage(DrawState::CalledOff, Phase::Ended, after).is_held());
+}
+
 mod fuzz {
     use super::*;
     use testing::fuzz::{inputs, texts};

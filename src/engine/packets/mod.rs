@@ -1,39 +1,37 @@
 //! Red packets (红包): a user or the shop gives money away in shares, and users claim one share each. The unclaimed rest
 //! returns to the giver.
 //!
-//! A packet is split when it is given ([`domain::packet::split`]). Claims take the path of purchases: they are
-//! gathered into batches, a [`ShareBackend`] decides a batch at a time ([`redis`] by a script, [`database`] by a
+//! A packet is split when it is given ([`domain::packet`]). Claims take the path of purchases: they are
+//! gathered into batches, a [`ShareBackend`] decides a batch at a time ([`redis`] by a script, [`DatabaseShares`] by a
 //! transaction), and the same outbox, relay and consumer carry them on. Data control runs [`sync`], which loads packets into
 //! Redis, recovers what Redis lost and settles packets that are over. [`directory`] saves a claim from querying the database.
 
 pub mod directory;
-pub mod sync;
-
-pub mod database;
 pub mod give;
 pub mod redis;
+pub mod sync;
 
+pub use directory::{PacketPageError, PacketView};
+pub use give::{GiveRefusal, GiveRequest, Purse};
+
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use directory::{ListedPacket, PacketDirectory};
+use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tracing::warn;
 
-pub use directory::{PacketPageError, PacketView};
-pub use give::{GiveRefusal, GiveRequest, Purse};
-
-use crate::batching::Unavailable;
-use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision};
+use crate::batching::{Batch, BatchHandler, BatchKey, Batcher, NoDecision, Unavailable};
 use crate::gate::UserLimit;
 use base::clock::Clock;
 use base::metrics::Metrics;
-use directory::{ListedPacket, PacketDirectory};
-use domain::Bucket;
-use domain::packet::{Packet, PacketState, Share};
-use domain::{PacketId, UserId};
-use store::{StopOutcome, Store, StoreError};
+use domain::packet::{Packet, PacketPhase, PacketState, Share};
+use domain::{Bucket, PacketId, UserId};
+use store::{ShareGrant, StopOutcome, Store, StoreError};
 
 /// Claims on settled packets that may query the database at the same time. Further ones are refused as `Overloaded`.
 const MAX_SETTLED_LOOKUPS: usize = 4;
@@ -307,4 +305,82 @@ fn or_overloaded<T>(result: Result<T, StoreError>) -> Result<T, ClaimRefusal> {
         warn!(%error, "cannot read a packet from the database; the claim is refused as overloaded");
         ClaimRefusal::Overloaded
     })
+}
+
+// The database as the share backend: a batch is one transaction that locks the packet, decides and writes the claims.
+
+/// Shares on the database alone, without Redis.
+pub struct DatabaseShares {
+    store: Store,
+}
+
+impl DatabaseShares {
+    pub fn new(store: Store) -> DatabaseShares {
+        DatabaseShares { store }
+    }
+
+    async fn take_shares(&self, bucket: Bucket, users: &[UserId]) -> Result<Vec<ShareDecision>, Unavailable> {
+        let Some(packet) = bucket.packet() else { return Ok(vec![ShareDecision::NotLoaded; users.len()]) };
+        let decide =
+            |packet: &Packet, held: &HashMap<_, _>, free: &[Share], now| decide(packet, held, free, users, now);
+        let decided = self.store.packets().take_shares(packet, users, decide).await?;
+        Ok(decided.unwrap_or_else(|| vec![ShareDecision::NotLoaded; users.len()]))
+    }
+}
+
+#[async_trait]
+impl ShareBackend for DatabaseShares {
+    fn buckets_for(&self, packet: PacketId, _buckets: u8, _user: UserId) -> Vec<Bucket> {
+        // A claim locks the packet's one row, so buckets would gain nothing.
+        vec![Bucket::whole(packet)]
+    }
+
+    async fn claim(&self, batches: &[Batch<UserId>]) -> Vec<Result<Vec<ShareDecision>, Unavailable>> {
+        let mut results = Vec::with_capacity(batches.len());
+        for Batch { bucket, claims } in batches {
+            results.push(self.take_shares(*bucket, claims).await);
+        }
+        results
+    }
+
+    fn batch_key(&self, bucket: Bucket) -> BatchKey {
+        BatchKey::Bucket(bucket)
+    }
+
+    async fn share_of(&self, _bucket: Bucket, _user: UserId) -> Result<Option<Share>, Unavailable> {
+        // A claim is a row of the database, which the caller has queried already.
+        Ok(None)
+    }
+}
+
+/// Decides a batch against a locked packet by the same rules as `lua/claim.lua`.
+fn decide(
+    packet: &Packet,
+    held: &HashMap<UserId, Share>,
+    free: &[Share],
+    users: &[UserId],
+    now: Timestamp,
+) -> (Vec<ShareGrant>, Vec<ShareDecision>) {
+    let closed = match packet.phase(now) {
+        PacketPhase::Upcoming => Some(ShareDecision::NotOpen),
+        PacketPhase::Expired => Some(ShareDecision::Expired),
+        PacketPhase::Open | PacketPhase::Empty => None,
+    };
+    let mut held = held.clone();
+    let mut free = free.iter();
+    let mut given = Vec::new();
+    let decisions = users.iter().map(|user| {
+        if let Some(share) = held.get(user) {
+            return ShareDecision::Repeated(*share);
+        }
+        if let (Some(closed), false) = (closed, free.as_slice().is_empty()) {
+            return closed;
+        }
+        let Some(share) = free.next() else { return ShareDecision::Empty };
+        held.insert(*user, *share);
+        given.push(ShareGrant { user_id: *user, share: *share });
+        ShareDecision::Granted(*share)
+    });
+    let decisions = decisions.collect();
+    (given, decisions)
 }

@@ -13,9 +13,9 @@ use crate::batching::{Batch, BatchKey, Unavailable};
 use crate::packets::directory::PacketDirectory;
 use crate::packets::{ShareBackend, ShareDecision};
 use crate::redis::connection::RedisConnection;
-use crate::redis::generation::{self, Generation};
 use crate::redis::grant_log::GrantLog;
 use crate::redis::keys::{self, ShortId};
+use crate::redis::replay::{self, Generation};
 use crate::redis::replay::{ReplayGrants, Replayed};
 use crate::redis::{HotScript, malformed, parse};
 use base::clock::Clock;
@@ -131,7 +131,7 @@ impl RedisShares {
 
     /// Lets the server grant shares.
     pub async fn reopen(&self, bucket: Bucket, generation: Generation) -> Result<(), Unavailable> {
-        generation::open(&self.master, bucket, generation).await
+        replay::open(&self.master, bucket, generation).await
     }
 
     pub async fn set_expiry(&self, bucket: Bucket, epoch: i64, packet: &Packet) -> Result<(), Unavailable> {

@@ -18,7 +18,7 @@ use super::redis::{LoadedShares, RedisShares};
 use crate::pipeline::outbox;
 use crate::pipeline::rabbit::Monitor;
 use crate::pipeline::recovery::{Action, KeyState, Recovery, SERVE_TIMEOUT};
-use crate::redis::generation::{self, Generation};
+use crate::redis::replay::{self, Generation};
 use crate::redis::replay::{ReplayGrants, Replayed};
 use base::clock::Clock;
 use base::metrics::Metrics;
@@ -179,7 +179,7 @@ impl PacketSync {
     ) -> anyhow::Result<bool> {
         let all = Bucket::all(packet, u8::try_from(generations.len())?);
         for (bucket, present) in all.zip(generations) {
-            let announced = generation::announced(&self.shares.connection(), bucket, *present).await?;
+            let announced = replay::announced(&self.shares.connection(), bucket, *present).await?;
             if !living.is_subset(&announced) {
                 return Ok(false);
             }

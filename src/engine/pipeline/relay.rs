@@ -1,20 +1,25 @@
-//! The relay (rung 3): publishes each entry of the outboxes as one message to RabbitMQ. The entries stay; [`super::sweep`] deletes them
-//! once their orders are in the database, and publishes overdue ones again.
+//! The relay and the sweep (rung 3). The relay publishes each entry of the outboxes as one message to RabbitMQ. The entries
+//! stay; the sweep deletes those whose orders have been seen in the database, and publishes overdue ones again. RabbitMQ may
+//! therefore lose everything without losing an order.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::outbox::{self, Entry, Group, Outboxes};
-use super::rabbit::Publisher;
+use super::rabbit::{Monitor, Publisher};
 use crate::redis::connection;
 use crate::redis::connection::RedisConnection;
 use base::config::ServiceAddress;
 use base::metrics::Metrics;
-use base::periodic::restart_on_error;
+use base::periodic::{Periodic, restart_on_error};
+use domain::{Bucket, OrderId, OrderStatus, OutboxItem, PacketId, UserId};
+use store::{HeldUnits, Store};
 
 /// The name of the connection in RabbitMQ's management pages.
 pub(super) const CONNECTION_NAME: &str = "seckill relay";
@@ -104,5 +109,237 @@ pub(super) async fn publish(publisher: &Publisher, entries: &[Entry], stop: &Can
         published = publisher.publish(entries) => published,
         () = stopped => bail!("RabbitMQ has not confirmed {} entries before the stop", entries.len()),
         never = warn_if_blocked => never,
+    }
+}
+
+// The sweep (rung 3): deletes outbox entries whose orders have been seen in the database, and publishes overdue ones again.
+// RabbitMQ may therefore lose everything without losing an order.
+
+const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
+/// If there are several relays, one of them sweeps at a time.
+const LEASE_NAME: &str = "sweep";
+const LEASE_DURATION: Duration = Duration::from_secs(5);
+/// Entries per page of an outbox.
+const PAGE_SIZE: usize = 64;
+/// An entry is published again if its orders are not in the database this long after the last publication. The delay
+/// doubles every time.
+const OVERDUE_AFTER: Duration = Duration::from_secs(5);
+/// Replaces [`OVERDUE_AFTER`] while RabbitMQ has a backlog, because the orders probably wait in it.
+const OVERDUE_AFTER_IN_BACKLOG: Duration = Duration::from_secs(60);
+/// The delay doubles up to this factor.
+const MAX_DELAY_FACTOR: u32 = 64;
+
+/// Sweeps the outboxes.
+pub struct Sweep {
+    pub amqp_url: ServiceAddress,
+    /// The shared connection to the master.
+    pub master: RedisConnection,
+    pub store: Store,
+    pub outboxes: Outboxes,
+    pub metrics: Arc<Metrics>,
+    pub monitor: Arc<Monitor>,
+    /// Unique among all processes.
+    pub member: String,
+}
+
+impl Sweep {
+    /// Sweeps until `stop` is cancelled, while this process holds the lease.
+    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+        let mut missing = MissingEntries::default();
+        let mut publisher = None;
+        let mut periodic = Periodic::new("sweep", SWEEP_INTERVAL, &stop);
+        while periodic.tick().await {
+            let swept = self.sweep_with_lease(&mut missing, &mut publisher, &stop).await;
+            if swept.is_err() {
+                publisher = None;
+            }
+            periodic.record(swept);
+        }
+        Ok(self.store.leases().release(LEASE_NAME, &self.member).await?)
+    }
+
+    async fn sweep_with_lease(
+        &self,
+        missing: &mut MissingEntries,
+        publisher: &mut Option<Publisher>,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<()> {
+        // Between two sales there is nothing to sweep, and nothing to ask for.
+        if self.outboxes.buckets().is_empty() {
+            missing.entries.clear();
+            return Ok(());
+        }
+        if !self.store.leases().acquire(LEASE_NAME, &self.member, LEASE_DURATION).await? {
+            return Ok(());
+        }
+        // While RabbitMQ does not answer, entries can still be deleted.
+        missing.backlog = self.monitor.depths().await.is_ok_and(|depths| depths.ready > 0);
+        let overdue = self.sweep_once(missing).await?;
+        if overdue.is_empty() {
+            return Ok(());
+        }
+        let orders = outbox::count_items(&overdue);
+        warn!(orders, entries = overdue.len(), "orders have not reached the database in time; publishing them again");
+        let publisher = match publisher {
+            Some(publisher) => publisher,
+            None => publisher.insert(Publisher::connect(&self.amqp_url, CONNECTION_NAME).await?),
+        };
+        publish(publisher, &overdue, stop).await?;
+        self.metrics.republished.inc_by(orders);
+        Ok(())
+    }
+
+    /// Deletes entries whose orders have been persisted, and returns the overdue ones.
+    pub async fn sweep_once(&self, missing: &mut MissingEntries) -> anyhow::Result<Vec<Entry>> {
+        let mut overdue = Vec::new();
+        for bucket in self.outboxes.buckets() {
+            self.sweep_bucket(bucket, missing, &mut overdue).await?;
+        }
+        missing.forget_deleted();
+        Ok(overdue)
+    }
+
+    async fn sweep_bucket(
+        &self,
+        bucket: Bucket,
+        missing: &mut MissingEntries,
+        overdue: &mut Vec<Entry>,
+    ) -> anyhow::Result<()> {
+        let mut master = self.master.clone();
+        let last_read = outbox::last_read(&mut master, Group::Relay, bucket).await?;
+        let mut after: Option<String> = None;
+        loop {
+            let mut page = outbox::oldest(&mut master, bucket, after.as_deref(), PAGE_SIZE).await?;
+            self.outboxes.note(&page);
+            // Entries that the relay has not read are neither persisted nor late.
+            page.retain(|entry| entry.is_read(last_read));
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.id.clone());
+            let (persisted, unpersisted) = self.partition(page).await?;
+            outbox::remove(&mut master, &persisted).await?;
+            for entry in unpersisted {
+                if !missing.is_overdue(&entry) {
+                    continue;
+                }
+                if entry.items.is_some() {
+                    overdue.push(entry);
+                } else {
+                    // The entry cannot be parsed, and the relay that read it died before it moved it to the dead
+                    // letters.
+                    outbox::set_aside(&mut master, &entry).await?;
+                    self.metrics.dead_lettered.inc();
+                }
+            }
+        }
+    }
+
+    /// Separates entries whose orders are all in the database from the others. The orders of an entry travel together,
+    /// so the database is queried for all of them only once it has the last one.
+    async fn partition(&self, page: Vec<Entry>) -> anyhow::Result<(Vec<Entry>, Vec<Entry>)> {
+        let last: Vec<OutboxItem> = page.iter().filter_map(|entry| entry.items.as_ref()?.last().copied()).collect();
+        let known = self.persisted(&last).await?;
+        let (candidates, mut unpersisted): (Vec<Entry>, Vec<Entry>) = page.into_iter().partition(|entry| {
+            entry.items.as_ref().and_then(|items| items.last()).is_some_and(|item| known.contains(item))
+        });
+        let items: Vec<OutboxItem> =
+            candidates.iter().flat_map(|entry| entry.items.iter().flatten()).copied().collect();
+        let known = self.persisted(&items).await?;
+        self.release_ended(&items, &known).await?;
+        let (persisted, mut incomplete): (Vec<Entry>, Vec<Entry>) =
+            candidates.into_iter().partition(|entry| entry.items.iter().flatten().all(|item| known.contains(item)));
+        unpersisted.append(&mut incomplete);
+        Ok((persisted, unpersisted))
+    }
+
+    /// Requests the release of units whose order has ended. A replayed grant may have taken them again, and nothing
+    /// else would release them.
+    async fn release_ended(&self, items: &[OutboxItem], known: &PersistedItems) -> anyhow::Result<()> {
+        let (orders, _) = OutboxItem::partition(items);
+        let ended = orders.iter().filter(|order| known.statuses.get(&order.order_id).is_some_and(|s| !s.is_live()));
+        let ended: Vec<HeldUnits> = ended.map(HeldUnits::of).collect();
+        if !ended.is_empty() {
+            self.store.orders().request_releases(&ended).await?;
+        }
+        Ok(())
+    }
+
+    async fn persisted(&self, items: &[OutboxItem]) -> anyhow::Result<PersistedItems> {
+        let (orders, claims) = OutboxItem::partition(items);
+        let ids: Vec<OrderId> = orders.iter().map(|order| order.order_id).collect();
+        let claims = self.store.packets().persisted_claims(&claims).await?;
+        Ok(PersistedItems { statuses: self.store.orders().order_statuses(&ids).await?, claims })
+    }
+}
+
+/// Items that are in the database.
+struct PersistedItems {
+    statuses: HashMap<OrderId, OrderStatus>,
+    claims: HashSet<(PacketId, i64, UserId)>,
+}
+
+impl PersistedItems {
+    fn contains(&self, item: &OutboxItem) -> bool {
+        match item {
+            OutboxItem::Order(order) => self.statuses.contains_key(&order.order_id),
+            OutboxItem::Share(claim) => self.claims.contains(&claim.key()),
+        }
+    }
+}
+
+/// Entries that are not in the database yet, and when each is to be published again.
+#[derive(Default)]
+pub struct MissingEntries {
+    entries: HashMap<(Bucket, String), MissingEntry>,
+    /// Whether RabbitMQ has a backlog of orders.
+    backlog: bool,
+}
+
+struct MissingEntry {
+    /// When the entry was first seen or last published again.
+    since: Instant,
+    /// Factor of the delay. It doubles with every publication.
+    delay_factor: u32,
+    /// Whether the current sweep has seen the entry.
+    seen: bool,
+}
+
+impl MissingEntries {
+    fn is_overdue(&mut self, entry: &Entry) -> bool {
+        let new = MissingEntry { since: Instant::now(), delay_factor: 1, seen: true };
+        let missing = self.entries.entry((entry.bucket, entry.id.clone())).or_insert(new);
+        missing.seen = true;
+        let delay = if self.backlog { OVERDUE_AFTER_IN_BACKLOG } else { OVERDUE_AFTER };
+        let overdue = missing.since.elapsed() >= delay * missing.delay_factor;
+        if overdue {
+            missing.since = Instant::now();
+            missing.delay_factor = (missing.delay_factor * 2).min(MAX_DELAY_FACTOR);
+        }
+        overdue
+    }
+
+    fn forget_deleted(&mut self) {
+        self.entries.retain(|_, missing| std::mem::take(&mut missing.seen));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::SaleId;
+
+    #[tokio::test(start_paused = true)]
+    async fn missing_entry_is_published_again_at_growing_intervals() {
+        let mut missing = MissingEntries::default();
+        let entry = Entry { bucket: Bucket::whole(SaleId(7)), id: "1-0".into(), items: None };
+        assert!(!missing.is_overdue(&entry));
+        tokio::time::advance(OVERDUE_AFTER).await;
+        assert!(missing.is_overdue(&entry));
+        tokio::time::advance(OVERDUE_AFTER).await;
+        assert!(!missing.is_overdue(&entry), "the delay has doubled");
+        tokio::time::advance(OVERDUE_AFTER).await;
+        assert!(missing.is_overdue(&entry));
+        missing.forget_deleted();
+        missing.forget_deleted();
+        assert!(missing.entries.is_empty(), "not seen by the last sweep");
     }
 }

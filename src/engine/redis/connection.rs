@@ -16,7 +16,7 @@ use secrecy::ExposeSecret;
 
 use crate::batching::BatchKey;
 use crate::redis::cluster::ClusterServers;
-use crate::redis::sentinel::Sentinels;
+use crate::redis::server::Sentinels;
 use crate::redis::server::{CONNECT_TIMEOUT, ServerConnection, Source};
 use base::config::{RedisAddress, ServiceAddress};
 use base::tls::ClientTls;

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::redis::generation::Generation;
+use crate::redis::replay::Generation;
 use base::private_files;
 use domain::Bucket;
 
@@ -335,7 +335,7 @@ impl GrantFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::redis::generation::ServerId;
+    use crate::redis::replay::ServerId;
     use domain::SaleId;
 
     fn place(sale: i64, epoch: i64) -> Place {

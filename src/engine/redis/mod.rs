@@ -1,12 +1,11 @@
-//! Redis: connections that follow the master, key names, scripts, the short form of ids, and the replay of grants to a master that forgot them.
+//! Redis: connections that follow the master, key names, scripts, the short form of ids, and the replay of grants to a
+//! master that forgot them.
 
 mod cluster;
 pub mod connection;
-pub mod generation;
 pub mod grant_log;
 pub mod keys;
 pub mod replay;
-mod sentinel;
 mod server;
 
 use jiff::Timestamp;

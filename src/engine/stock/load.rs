@@ -6,8 +6,8 @@ use std::time::Duration;
 use redis::AsyncCommands;
 use tokio_util::sync::CancellationToken;
 
-use crate::redis::generation::{self, LoadedGeneration};
 use crate::redis::keys::{self, ShortId};
+use crate::redis::replay::{self, LoadedGeneration};
 use crate::redis::{malformed, parse};
 use crate::stock::redis::{HoldsPage, RedisStock, holds_page, start_flag, within_limit};
 use crate::stock::{Unavailable, time_text};
@@ -123,7 +123,7 @@ impl RedisStock {
     pub async fn survey(&self, buckets: &[Bucket]) -> Result<Vec<(Bucket, BucketState)>, Unavailable> {
         let answers = self.master.each(buckets, |pipe, bucket| {
             pipe.hmget(keys::hash(bucket), &["Version", "State", "Booked", "Total"]).xlen(keys::outbox(bucket));
-            generation::read(pipe, bucket)
+            replay::read(pipe, bucket)
         });
         let answers = answers.await?;
         if let Some(error) = answers.iter().find_map(|answer| answer.as_ref().err())
@@ -200,7 +200,7 @@ impl RedisStock {
     }
 
     /// Loads a bucket with the staged holders. Returns `false` if another process has loaded it first. A `closed`
-    /// bucket grants nothing until [`crate::redis::generation::open`] is called.
+    /// bucket grants nothing until [`crate::redis::replay::open`] is called.
     pub async fn load(&self, sale: &Sale, bucket: Bucket, options: LoadOptions) -> Result<bool, Unavailable> {
         let mut call = self.scripts.load.key(keys::hash(bucket));
         call.key(keys::holders(bucket)).key(keys::loading(bucket, options.epoch)).key(keys::start(bucket));
@@ -300,7 +300,7 @@ fn bucket_state(answer: &[redis::Value]) -> Result<BucketState, Unavailable> {
     let [fields, outbox, loaded] = answer else { return Err(malformed("a survey")) };
     let fields: Vec<Option<String>> = parse(fields, "a sale")?;
     let ([Some(version), Some(state), Some(booked), Some(share)], Some(generation)) =
-        (fields.as_slice(), generation::parse_loaded(loaded)?)
+        (fields.as_slice(), replay::parse_loaded(loaded)?)
     else {
         return Ok(BucketState::NotLoaded);
     };

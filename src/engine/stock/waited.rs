@@ -146,7 +146,7 @@ mod tests {
     use domain::sale::SaleState;
 
     use super::*;
-    use crate::redis::generation::{Generation, LoadedGeneration};
+    use crate::redis::replay::{Generation, LoadedGeneration};
     use crate::stock::load::StockCounters;
 
     fn loaded(booked: i64, open: bool) -> BucketState {

@@ -28,10 +28,10 @@ use url::Url;
 
 use crate::outside::{Limits, OutsideTransport};
 use crate::{Outbox, TransportError};
-use base::cipher::Cipher;
 use base::metrics::Metrics;
+use base::signing::Cipher;
 use base::signing::ShopSecret;
-use domain::push::{PUBLIC_KEY_BYTES, PushKeys};
+use domain::mail::{PUBLIC_KEY_BYTES, PushKeys};
 use domain::{MailAddress, MailKind};
 use store::{Mail, PushSubscription, Store, StoreError};
 use words::{fill, text};

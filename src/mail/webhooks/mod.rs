@@ -23,8 +23,8 @@ use uuid::Uuid;
 
 use crate::TransportError;
 use crate::outside::{Limits, OutsideTransport};
-use base::cipher::Cipher;
 use base::metrics::Metrics;
+use base::signing::Cipher;
 use base::signing::ShopSecret;
 use domain::event::{self, EndpointState, EventChoice};
 use store::{AttemptResult, DueEvent, Endpoint, Followed, NextStep, Store, StoreError};

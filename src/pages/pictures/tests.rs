@@ -6,7 +6,7 @@ use super::*;
 use crate::pictures::UNUSED_PICTURE_RETENTION;
 use base::config::sqlite_in;
 use store::GoodsDraft;
-use testing::images::{halves, photo, png};
+use testing::samples::{halves, photo, png};
 
 /// A PNG whose header declares a size without the data for it.
 fn bomb(width: u32, height: u32) -> Vec<u8> {

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::audit_log::log;
 use crate::{AuditReason, OrderStore, StoreError, Tx, bind_ids, list, mail, padded, row};
-use domain::hold::{Answer, HoldEnd};
+use domain::order::{Answer, HoldEnd};
 use domain::{Appeal, AppealAnswer, AuditAction, HoldOutcome, MailKind, OrderHold, OrderId, SaleId, UserId};
 
 /// The outcome of a change of a hold.

@@ -22,7 +22,7 @@ use super::{PaymentStore, StoreError, Tx, deposits, row};
 use crate::accounts;
 use cases::NewCase;
 use domain::ledger::{LedgerAccount, Transfer, TransferKind, money};
-use domain::payment::{MAX_HELD_AMOUNT, MAX_REPORTED_AMOUNT};
+use domain::settlement::{MAX_HELD_AMOUNT, MAX_REPORTED_AMOUNT};
 use domain::{CaseKind, Money, OrderId, OrderStatus, PaymentId, PaymentStatus, SaleId, UserId};
 
 /// The provider name of payments from a wallet.

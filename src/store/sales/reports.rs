@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Row};
 use crate::sales::columns;
 use crate::{MAX_ROWS, OrderTotals, SaleStore, StoreError, placeholders, row};
 use base::counters::CounterSnapshot;
-use domain::evenness::Group;
+use domain::sale_digest::Group;
 use domain::sale_digest::{AGE_BOUNDS_MS, OrderFact};
 use domain::{Alarm, AlarmEvent, ModeName, Money, OrderId, Sale, SaleDigest, SaleId};
 

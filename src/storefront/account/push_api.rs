@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::UserCall;
 use domain::mail::masked;
-use domain::push::{PushEndpoint, PushKeys};
+use domain::mail::{PushEndpoint, PushKeys};
 use domain::{Locale, SaleId, SaleState};
 use web::Shop;
 use web::cache_policy::Cache;

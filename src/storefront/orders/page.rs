@@ -16,9 +16,9 @@ use crate::orders::payments::{check_paid_here, pay_from};
 use crate::orders::returns::ReturnForm;
 use crate::orders::view::{AppealFormState, OrderCard, OrderPage, OrderView, OrdersPage, SaleOfOrder};
 use accounts::Session;
-use domain::hold::check_appeal;
 use domain::ledger::money;
 use domain::order::OrderEvent;
+use domain::order::check_appeal;
 use domain::{
     Locale, ModeName, Money, Order, OrderId, OrderStatus, ParcelState, Phase, Refusal, Sale, SaleId, SaleMode, UserId,
 };

@@ -4,7 +4,7 @@ use super::*;
 use crate::draws::draws;
 use crate::support::{assert_audit_finds_nothing, paid_order, pay};
 use crate::wallet::fill;
-use control::deposits::Deposits;
+use control::schedule::Deposits;
 use domain::ledger::LedgerAccount;
 use orders::expiry::Expiry;
 

@@ -10,7 +10,7 @@ use crate::lists::bulk::{
     BulkFields, BulkForm, BulkItem, BulkOrderAction, BulkPage, BulkVerdict, PickedForm, answer, distinct, missing,
     size_warning,
 };
-use domain::hold::check_hold_reason;
+use domain::order::check_hold_reason;
 use domain::parcel::{OrderFacts, ParcelChange, ParcelLabel, ParcelMove, ParcelMover, ParcelRefusal, decide};
 use domain::{Order, OrderId, OrderStatus, ParcelState, RefundId};
 use orders::holds::{HoldAction, HoldOutcome};
