@@ -1,7 +1,7 @@
 // The verdict for a shopper who pressed and got nothing: how close it was, and where there is still a chance. It stays through
 // polls and a reload of the tab, until the shopper leaves it or gets units.
 
-import { count, digits, language, locale, say, session, slot, write } from './lib.js';
+import { call, count, digits, language, locale, say, session, slot, write } from './lib.js';
 
 const stage = slot('lost');
 const [wait, again, next, leave] = ['wait', 'again', 'next', 'leave'].map((name) => slot(`lost-${name}`, stage));
@@ -13,6 +13,24 @@ const STALE_MS = 3000;
 
 /** A time after the opening: to the hundredth of a second at first, then to the second. */
 const span = (ms) => (ms < 60_000 ? inSeconds[Number(ms < 10_000)].format(ms / 1000) : digits(ms));
+
+/** The sales that nothing can be bought in any more. */
+const GONE = ['sold_out', 'ended'];
+
+/** Shows as many of the further sales as before, one of each product, without those that sold out since the page was made. */
+async function leaveOutGone(section) {
+  const { data } = await call('GET', '/api/sales');
+  const gone = new Set((data.sales ?? []).filter(({ phase }) => GONE.includes(phase)).map(({ id }) => String(id)));
+  const list = section.querySelector('ul');
+  const shown = new Set();
+  for (const item of list.children) {
+    const { next: sale, product } = item.dataset;
+    item.hidden = shown.size === Number(list.dataset.sales) || shown.has(product) || gone.has(sale);
+    if (!item.hidden) shown.add(product);
+  }
+  list.dataset.sales = shown.size;
+  section.hidden = shown.size === 0;
+}
 
 /** The verdict of one sale. `tryAgain` is called with the quantity when the shopper presses again. */
 export function verdict(sale, tryAgain) {
@@ -48,7 +66,10 @@ export function verdict(sale, tryAgain) {
   function show() {
     // Moved, not only shown elsewhere: so nothing that is in view shifts.
     const onward = document.getElementById('onward')?.closest('.onward');
-    if (onward) next.append(onward);
+    if (onward) {
+      next.append(onward);
+      leaveOutGone(onward);
+    }
     stage.hidden = false;
   }
 

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::Chrome;
+use crate::onward::OnwardSale;
 use crate::picture::{self as pictures, AsPicture, PictureView, Placement};
 use domain::{Category, CategoryId, Goods, Locale, ModeName, Picture, Sale, SaleState};
 use words::{ScriptText, fill, text};
@@ -63,6 +64,12 @@ pub fn asset(name: &str, _: &dyn Values) -> Result<&'static str> {
 #[askama::filter_fn]
 pub fn picture<P: AsPicture, A: Display>(picture: P, _: &dyn Values, placement: &str, alt: A) -> Result<Safe<String>> {
     PictureView::new(picture.as_picture(), Placement::from_name(placement), &alt.to_string()).render().map(Safe)
+}
+
+/// How many further sales a page shows.
+#[askama::filter_fn]
+pub fn shown<T: AsRef<[OnwardSale]>>(onward: T, _: &dyn Values) -> Result<usize> {
+    Ok(onward.as_ref().iter().filter(|sale| !sale.is_spare).count())
 }
 
 /// The address of a picture's largest copy.

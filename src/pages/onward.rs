@@ -7,22 +7,27 @@ use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 
-use domain::{Goods, Locale, ModeName, Money, Picture, Sale, SaleId, SaleState};
+use domain::{Goods, GoodsId, Locale, ModeName, Money, Picture, Sale, SaleId, SaleState};
 use words::OutcomeText;
 
 /// Other sales below one sale, one per product.
 const MAX_OTHERS: usize = 3;
+/// Further ones that a page has in reserve, also of the same products: `lost.js` shows them in the place of what is sold out.
+const MAX_SPARE: usize = 3;
 
 /// A sale that the page leads to.
 #[derive(Debug)]
 pub struct OnwardSale {
     pub sale: SaleId,
+    pub product: GoodsId,
     pub goods_name: String,
     pub picture: Option<Picture>,
     pub price: Money,
     pub opens_at: Option<Timestamp>,
     pub mode: ModeName,
     pub sells: Sells,
+    /// Whether the page has it in reserve only.
+    pub is_spare: bool,
 }
 
 /// What such a sale sells, compared with the page's sale.
@@ -47,12 +52,14 @@ impl OnwardSale {
     fn new(locale: Locale, sale: &Sale, goods: &Goods, sells: Sells) -> OnwardSale {
         OnwardSale {
             sale: sale.id,
+            product: goods.product(),
             goods_name: goods.name.get(locale).to_owned(),
             picture: goods.cover().cloned(),
             price: sale.price,
             opens_at: sale.window.opens_at,
             mode: sale.mode.name(),
             sells,
+            is_spare: false,
         }
     }
 
@@ -71,7 +78,7 @@ impl OnwardSale {
 }
 
 /// The sales that the page of one sale leads to: first another sale of the same goods, then of another variant, then of
-/// goods of the same category, then the others; each group in the order of start.
+/// goods of the same category, then the others; each group in the order of start. The last ones are spare.
 pub fn onward<'a>(
     locale: Locale,
     (from, of): (&Sale, &Goods),
@@ -83,11 +90,16 @@ pub fn onward<'a>(
         let opens_at = sale.window.opens_at;
         (Sells::of(goods, of), !is_similar(goods), opens_at.is_none(), opens_at, sale.id)
     });
-    let mut seen = HashSet::new();
-    ahead.retain(|(_, goods)| seen.insert((goods.id == of.id, goods.product())));
     let has_again = ahead.first().is_some_and(|(_, goods)| goods.id == of.id);
-    let shown = ahead.into_iter().take(MAX_OTHERS + usize::from(has_again));
-    shown.map(|(sale, goods)| OnwardSale::new(locale, sale, goods, Sells::of(goods, of))).collect()
+    let (mut seen, mut room) = (HashSet::new(), [MAX_OTHERS + usize::from(has_again), MAX_SPARE]);
+    let view = |(sale, goods): (&Sale, &Goods)| {
+        let is_first = seen.insert((goods.id == of.id, goods.product()));
+        let is_spare = !is_first || room[0] == 0;
+        let left = &mut room[usize::from(is_spare)];
+        *left = left.checked_sub(1)?;
+        Some(OnwardSale { is_spare, ..OnwardSale::new(locale, sale, goods, Sells::of(goods, of)) })
+    };
+    ahead.into_iter().filter_map(view).collect()
 }
 
 /// The sales that a page without a sale leads to, in the order of their start.
@@ -161,7 +173,7 @@ pub fn variants<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{Bilingual, CategoryId, GoodsId, SaleState};
+    use domain::{Bilingual, CategoryId, SaleState};
     use testing::samples::{at, sample};
 
     #[test]
@@ -182,8 +194,8 @@ mod tests {
         let later = sample(8, "Later");
         let all = [&here, &later, &sooner, &rehearsed, &ended, &repeated, &live, &again];
         let found = onward(Locale::En, (&here.0, &here.1), all.into_iter().map(|(sale, goods)| (sale, goods)));
-        let ids: Vec<_> = found.iter().map(|sale| sale.sale.0).collect();
-        assert_eq!(ids, [2, 7, 3, 8]);
+        let ids: Vec<_> = found.iter().map(|sale| (sale.sale.0, sale.is_spare)).collect();
+        assert_eq!(ids, [(2, false), (7, false), (3, false), (4, true), (8, false)]);
         assert!(found[0].is_again() && !found[1].is_again());
     }
 
@@ -215,7 +227,9 @@ mod tests {
         let (radio, mut red_radio) = (sample(3, "Radio"), sample(4, "Red radio"));
         red_radio.1.variant_of = Some(GoodsId(3));
         let all = || [&here, &variant, &radio, &red_radio].into_iter().map(|(sale, goods)| (sale, goods));
-        let ids = |found: Vec<OnwardSale>| found.iter().map(|sale| sale.sale.0).collect::<Vec<_>>();
+        let ids = |found: Vec<OnwardSale>| {
+            found.iter().filter(|sale| !sale.is_spare).map(|sale| sale.sale.0).collect::<Vec<_>>()
+        };
         assert_eq!(ids(onward(Locale::En, (&here.0, &here.1), all())), [2, 3]);
         assert_eq!(ids(onward(Locale::En, (&red_radio.0, &red_radio.1), all())), [3, 1]);
         assert_eq!(onward(Locale::En, (&here.0, &here.1), all())[0].sells, Sells::OtherVariant);

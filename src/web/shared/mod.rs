@@ -75,7 +75,9 @@ pub fn goods_name_and_cover(entry: Option<&CatalogueEntry>, locale: Locale) -> (
 /// The sales to go on to from a sale.
 pub fn onward_from(catalogue: &Catalogue, locale: Locale, from: &CatalogueEntry) -> Vec<OnwardSale> {
     let others = available(catalogue);
-    onward(locale, (&from.sale, &from.goods), others.iter().map(|other| (&other.sale, &other.goods)))
+    let mut found = onward(locale, (&from.sale, &from.goods), others.iter().map(|other| (&other.sale, &other.goods)));
+    found.retain(|sale| !sale.is_spare);
+    found
 }
 
 /// The sales to go on to from a page that belongs to no sale.

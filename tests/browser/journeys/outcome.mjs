@@ -115,11 +115,15 @@ async function loseByAMoment(run, words) {
   const sale = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
   const winner = await shop.register();
   const visitor = await (await run.visit()).logInAsNewUser();
+  const gone = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
+  await winner.buy(gone);
+  const sale = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
   const { page } = visitor;
   visitor.expect(409, /\/orders$/);
-  await eventually('the page knows a next sale', async () => {
+  const further = (id) => page.locator(`#onward [data-next="${id}"]`);
+  await eventually('the page knows both', async () => {
     await visitor.go(`/sales/${sale}`);
-    return page.locator('#onward [data-remind]').count();
+    return (await further(gone).count()) * (await further(next).count());
   });
   await page.locator('[data-slot="button"][aria-disabled="false"]').waitFor();
   same(await visitor.slot('lost').isVisible(), false, 'nobody has lost yet');
@@ -138,6 +142,8 @@ async function loseByAMoment(run, words) {
   const main = page.locator('main > :visible');
   same([await main.count(), await page.locator('.lost .big:visible').count()], [1, 1], 'one stage with one button');
   await visitor.inspect('lost');
+  await further(next).waitFor();
+  same(await further(gone).isVisible(), false, 'a sale that is sold out is no next one');
   const before = await says();
   for (let polls = 0; polls < 2; polls += 1) await page.waitForResponse(/\/button$/);
   same([await title.isVisible(), await says()], [true, before], 'it stays');

@@ -3,7 +3,7 @@
 use crate::orders::invoice::InvoiceFormState;
 use crate::orders::returns::ReturnForm;
 use crate::orders::view::*;
-use domain::{Currency, Locale, UserId};
+use domain::{Currency, GoodsId, Locale, UserId};
 use web::views::test_chrome;
 
 fn order(status: OrderStatus) -> Order {
@@ -32,12 +32,14 @@ fn at(second: i64) -> Timestamp {
 fn sale_of_order(status: OrderStatus) -> SaleOfOrder {
     let next = OnwardSale {
         sale: SaleId(9),
+        product: GoodsId(9),
         goods_name: "Radio".into(),
         picture: None,
         price: Money::new(9_900, Currency::CNY),
         opens_at: None,
         mode: ModeName::Rush,
         sells: pages::onward::Sells::OtherProduct,
+        is_spare: false,
     };
     let lost = matches!(status, OrderStatus::Cancelled | OrderStatus::Rejected);
     let onward = if lost { vec![next] } else { Vec::new() };
