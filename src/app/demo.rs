@@ -8,12 +8,14 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
+use base::counters::{OPENING_SLOT_MS, SaleCounters};
+use domain::claim::Decision;
 use domain::draw::{Beacon, EntryId};
 use domain::parcel::{ParcelLabel, ParcelMove};
 use domain::staff::{ShopPage, ShopPageName};
 use domain::{
-    Address, Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Locale, Money, OrderId, ParcelState, PaymentId,
-    Picture, QuestionChange, Reservation, Role, Rush, Sale, SaleMode, UserId, WaitingRoomPlan, Window,
+    Address, Bilingual, CategoryId, Currency, DrawPlan, GoodsId, Locale, Money, OrderId, OrderStatus, ParcelState,
+    PaymentId, Picture, QuestionChange, Reservation, Role, Rush, Sale, SaleMode, UserId, WaitingRoomPlan, Window,
 };
 use store::{
     AskOutcome, CategoryDraft, GoodsDraft, NewPayment, NewQuestion, ParcelActor, PaymentPurpose, SaleChange, SaleDraft,
@@ -48,6 +50,8 @@ struct Demo {
 /// The names of the categories.
 const CATEGORIES: [(&str, &str); 4] =
     [("数码", "Electronics"), ("厨房", "Kitchen"), ("运动", "Sports"), ("家居出行", "Home and travel")];
+/// Requests that come to the sold-out sale in vain.
+const LATE_REQUESTS: usize = 731;
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 3600;
 
@@ -392,22 +396,38 @@ async fn sell(
     if left == 0 {
         return Ok(Vec::new());
     }
-    let (mut reservations, mut orders) = (Vec::new(), Vec::new());
+    let (mut reservations, mut orders, counters) = (Vec::new(), Vec::new(), SaleCounters::default());
     for (n, &(user_id, name)) in (1..).zip(shoppers) {
         let quantity = u32::try_from(left.min(demo.per_user_limit))?;
         if quantity == 0 {
             break;
         }
         left -= i64::from(quantity);
-        let reserved_at = opened + SignedDuration::from_millis(within * n * demo.per_user_limit / demo.sold.0);
+        let late = within * n * demo.per_user_limit / demo.sold.0;
+        let reserved_at = opened + SignedDuration::from_millis(late);
         let order_id = OrderId(Uuid::now_v7());
         reservations.push(Reservation { order_id, sale_id: sale.id, user_id, quantity, reserved_at });
         orders.push((order_id, sale.price.times(quantity).context("an amount of the demo")?, name));
+        let wait = Duration::from_millis(3 + late.unsigned_abs() % 9);
+        count_requests(&counters, &Decision::Granted(OrderStatus::Unpaid), 1, (wait, late));
+    }
+    if demo.sold.0 == demo.total {
+        count_requests(&counters, &Decision::SoldOut, LATE_REQUESTS, (Duration::ZERO, within));
     }
     let users: Vec<UserId> = reservations.iter().map(|reservation| reservation.user_id).collect();
     let window = Duration::from_secs(15 * 60);
     store.orders().reserve(sale.id, &users, window, |_, _, _| (reservations, ())).await?;
+    store.sales().save_counters(ACTOR, &[(sale.id, counters.read().trimmed())], opened).await?;
     Ok(orders)
+}
+
+/// Counts requests as the shop would have, so many milliseconds after the opening.
+fn count_requests(counters: &SaleCounters, decision: &Decision, number: usize, (wait, late): (Duration, i64)) {
+    for _ in 0..number {
+        counters.record_admission(None);
+        counters.record_decision(Some(decision), wait);
+    }
+    counters.record_opening(usize::try_from((late - 1) / OPENING_SLOT_MS).ok());
 }
 
 /// Pays orders at the sandbox, with the addresses of their buyers. Of four paid orders one is delivered, one under way, one

@@ -50,6 +50,9 @@ async fn demo_is_a_shop_in_the_middle_of_its_day() {
     assert!(on.contains(&domain::ModeName::WaitingRoom) && on.contains(&domain::ModeName::Draw), "{on:?}");
 
     let admin = shop.admin().await;
+    let sold_out = sales.iter().find(|sale| sale.sold == sale.total).unwrap().id;
+    let cockpit = admin.get(&format!("/admin/sales/{sold_out}?lang=en")).await;
+    assert!(cockpit.text().contains("24 of 24 in 0.49 s"), "the cockpit celebrates: {}", cockpit.text());
     let mut states: BTreeMap<String, usize> = BTreeMap::new();
     for order in admin.get("/api/admin/orders").await.json()["orders"].as_array().unwrap() {
         let parcel = order["parcel"]["state"].as_str().unwrap_or("none");
