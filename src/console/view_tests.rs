@@ -46,7 +46,7 @@ pub fn sale_form(locale: Locale, errors: Vec<FieldError>) -> AdminSaleForm {
     AdminSaleForm {
         chrome: chrome(locale, "/admin/sales/new"),
         sale: None,
-        announced: sample(2, "Shoes").0,
+        announced: Some(sample(2, "Shoes").0),
         warning: None,
         overlap: None,
         note: None,

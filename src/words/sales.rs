@@ -55,7 +55,7 @@ texts! {
         form_what: "卖什么", "What";
         form_when: "什么时候", "When";
         form_how: "怎么卖", "How";
-        card_empty: "选好商品后，这里是本场在列表里的样子。", "Choose a product: its card in the list appears here.";
+        card_empty: "选好商品、填好价格后，这里是本场在列表里的样子。", "Choose a product and a price: its card in the list appears here.";
         form_steps: "步骤", "Steps";
         rush_for: "一秒内见分晓，热闹、快。", "Decided within a second, and lively.";
         rush_against: "脚本快过人；填写预计人数后自动打散，脚本至多 1.2 倍机会。", "Scripts are faster than people. Enter the expected accounts, and the spread keeps them at 1.2 times the chance.";

@@ -230,24 +230,23 @@ pub async fn preview(
         Err(_) => None,
     };
     let chrome = visitor.chrome_at(String::new());
-    personal(
-        StatusCode::OK,
-        &SaleCard { chrome: &chrome, sale: announced(&form, shop.clock.now()), goods: goods.as_ref() },
-    )
+    let shown = announced(&form, shop.clock.now()).zip(goods.as_ref());
+    personal(StatusCode::OK, &SaleCard { chrome: &chrome, shown })
 }
 
-/// The sale of a form as shoppers will see it before its start. What cannot be read is left out.
-fn announced(form: &SaleForm, now: Timestamp) -> Sale {
-    form.read(now).0.sale(SaleId(0), SaleState::Scheduled)
+/// The sale of a form as shoppers will see it before its start; `None` without a price. What else cannot be read is left
+/// out.
+fn announced(form: &SaleForm, now: Timestamp) -> Option<Sale> {
+    let (draft, errors) = form.read(now);
+    errors.iter().all(|error| error.field != "price").then(|| draft.sale(SaleId(0), SaleState::Scheduled))
 }
 
-/// The card of the shop's list. Without goods, a line in its place.
+/// The card of the shop's list. Without goods or a price, a line in its place.
 #[derive(Debug, Template)]
 #[template(path = "sales/console_sale_card.html")]
 pub struct SaleCard<'a> {
     chrome: &'a Chrome,
-    sale: Sale,
-    goods: Option<&'a Goods>,
+    shown: Option<(Sale, &'a Goods)>,
 }
 
 /// A sale that has begun cannot be edited; only its stock can be topped up.
@@ -264,8 +263,8 @@ pub struct AdminSaleForm {
     /// `None` for a new sale.
     pub sale: Option<(SaleId, SaleState)>,
     pub goods: Vec<Goods>,
-    /// The sale as shoppers will see it.
-    pub announced: Sale,
+    /// The sale as shoppers will see it; `None` without a price.
+    pub announced: Option<Sale>,
     pub form: SaleForm,
     pub errors: Vec<FieldError>,
     /// An error of the form as a whole.
@@ -297,7 +296,7 @@ impl AdminSaleForm {
 
     fn card(&self) -> SaleCard<'_> {
         let goods = self.goods.iter().find(|goods| self.chosen(goods));
-        SaleCard { chrome: &self.chrome, sale: self.announced.clone(), goods }
+        SaleCard { chrome: &self.chrome, shown: self.announced.clone().zip(goods) }
     }
 
     /// Whether the price is not below the list price and has to be confirmed.
