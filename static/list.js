@@ -1,7 +1,7 @@
 // The list of sales: the live state of each card, session times in the visitor's time zone, and the tab of the session
 // in view.
 
-import { call, clock, count, digits, jitter, main, percentTaken, poll, say, show, slot, write } from './lib.js';
+import { call, clock, count, digits, jitter, main, percentTaken, poll, say, show, slot, when, write } from './lib.js';
 
 /** From this share on, an open sale counts as nearly over. */
 const HOT_PERCENT = 80;
@@ -12,8 +12,16 @@ const DAY_MS = 86_400_000;
 /** Whether the waiting room of a sale takes people. */
 const isJoining = (card, sale) => ['upcoming', 'open'].includes(sale.phase) && clock.until(card.dataset.joining) <= 0;
 
-/** The time left as cards have room for it: from a day on without words and seconds. */
-const clockOf = (words, ms) => (ms >= DAY_MS ? digits(ms).slice(0, -3) : `${say(words)} ${digits(ms)}`);
+/** On a phone a card has no other line for its time. */
+const phone = matchMedia('(max-width: 43.99rem)');
+
+/** The time left as cards have room for it: from a day on without seconds, and on a phone the date in its place. */
+function clockOf(words, at) {
+  const ms = clock.until(at);
+  if (!(ms > 0)) return '';
+  if (ms < DAY_MS) return `${say(words)} ${digits(ms)}`;
+  return phone.matches ? say(`${words}_at`, when(new Date(at))) : `${say(words)} ${digits(ms).slice(0, -3)}`;
+}
 
 /** The key of a card's call to action. `action` in `src/pages/filters.rs` does the same without phases; change both. */
 function actionOf(card, { mode, phase, drawn }) {
@@ -30,8 +38,7 @@ function fillDraw(card, { phase, drawn, opens_at: opens, closes_at: closes }) {
   show(badge, say({ open: 'draw_open', ended: drawn ? 'draw_drawn' : 'draw_ended' }[phase] ?? `phase_${phase}`));
   badge.dataset.phase = phase;
   const [words, at] = { upcoming: ['draw_opens', opens], open: ['draw_closes', closes] }[phase] ?? [];
-  const ms = clock.until(at);
-  write(slot('live', card), ms > 0 ? clockOf(words, ms) : '');
+  write(slot('live', card), clockOf(words, at));
 }
 
 /** Shows the live state of a sale on its card. The space is reserved, so nothing moves. */
@@ -50,9 +57,8 @@ function fillCard(card, sale) {
   show(badge, say(joins ? 'phase_joining' : isHot ? 'hot' : `phase_${sale.phase}`));
   badge.dataset.phase = joins ? 'open' : isHot ? 'hot' : sale.phase;
   const upcoming = sale.phase === 'upcoming';
-  const ms = upcoming ? clock.until(sale.opens_at) : NaN;
   const left = sale.phase === 'open' ? say('left', count(sale.remaining)) : '';
-  write(slot('live', card), ms > 0 ? clockOf('head_upcoming', ms) : left);
+  write(slot('live', card), upcoming ? clockOf('head_upcoming', sale.opens_at) : left);
   const counted = !upcoming && sale.total > 0;
   write(slot('taken', card), counted ? say('taken', taken) : '');
   const bar = slot('bar', card);

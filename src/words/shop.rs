@@ -310,6 +310,8 @@ texts! {
         draw_opens: "距开放报名", "Opens in";
         draw_closes: "距报名截止", "Closes in";
         go_buy: "立即抢购", "Buy now";
+        draw_opens_at: "{} 开放报名", "Opens {}";
+        draw_closes_at: "{} 截止", "Closes {}";
         go_remind: "提醒我", "Remind me";
         go_join: "去排队", "Join the line";
         go_enter: "报名抽签", "Enter the draw";
@@ -321,6 +323,7 @@ texts! {
         hot: "快抢光了", "Almost gone";
         head_upcoming: "距开抢", "Starts in";
         head_open: "距结束", "Ends in";
+        head_upcoming_at: "{} 开抢", "Starts {}";
         head_open_endless: "抢购进行中", "Open now";
         head_unknown: "敬请期待", "Coming soon";
         button_upcoming: "尚未开始", "Not open yet";

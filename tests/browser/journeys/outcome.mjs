@@ -6,10 +6,12 @@ import { GOODS } from '../lib/shop.mjs';
 const WORDS = {
   zh: {
     number: (n) => `第 ${n} 位抢到`, buy: '立即抢购', remind: '提醒我', show: '显示密码', one: '搜索',
+    day: /^(\d+年)?\d+月\d+日 \d\d:\d\d 开抢$/, days: /^距开抢 2天 \d\d:\d\d$/,
     product: '极光', nothing: '没有符合条件的场次', close: /^你在开抢后.+按下，最后一件在.+内被抢走。$/,
   },
   en: {
     number: (n) => `No. ${n}`, buy: 'Buy now', remind: 'Remind me', show: 'Show password', one: 'Search',
+    day: /^Starts \w{3} \d+(, \d+)? \d\d:\d\d$/, days: /^Starts in 2 days \d\d:\d\d$/,
     product: 'aurora', nothing: 'No matching sales', close: /^You pressed .+ after the opening\. The last one was gone within .+\.$/,
   },
 };
@@ -112,12 +114,11 @@ async function loseByAMoment(run, words) {
   const { shop } = run;
   const next = await shop.newSale({ goods: GOODS.sneakers, opensIn: 7_200_000 });
   await shop.shows(next, 'upcoming');
-  const sale = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
   const winner = await shop.register();
-  const visitor = await (await run.visit()).logInAsNewUser();
   const gone = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
   await winner.buy(gone);
   const sale = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
+  const visitor = await (await run.visit()).logInAsNewUser();
   const { page } = visitor;
   visitor.expect(409, /\/orders$/);
   const further = (id) => page.locator(`#onward [data-next="${id}"]`);
@@ -141,9 +142,9 @@ async function loseByAMoment(run, words) {
   await eventually('it says how close it was', async () => words.close.test(await says()));
   const main = page.locator('main > :visible');
   same([await main.count(), await page.locator('.lost .big:visible').count()], [1, 1], 'one stage with one button');
-  await visitor.inspect('lost');
   await further(next).waitFor();
   same(await further(gone).isVisible(), false, 'a sale that is sold out is no next one');
+  await visitor.inspect('lost');
   const before = await says();
   for (let polls = 0; polls < 2; polls += 1) await page.waitForResponse(/\/button$/);
   same([await title.isVisible(), await says()], [true, before], 'it stays');
@@ -172,17 +173,20 @@ async function sessions(run, words) {
   const rush = await shop.openSale({ goods: GOODS.sneakers, total: 9 });
   const draw = await shop.newSale({ goods: GOODS.headphones, opensIn: 7_200_000, closesIn: 9_000_000, reviewS: 20 });
   const next = await shop.newSale({ goods: GOODS.sneakers, opensIn: 7_200_000 });
-  await shop.shows(next, 'upcoming');
+  const far = await shop.newSale({ goods: GOODS.espresso, opensIn: 50 * 3_600_000 });
+  await shop.shows(far, 'upcoming');
   const visitor = await run.visit();
   const { page } = visitor;
   const card = (sale) => page.locator(`.card[data-sale="${sale}"]`);
   await eventually('the sales are on the list', async () => {
     await visitor.go('/');
-    return (await card(draw).count()) + (await card(next).count()) === 2;
+    return (await card(draw).count()) + (await card(next).count()) + (await card(far).count()) === 3;
   });
   for (const [sale, action] of [[rush, words.buy], [draw, words.remind], [next, words.remind]]) {
     await eventually(`sale ${sale} invites to ${action}`, async () => (await card(sale).locator('[data-slot="go"]').textContent()) === action);
   }
+  const isPhone = page.viewportSize().width < 704;
+  await eventually('a card of another day says when', async () => words[isPhone ? 'day' : 'days'].test(await card(far).locator('[data-slot="live"]').textContent()));
   const tabs = page.locator('.sessions [data-tab]:visible');
   ok((await tabs.count()) > 1, 'tabs');
   const last = tabs.last();
