@@ -8,7 +8,7 @@ import { nextPoll } from './spread.js';
 
 const id = main.dataset.sale;
 const api = `/api/sales/${id}`;
-const login = `/${locale}/login?next=${encodeURIComponent(location.pathname)}`;
+const login = `/${locale}/login?or=register&next=${encodeURIComponent(location.pathname)}`;
 const orderPath = (order) => `/${locale}/orders/${id}/${order}`;
 const problems = table('problems');
 const form = main.querySelector('.buy');

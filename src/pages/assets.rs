@@ -32,6 +32,7 @@ macro_rules! embed {
 }
 
 embed! {
+    "address_paste.js"
     "admin.css"
     "admin.js"
     "admin_gallery.js"

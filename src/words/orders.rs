@@ -68,8 +68,8 @@ texts! {
         done_saved: "地址已保存。", "Address saved.";
         done_deleted: "地址已删除。", "Address deleted.";
         done_default: "默认地址已更改。", "Default address updated.";
-        paste: "粘贴整段地址，自动填写", "Paste a whole address";
-        paste_example: "王小明 13800138000 浙江省杭州市西湖区文三路 478 号", "Name, phone and address";
+        paste: "粘贴整段地址，自动填写", "Fill in everything at once";
+        paste_example: "王小明 13800138000 浙江省杭州市西湖区文三路 478 号", "Ada Lovelace, +1 212 555 0123, 12 Mercer Street, New York, NY 10013";
         recipient: "收货人", "Full name";
         phone: "手机", "Phone";
         phone_help: "仅用于配送联系，海外号码请加国家代码。", "Only used for delivery. Include the country code if you live abroad.";

@@ -23,7 +23,7 @@ use words::problem;
 pub async fn show(
     State(shop): State<Arc<Shop>>,
     visitor: Visitor,
-    Query(SignInQuery { next }): Query<SignInQuery>,
+    Query(SignInQuery { next, .. }): Query<SignInQuery>,
 ) -> Result<Response, Problem> {
     page(&shop, &visitor, StatusCode::OK, MailedCodeForm { next, ..MailedCodeForm::default() }, false, None)
 }

@@ -29,6 +29,9 @@ use words::{Text, field_error, problem};
 pub struct SignInQuery {
     #[serde(default)]
     pub(crate) next: String,
+    /// `register` leads a browser in which nobody has logged in yet to the registration.
+    #[serde(default)]
+    or: String,
 }
 
 #[derive(Deserialize)]
@@ -57,11 +60,15 @@ pub struct RegistrationForm {
 
 pub async fn login(
     State(shop): State<Arc<Shop>>,
+    ClientDevice(device): ClientDevice,
     visitor: Visitor,
     Query(query): Query<SignInQuery>,
 ) -> Result<Response, Problem> {
     match &visitor.session {
         Some(_) => Ok(see_other(&destination(&visitor, &query.next))),
+        None if query.or == "register" && device.known.is_none() => {
+            Ok(see_other(&registration_form_path(visitor.locale, own_path(&query.next).unwrap_or_default())))
+        }
         None => form(&shop, &visitor, StatusCode::OK, String::new(), &query.next, Vec::new(), None),
     }
 }
@@ -88,6 +95,10 @@ pub async fn registration(
     )
 }
 
+fn registration_form_path(locale: Locale, next: &str) -> String {
+    login_path(locale, next).replacen("login", "register", 1)
+}
+
 /// The form of a registration or a log-in. Only a registration has a proof of work.
 fn form(
     shop: &Shop,
@@ -100,9 +111,8 @@ fn form(
 ) -> Result<Response, Problem> {
     let next = own_path(next).unwrap_or_default();
     // Without the rest of the query: the language switch links to this path.
-    let login = login_path(visitor.locale, next);
     let register = proof.is_some();
-    let path = if register { login.replacen("login", "register", 1) } else { login };
+    let path = if register { registration_form_path(visitor.locale, next) } else { login_path(visitor.locale, next) };
     let proof = ProofField { takes_mail: shop.sends_mail, ..proof.unwrap_or_default() };
     let chrome = visitor.chrome_at(path);
     let page = SignInPage {

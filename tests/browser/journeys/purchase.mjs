@@ -62,7 +62,6 @@ async function register(visitor, sale) {
   const { page, labels } = visitor;
   const name = newName();
   await visitor.button(labels.logInToBuy).click();
-  await visitor.link(labels.toRegister).click();
   await visitor.fillCredentials(name);
   await visitor.button(labels.register).click();
   await page.waitForURL(visitor.path(`/sales/${sale}`));

@@ -46,7 +46,7 @@ async function readyBeforeTheRush(run) {
   same(await done(), []);
   await visitor.inspect('ready-visitor');
   await visitor.button(labels.logInToBuy).click();
-  await page.waitForURL(visitor.path('/login?*'));
+  await page.waitForURL(visitor.path('/register?*'));
 
   await visitor.logInAsNewUser();
   await visitor.go(`/sales/${sale}`);
