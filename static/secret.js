@@ -28,7 +28,6 @@ function addButton(field) {
 
 // ---- the rules of `src/accounts/password_rules.rs` that need no list of passwords ----
 
-const MIN_CHARS = 12;
 const MAX_CHARS = 256;
 const MIN_DIFFERENT_CHARS = 4;
 const SEQUENCES = [
@@ -54,7 +53,7 @@ function isName(text, name) {
 }
 
 const rules = {
-  length: (typed) => [...typed].length >= MIN_CHARS && [...typed].length <= MAX_CHARS,
+  length: (typed, _, { min }) => [...typed].length >= Number(min) && [...typed].length <= MAX_CHARS,
   varied(typed, username) {
     const text = plain(typed);
     const chars = [...text];
@@ -86,7 +85,7 @@ function followRules(list) {
   const strength = list.nextElementSibling;
   const [meter, output] = strength.querySelectorAll('meter, output');
   const mark = () => {
-    const met = items.filter((item) => field.value !== '' && rules[item.dataset.rule](field.value, name?.value ?? ''));
+    const met = items.filter((item) => field.value !== '' && rules[item.dataset.rule](field.value, name?.value ?? '', item.dataset));
     for (const item of items) item.toggleAttribute('data-met', met.includes(item));
     strength.hidden = field.value === '';
     meter.value = strengthOf(field.value, met.length === items.length);

@@ -77,7 +77,7 @@ use passkeys::Passkeys;
 pub use passkeys::{
     AccountPasskeys, CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge,
 };
-pub use password::is_acceptable_for_admin;
+pub use password::{is_acceptable_for_admin, min_password_chars};
 use password::{HashRequest, Passwords};
 pub use refusal::AccountRefusal;
 use registration::{DEFAULT_FREE_REGISTRATIONS, RegistrationLimit};
@@ -222,6 +222,7 @@ impl Accounts {
         };
         let user = self.user_named(username).await?;
         let hash = user.as_ref().map(|user| user.password_hash.clone());
+        let is_short = password::is_short_for_staff(&password);
         let judged = self.passwords.verify(password, hash, HashRequest::new(Lane::LogIn, device.address)).await;
         self.end_guess(guess, matches!(judged, Ok(false))).await;
         let right = judged?;
@@ -233,6 +234,7 @@ impl Accounts {
             self.note_failure(&user, device, "password");
             return Err(AccountRefusal::BadCredentials);
         }
+        self.require_staff_password(&user, is_short).await?;
         if user.second_factor.is_some() && !user.is_blocked() && code.is_none() {
             return Err(AccountRefusal::CodeNeeded(self.password_proof(&user)));
         }
@@ -256,13 +258,24 @@ impl Accounts {
             return Ok(None);
         };
         let request = HashRequest::new(Lane::LogIn, device.address);
+        let is_short = password::is_short_for_staff(&password);
         let judged = self.passwords.verify(password, Some(user.password_hash.clone()), request).await;
         self.end_guess(guess, matches!(judged, Ok(false))).await;
         if !judged? {
             self.note_failure(&user, device, "password");
             return Ok(None);
         }
+        self.require_staff_password(&user, is_short).await?;
         self.admit(&user, device, code).await.map(Some)
+    }
+
+    /// Members of the staff whose password is too short for them, such as the one they had as shoppers, choose another one
+    /// before anything else. Only a log-in with the password knows its length.
+    async fn require_staff_password(&self, user: &User, is_short: bool) -> Result<(), StoreError> {
+        match is_short && user.role.is_staff() && !user.must_change_password {
+            true => self.store.accounts().require_new_password(user.id).await,
+            false => Ok(()),
+        }
     }
 
     /// The second step of a log-in: the code, with the signed proof that the password was right.

@@ -21,6 +21,7 @@ use unicode_normalization::UnicodeNormalization;
 use crate::AccountRefusal;
 use crate::fair_queue::{FairQueue, Lane, QueueBounds, QueueRefusal};
 use crate::network::Network;
+use domain::Role;
 
 /// OWASP's first choice for Argon2id: 19 MiB, two passes. About 20 ms of one core.
 const MEMORY_KIB: u32 = 19 * 1024;
@@ -152,7 +153,11 @@ fn verify(password: &[u8], hash: &str) -> bool {
     Argon2::default().verify_password(password, &hash).is_ok()
 }
 
-const PASSWORD_CHARS: std::ops::RangeInclusive<usize> = 12..=256;
+/// NIST SP 800-63B: eight characters that are on no list of leaked passwords.
+const MIN_CHARS: usize = 8;
+/// Staff can do much harm.
+const MIN_STAFF_CHARS: usize = 12;
+const MAX_CHARS: usize = 256;
 /// A password has at least this many different characters.
 const MIN_DIFFERENT_CHARS: usize = 4;
 /// Rows of keyboards and counting. A password that is a piece of one of them, in either direction, is refused.
@@ -174,11 +179,20 @@ const COMMON: &str = include_str!("common_passwords.txt");
 /// case, one a line. Source: the lists of zxcvbn 4.4.2, whose license is beside them.
 const LEAKED: &str = include_str!("leaked_passwords/list.txt");
 
-/// Whether a user of this name may choose the password.
-pub fn is_acceptable(password: &SecretString, username: &str) -> bool {
+/// The characters that a password of this role has at least.
+pub fn min_password_chars(role: Role) -> usize {
+    if role.is_staff() { MIN_STAFF_CHARS } else { MIN_CHARS }
+}
+
+/// Whether the password is too short for staff. Characters are counted as typed: a ligature is one character for the user.
+pub fn is_short_for_staff(password: &SecretString) -> bool {
+    password.expose_secret().chars().count() < MIN_STAFF_CHARS
+}
+
+/// Whether a user of this name and role may choose the password.
+pub fn is_acceptable(password: &SecretString, username: &str, role: Role) -> bool {
     let text: String = password.expose_secret().nfkc().flat_map(char::to_lowercase).collect();
-    // Characters are counted as typed: a ligature is one character for the user.
-    PASSWORD_CHARS.contains(&password.expose_secret().chars().count())
+    (min_password_chars(role)..=MAX_CHARS).contains(&password.expose_secret().chars().count())
         && !has_few_chars(text.trim())
         && !is_repetition(&text)
         && !is_sequence(&text)
@@ -188,7 +202,7 @@ pub fn is_acceptable(password: &SecretString, username: &str) -> bool {
 
 /// Whether the administrator's password from the settings is one that a user could choose.
 pub fn is_acceptable_for_admin(password: &SecretString) -> bool {
-    is_acceptable(password, super::ADMIN)
+    is_acceptable(password, super::ADMIN, Role::Admin)
 }
 
 fn has_few_chars(text: &str) -> bool {
@@ -287,8 +301,12 @@ mod tests {
         assert!(!waiting.await.unwrap() && !other.await.unwrap());
     }
 
+    fn accepts_of(role: Role, password: &str) -> bool {
+        is_acceptable(&SecretString::from(password.to_owned()), "mei-lin", role)
+    }
+
     fn accepts(password: &str) -> bool {
-        is_acceptable(&SecretString::from(password.to_owned()), "mei-lin")
+        accepts_of(Role::User, password)
     }
 
     /// `1km 2km 3km …` of this length.
@@ -298,14 +316,22 @@ mod tests {
 
     #[test]
     fn password_length_is_counted_in_characters() {
-        assert!(accepts("kq7-mt4v-b9x") && accepts("春眠不觉晓，处处闻啼鸟。") && accepts(&counted(256)));
-        assert!(!accepts("kq7-mt4v-b9") && !accepts("春眠不觉晓，处处闻啼鸟") && !accepts(&counted(257)));
+        for (role, least) in [(Role::User, "kq7-mt4v"), (Role::Viewer, "kq7-mt4v-b9x"), (Role::User, "春眠不觉晓，处处")] {
+            assert!(accepts_of(role, least) && accepts_of(role, &counted(256)), "{role:?}");
+            let shorter: String = least.chars().skip(1).collect();
+            assert!(!accepts_of(role, &shorter) && !accepts_of(role, &counted(257)), "{role:?}");
+        }
     }
 
     #[test]
     fn passwords_that_are_tried_first_are_refused() {
         let refused = [
             "123456789012",
+            "12345678",
+            "password",
+            "qwer1234",
+            "abcd1234",
+            "mei-lin1",
             "210987654321",
             "Password2026!",
             "p@ssw0rd2026",

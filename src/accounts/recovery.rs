@@ -157,7 +157,7 @@ impl Accounts {
         code: Option<&str>,
     ) -> Result<HeaderValue, AccountRefusal> {
         let (user, number) = self.read_recovery(token).await?;
-        if !password::is_acceptable(&new, &user.username) {
+        if !password::is_acceptable(&new, &user.username, user.role) {
             return Err(AccountRefusal::WeakPassword);
         }
         if user.second_factor.is_some() {

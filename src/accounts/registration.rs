@@ -34,7 +34,7 @@ impl Accounts {
     ) -> Result<Session, AccountRefusal> {
         self.registrations.admit(device).await?;
         let username = &*names::normalized(username);
-        match (names::is_valid(username), password::is_acceptable(&password, username)) {
+        match (names::is_valid(username), password::is_acceptable(&password, username, Role::User)) {
             (true, true) => {}
             (false, true) => return Err(AccountRefusal::BadUsername),
             (true, false) => return Err(AccountRefusal::WeakPassword),

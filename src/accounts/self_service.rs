@@ -54,7 +54,7 @@ impl Accounts {
         present: SecretString,
         new: SecretString,
     ) -> Result<Session, AccountRefusal> {
-        if !password::is_acceptable(&new, &session.username) {
+        if !password::is_acceptable(&new, &session.username, session.role) {
             return Err(AccountRefusal::WeakPassword);
         }
         let mut user = self.confirm(session, device, present).await?;

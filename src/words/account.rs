@@ -12,8 +12,8 @@ texts! {
         count_devices: "{} 台", "{}";
         count_passkeys: "{} 个", "{}";
         since: "注册于", "Member since";
-        must_change: "请先设置自己的密码。当前密码由管理员代为创建，仅供首次登录使用。",
-            "Please set your own password first. Your current one was created by someone else.";
+        must_change: "使用管理功能前，请先设置一个只有你知道、至少 12 个字符的密码。",
+            "Before you use the console, please set a password that only you know, of at least 12 characters.";
         done_password: "密码已修改，其他设备已全部退出。", "Password changed. All other devices have been logged out.";
         done_session: "该设备已退出。", "Device logged out.";
         done_factor_off: "两步验证已关闭。", "Two-step verification is off.";
@@ -101,7 +101,7 @@ texts! {
             "Many accounts were just created from your network. Fill in the form now, and send it after";
         proof_computing: "正在核验浏览器，只需几秒…", "Checking your browser. This takes a few seconds…";
         show_password: "显示密码", "Show password";
-        rule_length: "至少 12 个字符", "At least 12 characters";
+        rule_length: "至少 {} 个字符", "At least {} characters";
         rule_varied: "不是重复的字符、连续的按键或用户名", "Not a repetition, a row of keys or your username";
         strength: "强度", "Strength";
         strengths: "太弱|一般|良好|很强", "too weak|fair|good|strong";

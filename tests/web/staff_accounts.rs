@@ -55,6 +55,37 @@ async fn staff_are_added_appointed_and_dismissed() {
 }
 
 #[tokio::test]
+async fn shopper_who_is_appointed_replaces_a_password_that_is_short_for_staff() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    let made = shop.visitor().post("/api/register", json!({"username": "mei", "password": "kq7-mt4v"})).await;
+    assert_eq!(made.status, 201, "eight characters are enough for a shopper: {}", made.text());
+    shop.add_account("lin", PASSWORD.1, Role::User).await;
+    for name in ["mei", "lin"] {
+        let form = format!("username={name}&role=viewer&confirm=yes");
+        assert!(
+            admin
+                .send_form("/admin/staff/appoint?lang=en", &form)
+                .await
+                .leads_to("/admin/users?show=staff&lang=en&done=appoint")
+        );
+    }
+    let mei = shop.log_in("mei", "kq7-mt4v").await;
+    assert_eq!(mei.get("/api/admin/sales").await.problem(), problem(403, "must_change_password"));
+    let json_type = [("content-type", "application/json")];
+    let change = async |new: &str| {
+        let body = json!({"password": "kq7-mt4v", "new_password": new}).to_string();
+        mei.send("PUT", "/api/account/password", &json_type, body).await
+    };
+    assert_eq!(change("mt4v-kq7-b").await.problem(), problem(422, "weak_password"));
+    let changed = change("mt4v-kq7-b9x").await;
+    let mei = TestClient { cookie: Some(changed.cookie()), ..mei };
+    assert_eq!(mei.get("/api/admin/sales").await.status, 200);
+    let lin = shop.log_in("lin", PASSWORD.0).await;
+    assert_eq!(lin.get("/api/admin/sales").await.status, 200, "a long one stays");
+}
+
+#[tokio::test]
 async fn temporary_password_expires_and_an_owner_gives_a_new_one() {
     let clock = Clock::manual(jiff::Timestamp::from_second(1_795_000_000).unwrap());
     let shop = TestShop::open_at(&clock).await;

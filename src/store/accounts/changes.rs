@@ -131,6 +131,13 @@ impl AccountStore<'_> {
         Ok((ended, kept))
     }
 
+    /// The user has to choose another password before anything else.
+    pub async fn require_new_password(self, id: UserId) -> Result<(), StoreError> {
+        let query = sqlx::query("UPDATE users SET must_change_password = 1 WHERE id = $1").bind(id.to_string());
+        query.execute(&self.pool).await?;
+        Ok(())
+    }
+
     /// Changes an account if the actor is allowed to, and logs it.
     pub async fn change_account(
         self,

@@ -88,7 +88,7 @@ pub async fn show((State(shop), SignedIn(session)): UserCall) -> Result<Response
 #[serde(deny_unknown_fields)]
 pub struct PasswordChangeBody {
     password: Secret,
-    #[schemars(length(min = 12, max = 256))]
+    #[schemars(length(min = 8, max = 256))]
     new_password: Secret,
 }
 

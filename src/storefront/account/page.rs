@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::UserVisit;
 use crate::account::api::{delete_account, export_account};
-use accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Enrolment, Session};
+use accounts::{AccountRefusal, DeletionRefusal, DeletionRequest, Enrolment, Session, min_password_chars};
 use domain::ledger::money;
 use domain::{Money, Role};
 use pages::{Chrome, filters};
@@ -367,6 +367,10 @@ impl AccountPage {
         };
         let must_change = self.user.must_change_password && section == "password-form";
         section == of_form || section == of_action || must_change
+    }
+
+    fn min_chars(&self) -> usize {
+        min_password_chars(self.user.role)
     }
 
     /// A number of things that the account has, in words.

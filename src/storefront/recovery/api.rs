@@ -94,7 +94,7 @@ pub async fn request(
 #[serde(deny_unknown_fields)]
 pub struct NewPasswordBody {
     token: String,
-    #[schemars(length(min = 12, max = 256))]
+    #[schemars(length(min = 8, max = 256))]
     new_password: Secret,
     /// The code of the second factor, if the account has one.
     code: Option<String>,

@@ -11,7 +11,7 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use serde::Deserialize;
 
 use crate::sign_in::page::{Beside, beside};
-use accounts::AccountRefusal;
+use accounts::{AccountRefusal, min_password_chars};
 use domain::MailKind;
 use pages::{Chrome, filters};
 use web::Shop;
@@ -45,6 +45,7 @@ pub async fn request(
 ) -> Result<Response, Problem> {
     match shop.accounts.request_access(&device, &form.account, MailKind::Recovery, visitor.locale).await {
         Ok(()) => request_page(&shop, &visitor, StatusCode::OK, true, None),
+        min_chars: min_password_chars(user.role),
         Err(refusal @ AccountRefusal::Throttled(_)) => {
             let code = Problem::from(refusal).code();
             request_page(&shop, &visitor, code.status(), false, Some(code.as_str()))
@@ -91,6 +92,7 @@ async fn form(
         beside: beside(shop, visitor.locale, ""),
     };
     personal(status, &page)
+        min_chars: 0,
 }
 
 /// A link that is not valid leads back to the form that sends another link.
@@ -146,6 +148,8 @@ fn done(shop: &Shop, visitor: &Visitor, known: HeaderValue) -> Result<Response, 
 
 /// Longer than it takes to choose a password, in seconds. The token itself has a time of its own.
 const LIFETIME_SECONDS: u32 = 30 * 60;
+    /// The characters that the new password has at least.
+    pub min_chars: usize,
 
 /// The token of the link that was opened last in this browser. Empty without one, which no link has.
 pub struct LinkToken(pub String);

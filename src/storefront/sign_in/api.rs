@@ -27,7 +27,7 @@ use web::problem::Problem;
 pub struct RegistrationBody {
     #[schemars(length(min = 3, max = 32))]
     username: String,
-    #[schemars(length(min = 12, max = 256))]
+    #[schemars(length(min = 8, max = 256))]
     password: Secret,
     /// The challenge that [`due_proof`] answered, once it is solved or its waiting time is over.
     #[serde(default)]
@@ -103,7 +103,7 @@ pub async fn verify_contact(
 #[serde(deny_unknown_fields)]
 pub struct LogInBody {
     username: String,
-    #[schemars(length(min = 12, max = 256))]
+    #[schemars(length(min = 8, max = 256))]
     password: Secret,
     /// A code of the authenticator, or a recovery code. Needed where a second factor is set up.
     code: Option<String>,

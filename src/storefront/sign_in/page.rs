@@ -10,9 +10,9 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use accounts::{AccountRefusal, DueProof, RegistrationProof, Session};
+use accounts::{AccountRefusal, DueProof, RegistrationProof, Session, min_password_chars};
 use domain::proof_of_work::{ITERATIONS, PARTS};
-use domain::{Locale, Money, Phase, Picture, SaleId};
+use domain::{Locale, Money, Phase, Picture, Role, SaleId};
 use engine::catalogue::CatalogueEntry;
 use pages::{Chrome, filters};
 use web::Shop;
@@ -415,6 +415,11 @@ impl SignInPage {
 
     fn is_name_refused(&self) -> bool {
         matches!(self.name_error(), Some("username_taken" | "bad_username"))
+    }
+
+    /// The characters of a shopper's password at least.
+    fn min_chars(&self) -> usize {
+        min_password_chars(Role::User)
     }
 
     /// The code and the words of an error that stands at its field.
