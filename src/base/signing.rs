@@ -58,6 +58,11 @@ impl Signer {
         text
     }
 
+    /// The signature alone, as bytes.
+    pub fn digest(&self, payload: &[u8]) -> [u8; 32] {
+        hmac::sign(&self.key, payload).as_ref().try_into().expect("SHA-256 has 32 bytes")
+    }
+
     /// Appends to a text the signature alone, of a payload that the verifier knows by itself.
     pub fn append_signature(&self, payload: &[u8], text: &mut String) {
         URL_SAFE_NO_PAD.encode_string(hmac::sign(&self.key, payload), text);

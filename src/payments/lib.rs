@@ -143,6 +143,15 @@ impl Payments {
         offered.map(|provider| provider.name()).collect()
     }
 
+    /// Whether all that take an amount open in WeChat's own browser.
+    pub fn open_in_wechat(&self, amount: Money) -> bool {
+        self.providers
+            .offered
+            .iter()
+            .filter(|provider| provider.takes(amount))
+            .all(|provider| provider.opens_in_wechat())
+    }
+
     /// Whether a provider takes payments and top-ups.
     pub fn is_online(&self) -> bool {
         !self.providers.offered.is_empty()

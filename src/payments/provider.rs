@@ -33,6 +33,11 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Whether the provider's page or app opens in WeChat's own browser.
+    fn opens_in_wechat(&self) -> bool {
+        true
+    }
+
     /// Whether the provider can take exactly this amount of this currency.
     fn takes(&self, amount: Money) -> bool;
 

@@ -57,8 +57,8 @@ pub mod recovery {
 }
 pub mod sign_in {
     pub mod api;
+    pub mod by_mail;
     pub mod contact;
-    pub mod mail_code;
     pub mod page;
 }
 

@@ -9,7 +9,7 @@ use crate::{
     account, addresses, draws, eligibility, orders, packets, passkeys, questions, recovery, sales, sign_in, site,
     waiting_room, waitlist, wallet,
 };
-use domain::Locale;
+use domain::{Locale, MailKind};
 use web::document::Api;
 use web::router::{Routes, delete, get, post, put};
 use web::{Shop, account_limits, idempotency, step_up};
@@ -88,7 +88,7 @@ fn public_api() -> Routes {
         .route("/api/login/mail/code", post(sign_in::api::log_in_by_mail))
         .route("/api/login/passkey", post(passkeys::log_in))
         .route("/api/login/passkey/challenge", post(passkeys::log_in_challenge))
-        .route("/api/recovery", post(recovery::api::request))
+        .route("/api/recovery", post(sign_in::api::request_recovery))
         .route("/api/recovery/password", post(recovery::api::set_password))
         .route("/api/mail/verify", post(recovery::api::verify_address))
         .route("/api/logout", post(sign_in::api::log_out))
@@ -209,10 +209,10 @@ fn pages_of(locale: Locale) -> Routes {
         .route(&at("/register/contact"), get(sign_in::contact::show).merge(post(sign_in::contact::request)))
         .route(&at("/register/contact/verify"), post(sign_in::contact::verify))
         .route(&at("/login/code"), post(sign_in::page::log_in_with_code))
-        .route(&at("/login/mail"), get(sign_in::mail_code::show).merge(post(sign_in::mail_code::request)))
-        .route(&at("/login/mail/code"), post(sign_in::mail_code::log_in))
+        .route(&at("/login/mail"), sign_in::by_mail::form_for(MailKind::SignInCode))
+        .route(&at("/login/mail/code"), post(sign_in::by_mail::log_in))
         .route(&at("/logout"), post(sign_in::page::log_out))
-        .route(&at("/recovery"), get(recovery::page::show).merge(post(recovery::page::request)))
+        .route(&at("/recovery"), sign_in::by_mail::form_for(MailKind::Recovery))
         .route(&at("/recovery/password"), get(recovery::page::new_password).merge(post(recovery::page::set_password)))
         .route(&at("/mail"), get(account::mail_address::show).merge(post(account::mail_address::verify)))
         .route(&at("/account/mail"), post(account::mail_address::enter))

@@ -279,6 +279,11 @@ impl Provider for Alipay {
         self.is_test
     }
 
+    /// WeChat opens no page of Alipay.
+    fn opens_in_wechat(&self) -> bool {
+        false
+    }
+
     fn takes(&self, amount: Money) -> bool {
         is_yuan(amount)
     }

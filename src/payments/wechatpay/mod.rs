@@ -290,6 +290,11 @@ impl Provider for WechatPay {
         self.is_test
     }
 
+    /// Its page for browsers refuses WeChat's own, where only JSAPI pays.
+    fn opens_in_wechat(&self) -> bool {
+        false
+    }
+
     fn takes(&self, amount: Money) -> bool {
         china::is_yuan(amount)
     }

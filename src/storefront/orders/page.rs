@@ -196,7 +196,8 @@ pub async fn page(
         let balance = balance_of(&shop.store, session.user_id).await?;
         wallet = Some(money(balance.amount + deposit.map_or(0, |deposit| deposit.amount)));
     }
-    let offers = shop.payments.offers(order.amount);
+    let amount = order.amount;
+    let offers = shop.payments.offers(amount);
     let leaves = shop.catalogue.front(order.sale_id).is_some();
     let OrderPageForms { appeal, invoice, returned: return_form } = forms;
     let is_refused = appeal.error.is_some() || !invoice.errors.is_empty() || !return_form.errors.is_empty();
@@ -211,7 +212,7 @@ pub async fn page(
         wallet,
         deposit,
         offers,
-        is_in_wechat: visitor.is_in_wechat,
+        needs_other_browser: visitor.is_in_wechat && !shop.payments.open_in_wechat(amount),
         leaves,
         sale,
         now,

@@ -194,8 +194,8 @@ pub struct OrderPage {
     pub deposit: Option<Money>,
     /// The names of the providers that take the amount, in the order of the shop.
     pub offers: Vec<&'static str>,
-    /// Whether the page is looked at in WeChat's own browser.
-    pub is_in_wechat: bool,
+    /// Whether a provider's page or app cannot be opened where the page is looked at, which is in WeChat.
+    pub needs_other_browser: bool,
     /// Whether the order is paid in another shop.
     pub leaves: bool,
     /// `None` for a sale that is gone.
@@ -221,11 +221,6 @@ pub struct SaleOfOrder {
 }
 
 impl OrderPage {
-    /// Whether a provider's page or app cannot be opened here: neither WeChat Pay's for browsers nor Alipay opens in WeChat.
-    fn needs_other_browser(&self) -> bool {
-        self.is_in_wechat && self.offers.iter().any(|name| matches!(*name, "wechatpay" | "alipay"))
-    }
-
     /// What shipping costs, in a few words; `None` if there is nothing to say.
     fn shipping(&self) -> Option<String> {
         let (t, cost) = (&self.chrome.text().shipping, self.order.shipping);

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::UserCall;
-use domain::MailKind;
+use crate::sign_in::api::request_recovery;
 use web::Shop;
 use web::extract::client::ClientDevice;
 use web::extract::session::SignedIn;
@@ -72,26 +72,6 @@ pub async fn verify_address(
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RecoveryBody {
-    /// A user name, or a verified address.
-    #[schemars(length(max = 254))]
-    account: String,
-}
-
-/// The answer is the same for every name and address.
-pub async fn request(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    uri: Uri,
-    headers: HeaderMap,
-    Json(RecoveryBody { account }): Json<RecoveryBody>,
-) -> Result<StatusCode, Problem> {
-    shop.accounts.request_access(&device, &account, MailKind::Recovery, locale(&uri, &headers)).await?;
-    Ok(StatusCode::ACCEPTED)
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct NewPasswordBody {
     token: String,
     #[schemars(length(min = 8, max = 256))]
@@ -123,7 +103,7 @@ web::operations! { "accounts"
         204 ();
         refuses BadLink;
     /// Ask for a link that sets a new password
-    POST "/api/recovery" requestRecovery = request;
+    POST "/api/recovery" requestRecovery = request_recovery;
         202 (), "The same for every name and address. If there is such an account, with a verified address, a \
             message is on its way.";
         refuses RateLimited;

@@ -1,4 +1,4 @@
-//! The pages for a lost password: asking for a link, and setting a new password by it.
+//! The page behind a link that sets a new password, and how such links are opened. `sign_in::by_mail` asks for them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use serde::Deserialize;
 
 use crate::sign_in::page::{Beside, beside};
 use accounts::{AccountRefusal, min_password_chars};
-use domain::MailKind;
 use pages::{Chrome, filters};
 use web::Shop;
 use web::extract::client::ClientDevice;
@@ -24,46 +23,6 @@ use web::shared::FieldError;
 use web::shared::negotiation::{personal, see_other};
 use web::shared::paths::recovery_path;
 use web::views::error_text;
-use words::problem;
-
-pub async fn show(State(shop): State<Arc<Shop>>, visitor: Visitor) -> Result<Response, Problem> {
-    request_page(&shop, &visitor, StatusCode::OK, false, None)
-}
-
-#[derive(Deserialize)]
-pub struct RecoveryForm {
-    #[serde(default)]
-    account: String,
-}
-
-/// The answer is the same for every name and address.
-pub async fn request(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    visitor: Visitor,
-    Form(form): Form<RecoveryForm>,
-) -> Result<Response, Problem> {
-    match shop.accounts.request_access(&device, &form.account, MailKind::Recovery, visitor.locale).await {
-        Ok(()) => request_page(&shop, &visitor, StatusCode::OK, true, None),
-        min_chars: min_password_chars(user.role),
-        Err(refusal @ AccountRefusal::Throttled(_)) => {
-            let code = Problem::from(refusal).code();
-            request_page(&shop, &visitor, code.status(), false, Some(code.as_str()))
-        }
-        Err(refusal) => Err(refusal.into()),
-    }
-}
-
-fn request_page(
-    shop: &Shop,
-    visitor: &Visitor,
-    status: StatusCode,
-    is_sent: bool,
-    error: Option<&'static str>,
-) -> Result<Response, Problem> {
-    let chrome = visitor.chrome_at(recovery_path(visitor.locale));
-    personal(status, &RecoveryRequestPage { chrome, is_sent, error, beside: beside(shop, visitor.locale, "") })
-}
 
 /// The form behind the link of a message. Showing it changes nothing.
 pub async fn new_password(
@@ -86,13 +45,13 @@ async fn form(
         chrome: visitor.chrome_at(format!("{}/password", recovery_path(visitor.locale))),
         token,
         needs_code: user.second_factor.is_some(),
+        min_chars: min_password_chars(user.role),
         username: user.username,
         is_done: false,
         errors,
         beside: beside(shop, visitor.locale, ""),
     };
     personal(status, &page)
-        min_chars: 0,
 }
 
 /// A link that is not valid leads back to the form that sends another link.
@@ -133,6 +92,7 @@ fn done(shop: &Shop, visitor: &Visitor, known: HeaderValue) -> Result<Response, 
         chrome,
         token: String::new(),
         needs_code: false,
+        min_chars: 0,
         username: String::new(),
         is_done: true,
         errors: Vec::new(),
@@ -148,8 +108,6 @@ fn done(shop: &Shop, visitor: &Visitor, known: HeaderValue) -> Result<Response, 
 
 /// Longer than it takes to choose a password, in seconds. The token itself has a time of its own.
 const LIFETIME_SECONDS: u32 = 30 * 60;
-    /// The characters that the new password has at least.
-    pub min_chars: usize,
 
 /// The token of the link that was opened last in this browser. Empty without one, which no link has.
 pub struct LinkToken(pub String);
@@ -180,23 +138,6 @@ fn keep(token: &str, secure: bool) -> HeaderValue {
     HeaderValue::try_from(text).expect("letters, digits and signs are valid in headers")
 }
 
-/// The form that asks for a link, or the page after it was sent.
-#[derive(Debug, Template)]
-#[template(path = "recovery/recovery.html")]
-pub struct RecoveryRequestPage {
-    pub chrome: Chrome,
-    pub is_sent: bool,
-    /// A problem code.
-    pub error: Option<&'static str>,
-    pub beside: Beside,
-}
-
-impl RecoveryRequestPage {
-    fn error_text(&self) -> Option<&'static str> {
-        self.error.map(|code| problem(code).text(self.chrome.locale))
-    }
-}
-
 /// The form for a new password, or the page after it was set.
 #[derive(Debug, Template)]
 #[template(path = "recovery/new_password.html")]
@@ -207,6 +148,8 @@ pub struct NewPasswordPage {
     pub username: String,
     /// The account has a second factor.
     pub needs_code: bool,
+    /// The characters that the new password has at least.
+    pub min_chars: usize,
     pub is_done: bool,
     pub errors: Vec<FieldError>,
     pub beside: Beside,

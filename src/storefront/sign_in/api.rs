@@ -158,21 +158,29 @@ pub async fn log_in(
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MailedCodeRequest {
+pub struct ByMailRequest {
     /// A user name, or a verified address.
     #[schemars(length(max = 254))]
     account: String,
 }
 
+type ByMailCall = (State<Arc<Shop>>, ClientDevice, Uri, HeaderMap);
+
+pub async fn request_code(call: ByMailCall, Json(asked): Json<ByMailRequest>) -> Result<StatusCode, Problem> {
+    send(MailKind::SignInCode, call, &asked.account).await
+}
+
+pub async fn request_recovery(call: ByMailCall, Json(asked): Json<ByMailRequest>) -> Result<StatusCode, Problem> {
+    send(MailKind::Recovery, call, &asked.account).await
+}
+
 /// The answer is the same for every name and address.
-pub async fn request_code(
-    State(shop): State<Arc<Shop>>,
-    ClientDevice(device): ClientDevice,
-    uri: Uri,
-    headers: HeaderMap,
-    Json(MailedCodeRequest { account }): Json<MailedCodeRequest>,
+async fn send(
+    kind: MailKind,
+    (State(shop), ClientDevice(device), uri, headers): ByMailCall,
+    account: &str,
 ) -> Result<StatusCode, Problem> {
-    shop.accounts.request_access(&device, &account, MailKind::SignInCode, locale(&uri, &headers)).await?;
+    shop.accounts.request_access(&device, account, kind, locale(&uri, &headers)).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
