@@ -37,7 +37,10 @@ pub struct Letters {
 impl Letters {
     pub fn letter(&self, mail: &Mail, view: LinkView, shop: &ShopSettings) -> Letter {
         let t = &text(mail.locale).mail;
-        let (subject, about) = words(t, mail.kind);
+        let (subject, about) = match is_assumed(mail) {
+            true => (t.assumed_subject, t.assumed),
+            false => words(t, mail.kind),
+        };
         let hello = mail.username.as_ref().map_or(t.hello_visitor.to_owned(), |name| fill(t.hello, name));
         let mut parts = vec![hello, self.about(mail, about, view, shop)];
         if mail.kind.has_secret() {
@@ -118,6 +121,9 @@ impl Letters {
         let fact = |name: &str| mail.facts[name].as_str().map(str::to_owned);
         let label = ParcelLabel { carrier: fact("carrier"), number: fact("number") };
         let mut parts = vec![about.to_owned()];
+        if is_assumed(mail) {
+            parts[0] += &format!("\n{}/{}/about#contact", self.public_url, mail.locale);
+        }
         if let Some(carrier) = label.carrier_name(mail.locale).filter(|_| mail.kind == MailKind::ParcelShipped) {
             let carried = fill(&fill(t.shipped_by, carrier), label.number.as_deref().unwrap_or_default());
             parts.push(
@@ -175,6 +181,11 @@ impl Letters {
 fn numbered(mail: &Mail, user: UserId) -> MailLink {
     let number = mail.facts["number"].as_i64().unwrap_or_default();
     MailLink { user, number, expires_at: mail.expires_at }
+}
+
+/// Whether nobody said that the parcel was delivered: it was sent some days ago.
+pub(crate) fn is_assumed(mail: &Mail) -> bool {
+    mail.facts["assumed"] == true
 }
 
 /// The name of the goods that the message is about.

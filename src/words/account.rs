@@ -397,6 +397,9 @@ texts! {
         shipped_by: "{} {}", "{} {}";
         delivered_subject: "{}：订单已送达", "{}: your order was delivered";
         delivered: "你的订单已送达。如果没有收到，请联系商店。", "Your order was delivered. If you don’t have it, please contact the shop.";
+        assumed_subject: "{}：包裹视为已送达", "{}: your parcel counts as delivered";
+        assumed: "你的包裹已寄出多日，没有新的消息，因此视为已送达。如果没有收到，请告诉商店：",
+            "Your parcel was sent some days ago and nothing was heard of it, so it counts as delivered. If it didn’t come, please tell the shop:";
         lost_subject: "{}：包裹丢失", "{}: your parcel is lost";
         lost: "你的包裹在运输途中丢失了，商店会与你联系处理。", "Your parcel got lost on its way. The shop will sort it out with you.";
         returned_subject: "{}：包裹已退回商店", "{}: your parcel came back to the shop";

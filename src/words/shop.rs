@@ -221,6 +221,7 @@ texts! {
         payment_ends: "付款时间还剩不到 5 分钟", "Less than five minutes left to pay";
         parcel_shipped: "你的订单已发货", "Your order is on its way";
         parcel_delivered: "你的订单已送达", "Your order was delivered";
+        parcel_assumed: "你的包裹视为已送达，没收到请告诉商店", "Your parcel counts as delivered. Tell the shop if it didn’t come";
         return_accepted: "你的退货申请已通过", "Your return was accepted";
         return_refused: "你的退货申请未通过", "Your return was refused";
         return_refunded: "商店已收到退货，正在退款", "Your return arrived and is being refunded";
@@ -309,9 +310,9 @@ texts! {
         draw_drawn: "已抽签", "Drawn";
         draw_opens: "距开放报名", "Opens in";
         draw_closes: "距报名截止", "Closes in";
-        go_buy: "立即抢购", "Buy now";
         draw_opens_at: "{} 开放报名", "Opens {}";
         draw_closes_at: "{} 截止", "Closes {}";
+        go_buy: "立即抢购", "Buy now";
         go_remind: "提醒我", "Remind me";
         go_join: "去排队", "Join the line";
         go_enter: "报名抽签", "Enter the draw";
@@ -322,8 +323,8 @@ texts! {
         go_over: "已结束", "Ended";
         hot: "快抢光了", "Almost gone";
         head_upcoming: "距开抢", "Starts in";
-        head_open: "距结束", "Ends in";
         head_upcoming_at: "{} 开抢", "Starts {}";
+        head_open: "距结束", "Ends in";
         head_open_endless: "抢购进行中", "Open now";
         head_unknown: "敬请期待", "Coming soon";
         button_upcoming: "尚未开始", "Not open yet";

@@ -69,6 +69,7 @@ async fn parcel_counts_as_delivered_some_days_after_it_was_sent_and_can_then_be_
     let shop = TestShop::open_at(&clock).await;
     let (admin, mei, lan) = (shop.admin().await, shop.shopper("mei").await, shop.shopper("lan").await);
     let password = admin.password.clone().unwrap();
+    mei.verify(MEI).await;
     let sale = shop.open_sale(&admin, 5).await;
     let (order, url) = sendable_order(&shop, &mei, &sale).await;
     let (held, _) = sendable_order(&shop, &lan, &sale).await;
@@ -88,6 +89,12 @@ async fn parcel_counts_as_delivered_some_days_after_it_was_sent_and_can_then_be_
     clock.advance(Duration::from_secs(24 * 3600));
     assert_eq!(orders::parcels::deliver_overdue(&shop.parts.store, 0).await.unwrap(), 0, "never by itself");
     assert_eq!((deliver().await, deliver().await), (1, 0));
+    let letter = shop.letter(&shop.mails().await.pop().unwrap());
+    assert!(letter.subject.contains("counts as delivered") || letter.subject.contains("视为已送达"), "{letter:?}");
+    assert!(
+        letter.text.contains("/about#contact") && letter.text.contains(&order),
+        "what to do if it did not come: {letter:?}"
+    );
     let (admin, mei) = (shop.log_in("admin", &password).await, shop.log_in("mei", "correct horse").await);
     assert_eq!(parcel(&mei, &url).await["state"], "delivered");
     let page = mei.get(&format!("/en/orders/{sale}/{order}")).await;

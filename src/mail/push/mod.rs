@@ -26,6 +26,7 @@ use tokio::sync::OnceCell;
 use tracing::{info, warn};
 use url::Url;
 
+use crate::letter::is_assumed;
 use crate::outside::{Limits, OutsideTransport};
 use crate::{Outbox, TransportError};
 use base::metrics::Metrics;
@@ -145,6 +146,7 @@ fn payload(mail: &Mail) -> Value {
         MailKind::DrawResult => fill(t.draw_result, goods),
         MailKind::UnitOffered => t.unit_offered.to_owned(),
         MailKind::ParcelShipped => t.parcel_shipped.to_owned(),
+        MailKind::ParcelDelivered if is_assumed(mail) => t.parcel_assumed.to_owned(),
         MailKind::ParcelDelivered => t.parcel_delivered.to_owned(),
         MailKind::ReturnAccepted => t.return_accepted.to_owned(),
         MailKind::ReturnRefused => t.return_refused.to_owned(),

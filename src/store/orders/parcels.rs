@@ -115,8 +115,11 @@ async fn add_step(
 ) -> Result<(), sqlx::Error> {
     write_step(tx, id, before, (state, label), actor).await?;
     let is_moved = before.map(Parcel::state) != Some(state);
-    if let (ParcelActor::Staff(_), Some(kind)) = (actor, mail_of(state, is_moved)) {
-        let facts = json!({"sale": sale, "order": id, "carrier": label.carrier, "number": label.number});
+    // Owners know what they did themselves.
+    if let (ParcelActor::Staff(_) | ParcelActor::Clock, Some(kind)) = (actor, mail_of(state, is_moved)) {
+        let assumed = matches!(actor, ParcelActor::Clock);
+        let (carrier, number) = (&label.carrier, &label.number);
+        let facts = json!({"sale": sale, "order": id, "carrier": carrier, "number": number, "assumed": assumed});
         mail::notify(tx, owner, kind, facts).await?;
     }
     Ok(())
