@@ -10,6 +10,7 @@ PORT_NAMES=(
     watched0 watched1 watched2 sentinel0 sentinel1 sentinel2
     spare0 spare1 spare2 spare0_bus spare1_bus spare2_bus
     redis_tls replica_tls rabbitmq_tls smtp
+    providers
 )
 
 install_packages() {

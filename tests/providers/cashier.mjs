@@ -1,18 +1,20 @@
-// The stand-ins of all providers, for a person who clicks through the cashier (`scripts/cashier`) and for a browser.
+// The stand-ins of all providers, for a person who clicks through the cashier (`scripts/stack up --providers`) and for a browser.
 //
 // It prints the settings of a shop that is paid there, and serves the providers' pages and one with all payments that wait to be
 // made. There the payer pays, the provider tells the shop, and leads back to it. Its arguments are the addresses of the shop and
-// of these pages.
+// of these pages, and the folder where the stand-ins keep what they know; without it they forget it when they end.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 
-const [SHOP, PAGES] = process.argv.slice(2);
+const [SHOP, PAGES, FOLDER] = process.argv.slice(2);
 const V3_KEY = '0123456789abcdef0123456789abcdef';
 const keys = new URL('./keys/', import.meta.url).pathname;
 
 async function start(script, ...rest) {
-  const child = spawn('node', [new URL(script, import.meta.url).pathname, ...rest], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, STAND_IN_PAGES: PAGES } });
+  const state = FOLDER && { STAND_IN_STATE: `${FOLDER}/${script.slice(2, -4)}.state` };
+  const env = { ...process.env, STAND_IN_PAGES: PAGES, ...state };
+  const child = spawn('node', [new URL(script, import.meta.url).pathname, ...rest], { stdio: ['pipe', 'pipe', 'inherit'], env });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const port = Number((await lines.next()).value);
   let last = Promise.resolve();
@@ -90,10 +92,19 @@ const server = createServer(async (request, response) => {
 server.listen(new URL(PAGES).port, '127.0.0.1', () => {
   console.log(`export SECKILL_PUBLIC_URL=${SHOP}
 export SECKILL_PAYMENTS=wechatpay,alipay,stripe
-export SECKILL_STRIPE_SECRET_KEY=sk_test_0123456789 SECKILL_STRIPE_WEBHOOK_SECRET=whsec_0123456789 SECKILL_STRIPE_API=${stripe.api}
-export SECKILL_WECHATPAY_MCHID=1900000001 SECKILL_WECHATPAY_APPID=wx0123456789abcdef SECKILL_WECHATPAY_SERIAL=1DDE55AD98ED71D6
-export SECKILL_WECHATPAY_KEY_FILE=${keys}merchant.key SECKILL_WECHATPAY_V3_KEY=${V3_KEY} SECKILL_WECHATPAY_API=${wechatpay.api}
-export SECKILL_ALIPAY_APP_ID=2021000000000001 SECKILL_ALIPAY_SELLER_ID=2088000000000001 SECKILL_ALIPAY_API=${alipay.api}
-export SECKILL_ALIPAY_KEY_FILE=${keys}merchant.key SECKILL_ALIPAY_PUBLIC_KEY_FILE=${keys}platform_a.pem
+export SECKILL_STRIPE_SECRET_KEY=sk_test_0123456789
+export SECKILL_STRIPE_WEBHOOK_SECRET=whsec_0123456789
+export SECKILL_STRIPE_API=${stripe.api}
+export SECKILL_WECHATPAY_MCHID=1900000001
+export SECKILL_WECHATPAY_APPID=wx0123456789abcdef
+export SECKILL_WECHATPAY_SERIAL=1DDE55AD98ED71D6
+export SECKILL_WECHATPAY_KEY_FILE=${keys}merchant.key
+export SECKILL_WECHATPAY_V3_KEY=${V3_KEY}
+export SECKILL_WECHATPAY_API=${wechatpay.api}
+export SECKILL_ALIPAY_APP_ID=2021000000000001
+export SECKILL_ALIPAY_SELLER_ID=2088000000000001
+export SECKILL_ALIPAY_API=${alipay.api}
+export SECKILL_ALIPAY_KEY_FILE=${keys}merchant.key
+export SECKILL_ALIPAY_PUBLIC_KEY_FILE=${keys}platform_a.pem
 # ready`);
 });
