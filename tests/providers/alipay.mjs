@@ -5,7 +5,7 @@ import { createSign } from 'node:crypto';
 import { X509Certificate } from 'node:crypto';
 import { crc32, deflateRawSync } from 'node:zlib';
 import { AlipaySdk } from 'alipay-sdk';
-import { address, billed, chinaDay, chinaTime, faults, keep, key, move, next, Refused, serve } from './stand_in.mjs';
+import { address, billed, chinaDay, chinaTime, faults, keep, key, move, next, Refused, serve, sums } from './stand_in.mjs';
 
 // The part of the client that signs is not among its exports.
 const { sign: signedByClient } = await import(new URL('./node_modules/alipay-sdk/dist/esm/util.js', import.meta.url));
@@ -163,8 +163,12 @@ function archive(day) {
     ].join(',');
   };
   const rule = (text) => `#-----------------------------------------${text}----------------------------------------`;
-  const detail = ['#支付宝业务明细查询', `#账号：[${SELLER_ID}0156]`, rule('业务明细列表'), COLUMNS, ...billed(...chinaDay(day)).map(row), rule('业务明细列表结束')];
-  const summary = ['#支付宝业务汇总查询', '门店编号,门店名称,交易订单总笔数,退款订单总笔数', '合计,,1,0'];
+  const lines = billed(...chinaDay(day));
+  const { captured, refunded, fees, balance } = sums(lines);
+  const detail = ['#支付宝业务明细查询', `#账号：[${SELLER_ID}0156]`, rule('业务明细列表'), COLUMNS, ...lines.map(row), rule('业务明细列表结束')];
+  const back = lines.filter(({ refund }) => refund).length;
+  const total = ['合计', '', lines.length - back, back, signed(captured - refunded), signed(-fees), signed(balance)].join(',');
+  const summary = ['#支付宝业务汇总查询', '门店编号,门店名称,交易订单总笔数,退款订单总笔数,订单金额（元）,服务费（元）,实收净额（元）', total];
   return zip([[`${SELLER_ID}_业务明细(汇总).csv`, summary.join('\r\n')], [`${SELLER_ID}_业务明细.csv`, `${detail.join('\r\n')}\r\n`]]);
 }
 

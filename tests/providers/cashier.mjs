@@ -85,9 +85,14 @@ const server = createServer(async (request, response) => {
   if (!found) return response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8' }).end('商家参数格式有误，请联系商家解决');
   const [only, back = ''] = found;
   const shown = (await open()).filter(({ payment }) => !only || payment === only);
+  const yuan = (amount) => (amount / 100).toFixed(2);
+  const balances = await Promise.all(Object.entries(providers).map(async ([name, { ask }]) => {
+    const { captured, refunded, fees, balance } = (await ask({ do: 'state' })).sums;
+    return `<li>${name}: ${yuan(balance)} = captured ${yuan(captured)} − refunded ${yuan(refunded)} − fees ${yuan(fees)}`;
+  }));
   const rows = shown.map(({ provider, payment, amount, scan = '' }) => `<form method="post" action="/?${new URLSearchParams({ provider, payment, scan, back })}">
-<p>${provider} ${Number.isNaN(amount) ? 'QR code' : (amount / 100).toFixed(2)} <button>Pay</button> <small>${payment}</small></form>`);
-  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page(rows.join('') || '<p>None.'));
+<p>${provider} ${Number.isNaN(amount) ? 'QR code' : yuan(amount)} <button>Pay</button> <small>${payment}</small></form>`);
+  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page(`${rows.join('') || '<p>None.'}<h2>What the shop has</h2><ul>${balances.join('')}</ul>`));
 });
 server.listen(new URL(PAGES).port, '127.0.0.1', () => {
   console.log(`export SECKILL_PUBLIC_URL=${SHOP}

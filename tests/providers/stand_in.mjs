@@ -50,6 +50,13 @@ export function billed(from, to) {
   if (add) told.push({ line: 'line-of-another', of: 'another', amount: add, fee: 0, at: from });
   return told.filter(({ at }) => at >= from && at < to);
 }
+/** What such movements add up to; without an argument, what the merchant has. */
+export function sums(lines = moved) {
+  const of = (isIn) => lines.filter(isIn).reduce((sum, { amount }) => sum + amount, 0);
+  const [captured, refunded] = [of(({ refund }) => !refund), of(({ refund }) => refund)];
+  const fees = lines.reduce((sum, { fee }) => sum + fee, 0);
+  return { captured, refunded, fees, balance: captured - refunded - fees };
+}
 /** The bounds of a day in China. */
 export const chinaDay = (day) => [0, 24 * 3600].map((offset) => Date.parse(`${day}T00:00:00+08:00`) / 1000 + offset);
 export const chinaTime = (at) => new Date((at + 8 * 3600) * 1000).toISOString().slice(0, 19).replace('T', ' ');
@@ -161,7 +168,7 @@ export async function serve({ answer, write, name, commands, fault = () => {}, t
       ahead = at - Math.floor(Date.now() / 1000);
       return {};
     },
-    state: () => ({ ...commands.state(), faults }),
+    state: () => ({ ...commands.state(), faults, sums: sums() }),
   };
   const read = (file) => readFileSync(`${tls}/${file}`);
   const server = tls ? createTlsServer({ cert: read('server.pem'), key: read('server.key') }, handle) : createServer(handle);

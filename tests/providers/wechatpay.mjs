@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createHash, createPublicKey } from 'node:crypto';
 import WechatPay from 'wechatpay-axios-plugin';
-import { address, billed, chinaDay, chinaTime, faults, keep, key, move, next, Refused, serve } from './stand_in.mjs';
+import { address, billed, chinaDay, chinaTime, faults, keep, key, move, next, Refused, serve, sums } from './stand_in.mjs';
 
 const { Aes, Formatter, Rsa } = WechatPay;
 const [MCHID, APPID, SERIAL, V3_KEY, PUBLIC_KEY_ID] = process.argv.slice(2);
@@ -85,8 +85,10 @@ function table(day) {
       yuan(paid), yuan(back), '',
     ].map((field) => `\`${field}`).join(',');
   };
-  const sums = '总交易单数,应结订单总金额,退款总金额,充值券退款总金额,手续费总金额,订单总金额,申请退款总金额';
-  return lines.length && `\ufeff${[COLUMNS, ...lines.map(row), sums, `\`${lines.length},\`0.00`].join('\r\n')}\r\n`;
+  const total = '总交易单数,应结订单总金额,退款总金额,充值券退款总金额,手续费总金额,订单总金额,申请退款总金额';
+  const { captured, refunded, fees } = sums(lines);
+  const totals = [lines.length, yuan(captured), yuan(refunded), '0.00', `${yuan(fees)}000`, yuan(captured), yuan(refunded)].map((field) => `\`${field}`).join(',');
+  return lines.length && `\ufeff${[COLUMNS, ...lines.map(row), total, totals].join('\r\n')}\r\n`;
 }
 
 /** An order as answers and notices tell it. */

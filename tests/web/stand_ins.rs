@@ -369,7 +369,11 @@ impl Arena {
         let refunded = PRICE + 500;
         let expected = [(MovementKind::Charge, 4 * PRICE, 4 * PRICE, 4), (MovementKind::Refund, refunded, refunded, 2)];
         assert_eq!(sums.collect::<Vec<_>>(), expected);
-        assert!(agreed.totals.fees[0].amount > 0, "{agreed:?}");
+        let has = self.fake.ask(&json!({"do": "state"}))["sums"].clone();
+        let fees = agreed.totals.fees[0].amount;
+        let balance = 4 * PRICE - refunded - fees;
+        let told = json!({"captured": 4 * PRICE, "refunded": refunded, "fees": fees, "balance": balance});
+        assert!(fees > 0 && has == told, "the stand-in has {has}, the bill has {told}");
         assert_eq!(self.settle(day).await.totals, agreed.totals);
 
         // The bill lacks a line, has another amount, and one that the shop never heard of.

@@ -450,6 +450,15 @@ async fn settle(shop: &Shop, fakes: &[Arc<Fake>; 3]) -> Vec<String> {
         let settled = listed["settlements"].as_array().into_iter().flatten().find(|day| day["provider"] == fake.name);
         let status = settled.map(|day| day["status"].clone());
         wrong.extend((status != Some("agreed".into())).then(|| format!("{} is listed as {status:?}", fake.name)));
+        let has = fake.insist(json!({"do": "state"})).await["sums"].clone();
+        let sum = |kind: &str| {
+            let sums = settled.and_then(|day| day["sums"].as_array()).into_iter().flatten();
+            sums.filter(|sum| sum["kind"] == kind).filter_map(|sum| sum["there"]["amount"].as_i64()).sum::<i64>()
+        };
+        let billed = [("captured", sum("charge")), ("refunded", sum("refund"))];
+        let differs = billed.into_iter().filter(|(name, amount)| has[name] != *amount);
+        wrong
+            .extend(differs.map(|(name, amount)| format!("{} has {name} {}, the bill {amount}", fake.name, has[name])));
     }
     wrong
 }
