@@ -4,7 +4,7 @@ export const LABELS = {
   zh: {
     checkRules: '看看我能否参与', redeem: '使用邀请码', makeCodes: '生成并下载',
     joinWaitlist: '加入候补', leaveWaitlist: '退出候补', payOffer: '查看订单并付款',
-    logIn: '登录', logOut: '退出', toRegister: '还没有账号？注册一个', register: '注册并登录', logInToBuy: '登录后抢购', soonOpen: '即将开始，不到 1 分钟',
+    logIn: '登录', logOut: '退出', register: '注册并登录', logInToBuy: '登录后抢购', soonOpen: '即将开始，不到 1 分钟',
     username: '用户名', password: '密码', other: 'English',
     buy: '立即抢购', notOpen: '尚未开始', soldOut: '已售罄', seeOrder: '查看订单', orders: '我的订单',
     pay: /^去付款/, payAtCashier: '模拟付款成功', decline: '模拟付款失败', cancel: '取消订单', keep: '再想想', reallyCancel: '确认取消',
@@ -16,7 +16,7 @@ export const LABELS = {
   en: {
     checkRules: 'Check whether you can take part', redeem: 'Use this code', makeCodes: 'Make and download',
     joinWaitlist: 'Join the waitlist', leaveWaitlist: 'Leave the waitlist', payOffer: 'View order and pay',
-    logIn: 'Log in', logOut: 'Log out', toRegister: 'New here? Create an account', register: 'Create account', logInToBuy: 'Log in to buy', soonOpen: 'Starts in less than a minute',
+    logIn: 'Log in', logOut: 'Log out', register: 'Create account', logInToBuy: 'Log in to buy', soonOpen: 'Starts in less than a minute',
     username: 'Username', password: 'Password', other: '中文',
     buy: 'Buy now', notOpen: 'Not open yet', soldOut: 'Sold out', seeOrder: 'View order', orders: 'Orders',
     pay: /^Pay now/, payAtCashier: 'Pay', decline: 'Decline', cancel: 'Cancel order', keep: 'Keep order', reallyCancel: 'Yes, cancel order',
