@@ -46,6 +46,21 @@ async fn owner_logs_in_from_a_known_browser_while_others_guess() {
     assert_eq!(cookie_named(&page, "seckill_device"), None);
 }
 
+#[tokio::test]
+async fn buying_leads_a_browser_without_an_account_to_the_registration() {
+    let shop = TestShop::open().await;
+    let form = "/en/login?or=register&next=%2Fen%2Fsales%2F7";
+    assert!(shop.visitor().get(form).await.leads_to("/en/register?next=%2Fen%2Fsales%2F7"));
+    assert!(
+        shop.visitor().get("/en/login?next=%2Fen%2Fsales%2F7").await.is_page(200),
+        "who asks for the log-in gets it"
+    );
+    let answer = shop.visitor().post("/api/register", json!({"username": "mei", "password": "kq7-mt4v"})).await;
+    let device = cookie_named(&answer, "seckill_device");
+    let known = TestClient { cookie: device, ..shop.visitor() };
+    assert!(known.get(form).await.is_page(200), "and so does who has logged in here");
+}
+
 /// A client behind a trusted proxy, at this address.
 async fn post_from(shop: &TestShop, address: &str, path: &str, body: Value) -> TestResponse {
     let headers = [("content-type", "application/json"), ("x-forwarded-for", address)];
