@@ -26,7 +26,7 @@ function addButton(field) {
   if (hasFocus) field.focus();
 }
 
-// ---- the rules of `src/accounts/password_rules.rs` that need no list of passwords ----
+// ---- the rules of `src/accounts/password.rs` that need no list of passwords ----
 
 const MAX_CHARS = 256;
 const MIN_DIFFERENT_CHARS = 4;

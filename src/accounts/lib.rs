@@ -77,8 +77,8 @@ use passkeys::Passkeys;
 pub use passkeys::{
     AccountPasskeys, CHALLENGE_LIFETIME, CreatedPasskey, PasskeyCreation, PasskeyRequest, SignedChallenge,
 };
-pub use password::{is_acceptable_for_admin, min_password_chars};
 use password::{HashRequest, Passwords};
+pub use password::{is_acceptable_for_admin, min_password_chars};
 pub use refusal::AccountRefusal;
 use registration::{DEFAULT_FREE_REGISTRATIONS, RegistrationLimit};
 pub use registration::{DueProof, Proof as RegistrationProof};

@@ -316,7 +316,9 @@ mod tests {
 
     #[test]
     fn password_length_is_counted_in_characters() {
-        for (role, least) in [(Role::User, "kq7-mt4v"), (Role::Viewer, "kq7-mt4v-b9x"), (Role::User, "春眠不觉晓，处处")] {
+        for (role, least) in
+            [(Role::User, "kq7-mt4v"), (Role::Viewer, "kq7-mt4v-b9x"), (Role::User, "春眠不觉晓，处处")]
+        {
             assert!(accepts_of(role, least) && accepts_of(role, &counted(256)), "{role:?}");
             let shorter: String = least.chars().skip(1).collect();
             assert!(!accepts_of(role, &shorter) && !accepts_of(role, &counted(257)), "{role:?}");
