@@ -1,7 +1,7 @@
 // The list of sales: the live state of each card, session times in the visitor's time zone, and the tab of the session
 // in view.
 
-import { call, clock, count, digits, jitter, main, percentTaken, poll, say, show, slot, when, write } from './lib.js';
+import { call, clock, count, dateOf, digits, jitter, main, percentTaken, poll, say, show, slot, timeOfDay, write } from './lib.js';
 
 /** From this share on, an open sale counts as nearly over. */
 const HOT_PERCENT = 80;
@@ -20,7 +20,8 @@ function clockOf(words, at) {
   const ms = clock.until(at);
   if (!(ms > 0)) return '';
   if (ms < DAY_MS) return `${say(words)} ${digits(ms)}`;
-  return phone.matches ? say(`${words}_at`, when(new Date(at))) : `${say(words)} ${digits(ms).slice(0, -3)}`;
+  const day = new Date(at);
+  return phone.matches ? say(`${words}_at`, `${dateOf(day)} ${timeOfDay(day)}`) : `${say(words)} ${digits(ms).slice(0, -3)}`;
 }
 
 /** The key of a card's call to action. `action` in `src/pages/filters.rs` does the same without phases; change both. */

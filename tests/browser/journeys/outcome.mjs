@@ -112,12 +112,14 @@ async function lose(run) {
 /** Who pressed and got nothing has a verdict that stays, with numbers, one way on, and the next sale with its reminder. */
 async function loseByAMoment(run, words) {
   const { shop } = run;
-  const next = await shop.newSale({ goods: GOODS.sneakers, opensIn: 7_200_000 });
+  // Goods of its own, so that no sale of another journey comes first.
+  const { goods: { id: goods } } = await shop.admin.ask('POST', '/api/admin/goods', { name: { zh: '云步跑鞋', en: 'Cloudstep sneakers' }, description: { zh: '', en: '' } });
+  const next = await shop.newSale({ goods, opensIn: 7_200_000 });
   await shop.shows(next, 'upcoming');
   const winner = await shop.register();
-  const gone = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
+  const gone = await shop.openSale({ goods, total: 1 });
   await winner.buy(gone);
-  const sale = await shop.openSale({ goods: GOODS.sneakers, total: 1 });
+  const sale = await shop.openSale({ goods, total: 1 });
   const visitor = await (await run.visit()).logInAsNewUser();
   const { page } = visitor;
   visitor.expect(409, /\/orders$/);
