@@ -283,6 +283,7 @@ impl Services {
             packet_sync: self.packet_sync.clone(),
             monitor: self.monitor.clone(),
             clock: self.clock.clone(),
+            recent: None,
             rows_read: Arc::default(),
         }
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use clap::{Arg, ArgMatches};
 use flate2::read::MultiGzDecoder;
+use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 
 use super::SettleOptions;
@@ -28,6 +29,20 @@ const MAX_VIOLATIONS: usize = 20;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 /// Moves the cursor to the start of the terminal's line and clears the line.
 const CLEAR_LINE: &str = "\r\x1b[K";
+
+/// The audit of what changed since a day began in the shop's time zone.
+pub async fn audit_since(services: &Services, day: Date) -> anyhow::Result<Audit> {
+    let since = day.to_zoned(services.config.time_zone.clone())?.timestamp();
+    ensure!(since <= services.clock.now(), "{day} has not begun");
+    let audit = services.audit().since(since).await?;
+    let audit =
+        audit.with_context(|| format!("{day} is too long ago: changes are listed for 30 days; audit everything"))?;
+    if let Some(recent) = &audit.recent {
+        let (sales, of) = (recent.sales.len(), recent.of_sales);
+        println!("since {since}: {sales} of {of} sales were not over or had orders that changed");
+    }
+    Ok(audit)
+}
 
 /// Exit code 0: all hold; 1: one is violated; 2: unknown, because a service does not answer.
 pub async fn audit(audit: &Audit, file: AuditFile) -> ExitCode {
@@ -69,7 +84,8 @@ fn print_resumed(file: &AuditFile) {
 }
 
 fn print(check: &AuditCheck) {
-    println!("{} {}", if check.violations.is_empty() { "ok  " } else { "FAIL" }, check.promise);
+    let covers = check.covers.map(|what| format!(" ({what})")).unwrap_or_default();
+    println!("{} {}{covers}", if check.violations.is_empty() { "ok  " } else { "FAIL" }, check.promise);
     for violation in check.violations.iter().take(MAX_VIOLATIONS) {
         println!("     {violation}");
     }

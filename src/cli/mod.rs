@@ -54,11 +54,15 @@ async fn dispatch(task: Task, config: Config) -> anyhow::Result<ExitCode> {
             control::publish(&services.catalogue, &services.pages)?;
             Ok(ExitCode::SUCCESS)
         }
-        Task::Audit { resume } => {
-            let open = if resume { AuditFile::resume } else { AuditFile::begin };
+        Task::Audit { resume, since } => {
             let services = Services::build(&config).await?;
             services.catalogue.refresh().await?;
-            Ok(commands::audit(&services.audit(), open(&config.data_dir)).await)
+            let (audit, file) = match since {
+                Some(day) => (commands::audit_since(&services, day).await?, AuditFile::none()),
+                None if resume => (services.audit(), AuditFile::resume(&config.data_dir)),
+                None => (services.audit(), AuditFile::begin(&config.data_dir)),
+            };
+            Ok(commands::audit(&audit, file).await)
         }
         Task::Rehearse(options) => {
             let build = async |config: &Config| Ok(Services::build(config).await?.rehearsal());
@@ -137,6 +141,8 @@ pub enum Task {
     Audit {
         /// Continue an audit that was interrupted.
         resume: bool,
+        /// Only what changed since this day began.
+        since: Option<Date>,
     },
     Rehearse(Box<Options>),
     /// Reset something of the account with this name.
@@ -163,7 +169,7 @@ const COMMANDS: [(&str, Task); 6] = [
     ("migrate", Task::Migrate { dry_run: false }),
     ("render", Task::Render),
     ("doctor", Task::Doctor),
-    ("audit", Task::Audit { resume: false }),
+    ("audit", Task::Audit { resume: false, since: None }),
     ("openapi", Task::OpenApi),
     ("settle", Task::Settle(SettleOptions { day: None, provider: None })),
 ];
@@ -182,6 +188,13 @@ fn parse() -> anyhow::Result<(Task, Config)> {
         },
     };
     let (day, provider) = (matches.get_one::<Date>("day").copied(), matches.get_one::<String>("provider").cloned());
+    let since = matches.get_one::<Date>("since").copied();
+    let task = match task {
+        Task::Audit { resume: true, .. } if since.is_some() => bail!("--since and --resume do not go together"),
+        Task::Audit { resume, .. } => Task::Audit { resume, since },
+        _ if since.is_some() => bail!("--since belongs to audit"),
+        task => task,
+    };
     let task = match task {
         Task::Settle(_) => Task::Settle(SettleOptions { day, provider }),
         Task::Token(command) => Task::Token(command.with(TokenOptions::read(&matches)?)),
@@ -225,6 +238,13 @@ fn command() -> Command {
                 .action(ArgAction::SetTrue),
         )
         .arg(
+            Arg::new("since")
+                .long("since")
+                .value_name("DATE")
+                .value_parser(|text: &str| text.parse::<Date>())
+                .help("audit: only what changed since this day began, such as 2026-11-28, at most 30 days ago"),
+        )
+        .arg(
             Arg::new("dry-run")
                 .long("dry-run")
                 .help("migrate: lists what is pending and changes nothing")
@@ -252,7 +272,7 @@ fn command() -> Command {
 
 fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
     if resume {
-        return if words == ["audit"] { Ok(Task::Audit { resume }) } else { bail!("--resume belongs to audit") };
+        return if words == ["audit"] { Ok(Task::Audit { resume, since: None }) } else { bail!("--resume belongs to audit") };
     }
     if let [one] = words
         && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)
@@ -299,9 +319,9 @@ mod tests {
     fn roles_and_commands_are_recognized() {
         assert_eq!(task(&[], false).unwrap(), Task::Run(ProcessRole::ALL.to_vec()));
         assert_eq!(task(&["relay", "relay"], false).unwrap(), Task::Run(vec![ProcessRole::Relay]));
-        assert_eq!(task(&["audit"], false).unwrap(), Task::Audit { resume: false });
+        assert_eq!(task(&["audit"], false).unwrap(), Task::Audit { resume: false, since: None });
         assert!(task(&["audit", "serve"], false).is_err());
-        assert_eq!(task(&["audit"], true).unwrap(), Task::Audit { resume: true });
+        assert_eq!(task(&["audit"], true).unwrap(), Task::Audit { resume: true, since: None });
         assert!(task(&["migrate"], true).is_err() && task(&[], true).is_err());
         assert!(task(&["sell"], false).is_err());
         let entry = "13f3e4f432cda1f2183cfb0fbeb7cc79";

@@ -265,7 +265,8 @@ mod tests {
         }
         let mut records = vec![winner(1), winner(2)];
         let mut totals = SaleTotals { units: 2, sold: 2, live: [1, 2].map(|n| OrderId(Uuid::from_u128(n))).into() };
-        let mut audit = vec![AuditCheck { promise: "no sale sells more than its total", violations: vec![] }];
+        let mut audit =
+            vec![AuditCheck { promise: "no sale sells more than its total", violations: vec![], covers: None }];
         change(&recorder, &mut records, &mut totals, &mut audit);
         let input = VerdictInput {
             limits: LIMITS,

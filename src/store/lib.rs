@@ -89,7 +89,7 @@ pub use accounts::export::DeletionOutcome;
 pub use accounts::sessions::{NewSession, Revocation, SessionRow};
 pub use accounts::{CountOutcome, ExternalAccount, RegisterOutcome, RegistrationCount, User, UserSearch};
 pub use api_tokens::{LiveToken, NewTokenOutcome, TOKEN_USE_INTERVAL};
-pub use audit::{CountedOrders, Snapshot};
+pub use audit::{CountedOrders, Recent, Snapshot};
 pub use audit_log::{AuditFilter, AuditRow};
 pub use books::{JournalCursor, JournalLine, JournalSource, Period};
 pub use categories::{CategoryDraft, CategoryRefusal};

@@ -20,6 +20,7 @@ fn audit(of: &WalletStore) -> Audit {
         packet_sync: None,
         monitor: None,
         clock: Clock::system(),
+        recent: None,
         rows_read: Arc::default(),
     }
 }

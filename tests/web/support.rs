@@ -369,3 +369,133 @@ async fn export_has_every_order_once_and_escapes_formulas() {
     assert_eq!(none.text().lines().count(), 1, "only the header");
     assert_eq!(admin.get("/api/admin/orders.csv?order=1").await.problem(), problem(422, "invalid"));
 }
+
+/// Orders whose ids begin with a time long ago, and that have not changed since.
+async fn age_orders(shop: &TestShop, sale: &str) {
+    let aged = |column: &str| format!("{column} = '01000000' || substr({column}, 9)");
+    let of_sale = format!("IN (SELECT id FROM orders WHERE sale_id = {sale})");
+    let tables = ["order_events", "payments"];
+    let others = tables.map(|table| format!("UPDATE {table} SET {} WHERE order_id {of_sale};", aged("order_id")));
+    let orders = format!("UPDATE orders SET {} WHERE sale_id = {sale};", aged("id"));
+    let changes = format!("UPDATE order_changes SET {}, {};", aged("id"), aged("orders"));
+    shop.execute(format!("PRAGMA foreign_keys = OFF; {} {orders} {changes} PRAGMA foreign_keys = ON", others.concat()))
+        .await;
+    // A refund or a capture of long ago.
+    shop.execute(format!("UPDATE payments SET {}, captured_at_ms = 1 WHERE order_id LIKE '01000000%'", aged("id")))
+        .await;
+}
+
+#[tokio::test]
+async fn audit_since_a_day_reads_what_changed_and_the_totals_of_the_rest() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let now = shop.parts.clock.now();
+    let old_sale = shop.open_sale(&admin, 3).await;
+    let (order, _) = sendable_order(&shop, &mei, &old_sale).await;
+    let old = format!("01000000{}", &order[8..]);
+    admin.post(&format!("/api/admin/sales/{old_sale}/stop"), json!({})).await;
+    let retired = now - SignedDuration::from_hours(100);
+    shop.parts.store.sales().retire(old_sale.parse().unwrap(), retired).await.unwrap();
+    age_orders(&shop, &old_sale).await;
+    let sale = shop.open_sale(&admin, 3).await;
+    let (new, _) = paid_order(&shop, &mei, &sale).await;
+
+    let violations = async || {
+        let audit = shop.parts.audit().since(now - SignedDuration::from_hours(24)).await.unwrap().unwrap();
+        assert_eq!(
+            (audit.recent.as_ref().unwrap().sales.len(), audit.recent.as_ref().unwrap().of_sales > 1),
+            (1, true)
+        );
+        let checks = audit.check_once().await.unwrap();
+        assert_eq!(checks.iter().filter(|check| check.covers.is_none()).count(), 7, "the others say what they cover");
+        checks.into_iter().flat_map(|check| check.violations).collect::<Vec<_>>()
+    };
+    assert_eq!(violations().await, [""; 0]);
+    let wrong = |order: &str| format!("UPDATE payments SET amount = amount + 1 WHERE order_id = '{order}'");
+    shop.execute(wrong(&new)).await;
+    let found = violations().await;
+    assert!(found.len() == 1 && found[0].contains(&new), "{found:?}");
+    shop.execute(format!("UPDATE payments SET amount = amount - 1 WHERE order_id = '{new}'")).await;
+
+    shop.execute(wrong(&old)).await;
+    assert_eq!(violations().await, [""; 0], "nothing changed this order");
+    let whole = shop.parts.audit().check_once().await.unwrap();
+    assert!(whole.iter().any(|check| check.covers.is_none() && !check.violations.is_empty()));
+    shop.execute(format!("UPDATE sales SET sold = sold + 1 WHERE id = {old_sale}")).await;
+    let found = violations().await;
+    assert!(found.len() == 1 && found[0].contains("2 sold, 1 in live orders"), "{found:?}");
+    shop.execute(format!("UPDATE sales SET sold = sold - 1 WHERE id = {old_sale}")).await;
+
+    let packed = admin.send_form("/admin/orders/bulk/pack?lang=en", &format!("ids={old}&confirm=yes")).await;
+    assert!(packed.status.is_success() || packed.status.is_redirection(), "{}", packed.text());
+    let audit = shop.parts.audit().since(now - SignedDuration::from_hours(24)).await.unwrap().unwrap();
+    let found: Vec<_> = audit.check_once().await.unwrap().into_iter().flat_map(|check| check.violations).collect();
+    assert!(found.len() == 1 && found[0].contains(&old), "an old order that changed: {found:?}");
+    let too_early = now - SignedDuration::from_hours(31 * 24);
+    assert!(shop.parts.audit().since(too_early).await.unwrap().is_none(), "changes are not stored that long");
+}
+
+#[tokio::test]
+async fn jobs_of_control_are_due_when_they_have_something_to_do() {
+    let shop = TestShop::open().await;
+    let (admin, mei) = (shop.admin().await, shop.shopper("mei").await);
+    let jobs: Vec<_> = shop.parts.control().jobs.iter().map(|job| job.name).collect();
+    assert!(store::WATCHED_JOBS.iter().all(|watched| jobs.contains(watched)), "{jobs:?}");
+    let sale = shop.open_sale(&admin, 3).await;
+    let url = mei.buy(&sale, 1).await.json()["status_url"].as_str().unwrap().to_owned();
+    mei.post(&format!("{url}/payments"), json!({})).await;
+    let due = async || {
+        let mut due: Vec<_> = shop.parts.store.jobs_due().await.unwrap().into_iter().collect();
+        due.sort_unstable();
+        due
+    };
+    assert_eq!(due().await, [""; 0], "the sale is open, and the order has time");
+    let mail = |subscription: &str| {
+        format!(
+            "PRAGMA foreign_keys = OFF; INSERT INTO mails (id, recipient, locale, kind, facts, created_at_ms, expires_at_ms,
+               next_attempt_at_ms, subscription_id) VALUES ('m', 'x', 'zh', 'y', '', 1, 2, 3, {subscription})"
+        )
+    };
+    let packet =
+        "INSERT INTO packets (id, total, count, least, most, split, greeting, own, opens_at_ms, expires_at_ms, buckets,
+        state, created_at_ms) VALUES (1, 1, 1, 1, 1, 'equal', '', 0, 1, 2, 1, 'open', 1)";
+    let cases = [
+        ("closing of payments", "UPDATE payments SET ask_at_ms = 1".to_owned(), "UPDATE payments SET ask_at_ms = NULL"),
+        (
+            "closing of payments",
+            "UPDATE payments SET close_at_ms = 1".to_owned(),
+            "UPDATE payments SET close_at_ms = NULL",
+        ),
+        ("mail", mail("NULL"), "DELETE FROM mails"),
+        ("order numbers", "UPDATE orders SET day_number = NULL".to_owned(), "UPDATE orders SET day_number = 1"),
+        ("overdue orders", "UPDATE orders SET pay_by_ms = 1".to_owned(), "UPDATE orders SET pay_by_ms = 4000000000000"),
+        ("push", mail("'s'"), "DELETE FROM mails"),
+        ("red packets", packet.to_owned(), "UPDATE packets SET state = 'settled', recovering = 1"),
+        ("red packets", "SELECT 1".to_owned(), "UPDATE packets SET recovering = 0"),
+        (
+            "refunds",
+            "UPDATE payments SET status = 'refund_pending', next_attempt_at_ms = 1".to_owned(),
+            "UPDATE payments SET status = 'created'",
+        ),
+        (
+            "releases",
+            "INSERT INTO releases (order_id, sale_id, user_id, quantity) VALUES ('a', 1, 'b', 1)".to_owned(),
+            "DELETE FROM releases",
+        ),
+        ("schedule", "UPDATE sales SET closes_at_ms = 1".to_owned(), "UPDATE sales SET closes_at_ms = NULL"),
+        (
+            "webhooks",
+            "INSERT INTO sandbox_webhooks (id, body, next_at_ms) VALUES ('a', '', 1)".to_owned(),
+            "DELETE FROM sandbox_webhooks",
+        ),
+    ];
+    for (job, begins, ends) in cases {
+        shop.execute(begins.clone()).await;
+        assert_eq!(due().await, [job], "after {begins}");
+        shop.execute(ends).await;
+    }
+    assert_eq!(due().await, [""; 0]);
+    let soon = (shop.parts.clock.now() + SignedDuration::from_secs(1)).as_millisecond();
+    shop.execute(format!("UPDATE sales SET state = 'scheduled', opens_at_ms = {soon}")).await;
+    assert_eq!(due().await, ["schedule"], "it waits for the very millisecond");
+}

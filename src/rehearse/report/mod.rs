@@ -292,7 +292,7 @@ pub(super) mod tests {
             cores: 2,
             shares_machine: true,
         };
-        let check = AuditCheck { promise: "no sale sells more than its total", violations: vec![] };
+        let check = AuditCheck { promise: "no sale sells more than its total", violations: vec![], covers: None };
         RehearsalReport::new(settings, &recorder.snapshot(), (&[], &[]), criteria, vec![check])
     }
 

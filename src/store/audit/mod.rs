@@ -4,6 +4,7 @@
 
 mod money;
 mod orders;
+mod recent;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +14,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AssertSqlSafe, Row};
 
 pub use orders::CountedOrders;
+pub use recent::Recent;
 
 use super::pool::Connection;
 use super::{AnyQuery, AuditStore, StoreError, row};
@@ -32,6 +34,8 @@ const BEGIN_SQLITE: &str = "BEGIN";
 /// The database as it was at one moment.
 pub struct Snapshot {
     connection: Connection,
+    /// What is read of large tables. `None`: all.
+    recent: Option<Arc<Recent>>,
     /// The number of rows that the steps have covered.
     pub(crate) progress: Arc<AtomicU64>,
 }
@@ -41,11 +45,16 @@ impl AuditStore<'_> {
     pub async fn snapshot(self, progress: Arc<AtomicU64>) -> Result<Snapshot, StoreError> {
         let mut connection = self.pool.acquire().await?;
         connection.begin_transaction(if self.shares_clock() { BEGIN_SQLITE } else { BEGIN }.to_owned(), None).await?;
-        Ok(Snapshot { connection, progress })
+        Ok(Snapshot { connection, recent: None, progress })
     }
 }
 
 impl Snapshot {
+    /// The same snapshot, of large tables only what changed.
+    pub fn limited_to(self, recent: Option<Arc<Recent>>) -> Snapshot {
+        Snapshot { recent, ..self }
+    }
+
     pub(crate) async fn all<T>(
         &mut self,
         query: AnyQuery<'_>,
@@ -114,12 +123,16 @@ impl<K: Key> Step<K> {
     }
 }
 
+/// The keys greater than the first one and at most the second one. `None`: without an end.
+pub(crate) type Range<K> = (K, Option<K>);
+
 /// Divides a table into steps along an index.
 pub(crate) struct Steps<K> {
     /// The `FROM` clause, up to the condition on the key.
     rows: String,
     key: &'static str,
-    after: K,
+    /// What is left of the ranges, the last one first.
+    ranges: Vec<Range<K>>,
     size: u64,
     last: Option<Instant>,
 }
@@ -131,23 +144,36 @@ impl<K: Key> Steps<K> {
     }
 
     pub(crate) fn along(rows: String, key: &'static str) -> Steps<K> {
-        Steps { rows, key, after: K::first(), size: FIRST_STEP, last: None }
+        Steps { rows, key, ranges: vec![(K::first(), None)], size: FIRST_STEP, last: None }
+    }
+
+    /// Steps over these ranges only. They ascend and do not overlap.
+    pub(crate) fn within(self, mut ranges: Vec<Range<K>>) -> Steps<K> {
+        ranges.reverse();
+        Steps { ranges, ..self }
     }
 
     /// The next step; `None` after the last row. Rows with the same key belong to one step.
     pub(crate) async fn next(&mut self, snapshot: &mut Snapshot) -> Result<Option<Step<K>>, StoreError> {
         self.adapt();
-        let (rows, key) = (&self.rows, self.key);
-        let sql = format!(
-            "SELECT COALESCE((SELECT {key} FROM {rows} {key} > $1 ORDER BY {key} LIMIT 1 OFFSET {}),
-               (SELECT MAX({key}) FROM {rows} {key} > $1)) AS upto",
-            self.size - 1
-        );
-        let query = self.after.clone().bind(sqlx::query(AssertSqlSafe(sql)));
-        let upto = snapshot.all(query, |row| row.try_get::<Option<K>, _>("upto")).await?.pop().flatten();
-        let Some(upto) = upto else { return Ok(None) };
-        snapshot.progress.fetch_add(self.size, Ordering::Relaxed);
-        Ok(Some(Step { after: std::mem::replace(&mut self.after, upto.clone()), upto }))
+        while let Some((after, end)) = self.ranges.pop() {
+            let (rows, key) = (&self.rows, self.key);
+            let upto = if end.is_some() { format!("AND {key} <= $2") } else { String::new() };
+            let sql = format!(
+                "SELECT COALESCE((SELECT {key} FROM {rows} {key} > $1 {upto} ORDER BY {key} LIMIT 1 OFFSET {}),
+                   (SELECT MAX({key}) FROM {rows} {key} > $1 {upto})) AS upto",
+                self.size - 1
+            );
+            let query = after.clone().bind(sqlx::query(AssertSqlSafe(sql)));
+            let query = if let Some(end) = end.clone() { end.bind(query) } else { query };
+            let found = snapshot.all(query, |row| row.try_get::<Option<K>, _>("upto")).await?.pop().flatten();
+            if let Some(upto) = found {
+                snapshot.progress.fetch_add(self.size, Ordering::Relaxed);
+                self.ranges.push((upto.clone(), end));
+                return Ok(Some(Step { after, upto }));
+            }
+        }
+        Ok(None)
     }
 
     /// Makes steps larger while they are fast, and smaller when they are slow.

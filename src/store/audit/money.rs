@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use sqlx::AssertSqlSafe;
 
-use crate::audit::{Snapshot, Step, Steps};
+use crate::audit::{Key, Snapshot, Step, Steps};
 use crate::books::{CLOSED, DAY_MS, first_movement, merged, movements, sums_of_days};
 use crate::sales::is_over;
 use crate::{StoreError, row};
@@ -155,31 +155,44 @@ const BALANCES: &str = "SELECT account, balance, entries FROM (
        FROM wallet_balances b WHERE b.account > $1 AND b.account <= $2 AND b.account NOT IN ('provider', 'shop')) sums
      WHERE balance <> entries";
 
+/// The entries of a transfer have one time, so a step has all of them.
+const UNBALANCED_SINCE: &str =
+    "SELECT 'transfer ' || transfer_id || ' sums to ' || CAST(SUM(amount) AS TEXT) AS problem
+     FROM wallet_entries WHERE at_ms > $1 AND at_ms <= $2 GROUP BY transfer_id HAVING SUM(amount) <> 0";
+
+/// Balances of the accounts of a step. Each is compared with all entries of its account.
+const BALANCES_SINCE: &str = "SELECT account, balance, entries FROM (
+       SELECT moved.account, COALESCE(b.balance, 0) AS balance,
+         (SELECT CAST(COALESCE(SUM(e.amount), 0) AS BIGINT) FROM wallet_entries e WHERE e.account = moved.account) AS entries
+       FROM (SELECT DISTINCT account FROM wallet_entries WHERE at_ms > $1 AND at_ms <= $2
+         AND account NOT IN ('provider', 'shop')) moved LEFT JOIN wallet_balances b ON b.account = moved.account) sums
+     WHERE balance <> entries";
+
 impl Snapshot {
     /// Describes disagreements between payments, orders and the sandbox provider. Empty if every captured payment has
     /// its paid order and every paid order its payment.
     pub async fn money_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
-        let mut problems =
-            self.problems_of(Steps::<String>::over("orders", "id"), &[CHARGES, WITHOUT_SHIPPING]).await?;
-        problems.extend(self.problems_of(Steps::<String>::over("sandbox_payments", "id"), &[AT_THE_PROVIDER]).await?);
+        let mut problems = self.problems_of(self.orders(), &[CHARGES, WITHOUT_SHIPPING]).await?;
+        problems.extend(self.problems_of(self.payments("sandbox_payments"), &[AT_THE_PROVIDER]).await?);
         Ok(problems)
     }
 
     /// Describes payments into or out of wallets without their transfer, and transfers of these kinds without their
     /// payment.
     pub async fn wallet_payment_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
-        let payments = Steps::<String>::over("payments", "id");
-        let mut problems = self.problems_of(payments, &[PAYMENTS_WITHOUT_TRANSFER, IN_PARTS]).await?;
+        let mut problems = self.problems_of(self.payments("payments"), &[PAYMENTS_WITHOUT_TRANSFER, IN_PARTS]).await?;
         let parts = Steps::<String>::over("partial_refunds", "id");
         problems.extend(self.problems_of(parts, &[PARTS_WITHOUT_TRANSFER]).await?);
-        let transfers = Steps::<String>::over("wallet_transfers", "id");
-        problems.extend(self.problems_of(transfers, &TRANSFERS_WITHOUT_PAYMENT).await?);
+        if self.recent.is_none() {
+            let transfers = Steps::<String>::over("wallet_transfers", "id");
+            problems.extend(self.problems_of(transfers, &TRANSFERS_WITHOUT_PAYMENT).await?);
+        }
         Ok(problems)
     }
 
     /// Describes reported amounts that are too large to be real.
     pub async fn impossible_reports(&mut self) -> Result<Vec<String>, StoreError> {
-        let mut problems = self.problems_of(Steps::<String>::over("payments", "id"), &[IMPOSSIBLE_AMOUNTS]).await?;
+        let mut problems = self.problems_of(self.payments("payments"), &[IMPOSSIBLE_AMOUNTS]).await?;
         problems.extend(self.problems_of(Steps::<String>::over("payment_cases", "id"), &[IMPOSSIBLE_REPORTS]).await?);
         Ok(problems)
     }
@@ -187,6 +200,15 @@ impl Snapshot {
     /// Describes inconsistencies of the ledger. Empty if no money was created or lost: every transfer sums to zero, and
     /// every balance is the sum of its entries.
     pub async fn wallet_mismatches(&mut self) -> Result<Vec<String>, StoreError> {
+        if let Some(since) = self.since() {
+            let mut steps = Steps::over("wallet_entries", "at_ms").within(vec![(since - 1, None)]);
+            let mut problems = Vec::new();
+            while let Some(step) = steps.next(self).await? {
+                problems.extend(self.problems(UNBALANCED_SINCE, &step).await?);
+                problems.extend(self.wrong_balances(BALANCES_SINCE, &step).await?);
+            }
+            return Ok(problems);
+        }
         let (mut problems, mut busy) = (Vec::new(), [0; BUSY.len()]);
         let mut steps = Steps::<String>::over("wallet_transfers", "id");
         while let Some(step) = steps.next(self).await? {
@@ -203,13 +225,17 @@ impl Snapshot {
         }
         let mut steps = Steps::<String>::over("wallet_balances", "account");
         while let Some(step) = steps.next(self).await? {
-            let wrong = self.all(step.bind(sqlx::query(BALANCES)), |row| {
-                let (balance, entries) = (row::int(row, "balance")?, row::int(row, "entries")?);
-                Ok(wrong_balance(&row::text(row, "account")?, balance, entries))
-            });
-            problems.extend(wrong.await?);
+            problems.extend(self.wrong_balances(BALANCES, &step).await?);
         }
         Ok(problems)
+    }
+
+    async fn wrong_balances<K: Key>(&mut self, sql: &'static str, step: &Step<K>) -> Result<Vec<String>, StoreError> {
+        let describe = |row: &_| {
+            let (balance, entries) = (row::int(row, "balance")?, row::int(row, "entries")?);
+            Ok(wrong_balance(&row::text(row, "account")?, balance, entries))
+        };
+        self.all(step.bind(sqlx::query(sql)), describe).await
     }
 
     async fn add_busy(&mut self, sums: &mut [i64; BUSY.len()], step: &Step<String>) -> Result<(), StoreError> {
@@ -243,7 +269,8 @@ impl Snapshot {
         let closed = closed.first().copied().unwrap_or_default();
         let days = "SELECT DISTINCT day_ms FROM book_days WHERE day_ms < $1 ORDER BY day_ms";
         let mut days = self.all(sqlx::query(days).bind(closed), |row| row::int(row, "day_ms")).await?;
-        let (mut problems, mut end) = (Vec::new(), 0);
+        let (mut problems, mut end) = (Vec::new(), self.since().map_or(0, |since| since.div_euclid(DAY_MS) * DAY_MS));
+        days.retain(|day| *day >= end);
         // Movements after the last day with sums would be missed otherwise.
         days.push(closed);
         for day in days {

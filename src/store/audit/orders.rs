@@ -39,25 +39,47 @@ impl Snapshot {
         Ok(found)
     }
 
+    /// Counts the orders of the sales that this snapshot reads. Of other sales these are the totals.
     async fn counted(&mut self) -> Result<Totals, StoreError> {
+        if let Some(recent) = self.recent.clone() {
+            let mut counted = self.totals().await?;
+            counted.retain(|(sale, _), _| !recent.sales.contains(sale));
+            for SaleId(sale) in &recent.sales {
+                let rows = format!("orders WHERE sale_id = {sale} AND");
+                let sql = format!(
+                    "SELECT sale_id, status, COUNT(*) AS orders, CAST(SUM(quantity) AS BIGINT) AS units FROM {rows}
+                     id > $1 AND id <= $2 GROUP BY sale_id, status"
+                );
+                self.add_up(Steps::along(rows, "id"), sql, &mut counted).await?;
+            }
+            return Ok(counted);
+        }
         let sql = "SELECT sale_id, status, COUNT(*) AS orders, CAST(SUM(quantity) AS BIGINT) AS units FROM orders
              WHERE id > $1 AND id <= $2 GROUP BY sale_id, status";
         let mut counted = Totals::new();
-        let mut steps = Steps::<String>::over("orders", "id");
-        while let Some(step) = steps.next(self).await? {
-            for (key, count) in self.all(step.bind(sqlx::query(sql)), total).await? {
-                counted.entry(key).or_default().add(count.orders, count.units);
-            }
-        }
+        self.add_up(Steps::over("orders", "id"), sql.to_owned(), &mut counted).await?;
         Ok(counted)
     }
 
-    async fn wrong_totals(&mut self, counted: &Totals) -> Result<Vec<String>, StoreError> {
+    async fn add_up(&mut self, mut steps: Steps<String>, sql: String, to: &mut Totals) -> Result<(), StoreError> {
+        while let Some(step) = steps.next(self).await? {
+            for (key, count) in self.all(step.bind(sqlx::query(AssertSqlSafe(sql.as_str()))), total).await? {
+                to.entry(key).or_default().add(count.orders, count.units);
+            }
+        }
+        Ok(())
+    }
+
+    async fn totals(&mut self) -> Result<Totals, StoreError> {
         let sql = "SELECT sale_id, status, CAST(SUM(orders) AS BIGINT) AS orders, CAST(SUM(units) AS BIGINT) AS units
              FROM order_totals GROUP BY sale_id, status";
+        Ok(self.all(sqlx::query(sql), total).await?.into_iter().collect())
+    }
+
+    async fn wrong_totals(&mut self, counted: &Totals) -> Result<Vec<String>, StoreError> {
         let mut both: BTreeMap<_, (StatusCount, StatusCount)> =
             counted.iter().map(|(key, count)| (*key, (StatusCount::default(), *count))).collect();
-        for (key, kept) in self.all(sqlx::query(sql), total).await? {
+        for (key, kept) in self.totals().await? {
             both.entry(key).or_default().0 = kept;
         }
         let wrong = both.into_iter().filter(|(_, (kept, counted))| kept != counted);
@@ -78,6 +100,18 @@ impl Snapshot {
     /// Describes users with more than one live order of a sale. The unique index should make this impossible.
     pub async fn users_with_two_orders(&mut self) -> Result<Vec<String>, StoreError> {
         let (mut problems, mut first, mut orders) = (Vec::new(), 0, 0);
+        if self.recent.is_some() {
+            let sales = self.sold().await?;
+            for (SaleId(sale), sold) in sales.into_iter().filter(|(sale, _)| self.reads(*sale)).collect::<Vec<_>>() {
+                let is_large = sold > MAX_ORDERS_AT_ONCE;
+                problems.extend(if is_large {
+                    self.two_orders_of(sale).await?
+                } else {
+                    self.two_orders(sale, sale).await?
+                });
+            }
+            return Ok(problems);
+        }
         for (SaleId(sale), sold) in self.sold().await? {
             if sold > MAX_ORDERS_AT_ONCE {
                 problems.extend(self.two_orders_of(sale).await?);
@@ -191,7 +225,8 @@ impl Snapshot {
     pub async fn ineligible_buyers(&mut self, now: jiff::Timestamp) -> Result<Vec<String>, StoreError> {
         let mut problems = Vec::new();
         let kept_since = (now - KEEP_GROUPS).as_millisecond();
-        for sale in self.all(sqlx::query(SALES_WITH_RULES), |row| row::int(row, "id")).await? {
+        let sales = self.all(sqlx::query(SALES_WITH_RULES), |row| row::int(row, "id")).await?;
+        for sale in sales.into_iter().filter(|sale| self.reads(SaleId(*sale))).collect::<Vec<_>>() {
             let mut steps = Steps::<String>::along(format!("orders WHERE sale_id = {sale} AND"), "id");
             while let Some(step) = steps.next(self).await? {
                 for sql in [TOO_NEW, UNINVITED, WITHOUT_DEPOSIT] {
@@ -290,7 +325,7 @@ impl Snapshot {
         let sales = "SELECT sale_id FROM waitlists ORDER BY sale_id";
         let sales = self.all(sqlx::query(sales), |row| Ok(SaleId(row::int(row, "sale_id")?))).await?;
         let mut problems = Vec::new();
-        for sale in sales {
+        for sale in sales.into_iter().filter(|sale| self.reads(*sale)).collect::<Vec<_>>() {
             let query = sqlx::query(PASSED_OVER).bind(sale.0).bind(MAX_FRONT);
             problems.extend(self.all(query, |row| row::text(row, "problem")).await?);
         }

@@ -37,7 +37,7 @@ const MAX_ROWS_PER_PAGE: i64 = 100;
 /// Orders per page of the feed.
 pub const MAX_CHANGED_ORDERS: usize = 200;
 /// How far back a reader may begin.
-const KEEP_CHANGES: Duration = Duration::from_secs(30 * 24 * 3600);
+pub(crate) const KEEP_CHANGES: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Rows per statement of a purge.
 const PURGE_SIZE: i64 = 1000;
 

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use axum::http::Method;
+use base::clock::Clock;
 use serde_json::Value;
 
 use crate::support::{NewSale, Plan, Rung, SECRET, Shop, eventually, run};
@@ -406,6 +407,17 @@ async fn audit_finds_a_violation() {
     let text = String::from_utf8_lossy(&audit.stdout);
     assert_eq!(audit.status.code(), Some(1), "{text}");
     assert!(text.contains("FAIL") && text.contains("sale 1: 3 sold, 1 in live orders"), "{text}");
+    let today = &Clock::system().now().to_string()[..10];
+    let audit = shop.run(&["audit", "--since", today]).await;
+    let text = String::from_utf8_lossy(&audit.stdout);
+    assert_eq!(audit.status.code(), Some(1), "{text}");
+    for part in ["since 20", "(sales that changed)", "FAIL", "sale 1: 3 sold, 1 in live orders"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    for wrong in [&["--since", "2000-01-01"][..], &["--since", today, "--resume"]] {
+        let refused = shop.run(&[&["audit"], wrong].concat()).await;
+        assert_eq!(refused.status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[tokio::test]
