@@ -31,7 +31,7 @@ texts! {
         verdict_sold: "{} / {} 件已抢到，其中 {} 件已付款。", "{} of {} taken, {} of them paid.";
         verdict_untouched: "{} 件都还没有人抢到。", "None of the {} units is taken.";
         verdict_entries: "{} 人报名，共 {} 件。", "{} entries for {} units.";
-        verdict_on_the_way: "{} 件的订单正在写入数据库，约需 {} 秒，不会丢失。", "Orders of {} units are on their way to the database, about {} s at this pace. None is lost.";
+        verdict_on_the_way: "{} 件的订单正在写入数据库，按最近 10 秒最慢的速度，最多还需 {} 秒，不会丢失。", "Orders of {} units are on their way to the database, at most {} s at the slowest pace of the last 10 s. None is lost.";
         verdict_waiting_for_consumer: "{} 件的订单已排队，等待写入数据库，不会丢失。", "Orders of {} units wait to be stored. None is lost.";
         verdict_errors: "系统繁忙：每秒有 {} 个请求被拒。", "Overloaded: {} requests per second are turned away.";
         verdict_slow: "偏慢：目前 99% 的抢购用时达 {} 毫秒。", "Slow: purchases now take up to {} ms (99%).";

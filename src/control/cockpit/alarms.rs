@@ -127,11 +127,12 @@ pub fn drift(totals: StockTotals) -> Drift {
 /// A consumer that stores nothing for so long is told.
 const SHORT: SignedDuration = SignedDuration::from_secs(2);
 
-/// Judges a sample. `p99_ms` is the latency of all purchases of the sale. A draft has nothing to judge.
-pub fn verdict(sample: &Sample, p99_ms: Option<f64>) -> Vec<Sentence> {
+/// Judges a sample. `p99_ms` is the latency of all purchases of the sale, `slowest` the lowest of the last rates at which
+/// waiting orders were stored. A draft has nothing to judge.
+pub fn verdict(sample: &Sample, p99_ms: Option<f64>, slowest: Option<f64>) -> Vec<Sentence> {
     match sample.sale.value {
         Some(sale) if sale.state == SaleState::Draft => Vec::new(),
-        _ => stock(sample).into_iter().chain(on_the_way(sample)).chain([health(sample, p99_ms)]).collect(),
+        _ => stock(sample).into_iter().chain(on_the_way(sample, slowest)).chain([health(sample, p99_ms)]).collect(),
     }
 }
 
@@ -157,11 +158,12 @@ fn seconds_to_sell(sample: &Sample) -> Option<f64> {
     is_all.then(|| (last + 1) as f64 * opening.slot_ms as f64 / 1000.0)
 }
 
-/// Units whose orders the consumer has not stored yet, and how long it takes at its present pace, if that is a second or more.
-fn on_the_way(sample: &Sample) -> Option<Sentence> {
+/// Units whose orders the consumer has not stored yet, and how long that takes at most as long as it is not slower than
+/// it was lately, if that is a second or more. Orders that arrive from now on are stored after these.
+fn on_the_way(sample: &Sample, slowest: Option<f64>) -> Option<Sentence> {
     let DriftSince { drift: Drift::OnTheWay { units }, since } = sample.drift? else { return None };
     let (units, pace) = (units as f64, sample.point.persisted.filter(|pace| *pace > 0.0));
-    match pace.map(|pace| units / pace) {
+    match pace.map(|pace| units / slowest.unwrap_or(pace).min(pace)) {
         Some(seconds) if seconds < 1.0 => None,
         Some(seconds) => Some(Sentence::new("verdict_on_the_way", [units, seconds.ceil()])),
         None if sample.at.duration_since(since) < SHORT => None,
@@ -312,7 +314,7 @@ mod tests {
     }
 
     fn keys(sample: &Sample) -> Vec<&'static str> {
-        verdict(sample, None).into_iter().map(|sentence| sentence.key).collect()
+        verdict(sample, None, None).into_iter().map(|sentence| sentence.key).collect()
     }
 
     fn sold(units: i64, phase: Phase) -> Sample {
@@ -327,7 +329,7 @@ mod tests {
         let mut fast = sold(7, Phase::Open);
         fast.opening =
             Some(OpeningCounts { slot_ms: 10, asked: vec![9; 50], accepted: [vec![0; 39], vec![7]].concat() });
-        let [stock, health] = verdict(&fast, Some(11.3)).try_into().unwrap();
+        let [stock, health] = verdict(&fast, Some(11.3), None).try_into().unwrap();
         assert_eq!(stock, Sentence::new("verdict_sold_within", [7.0, 100.0, 0.4, 6.0]));
         assert_eq!(health, Sentence::new("verdict_fine", [12.0]));
         fast.requests.value.as_mut().unwrap().reserved = 8;
@@ -341,20 +343,22 @@ mod tests {
         assert_eq!(keys(&bad), ["verdict_sold", "verdict_unknown"]);
         bad.point.p99_ms = Some(700.0);
         bad.alarms = vec![Alarm::Slow];
-        assert_eq!(verdict(&bad, Some(700.0))[1], Sentence::new("verdict_slow", [700.0]));
+        assert_eq!(verdict(&bad, Some(700.0), None)[1], Sentence::new("verdict_slow", [700.0]));
         bad.alarms.push(Alarm::Errors);
         assert_eq!(keys(&bad), ["verdict_sold", "verdict_errors"]);
     }
 
     #[test]
-    fn backlog_is_told_with_the_time_that_it_takes() {
+    fn backlog_is_told_with_the_time_that_it_takes_at_most() {
         let mut behind = sold(100, Phase::SoldOut);
         behind.drift = Some(DriftSince { drift: Drift::OnTheWay { units: 90 }, since: behind.at });
         assert_eq!(keys(&behind), ["verdict_sold", "verdict_calm"]);
         behind.at += SHORT;
-        assert_eq!(verdict(&behind, None)[1], Sentence::new("verdict_waiting_for_consumer", [90.0]));
+        assert_eq!(verdict(&behind, None, Some(10.0))[1], Sentence::new("verdict_waiting_for_consumer", [90.0]));
         behind.point.persisted = Some(20.0);
-        assert_eq!(verdict(&behind, None)[1], Sentence::new("verdict_on_the_way", [90.0, 5.0]));
+        assert_eq!(verdict(&behind, None, None)[1], Sentence::new("verdict_on_the_way", [90.0, 5.0]));
+        let bound = Sentence::new("verdict_on_the_way", [90.0, 9.0]);
+        assert_eq!(verdict(&behind, None, Some(10.0))[1], bound, "it was slower seconds ago and may be again");
         behind.point.persisted = Some(200.0);
         assert_eq!(keys(&behind), ["verdict_sold", "verdict_calm"], "half a second is no backlog");
     }
@@ -365,6 +369,6 @@ mod tests {
         assert_eq!(keys(&sold(0, Phase::Open)), ["verdict_untouched", "verdict_calm"]);
         let mut draw = sold(0, Phase::Open);
         draw.sale.value.as_mut().unwrap().entries = Some(500);
-        assert_eq!(verdict(&draw, None)[0], Sentence::new("verdict_entries", [500.0, 100.0]));
+        assert_eq!(verdict(&draw, None, None)[0], Sentence::new("verdict_entries", [500.0, 100.0]));
     }
 }

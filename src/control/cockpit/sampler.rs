@@ -14,7 +14,7 @@ use tracing::info;
 use uuid::Uuid;
 
 use crate::cockpit::Sources;
-use crate::cockpit::alarms::{StockTotals, alarms, drift, moods, verdict};
+use crate::cockpit::alarms::{Drift, StockTotals, alarms, drift, moods, verdict};
 use crate::cockpit::sample::{
     BucketFacts, DriftSince, GateFacts, LineFacts, OrderFacts, Part, Point, QueueFacts, Requests, SaleFacts, Sample,
     StockFacts,
@@ -35,6 +35,9 @@ const MAX_EVENTS: i64 = 8;
 /// Samples over which rates are averaged. Processes write their counters once a second, but not at the same instant.
 pub(super) const RATE_SAMPLES: usize = 3;
 
+/// Samples among which the slowest bounds how long orders are on their way.
+const PACE_SAMPLES: usize = 10;
+
 /// The counters at one sample, from which rates are computed.
 struct CounterReading {
     when: Instant,
@@ -51,6 +54,8 @@ pub(super) struct Sampler {
     last: Option<Sample>,
     others: CounterSnapshot,
     readings: VecDeque<CounterReading>,
+    /// The last rates at which orders were stored while some were on their way.
+    paces: VecDeque<f64>,
 }
 
 /// The answer, or `None` after an error or [`ANSWER_TIMEOUT`].
@@ -60,7 +65,14 @@ pub(super) async fn within<T, E>(read: impl Future<Output = Result<T, E>>) -> Op
 
 impl Sampler {
     pub(super) fn new(sources: Arc<Sources>, sale: SaleId) -> Sampler {
-        Sampler { sources, sale, last: None, others: CounterSnapshot::default(), readings: VecDeque::new() }
+        Sampler {
+            sources,
+            sale,
+            last: None,
+            others: CounterSnapshot::default(),
+            readings: VecDeque::new(),
+            paces: VecDeque::new(),
+        }
     }
 
     /// Takes one sample.
@@ -119,9 +131,22 @@ impl Sampler {
         sample.point.waiting = sale.map(|sale| sale.waiting());
         sample.alarms = alarms(&sample);
         sample.moods = moods(&sample);
-        sample.verdict = verdict(&sample, p99_ms);
+        sample.verdict = verdict(&sample, p99_ms, self.slowest_pace(&sample));
         self.last = Some(sample.clone());
         sample
+    }
+
+    /// The lowest rate at which orders were stored in the last seconds, while some were on their way all the time.
+    fn slowest_pace(&mut self, sample: &Sample) -> Option<f64> {
+        match (sample.drift.map(|since| since.drift), sample.point.persisted) {
+            (Some(Drift::OnTheWay { .. }), Some(pace)) if pace > 0.0 => self.paces.push_back(pace),
+            (Some(Drift::OnTheWay { .. }), _) => {}
+            _ => self.paces.clear(),
+        }
+        if self.paces.len() > PACE_SAMPLES {
+            self.paces.pop_front();
+        }
+        self.paces.iter().copied().reduce(f64::min)
     }
 
     fn gate_facts(&self, now: Timestamp) -> Part<GateFacts> {
