@@ -62,7 +62,6 @@ impl Services {
         jobs.extend(self.order_jobs());
         jobs.extend(self.upkeep_jobs());
         let mut jobs: Vec<Job> = jobs.into_iter().map(|job| job.resting_while(self.rests())).collect();
-        // Whoever gives a packet shares it at once.
         let packets = Arc::new(self.packet_settler());
         jobs.push(Job::new("red packets", PACKETS_INTERVAL, packets, |packets| async move { packets.step().await }));
         Control { store: self.store.clone(), jobs, member: self.member.clone() }

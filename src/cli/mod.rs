@@ -272,7 +272,11 @@ fn command() -> Command {
 
 fn task(words: &[&str], resume: bool) -> anyhow::Result<Task> {
     if resume {
-        return if words == ["audit"] { Ok(Task::Audit { resume, since: None }) } else { bail!("--resume belongs to audit") };
+        return if words == ["audit"] {
+            Ok(Task::Audit { resume, since: None })
+        } else {
+            bail!("--resume belongs to audit")
+        };
     }
     if let [one] = words
         && let Some((_, task)) = COMMANDS.iter().find(|(name, _)| name == one)

@@ -26,10 +26,12 @@ pub mod today;
 pub mod waiting_rooms;
 pub mod waitlists;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -37,7 +39,7 @@ use tracing::info;
 use base::periodic::Periodic;
 use engine::catalogue::Catalogue;
 use pages::publish::Publisher;
-use store::Store;
+use store::{Store, WATCHED_JOBS};
 
 pub const LEASE: &str = "control";
 /// Several renewals fit into the duration of the lease.
@@ -45,6 +47,11 @@ const LEASE_DURATION: Duration = Duration::from_secs(5);
 const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often a job is repeated while the shop rests.
 const REST_INTERVAL: Duration = Duration::from_secs(2);
+/// How often the database is asked which of the [`WATCHED_JOBS`] have something to do.
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
+/// A watched job is run after this time even if nothing seems due: its metrics say how much waits, and keys of red
+/// packets that are settled leave Redis.
+const WATCHED_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Between the first steps of two jobs. Jobs that always wake together would each need a connection of the pool, most of
 /// which would then be tested before each use.
@@ -60,7 +67,7 @@ pub struct Job {
     pub interruptible: bool,
     /// A step is left out while this is false.
     is_needed: Condition,
-    /// While this is true, steps are [`REST_INTERVAL`] apart.
+    /// While this is true, steps are [`REST_INTERVAL`] apart. The [`WATCHED_JOBS`] rest whenever nothing is due.
     is_resting: Condition,
     step: Step,
 }
@@ -98,12 +105,25 @@ impl Job {
         Job { pause_factor: factor, ..self }
     }
 
-    async fn run(&self, leased: &LeaseHeld, stop: &CancellationToken) {
+    async fn run(&self, leased: &LeaseHeld, due: &watch::Sender<HashSet<&'static str>>, stop: &CancellationToken) {
         let mut periodic = Periodic::new(self.name, self.interval, stop);
         let mut last: Option<Instant> = None;
-        while periodic.tick().await && self.wait_for_lease(leased, stop).await {
-            let rests = (self.is_resting)() && last.is_some_and(|since| since.elapsed() < REST_INTERVAL);
-            if rests || !(self.is_needed)() {
+        let (is_watched, mut due) = (WATCHED_JOBS.contains(&self.name), due.subscribe());
+        loop {
+            let goes_on = tokio::select! {
+                goes_on = periodic.tick() => goes_on,
+                // What has become due is done at once, not at the next tick.
+                changed = due.changed(), if is_watched => changed.is_ok(),
+            };
+            if !goes_on || !self.wait_for_lease(leased, stop).await {
+                break;
+            }
+            let rested = |interval| last.is_none_or(|since| since.elapsed() >= interval);
+            let is_due = match is_watched {
+                true => due.borrow().contains(self.name) || rested(WATCHED_INTERVAL),
+                false => !(self.is_resting)() || rested(REST_INTERVAL),
+            };
+            if !is_due || !(self.is_needed)() {
                 continue;
             }
             let started = Instant::now();
@@ -140,13 +160,26 @@ pub struct Control {
 impl Control {
     /// Runs every job until it is stopped.
     pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
-        let leased = LeaseHeld::default();
+        let (leased, due) = (LeaseHeld::default(), watch::Sender::default());
         let jobs = join_all((0_u32..).zip(&self.jobs).map(async |(place, job)| {
             stop.run_until_cancelled(tokio::time::sleep(STAGGER * place)).await;
-            job.run(&leased, &stop).await;
+            job.run(&leased, &due, &stop).await;
         }));
-        tokio::join!(self.renew_lease(&leased, &stop), jobs);
+        tokio::join!(self.renew_lease(&leased, &stop), self.watch(&leased, &due, &stop), jobs);
         Ok(self.store.leases().release(LEASE, &self.member).await?)
+    }
+
+    /// Keeps `due` up to date. While that fails, every job may have something to do.
+    async fn watch(&self, leased: &LeaseHeld, due: &watch::Sender<HashSet<&'static str>>, stop: &CancellationToken) {
+        let mut periodic = Periodic::new("what is due", WATCH_INTERVAL, stop);
+        while periodic.tick().await {
+            if leased.is_held() {
+                let found = self.store.jobs_due().await;
+                let now = found.as_ref().map_or_else(|_| WATCHED_JOBS.into(), Clone::clone);
+                due.send_if_modified(|due| std::mem::replace(due, now.clone()) != now);
+                periodic.record(found.map(drop));
+            }
+        }
     }
 
     async fn renew_lease(&self, leased: &LeaseHeld, stop: &CancellationToken) {
@@ -239,7 +272,8 @@ mod tests {
             tokio::time::sleep(LEASE_RENEWAL_INTERVAL * 2).await;
             stop.cancel();
         };
-        tokio::join!(job.run(&leased, &stop), lease);
+        let due = watch::Sender::default();
+        tokio::join!(job.run(&leased, &due, &stop), lease);
         assert_eq!(steps.load(Ordering::Relaxed), 1);
     }
 
@@ -262,6 +296,34 @@ mod tests {
             assert_eq!(steps.load(Ordering::Relaxed), 10, "five a second");
             stop.cancel();
         };
-        tokio::join!(job.run(&leased, &stop), clock);
+        let due = watch::Sender::default();
+        tokio::join!(job.run(&leased, &due, &stop), clock);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watched_job_runs_as_soon_as_something_is_due_and_rarely_else() {
+        let (leased, stop, steps) = (LeaseHeld::default(), CancellationToken::new(), Arc::new(AtomicUsize::new(0)));
+        leased.set(Some(Instant::now() + Duration::from_secs(3600)));
+        let (due, name) = (watch::Sender::default(), WATCHED_JOBS[0]);
+        let job = Job::new(name, Duration::from_millis(500), steps.clone(), |steps| async move {
+            steps.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        let clock = async {
+            tokio::time::sleep(Duration::from_millis(19_900)).await;
+            assert_eq!(steps.load(Ordering::Relaxed), 2, "at 0 and 10 seconds");
+            tokio::time::sleep(Duration::from_millis(5_200)).await;
+            due.send_replace(HashSet::from(["another job"]));
+            due.send_replace(HashSet::from([name]));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            assert_eq!(steps.load(Ordering::Relaxed), 4, "at 20 seconds, and at once");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(steps.load(Ordering::Relaxed), 6, "at its interval while something is due");
+            due.send_replace(HashSet::new());
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert_eq!(steps.load(Ordering::Relaxed), 6);
+            stop.cancel();
+        };
+        tokio::join!(job.run(&leased, &due, &stop), clock);
     }
 }

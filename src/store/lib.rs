@@ -130,6 +130,7 @@ pub use payments::sandbox::{SandboxPayment, SandboxWebhook};
 pub use payments::settlements::DaySettlement;
 pub use payments::staff_refunds::{ApprovalOutcome, IfDisputed, NewStaffRefund, StaffRefund, StaffRefundOutcome};
 pub use payments::{CaptureOutcome, Checkout, NewPayment, Payment, PaymentPurpose, WALLET, WalletPaymentOutcome};
+pub use processes::WATCHED_JOBS;
 pub use questions::{AskOutcome, FoundQuestion, NewQuestion, QuestionRefusal, WithdrawQuestionOutcome};
 pub use reminders::OwnReminder;
 pub use sales::PendingChange;

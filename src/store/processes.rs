@@ -1,9 +1,11 @@
-//! The processes of the role `serve` that are alive, and the secret that all processes share.
+//! The processes of the role `serve` that are alive, the secret that all processes share, and what data control has to do.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::{LeaseStore, ProcessStore, StoreError, row};
+use sqlx::AssertSqlSafe;
+
+use crate::{LeaseStore, ProcessStore, Store, StoreError, row};
 
 impl ProcessStore<'_> {
     /// Reports that a process is alive.
@@ -86,5 +88,60 @@ impl LeaseStore<'_> {
             .execute(&self.pool)
             .await?;
         Ok(())
+    }
+}
+
+// Which jobs of data control have something to do. One statement asks for all of them, so that a quiet shop does not ask for
+// each job twice a second.
+
+/// Jobs, and the rows that a job is run for; `$1` is the database's time. A condition may hold although the job then finds
+/// nothing to do; one that misses a row makes the job late. Each reads one entry of an index.
+const JOBS: [(&str, &str); 10] = [
+    // The job waits for an opening within its interval, so it has to run shortly before.
+    (
+        "schedule",
+        "SELECT 1 FROM sales WHERE retired_at_ms IS NULL AND (state = 'scheduled' AND opens_at_ms <= $1 + 2000
+           OR state IN ('scheduled', 'live', 'paused') AND closes_at_ms <= $1 + 2000)",
+    ),
+    ("overdue orders", "SELECT 1 FROM orders WHERE status = 'unpaid' AND pay_by_ms <= $1"),
+    ("releases", "SELECT 1 FROM releases WHERE next_attempt_at_ms <= $1"),
+    (
+        "refunds",
+        "SELECT 1 FROM payments WHERE status = 'refund_pending' AND next_attempt_at_ms <= $1
+         UNION ALL SELECT 1 FROM partial_refunds WHERE refunded_at_ms IS NULL AND next_attempt_at_ms <= $1",
+    ),
+    (
+        "closing of payments",
+        "SELECT 1 FROM payments WHERE close_at_ms <= $1
+         UNION ALL SELECT 1 FROM payments WHERE ask_at_ms <= $1 AND close_at_ms IS NOT NULL",
+    ),
+    ("order numbers", "SELECT 1 FROM orders WHERE day_number IS NULL"),
+    ("webhooks", "SELECT 1 FROM sandbox_webhooks WHERE next_at_ms <= $1"),
+    ("mail", "SELECT 1 FROM mails WHERE state = 'waiting' AND subscription_id IS NULL AND next_attempt_at_ms <= $1"),
+    (
+        "push",
+        "SELECT 1 FROM mails WHERE state = 'waiting' AND subscription_id IS NOT NULL AND next_attempt_at_ms <= $1",
+    ),
+    ("red packets", "SELECT 1 FROM packets WHERE state = 'open' UNION ALL SELECT 1 FROM packets WHERE recovering = 1"),
+];
+
+/// The jobs that [`Store::jobs_due`] knows.
+pub const WATCHED_JOBS: [&str; JOBS.len()] = {
+    let mut names = [""; JOBS.len()];
+    let mut n = 0;
+    while n < names.len() {
+        names[n] = JOBS[n].0;
+        n += 1;
+    }
+    names
+};
+
+impl Store {
+    /// The [`WATCHED_JOBS`] that have something to do.
+    pub async fn jobs_due(&self) -> Result<HashSet<&'static str>, StoreError> {
+        let sql = JOBS.map(|(job, rows)| format!("SELECT '{job}' AS job WHERE EXISTS ({rows})")).join(" UNION ALL ");
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(self.now().await?.as_millisecond());
+        let due = self.all(query, |row| row::text(row, "job")).await?;
+        Ok(WATCHED_JOBS.into_iter().filter(|job| due.iter().any(|due| due == job)).collect())
     }
 }

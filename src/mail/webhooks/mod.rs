@@ -74,6 +74,10 @@ impl Webhooks {
     pub async fn step(self: &Arc<Self>) -> Result<(), StoreError> {
         for _ in 0..MAX_PAGES {
             match self.store.events().follow().await? {
+                Followed::Nobody => {
+                    self.metrics.events_waiting.set(0);
+                    return Ok(());
+                }
                 Followed::All => break,
                 Followed::More => {}
                 Followed::Gap => {

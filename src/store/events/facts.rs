@@ -235,7 +235,9 @@ fn new_facts(facts: Vec<Fact>, known: &HashMap<String, i64>, since: Timestamp) -
 /// What was found in one look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Followed {
-    /// There is nothing new, or no endpoint.
+    /// There is no endpoint.
+    Nobody,
+    /// There is nothing new.
     All,
     /// More may follow at once.
     More,
@@ -272,7 +274,7 @@ impl EventStore<'_> {
             Ok((row::int(row, "position")?, row::int(row, "seen")? != row::int(row, "revision")?))
         };
         let Some((position, has_changed)) = self.optional(sqlx::query(sql), read).await? else {
-            return Ok(Followed::All);
+            return Ok(Followed::Nobody);
         };
         if has_changed {
             self.follow_sales().await?;
