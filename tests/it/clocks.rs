@@ -141,6 +141,18 @@ mod stack {
         shop.wait_for_sold(&sale, 2, TIMEOUT).await;
     }
 
+    /// The server follows the master's clock to the millisecond, which the moments of accounts need.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn server_whose_clock_is_ahead_lets_nobody_through_a_spread_early() {
+        let plan = Plan::on(Rung::Redis).await.roles(&["serve", "consume", "control"]);
+        let shop = plan.each_process(|_, role, settings| {
+            if role == "serve" {
+                set_clock(settings, 30);
+            }
+        });
+        crate::contract::selling::nobody_buys_early(&shop.start().await).await;
+    }
+
     /// The lease must not contain a time that only its holder's host has reached.
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn lease_of_a_control_whose_clock_was_ahead_is_taken_over_within_seconds() {

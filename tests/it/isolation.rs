@@ -8,7 +8,7 @@ mod stack {
     use sqlx::postgres::PgConnection;
     use sqlx::{AssertSqlSafe, Connection, Row};
 
-    use crate::support::{NewSale, OtherShop, Plan, Rung, Shop, eventually, on_database};
+    use crate::support::{NewSale, OtherShop, Plan, Rung, Shop, eventually, manage, on_database};
 
     const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -31,6 +31,33 @@ mod stack {
             "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND {condition}"
         );
         sqlx::raw_sql(AssertSqlSafe(sql)).fetch_one(watch).await.unwrap().get(0)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn connections_have_the_name_of_their_process_at_postgres_redis_and_rabbitmq() {
+        let shop = Plan::on(Rung::Rabbit).await.start().await;
+        let mut watch = connect(&shop).await;
+        let named = "application_name LIKE 'seckill/%:%@%'";
+        assert!(sessions(&mut watch, named).await > 0);
+        assert_eq!(sessions(&mut watch, &format!("NOT {named}")).await, 0);
+        let client = redis::Client::open(shop.setting("SECKILL_REDIS_URL")).unwrap();
+        let mut redis = client.get_multiplexed_async_connection().await.unwrap();
+        let mut ask = redis::cmd("CLIENT");
+        let list: String = ask.arg("LIST").arg("TYPE").arg("normal").query_async(&mut redis).await.unwrap();
+        let database = format!(" db={} ", shop.setting("SECKILL_REDIS_URL").rsplit('/').next().unwrap());
+        let own: Vec<&str> =
+            list.lines().filter(|line| line.contains(&database) && !line.contains("cmd=client")).collect();
+        assert!(!own.is_empty() && own.iter().all(|line| line.contains(" name=seckill/")), "{list}");
+        let vhost = shop.setting("SECKILL_AMQP_URL").rsplit('/').next().unwrap().to_owned();
+        eventually("RabbitMQ lists the connections", TIMEOUT, async || {
+            let listed = manage(Method::GET, &format!("/api/vhosts/{vhost}/connections"), "").await.json();
+            let connections = listed.as_array().cloned().unwrap_or_default();
+            let is_named = |of: &serde_json::Value| {
+                of["client_properties"]["connection_name"].as_str().is_some_and(|name| name.starts_with("seckill/"))
+            };
+            if !connections.is_empty() && connections.iter().all(is_named) { Ok(()) } else { Err(listed.to_string()) }
+        })
+        .await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

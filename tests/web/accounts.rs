@@ -350,3 +350,32 @@ async fn client_behind_an_unnamed_proxy_has_no_privileges_of_this_machine() {
     let here = shop.visitor().post("/api/register", json!({"username": "zhao", "password": "correct horse"})).await;
     assert_eq!(here.status, 201, "this machine itself");
 }
+
+#[tokio::test]
+async fn console_signed_out_leads_to_the_log_in_and_back() {
+    let shop = TestShop::open().await;
+    shop.admin().await;
+    for (path, next) in [("/admin", "%2Fadmin"), ("/admin/orders?status=paid", "%2Fadmin%2Forders%3Fstatus%3Dpaid")] {
+        let answer = shop.visitor().get(path).await;
+        assert!(answer.header("location").ends_with(&format!("/login?next={next}")), "{path}: {answer:?}");
+        let form = format!("username=admin&password={}&next={next}", ADMIN_PASSWORD.0.replace(' ', "+"));
+        let back = shop.visitor().send_form("/zh/login", &form).await;
+        assert!(back.leads_to(path), "{path}: {back:?}");
+    }
+}
+
+#[tokio::test]
+async fn answers_on_the_hot_path_have_security_headers_behind_https() {
+    let shop = TestShop::open_with(|config| config.web.public_url = "https://shop.example".to_owned()).await;
+    let mei = shop.shopper("mei").await;
+    for path in ["/api/sales/1/button", "/api/sales/1/orders/x", "/api/packets/1", "/api/ping", "/api/me"] {
+        let answer = mei.get(path).await;
+        for (name, part) in [
+            ("content-security-policy", "default-src"),
+            ("strict-transport-security", "max-age="),
+            ("x-content-type-options", "nosniff"),
+        ] {
+            assert!(answer.header(name).contains(part), "{path} {name}: {answer:?}");
+        }
+    }
+}

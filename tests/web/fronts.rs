@@ -160,9 +160,14 @@ async fn own_moment_of_a_spread_leads_to_a_pass() {
     assert_eq!(token.problem(), problem(409, "sold_elsewhere"), "nothing is bought here");
     let form = mei.send_form(&format!("/en/sales/{sale}/buy"), "quantity=1").await;
     assert!(form.leads_to(&line), "{form:?}");
-    let first = leave(&mei, &sale).await;
+    let (first, again) = (leave(&mei, &sale).await, leave(&mei, &sale).await);
     assert_eq!(claims(&first)["exp"].as_i64().unwrap() - claims(&first)["iat"].as_i64().unwrap(), 3600);
     assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={first}"), None).await.status, 204);
+    assert_eq!(
+        check(&shop, &sale, &format!("/drop?seckill_pass={again}"), None).await.status,
+        401,
+        "one moment, one use"
+    );
     assert_eq!(mei.get(&pass).await.status, 409, "one use");
     clock.advance(Duration::from_secs(3601));
     let second = leave(&mei, &sale).await;
@@ -199,10 +204,16 @@ async fn winner_of_a_draw_goes_on_with_a_pass_and_the_other_shop_confirms_the_un
     assert!(loser.get(&format!("/line/{sale}/pass?lang=en")).await.leads_to(&format!("/en/sales/{sale}/entry")));
     let answer = winner.get(&format!("/line/{sale}/pass")).await;
     let pass = answer.header("location").split_once("?seckill_pass=").unwrap().1.to_owned();
+    let again = winner.get(&format!("/line/{sale}/pass")).await;
+    let again = again.header("location").split_once("?seckill_pass=").unwrap().1.to_owned();
     let shopper = claims(&pass)["sub"].clone();
     let order = draws::own(winner, &sale).await["order_id"].as_str().unwrap().to_owned();
     assert_eq!(claims(&pass)["place"], order);
     assert_eq!(check(&shop, &sale, &format!("/drop?seckill_pass={pass}"), None).await.status, 204);
+    for used in [pass, again] {
+        let redeemed = program.post("/api/v1/passes/redeem", json!({"pass": used})).await;
+        assert_eq!(redeemed.problem(), problem(409, "pass_used"), "one order, one use");
+    }
     // The other shop takes the money, so nobody pays here.
     let page = winner.get(&format!("/en/orders/{sale}/{order}")).await;
     assert!(page.text().contains(&format!("href=\"/line/{sale}/pass\"")) && !page.text().contains("/pay\""));

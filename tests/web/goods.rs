@@ -313,3 +313,15 @@ async fn page_checks_first_keeps_what_was_pasted_and_imports_once() {
         ["draft"]
     );
 }
+
+#[tokio::test]
+async fn names_with_control_characters_or_direction_overrides_are_refused() {
+    let shop = TestShop::open().await;
+    let admin = shop.admin().await;
+    for bad in ["a\u{202e}b", "a\u{2066}b", "a\u{7}b", "a\u{9b}b"] {
+        for (zh, en) in [(bad, "Phone"), ("手机", bad)] {
+            let goods = json!({"name": {"zh": zh, "en": en}, "description": {"zh": "", "en": ""}});
+            assert_eq!(admin.post("/api/admin/goods", goods).await.problem(), problem(422, "invalid"), "{bad:?}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ mod orders;
 pub mod packets;
 pub mod payments;
 mod reservations;
-mod selling;
+pub mod selling;
 mod shutdown;
 mod staff;
 mod waiting_rooms;

@@ -114,8 +114,14 @@ pub async fn user_limit_is_never_exceeded(rung: Rung) {
 /// Every account presses without a pause. The shop names one moment for each, refuses it before, and sells to it
 /// afterwards. Once the spread is over, the seed shows that the moments were drawn as promised.
 pub async fn nobody_buys_before_the_moment_of_the_account(rung: Rung) {
-    const WIDTH: Duration = Duration::from_secs(8);
     let shop = Shop::start(rung).await;
+    nobody_buys_early(&shop).await;
+    shop.audit_is_clean().await;
+}
+
+/// Fifty accounts press until they have bought, in a sale with an enforced spread.
+pub async fn nobody_buys_early(shop: &Shop) {
+    const WIDTH: Duration = Duration::from_secs(8);
     let sale = shop.open(NewSale::of(50).spread(WIDTH)).await;
     let spread = async || shop.client().get(&format!("/api/sales/{sale}/spread")).await.expect(200).json();
     let before = spread().await;
@@ -141,7 +147,6 @@ pub async fn nobody_buys_before_the_moment_of_the_account(rung: Rung) {
         // The test and the shop use the clock of the same machine.
         assert!(*bought_at >= moment, "bought at {bought_at}, before {moment}");
     }
-    shop.audit_is_clean().await;
 }
 
 /// The moment that the shop named, if the account had to wait, and the instant after its purchase.
