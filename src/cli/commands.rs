@@ -31,7 +31,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// The audit of what changed since a day began in the shop's time zone.
-pub async fn audit_since(services: &Services, day: Date) -> anyhow::Result<Audit> {
+pub(super) async fn audit_since(services: &Services, day: Date) -> anyhow::Result<Audit> {
     let since = day.to_zoned(services.config.time_zone.clone())?.timestamp();
     ensure!(since <= services.clock.now(), "{day} has not begun");
     let audit = services.audit().since(since).await?;
