@@ -1,9 +1,10 @@
-//! Passwords: their hashing, and which new ones are refused. Hashing is slow and needs much memory on purpose, so it runs on
-//! blocking threads, one per core, behind a bounded queue that is shared fairly among networks (`fair_queue`).
+//! Passwords: their hashing, and which new ones are refused. Hashing is slow and needs much memory on purpose, so it
+//! runs on blocking threads, one per core, behind a bounded queue that is shared fairly among networks (`fair_queue`).
 //!
-//! A new password is refused if guessing programs try it first. Existing passwords stay valid. A common or leaked password is
-//! also refused if it is surrounded by digits and signs, has the usual replacements of letters, or is written twice, because
-//! long passwords are often made from short ones: `Password2026!`, `p@ssw0rd-123`, `!!!!welcome!!!!`.
+//! A new password is refused if guessing programs try it first. Existing passwords stay valid. A common or leaked
+//! password is also refused if it is surrounded by digits and signs, has the usual replacements of letters, or is
+//! written twice, because long passwords are often made from short ones: `Password2026!`, `p@ssw0rd-123`,
+//! `!!!!welcome!!!!`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, LazyLock};

@@ -1,9 +1,9 @@
-//! Ways into an account whose password is lost: a link that sets a new one, or a code that logs in, sent to its verified
-//! address.
+//! Ways into an account whose password is lost: a link that sets a new one, or a code that logs in, sent to its
+//! verified address.
 //!
-//! They must not be the weakest way in. A second factor stays and is asked for. Staff without a second factor must
-//! ask an owner instead. Staff can start a shopper's recovery but cannot finish it. The answer is the same, and takes
-//! the same time, whether there is such an account or not.
+//! They must not be the weakest way in. A second factor stays and is asked for. Staff without a second factor must ask
+//! an owner instead. Staff can start a shopper's recovery but cannot finish it. The answer is the same, and takes the
+//! same time, whether there is such an account or not.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Refusals of log-ins, registrations and changes of the own account, and what the security events and the audit log record
-//! about accounts.
+//! Refusals of log-ins, registrations and changes of the own account, and what the security events and the audit log
+//! record about accounts.
 
 use std::time::Duration;
 

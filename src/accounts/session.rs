@@ -1,5 +1,5 @@
-//! Sessions: a signed cookie that identifies the user and is verified without the database. [`Revocations`] are the sessions
-//! that were ended before their cookies expire.
+//! Sessions: a signed cookie that identifies the user and is verified without the database. [`Revocations`] are the
+//! sessions that were ended before their cookies expire.
 //!
 //! The database numbers revocations in the order in which they become visible, so a process that polls for newer
 //! numbers misses none. A process applies its own revocations at once. While the database is unavailable, the last

@@ -1,6 +1,7 @@
-//! Parcels of paid orders and returns of delivered ones. Staff move parcels one by one, several at once, or by a file; owners
-//! confirm the receipt. Owners ask for a return, and staff accept or refuse it; the goods are received together with their
-//! refund, in `payments/staff_refunds.rs`. The rules are [`domain::parcel::decide`] and [`domain::returns::decide`].
+//! Parcels of paid orders and returns of delivered ones. Staff move parcels one by one, several at once, or by a file;
+//! owners confirm the receipt. Owners ask for a return, and staff accept or refuse it; the goods are received together
+//! with their refund, in `payments/staff_refunds.rs`. The rules are [`domain::parcel::decide`] and
+//! [`domain::returns::decide`].
 
 use std::collections::HashMap;
 use std::time::Duration;

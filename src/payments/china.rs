@@ -1,5 +1,5 @@
-//! What WeChat Pay and Alipay write in the same way: numbers of orders and refunds, amounts in yuan, times of China, and the
-//! files of bills, which are tables of text with a header, plain or within a ZIP archive.
+//! What WeChat Pay and Alipay write in the same way: numbers of orders and refunds, amounts in yuan, times of China,
+//! and the files of bills, which are tables of text with a header, plain or within a ZIP archive.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};

@@ -1,10 +1,10 @@
 //! The end of payments. A payment is closed at the provider when it expires, when its order ends in another way, and
 //! before another payment of the order begins, so that an order is not paid twice. If the provider has captured the
-//! payment before that, it is found here even if the report was lost. Until then the provider is asked at growing pauses,
-//! so that a payer whose report was lost does not wait for the end.
+//! payment before that, it is found here even if the report was lost. Until then the provider is asked at growing
+//! pauses, so that a payer whose report was lost does not wait for the end.
 //!
-//! Refunds are tried again at growing intervals until the provider has returned the money. A refund that fails for good, or
-//! again and again, becomes a case for staff.
+//! Refunds are tried again at growing intervals until the provider has returned the money. A refund that fails for
+//! good, or again and again, becomes a case for staff.
 
 use futures::StreamExt;
 use tracing::{info, warn};

@@ -2,12 +2,12 @@
 //! (Standard Webhooks, <https://www.standardwebhooks.com>). Each webhook is compared with the shop's own request and
 //! applied once.
 //!
-//! [`provider`] is the boundary. A shop may have several providers, and a payment stays with the one where it began: the
-//! [`Sandbox`], which asks for no money, [`Stripe`], [`WechatPay`] or [`Alipay`]. Payments from a wallet need no provider:
-//! the shop itself moves the money. Every payment at a provider ends: it is captured or closed, and money that cannot be
-//! used is refunded ([`closing`]). Each day the provider's bill is compared with the books ([`settlement`]). What the shop
-//! cannot settle by itself becomes a case for staff ([`reports`]). Refunds by staff beyond a limit wait for a second
-//! person ([`staff_refunds`]).
+//! [`provider`] is the boundary. A shop may have several providers, and a payment stays with the one where it began:
+//! the [`Sandbox`], which asks for no money, [`Stripe`], [`WechatPay`] or [`Alipay`]. Payments from a wallet need no
+//! provider: the shop itself moves the money. Every payment at a provider ends: it is captured or closed, and money
+//! that cannot be used is refunded ([`closing`]). Each day the provider's bill is compared with the books
+//! ([`settlement`]). What the shop cannot settle by itself becomes a case for staff ([`reports`]). Refunds by staff
+//! beyond a limit wait for a second person ([`staff_refunds`]).
 
 pub mod provider;
 pub mod settlement;

@@ -4,11 +4,11 @@
 //! ledger: a capture brings its amount from the provider to the shop, and a refund takes back what partial refunds have
 //! left of it. These are read from their own tables. A top-up whose wallet was deleted counts in the same way, because
 //! it is not in the ledger. A capture of a wrong amount pays for nothing: it is held until it is refunded, or until a
-//! member of the staff settles its case, which leaves the money to the shop. A refund that failed after it had counted as
-//! made is two movements, there and back.
+//! member of the staff settles its case, which leaves the money to the shop. A refund that failed after it had counted
+//! as made is two movements, there and back.
 //!
-//! Sums of whole days are stored once the day is over ([`BookStore::close`]). So a balance reads at most the
-//! movements of the days that are not closed, and of one more day. The journal has every movement of a period, and is read in
+//! Sums of whole days are stored once the day is over ([`BookStore::close`]). So a balance reads at most the movements
+//! of the days that are not closed, and of one more day. The journal has every movement of a period, and is read in
 //! batches.
 
 use std::time::Duration;

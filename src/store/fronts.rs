@@ -1,5 +1,5 @@
-//! Sales in front of another shop, the passes that called shoppers take there, and the decisions of that shop about the units
-//! of a sale (shadow mode).
+//! Sales in front of another shop, the passes that called shoppers take there, and the decisions of that shop about the
+//! units of a sale (shadow mode).
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Digests of things that accounts may have in common ([`LinkDigest`]), for finding linked accounts. They are written at a
-//! registration, when an order gets its address and when it is paid, but never while units are sold. Digests of a
+//! Digests of things that accounts may have in common ([`LinkDigest`]), for finding linked accounts. They are written
+//! at a registration, when an order gets its address and when it is paid, but never while units are sold. Digests of a
 //! registration are copied to each sale in which the account has an order with an address, so that the digests of a
 //! sale are complete and can be deleted together.
 

@@ -1,5 +1,5 @@
-//! The outbox of messages, and the browsers that show them. A message is written in the transaction that it is about, and
-//! data control sends it later ([`mail`](mail)).
+//! The outbox of messages, and the browsers that show them. A message is written in the transaction that it is about,
+//! and data control sends it later ([`mail`](mail)).
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What staff keep: saved filters of lists for themselves, and for the shop its texts, its settings, and the table of what
-//! shipping costs.
+//! What staff keep: saved filters of lists for themselves, and for the shop its texts, its settings, and the table of
+//! what shipping costs.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
-//! Events that go to programs of the merchant, signed as [Standard Webhooks](https://www.standardwebhooks.com) says. The
-//! database has the events and their deliveries ([`store`](store)); data control makes and sends them. What a request may
-//! reach is in [`outside`](crate::outside).
+//! Events that go to programs of the merchant, signed as [Standard Webhooks](https://www.standardwebhooks.com) says.
+//! The database has the events and their deliveries ([`store`](store)); data control makes and sends them. What a
+//! request may reach is in [`outside`](crate::outside).
 //!
-//! An event is sent at least once, as messages are: an attempt is counted before it is made, so a process that dies leaves an
-//! event that is sent again, with the same id and the same bytes. Each endpoint has a worker of its own, so one that is
-//! slow or away delays no other. Nothing promises that events arrive in order; their sequence tells it.
+//! An event is sent at least once, as messages are: an attempt is counted before it is made, so a process that dies
+//! leaves an event that is sent again, with the same id and the same bytes. Each endpoint has a worker of its own, so
+//! one that is slow or away delays no other. Nothing promises that events arrive in order; their sequence tells it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Sends to servers in this process that refuse, redirect, are silent or away. The tests verify what the servers get with
-//! the official library, and advance the database's clock.
+//! Sends to servers in this process that refuse, redirect, are silent or away. The tests verify what the servers get
+//! with the official library, and advance the database's clock.
 
 use std::time::Duration;
 

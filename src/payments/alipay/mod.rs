@@ -1,13 +1,13 @@
 //! Payments by Alipay: on Alipay's page (*page pay*, on a phone *wap pay*), or by a QR code (*precreate*).
 //!
-//! The shop's id of a payment, without hyphens, is Alipay's `out_trade_no`. The address of a page is made here, without a
-//! request. Alipay has the trade once the payer opens the page or scans the code, so a trade that it does not have may
-//! still be paid until `time_expire`.
+//! The shop's id of a payment, without hyphens, is Alipay's `out_trade_no`. The address of a page is made here, without
+//! a request. Alipay has the trade once the payer opens the page or scans the code, so a trade that it does not have
+//! may still be paid until `time_expire`.
 //!
 //! Requests are signed over their sorted parameters, and answers over the raw text of the object that they have.
 //!
-//! Notices are forms about what happened to a trade. They are repeated for a day with the time of the first one, so their age
-//! proves nothing. Each is applied once.
+//! Notices are forms about what happened to a trade. They are repeated for a day with the time of the first one, so
+//! their age proves nothing. Each is applied once.
 
 mod bill;
 

@@ -1,8 +1,8 @@
 //! Payments by Stripe Checkout: the payer pays on a page of Stripe (a *session*), and Stripe reports it.
 //!
-//! The shop sends its own id of a payment with the session and with all that follows from it (`metadata`), so that every
-//! report names it. A session cannot end within half an hour of its begin, so the shop expires it when its own time is
-//! over. If the answer to a new session is lost, no payer has seen its address, so it cannot be paid.
+//! The shop sends its own id of a payment with the session and with all that follows from it (`metadata`), so that
+//! every report names it. A session cannot end within half an hour of its begin, so the shop expires it when its own
+//! time is over. If the answer to a new session is lost, no payer has seen its address, so it cannot be paid.
 //!
 //! Amounts are counted as Stripe counts them, for most currencies in the minor unit of ISO 4217, as here.
 //! <https://docs.stripe.com/currencies>

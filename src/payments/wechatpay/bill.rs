@@ -1,5 +1,5 @@
-//! The daily bill of trades (交易账单). The answer with its address is signed and has its SHA-1; the file itself is not signed.
-//! <https://pay.weixin.qq.com/doc/v3/merchant/4012791880>
+//! The daily bill of trades (交易账单). The answer with its address is signed and has its SHA-1; the file itself is not
+//! signed. <https://pay.weixin.qq.com/doc/v3/merchant/4012791880>
 
 use std::fs::File;
 

@@ -1,8 +1,8 @@
-//! Accounts: shoppers and staff, and customers of another shop. Those have no password, and one account for each id that the
-//! other shop gives.
+//! Accounts: shoppers and staff, and customers of another shop. Those have no password, and one account for each id
+//! that the other shop gives.
 //!
-//! Registrations are counted for all processes together. A count falls by one after each of its intervals. It is stored in
-//! the table of guesses as the time at which it will be zero, as are the proofs of work that were spent.
+//! Registrations are counted for all processes together. A count falls by one after each of its intervals. It is stored
+//! in the table of guesses as the time at which it will be zero, as are the proofs of work that were spent.
 
 pub(super) mod addresses;
 pub(super) mod changes;

@@ -1,12 +1,12 @@
-//! Draws: their entries ([`entries`]), and their steps from the lock of the list to the last order ([`steps`]). A draw needs
-//! neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
+//! Draws: their entries ([`entries`]), and their steps from the lock of the list to the last order ([`steps`]). A draw
+//! needs neither gate nor Redis: entries are rows, and winners get their orders here (`docs/decisions/0044`).
 //!
 //! Transactions that change entries share the lock of the list, and a transaction that changes the draw holds it alone.
 //! So no entry changes after the list is closed.
 //!
-//! The row of a draw follows its sale ([`follow_sale`]). It exists as long as the sale is announced, its rules come from the
-//! sale's definition, and it is called off with the sale. Entries are taken only once the sale has opened. From then on
-//! the definition is fixed, and so are the rules.
+//! The row of a draw follows its sale ([`follow_sale`]). It exists as long as the sale is announced, its rules come
+//! from the sale's definition, and it is called off with the sale. Entries are taken only once the sale has opened.
+//! From then on the definition is fixed, and so are the rules.
 
 pub(super) mod entries;
 pub(super) mod steps;

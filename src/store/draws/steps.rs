@@ -1,8 +1,8 @@
 //! The steps of a draw after its sale has closed. Each is one transaction, or may be repeated. If a process dies
 //! between two steps, the next process continues.
 //!
-//! If the public round never comes, the draw is called off, or a later round decides. Called off, the sale is retired as
-//! after any draw, so what was set aside for it goes back. Data control writes to the entrants, some in each step.
+//! If the public round never comes, the draw is called off, or a later round decides. Called off, the sale is retired
+//! as after any draw, so what was set aside for it goes back. Data control writes to the entrants, some in each step.
 
 use jiff::Timestamp;
 use serde_json::json;

@@ -1,13 +1,13 @@
 //! Makes events of what happened since the last look: from the feed of changed orders, which transactions write anyway,
 //! and from the states of sales. The purchase itself does nothing for it.
 //!
-//! What happened to an order is read as facts. Each fact is a row that no transaction deletes or changes: the order itself,
-//! its steps, the steps of its parcel, its payments and refunds. So the number of facts only grows, and an event's place among
-//! them is its sequence, even if the events before it were deleted or never made.
+//! What happened to an order is read as facts. Each fact is a row that no transaction deletes or changes: the order
+//! itself, its steps, the steps of its parcel, its payments and refunds. So the number of facts only grows, and an
+//! event's place among them is its sequence, even if the events before it were deleted or never made.
 //!
-//! The cursor moves in the transaction that writes the events, and only from where it was read. So of two processes that
-//! look at once one writes; and a process that dies has written all of a page or nothing. A fact that is met again, after a
-//! restored backup for instance, is known by its key.
+//! The cursor moves in the transaction that writes the events, and only from where it was read. So of two processes
+//! that look at once one writes; and a process that dies has written all of a page or nothing. A fact that is met
+//! again, after a restored backup for instance, is known by its key.
 
 use std::collections::HashMap;
 

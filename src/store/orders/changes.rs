@@ -1,9 +1,9 @@
-//! Changes of orders by transactions: the feed of these changes for programs that must not miss one, and the totals of orders
-//! and units of each sale by status.
+//! Changes of orders by transactions: the feed of these changes for programs that must not miss one, and the totals of
+//! orders and units of each sale by status.
 //!
 //! A transaction notes the orders that it adds or changes in [`Tx::changes`]. Its commit writes their ids to
-//! `order_changes` and the totals, in one round trip. Even a large batch of orders is only a few rows. So totals and orders
-//! never differ.
+//! `order_changes` and the totals, in one round trip. Even a large batch of orders is only a few rows. So totals and
+//! orders never differ.
 //!
 //! **Order of the feed.** Transactions commit in another order than they begin, so neither a time nor a sequence says
 //! what a reader has seen. So a change gets its position after its commit: the reader locks `order_feed` and numbers
@@ -13,11 +13,11 @@
 //! Changes are stored for [`KEEP_CHANGES`]. A purge numbers old changes that no reader has read, deletes them, and
 //! notes the last position that it deleted. A reader whose position is older gets `None`.
 //!
-//! **Totals.** Payments of one sale are concurrent and do not lock the sale. With one row per sale each would wait until the
-//! previous payment is flushed to disk. So every total has [`SHARDS`] rows, of which a transaction changes one, and a
-//! reader adds them up. The alternative, rows that are folded later, needs a job, and readers pay for its backlog. The rows
-//! are the last ones that a transaction locks, in the order of their key. The statement is sent together with the commit, so
-//! they are not locked during a round trip.
+//! **Totals.** Payments of one sale are concurrent and do not lock the sale. With one row per sale each would wait
+//! until the previous payment is flushed to disk. So every total has [`SHARDS`] rows, of which a transaction changes
+//! one, and a reader adds them up. The alternative, rows that are folded later, needs a job, and readers pay for its
+//! backlog. The rows are the last ones that a transaction locks, in the order of their key. The statement is sent
+//! together with the commit, so they are not locked during a round trip.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;

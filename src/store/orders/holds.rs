@@ -1,5 +1,5 @@
-//! Holds of orders and the appeals of their owners. Each change is one transaction with its line in the audit log and its
-//! message to the owner.
+//! Holds of orders and the appeals of their owners. Each change is one transaction with its line in the audit log and
+//! its message to the owner.
 //!
 //! **Races.** Every change locks the order's row while the order is `unpaid` or `paid`. So it comes before or after a
 //! payment, a cancellation, the expiry or a refund, and the second transaction sees the first.

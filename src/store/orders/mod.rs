@@ -1,8 +1,8 @@
 //! Orders in the database: reads for owners, operators and the audit, cancellation, and releases of units.
 //!
-//! An order that ends leaves a pending release: its units are still taken in the stock backend. The release is written in
-//! the transaction that ends the order, and deleted once the backend has released the units, so no unit is lost. Releasing
-//! twice changes nothing.
+//! An order that ends leaves a pending release: its units are still taken in the stock backend. The release is written
+//! in the transaction that ends the order, and deleted once the backend has released the units, so no unit is lost.
+//! Releasing twice changes nothing.
 
 pub(super) mod changes;
 pub(super) mod holds;

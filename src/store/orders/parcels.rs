@@ -1,5 +1,5 @@
-//! Parcels of orders. A change locks the order's row, so it comes before or after a refund, a hold and another change, and
-//! the second transaction sees the first. The rule is [`decide`].
+//! Parcels of orders. A change locks the order's row, so it comes before or after a refund, a hold and another change,
+//! and the second transaction sees the first. The rule is [`decide`].
 
 use std::collections::HashMap;
 

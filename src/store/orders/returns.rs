@@ -1,6 +1,6 @@
-//! Returns of delivered orders. A step locks the order's row, so it comes before or after a refund, a step of the parcel and
-//! another step of the return, and the second transaction sees the first. The rule is [`decide`]. The goods are received
-//! in the transaction that begins their refund ([`crate::payments::staff_refunds`]).
+//! Returns of delivered orders. A step locks the order's row, so it comes before or after a refund, a step of the
+//! parcel and another step of the return, and the second transaction sees the first. The rule is [`decide`]. The goods
+//! are received in the transaction that begins their refund ([`crate::payments::staff_refunds`]).
 
 use serde_json::json;
 use sqlx::Row;

@@ -1,5 +1,5 @@
-//! Packets from the shop's purse. What one person gives alone within a day is added to the refunds that the person makes
-//! alone; beyond the bound a packet waits for a second person ([`crate::payments::staff_refunds`]). Who gave or
+//! Packets from the shop's purse. What one person gives alone within a day is added to the refunds that the person
+//! makes alone; beyond the bound a packet waits for a second person ([`crate::payments::staff_refunds`]). Who gave or
 //! approved a packet, and accounts that are linked to them, get no share of it.
 
 use std::collections::hash_map::Entry;

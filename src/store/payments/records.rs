@@ -1,5 +1,5 @@
-//! Payments as staff read them: every attempt to pay an order, with its times and its webhooks, and how much waits for them or
-//! for payers.
+//! Payments as staff read them: every attempt to pay an order, with its times and its webhooks, and how much waits for
+//! them or for payers.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;

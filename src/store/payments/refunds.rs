@@ -2,8 +2,8 @@
 //!
 //! With a partial refund money of a paid order goes back while the order stays paid and its units stay sold. All of the
 //! money may go back in this way, which is a refund without restocking. The money goes where it came from or, as a
-//! gesture, into the wallet of the order's owner. A payment has the sum of its requested refunds, so that all of them together
-//! never exceed the paid amount.
+//! gesture, into the wallet of the order's owner. A payment has the sum of its requested refunds, so that all of them
+//! together never exceed the paid amount.
 
 use std::collections::HashMap;
 use std::fmt;

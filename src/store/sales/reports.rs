@@ -1,5 +1,5 @@
-//! Numbers about sales. For the cockpit: the counters that `serve` processes store, and the orders of a sale by status. For
-//! reports: the orders of one sale along their index, how places and entries were served, and stored digests.
+//! Numbers about sales. For the cockpit: the counters that `serve` processes store, and the orders of a sale by status.
+//! For reports: the orders of one sale along their index, how places and entries were served, and stored digests.
 
 use std::collections::BTreeMap;
 
