@@ -140,7 +140,12 @@ impl Accounts {
     /// Counts a code of the second factor that is about to be judged.
     pub(super) async fn reserve_code(&self, user: UserId) -> Result<(), AccountRefusal> {
         self.guesses.reserve_code(user.0).map_err(AccountRefusal::Throttled)?;
-        match self.store.credentials().take_guess(&[self.count_of_codes(user)]).await? {
+        self.take_counts(&[self.count_of_codes(user)]).await
+    }
+
+    /// Adds one to counts of the database, or refuses if one of them has reached its limit.
+    pub(super) async fn take_counts(&self, counts: &[GuessCount]) -> Result<(), AccountRefusal> {
+        match self.store.credentials().take_guess(counts).await? {
             Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
             None => Ok(()),
         }

@@ -33,7 +33,7 @@ impl LinkDigests {
     }
 
     /// Digests of the network that an account was registered from.
-    pub fn of_network(&self, network: Network) -> Vec<LinkDigest> {
+    pub(super) fn of_network(&self, network: Network) -> Vec<LinkDigest> {
         let mut digests = self.digests(LinkKind::Host, &network.host.to_string());
         digests.extend(self.digests(LinkKind::Site, &network.site_text()));
         digests

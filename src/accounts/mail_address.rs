@@ -209,33 +209,26 @@ impl Accounts {
     /// Counts an address that an account enters.
     async fn count_address(&self, device: &Device, user: UserId, address: &MailAddress) -> Result<(), AccountRefusal> {
         let of_address = self.count_of_address(&address.key());
-        self.take_mail(&[self.count_of_mail_host(device), self.count_of_mail(user), of_address]).await
+        self.take_counts(&[self.count_of_mail_host(device), self.count_of_mail(user), of_address]).await
     }
 
     /// Counts an address that is entered in place of a registration's proof of work.
     pub(super) async fn count_contact(&self, device: &Device, address: &MailAddress) -> Result<(), AccountRefusal> {
         let of_site = self.count("mail to register by", &Network::of(device.address).site_text(), PER_SITE);
         let of_mailbox = self.count_of_address(&address.mailbox());
-        self.take_mail(&[self.count_of_mail_host(device), of_site, of_mailbox]).await
+        self.take_counts(&[self.count_of_mail_host(device), of_site, of_mailbox]).await
     }
 
     /// Counts a recovery that a host asks for, whether there is such an account or not.
     pub(super) async fn count_recovery(&self, device: &Device, typed: &str) -> Result<(), AccountRefusal> {
         let host = Network::of(device.address).host;
         let of_name = self.count("recovery", &format!("{host} {}", typed.to_lowercase()), PER_NAME);
-        self.take_mail(&[self.count_of_mail_host(device), of_name]).await
+        self.take_counts(&[self.count_of_mail_host(device), of_name]).await
     }
 
     /// Counts a message about an account. `false` when there were too many lately.
     pub(super) async fn count_mail_of(&self, user: UserId) -> Result<bool, StoreError> {
         Ok(self.store.credentials().take_guess(&[self.count_of_mail(user)]).await?.is_none())
-    }
-
-    async fn take_mail(&self, counts: &[GuessCount]) -> Result<(), AccountRefusal> {
-        match self.store.credentials().take_guess(counts).await? {
-            Some(limit) => Err(AccountRefusal::Throttled(limit.wait)),
-            None => Ok(()),
-        }
     }
 
     fn count_of_mail_host(&self, device: &Device) -> GuessCount {

@@ -37,19 +37,19 @@ pub fn is_valid(name: &str) -> bool {
 }
 
 /// Whether the name belongs to the administrator or to deleted accounts. No other account can have it.
-pub fn is_taken_by_shop(name: &str) -> bool {
+pub(super) fn is_taken_by_shop(name: &str) -> bool {
     let name = name.to_lowercase();
     name == ADMIN || name.starts_with(DELETED_PREFIX) || skeleton(&name) == ADMIN
 }
 
 /// Whether shoppers cannot register the name because it looks like the shop's own. Owners may give such names to staff.
-pub fn is_reserved(name: &str) -> bool {
+pub(super) fn is_reserved(name: &str) -> bool {
     let skeleton = skeleton(name);
     is_taken_by_shop(name) || RESERVED_PREFIXES.iter().any(|prefix| skeleton.starts_with(prefix))
 }
 
 /// What remains of a name when letters that look alike are the same letter, and separators are dropped.
-pub fn skeleton(name: &str) -> String {
+pub(super) fn skeleton(name: &str) -> String {
     let letters = name.chars().flat_map(char::to_lowercase).filter(|c| !matches!(c, '_' | '-' | '.'));
     // Marks on Latin letters are dropped: `ádmin` is read as `admin`.
     letters.nfkd().filter(|c| c.is_alphanumeric()).map(latin_lookalike).collect()

@@ -123,7 +123,7 @@ pub fn generate() -> String {
 }
 
 /// The password that [`generate`] would make of these random bytes.
-pub fn of_bytes(bytes: [u8; 32]) -> String {
+pub(super) fn of_bytes(bytes: [u8; 32]) -> String {
     spelled(&bytes[..MADE_CHARS])
 }
 
@@ -191,7 +191,7 @@ pub fn is_short_for_staff(password: &SecretString) -> bool {
 }
 
 /// Whether a user of this name and role may choose the password.
-pub fn is_acceptable(password: &SecretString, username: &str, role: Role) -> bool {
+pub(super) fn is_acceptable(password: &SecretString, username: &str, role: Role) -> bool {
     let text: String = password.expose_secret().nfkc().flat_map(char::to_lowercase).collect();
     (min_password_chars(role)..=MAX_CHARS).contains(&password.expose_secret().chars().count())
         && !has_few_chars(text.trim())

@@ -22,7 +22,7 @@ use domain::{ApiToken, Role, UserId, hex};
 use store::{Revocation, Store, StoreError, User};
 
 /// How long a cookie is valid after it was issued: 14 days.
-pub const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(14 * 24);
+pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(14 * 24);
 /// The same for staff, so that a forgotten session does not outlast the day.
 const STAFF_SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(12);
 
@@ -77,7 +77,7 @@ impl Session {
 }
 
 /// A short digest of the password hash.
-pub fn password_stamp(user: &User) -> String {
+pub(super) fn password_stamp(user: &User) -> String {
     hex::encode(&Sha256::digest(&user.password_hash)[..4])
 }
 
@@ -249,7 +249,7 @@ impl Revocations {
     }
 
     /// Drops revocations whose cookies have all expired.
-    pub fn remove_expired(&self, now: Timestamp) {
+    pub(super) fn remove_expired(&self, now: Timestamp) {
         let past = now.saturating_sub(SESSION_LIFETIME).unwrap_or(Timestamp::MIN);
         for shard in &self.shards {
             if shard.load().values().any(|until| *until < past) {

@@ -116,7 +116,7 @@ impl Guess<'_> {
     }
 
     /// Counts the guess for good.
-    pub fn record_wrong(mut self) {
+    pub(super) fn record_wrong(mut self) {
         self.is_wrong = true;
         if let Origin::Host(host) = self.origin {
             self.limits.per_address.add(host);
@@ -179,12 +179,12 @@ impl GuessLimits {
     }
 
     /// Counts a code of the second factor that is about to be judged.
-    pub fn reserve_code(&self, user: Uuid) -> Result<(), Duration> {
+    pub(super) fn reserve_code(&self, user: Uuid) -> Result<(), Duration> {
         self.per_code.take(user)
     }
 
     /// Gives back a code that was right.
-    pub fn give_back_code(&self, user: Uuid) {
+    pub(super) fn give_back_code(&self, user: Uuid) {
         self.per_code.give_back(&user);
     }
 

@@ -70,6 +70,11 @@ pub enum OrderRefusal {
     Store(#[from] StoreError),
 }
 
+/// Whether an order is paid or was until it was refunded. Only such orders have an invoice, refunds or a return.
+fn was_paid(order: &Order) -> bool {
+    matches!(order.status, OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded)
+}
+
 /// Orders as their owners see them.
 #[derive(Clone)]
 pub struct Orders {
@@ -235,11 +240,9 @@ impl Orders {
 
     /// The invoice that the owner of a paid order asked for. Unpaid orders are not looked up.
     pub async fn invoice(&self, of: &Order) -> Result<Option<Invoice>, StoreError> {
-        match of.status {
-            OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
-                self.store.orders().invoice_of(of.id).await
-            }
-            _ => Ok(None),
+        match was_paid(of) {
+            true => self.store.orders().invoice_of(of.id).await,
+            false => Ok(None),
         }
     }
 
@@ -262,11 +265,9 @@ impl Orders {
 
     /// Partial refunds of an order, oldest first.
     pub async fn partial_refunds(&self, of: &Order) -> Result<Vec<PartialRefund>, StoreError> {
-        match of.status {
-            OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
-                self.store.payments().partial_refunds_of(of.id).await
-            }
-            _ => Ok(Vec::new()),
+        match was_paid(of) {
+            true => self.store.payments().partial_refunds_of(of.id).await,
+            false => Ok(Vec::new()),
         }
     }
 

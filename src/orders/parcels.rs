@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use tracing::info;
 
-use crate::{OrderRefusal, Orders};
+use crate::{OrderRefusal, Orders, was_paid};
 use domain::parcel::{ParcelChange, ParcelLabel, ParcelMove, ParcelRefusal};
 use domain::returns::{ReturnRefusal, ReturnStep};
 use domain::{
@@ -207,11 +207,9 @@ fn read_line(line: u64, record: &StringRecord, known: &HashMap<OrderNumber, Orde
 impl Orders {
     /// The return of an order. Orders that were never paid are not looked up.
     pub async fn goods_return(&self, of: &Order) -> Result<Option<GoodsReturn>, StoreError> {
-        match of.status {
-            OrderStatus::Paid | OrderStatus::RefundPending | OrderStatus::Refunded => {
-                self.store.orders().return_of(of.id).await
-            }
-            _ => Ok(None),
+        match was_paid(of) {
+            true => self.store.orders().return_of(of.id).await,
+            false => Ok(None),
         }
     }
 

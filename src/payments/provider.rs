@@ -122,7 +122,7 @@ impl Billing {
     }
 
     /// The last day whose bill should be there.
-    pub fn last_day(&self, now: Timestamp) -> Option<Date> {
+    pub(super) fn last_day(&self, now: Timestamp) -> Option<Date> {
         self.zone.to_datetime(now - self.ready_after).date().yesterday().ok()
     }
 }
